@@ -19,7 +19,7 @@ from gossamer.crawls.control.messages import ReadHosts, Status
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.engine.files import scratch
 from gossamer.query.convert import parquet_of
-from gossamer.query.engine import Error, connect, select_table
+from gossamer.query.engine import Error, connect, linked, select_table
 from gossamer.query.schema import lasting
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.tables.manifest import is_parquet
@@ -154,10 +154,7 @@ def _tabled(files: Iterable[Path], since: str) -> list[SampleRow]:
     names = SampleRow.__struct_fields__
     columns = ", ".join(_as_text.get(name, f'"{name}"') for name in names)
     with scratch() as folder, connect(folder) as connection:
-        links = []
-        for number, path in enumerate(sound):
-            links.append(Path(folder, f"samples-{number}.parquet"))
-            links[-1].symlink_to(path.resolve())
+        links = [linked(Path(folder), f"samples-{number}", path) for number, path in enumerate(sound)]
         rows = lasting(SAMPLES.name, select_table(SAMPLES.spec, links))
         try:
             found = connection.execute(

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,8 +78,7 @@ def _parquet(database: "Database", question: str, output: str | None) -> None:
         path = Path(folder, "answer.parquet")
         database.write_parquet(question, path)
         with path.open("rb") as file:
-            while data := file.read(1 << 20):
-                sys.stdout.buffer.write(data)
+            shutil.copyfileobj(file, sys.stdout.buffer)
     sys.stdout.buffer.flush()
 
 

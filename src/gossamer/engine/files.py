@@ -157,19 +157,20 @@ def replace_private(path: Path, data: bytes) -> None:
         raise
 
 
-def replace_file(path: Path, data: bytes | bytearray, *, sync: bool = False) -> None:
+def replace_file(path: Path, data: bytes | bytearray, *, sync: bool = False, mode: int = 0o666) -> None:
     """Put a file in the place of another, whole or not at all; a reader sees one of the two.
 
     Args:
         path: of the file. Its folder is there.
         data: what it is to hold.
         sync: wait for the disk, so that it survives a power cut.
+        mode: the rights of the file.
 
     Raises:
         OSError: it cannot be written; the one before stays.
     """
     beside = path.with_name(f"{path.name}.new")
-    with beside.open("wb") as out:
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as out:
         out.write(data)
         out.flush()
         if sync:

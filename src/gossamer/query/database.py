@@ -27,6 +27,7 @@ from gossamer.query.schema import (
     first_copies,
     lasting,
     latest,
+    literal,
     tables_of,
     with_copies,
 )
@@ -144,7 +145,7 @@ class Database:
         for view, sql in made.items():
             self._make_view(view, sql)
         self._make_view(HOSTS.name, HOSTS_VIEW)
-        self._make_view(CRAWLS, f"SELECT nullif('{_quoted(crawl_id(directory))}', '') AS id")
+        self._make_view(CRAWLS, f"SELECT nullif({literal(crawl_id(directory))}, '') AS id")
         for head, meaning in MACROS.items():
             self._connection.execute(f"CREATE MACRO {head} AS {meaning}")
         self._latest = {table.name: table for table in tables.values() if table.page}
@@ -153,7 +154,11 @@ class Database:
         self.tables += [*self._latest, *self._views, *self._derived]
 
     def _settle(self, question: str) -> None:
-        """Make views that a question names for the first time: those of latest visits, and those that need these."""
+        """Refuse what is no question, and make views that one names for the first time."""
+        with _told(self._names):
+            statements = self._connection.extract_statements(question)
+        if len(statements) != 1 or statements[0].type not in _ASKING:
+            raise UsageError("one question at a time, as SELECT ... FROM pages; the tables are only read")
         asked = set(_names_in(question, self.tables))
         if not asked or asked & {*self._latest, *self._views, *self._derived}:
             self._make_latest()
@@ -246,7 +251,7 @@ class Database:
 
     def _shut(self) -> None:
         """From here on DuckDB sees the folder and nothing else, and no statement can change that."""
-        allowed = ", ".join("'{}'".format(str(path).replace("'", "''")) for path in self._allowed)
+        allowed = ", ".join(map(literal, self._allowed))
         for setting in (
             f"SET allowed_directories = ['{self.folder}']",
             f"SET allowed_paths = [{allowed}]",
@@ -279,7 +284,6 @@ class Database:
             UsageError: it is not one statement that asks, or DuckDB refuses it; says why.
             CrawlDirectoryError: a file is damaged in a way that shows only now; names it.
         """
-        self._judge(sql)
         self._settle(sql)
         with _told(self._names, self.tables):
             return Rows(self._connection.execute(sql, list(values)), self._names)
@@ -287,14 +291,12 @@ class Database:
     def keep(self, name: str, sql: str) -> None:
         """Keep the answer to a question of ours under a name, for the questions that follow.
         Raises UsageError: as :meth:`ask`."""
-        self._judge(sql)
         self._settle(sql)
         with _told(self._names):
             self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {sql}')
 
     def arrays(self, sql: str) -> "dict[str, Any]":
         """The answer to a question of ours, by column, as NumPy arrays. Raises UsageError: as :meth:`ask`."""
-        self._judge(sql)
         self._settle(sql)
         with _told(self._names):
             found: dict[str, Any] = self._connection.execute(sql).fetchnumpy()
@@ -306,7 +308,6 @@ class Database:
 
     def write_parquet(self, sql: str, target: Path) -> None:
         """The answer as a Parquet file, whole or not at all. Raises UsageError: as :meth:`ask`."""
-        self._judge(sql)
         self._settle(sql)
         with _told(self._names, self.tables):
             # The end of a line ends a comment that the question may end with.
@@ -315,12 +316,6 @@ class Database:
         fresh = target.with_name(f"{target.name}.new")
         shutil.move(self.folder / "answer", fresh)
         fresh.replace(target)
-
-    def _judge(self, sql: str) -> None:
-        with _told(self._names):
-            statements = self._connection.extract_statements(sql)
-        if len(statements) != 1 or statements[0].type not in _ASKING:
-            raise UsageError("one question at a time, as SELECT ... FROM pages; the tables are only read")
 
 
 _ASKING = frozenset({StatementType.SELECT, StatementType.EXPLAIN})
@@ -365,10 +360,6 @@ def _told(names: Mapping[str, str], tables: Sequence[str] = ()) -> Iterator[None
 def _names_in(question: str, tables: Sequence[str]) -> list[str]:
     """Names of tables that stand in a question, as a word anywhere."""
     return [name for name in tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)]
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
 
 
 def _cut_to_whole_lines(path: Path) -> None:

@@ -61,6 +61,13 @@ def select_from_parquet(files: Sequence[Path]) -> str:
     return f"SELECT * FROM read_parquet([{names}], union_by_name = true)"
 
 
+def linked(folder: Path, name: str, path: Path) -> Path:
+    """A name for a file or directory that SQL can hold."""
+    link = folder / f"{name}{path.suffix}"
+    link.symlink_to(path.resolve())
+    return link
+
+
 class ParquetWriter:
     """Writes Parquet files, each whole or not at all; a context manager.
 
@@ -94,11 +101,8 @@ class ParquetWriter:
             connection.close()
 
     def link(self, path: Path) -> Path:
-        """A name for a file or directory that SQL can hold."""
         self._links += 1
-        link = self._folder / f"link-{self._links}{path.suffix}"
-        link.symlink_to(path.resolve())
-        return link
+        return linked(self._folder, f"link-{self._links}", path)
 
     def view(self, name: str, sql: str) -> None:
         """Give an answer a name for what is written later."""

@@ -22,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.engine.files import replace_file
 from gossamer.query.printing import csv_cell, csv_line, json_line
 from gossamer.storage.tables.feeds import FeedBatch, FeedMark
 from gossamer.storage.tables.places import ITEM_FILE_NOTES
@@ -265,7 +266,9 @@ def register(directory: Path, file: Path, layout: ItemLayout) -> None:
         with file.open("wb"):
             pass
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, ItemFileNote(str(file.absolute()), layout=layout, version=_VERSION))
+    replace_file(
+        path, msgspec.json.encode(ItemFileNote(str(file.absolute()), layout=layout, version=_VERSION)), sync=True
+    )
 
 
 def item_files(directory: Path) -> list["ItemFile"]:
@@ -385,18 +388,9 @@ class ItemFile:
                     yield msgspec.json.decode(line, type=ItemValues)
 
     def _keep(self, note: ItemFileNote) -> None:
-        _write(self._path, note)
+        replace_file(self._path, msgspec.json.encode(note), sync=True)
         self._note = note
 
 
 def _read(path: Path) -> ItemFileNote:
     return msgspec.json.decode(path.read_bytes(), type=ItemFileNote)
-
-
-def _write(path: Path, note: ItemFileNote) -> None:
-    fresh = path.with_name(f"{path.name}.new")
-    with fresh.open("wb") as file:
-        file.write(msgspec.json.encode(note))
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)

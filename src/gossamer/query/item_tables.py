@@ -7,6 +7,7 @@ for a question that names one, since the fields have to be looked for in all row
 
 import itertools
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -29,7 +30,7 @@ from gossamer.query.item_files import (
     plain,
 )
 from gossamer.query.printing import json_line
-from gossamer.query.schema import LARGEST_LINE
+from gossamer.query.schema import LARGEST_LINE, literal
 
 #: Reads all items from the first one on, each time that it is called.
 Items = Callable[[], Iterable[ItemValues]]
@@ -85,9 +86,7 @@ def _write_parquet(target: Path, items: Items, layout: ItemLayout) -> list[str]:
             f"COPY (SELECT {chosen} FROM read_json('{rows}', format = 'newline_delimited', columns = {{{read}}}, "
             f"maximum_object_size = {LARGEST_LINE})) TO '{made}' ({PARQUET})"
         )
-        with made.open("rb") as source, target.open("wb") as file:
-            while piece := source.read(1 << 20):
-                file.write(piece)
+        shutil.copyfile(made, target)
     return []
 
 
@@ -247,8 +246,7 @@ def _selected(kind: str, fields: Sequence[tuple[str, list[str]]]) -> str:
     names = {name.lower() for name, _ in fields}
     columns = [_column(name, types) for name, types in _told_apart(fields)]
     columns += [f"{name} AS {other if name in names else name}" for name, other in ORIGIN.items()]
-    quoted = kind.replace("'", "''")
-    return f"SELECT {', '.join(columns)} FROM items WHERE lower(kind) = '{quoted}'"
+    return f"SELECT {', '.join(columns)} FROM items WHERE lower(kind) = {literal(kind)}"
 
 
 def _told_apart(fields: Iterable[tuple[str, list[str]]]) -> Iterable[tuple[str, list[str]]]:

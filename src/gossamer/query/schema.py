@@ -70,7 +70,7 @@ def select_from_log(table: TableSpec, logs: Sequence[Path]) -> str:
     where = ""
     if table.without is not None:
         name, value = table.without
-        where = f' WHERE "{name}" IS DISTINCT FROM {_literal(value)}'
+        where = f' WHERE "{name}" IS DISTINCT FROM {literal(value)}'
     return f"SELECT {columns} FROM {log}{where}"
 
 
@@ -83,10 +83,10 @@ def _value(column: ColumnSpec, first: str) -> str:
     if column.is_many:
         if column.name == first:
             return f"unnest({name})"
-        return f'unnest(coalesce({name}, list_transform("{first}", lambda x: {_literal(column.fill)})))'
+        return f'unnest(coalesce({name}, list_transform("{first}", lambda x: {literal(column.fill)})))'
     if column.same_as:
         return f'coalesce({name}, "{column.same_as}")'
-    return name if column.fill is None else f"coalesce({name}, {_literal(column.fill)})"
+    return name if column.fill is None else f"coalesce({name}, {literal(column.fill)})"
 
 
 def host_of(url: str) -> str:
@@ -115,7 +115,8 @@ def mark_of(url: str) -> str:
     return f"hash({url}, reverse({url}))"
 
 
-def _literal(value: object) -> str:
+def literal(value: object) -> str:
+    """A plain value as SQL."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -127,7 +128,7 @@ def _literal(value: object) -> str:
 
 def words(words: Iterable[str]) -> str:
     """Some words as the inside of `IN (...)`, always in one order."""
-    return ", ".join(_literal(str(word)) for word in sorted(words))
+    return ", ".join(literal(str(word)) for word in sorted(words))
 
 
 def lasting(name: str, rows: str) -> str:

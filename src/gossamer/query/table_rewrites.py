@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.engine.files import scratch
-from gossamer.query.engine import PARQUET, Connection, connect, select_table
-from gossamer.query.schema import HOSTS, WHEN, host_of, tables_of
+from gossamer.query.engine import PARQUET, Connection, connect, linked, select_table
+from gossamer.query.schema import HOSTS, WHEN, host_of, literal, tables_of
 from gossamer.storage.checksums import Noted, noted
 from gossamer.storage.tables.contract import VISIT, TableSpec
 from gossamer.storage.tables.manifest import switch
@@ -76,10 +76,7 @@ class _NewTables:
         (folder / "out").symlink_to(directory.resolve())
 
     def view(self, name: str, spec: TableSpec, files: Sequence[Path], logs: Sequence[Path] = ()) -> None:
-        links = []
-        for number, file in enumerate((*files, *logs)):
-            links.append(self.folder / f"{name}-{number}{file.suffix}")
-            links[-1].symlink_to(file.resolve())
+        links = [linked(self.folder, f"{name}-{number}", file) for number, file in enumerate((*files, *logs))]
         source = select_table(spec, links[: len(files)], links[len(files) :])
         self.connection.execute(f'CREATE VIEW "{name}" AS {source}')
 
@@ -176,16 +173,12 @@ def _condition(spec: TableSpec, target: DeletionTarget) -> str:
 
 def _is(target: DeletionTarget, column: str) -> str:
     if target.kind == "url":
-        return f"{column} = {_text(target.name)}"
+        return f"{column} = {literal(target.name)}"
     return _is_host(target, host_of(column))
 
 
 def _is_host(target: DeletionTarget, host: str) -> str:
-    return f"({host} = {_text(target.name)} OR ends_with({host}, {_text('.' + target.name)}))"
-
-
-def _text(value: str) -> str:
-    return "'{}'".format(value.replace("'", "''"))
+    return f"({host} = {literal(target.name)} OR ends_with({host}, {literal('.' + target.name)}))"
 
 
 # -- rows that are made again

@@ -8,14 +8,15 @@ the archive, asks :func:`choose` what stays, copies it elsewhere, and calls :fun
 record a revisit repeats.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from gossamer.engine.files import scratch
-from gossamer.query.engine import Connection, connect, select_table
+from gossamer.engine.files import replace_file, scratch
+from gossamer.query.engine import Connection, connect, linked, select_table
 from gossamer.query.schema import EVERY, SUPERSEDED, TELLS, WHEN, superseded, tables_that_ship
 from gossamer.query.table_rewrites import TableChange, rewrite_tables
 from gossamer.storage.tables.contract import VISIT, TableSpec
@@ -64,13 +65,9 @@ def note_once(directory: Path, files: Sequence[Path]) -> None:
     if sum(path.stat().st_size for path in files) < WORTH_A_NOTE:
         return
     path = directory / NOTE
-    fresh = path.with_name(f"{path.name}.new")
-    try:
+    with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        fresh.write_bytes(msgspec.json.encode(VisitedOnce(_digest(files))))
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
+        replace_file(path, msgspec.json.encode(VisitedOnce(_digest(files))))
 
 
 def _digest(files: Sequence[Path]) -> str:
@@ -187,9 +184,10 @@ def choose(directory: Path, scanned: Path, versions: int, out: Path) -> Chosen:
     with scratch() as folder, connect(folder) as connection:
         place = Path(folder)
         (place / "out").symlink_to(out.resolve())
-        connection.execute(f"CREATE TABLE captures AS {_read(_link(place, 'scanned', scanned), SCANNED)}")
+        connection.execute(f"CREATE TABLE captures AS {_read(linked(place, 'scanned', scanned), SCANNED)}")
         files = [
-            _link(place, f"pages-{number}", path) for number, path in enumerate(table_files(directory, "pages").current)
+            linked(place, f"pages-{number}", path)
+            for number, path in enumerate(table_files(directory, "pages").current)
         ]
         connection.execute(f"CREATE VIEW pages AS {select_table(tables_that_ship()['pages'], files)}")
         connection.execute(_ALL)
@@ -218,8 +216,8 @@ def move_rows(directory: Path, moves: Path, visits: Path) -> int:
     """
 
     def prepare(connection: Connection, folder: Path) -> None:
-        connection.execute(f"CREATE TABLE moves AS {_read(_link(folder, 'moves', moves), _MOVES)}")
-        connection.execute(f"CREATE TABLE gone_visits AS {_read(_link(folder, 'visits', visits), _VISITS)}")
+        connection.execute(f"CREATE TABLE moves AS {_read(linked(folder, 'moves', moves), _MOVES)}")
+        connection.execute(f"CREATE TABLE gone_visits AS {_read(linked(folder, 'visits', visits), _VISITS)}")
 
     return rewrite_tables(directory, _change_of, prepare)
 
@@ -241,12 +239,6 @@ def _change_of(spec: TableSpec) -> TableChange | None:
         "coalesce(m.new_offset, t.warc_offset) AS warc_offset)",
         joined='LEFT JOIN moves m ON m.file = t.warc_file AND m."offset" = t.warc_offset',
     )
-
-
-def _link(folder: Path, name: str, path: Path) -> Path:
-    link = folder / f"{name}{path.suffix}"
-    link.symlink_to(path.resolve())
-    return link
 
 
 def _read(path: Path, columns: dict[str, str]) -> str:

@@ -13,7 +13,6 @@ receiver of it twice knows.
 import datetime
 import hashlib
 import hmac
-import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.engine.files import replace_file
 from gossamer.query.following import Retried, RetryingFollower
 from gossamer.query.posting import Posting
 from gossamer.query.schema import tables_of, tells
@@ -361,12 +361,7 @@ class WebhookSink:
 
     def _keep(self, note: WebhookNote) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._path.with_name(f"{self._path.name}.new")
-        with fresh.open("wb") as file:
-            file.write(msgspec.json.encode(note))
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._path)
+        replace_file(self._path, msgspec.json.encode(note), sync=True)
         self._note = note
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.engine.files import replace_file
 from gossamer.mobile.contract import CrawlerState, FailureReason
 from gossamer.values.errors import UsageError
 
@@ -95,10 +96,7 @@ class JourneyFolder:
 
     def write_note(self, note: JourneyNote) -> None:
         """Replace the note. Raises OSError: as `create`; the old note stands."""
-        fresh = self.path / f"{_NOTE}.new"
-        _write(fresh, msgspec.json.encode(note))
-        fresh.replace(self.path / _NOTE)
-        _sync(self.path)
+        replace_file(self.path / _NOTE, msgspec.json.encode(note), sync=True, mode=0o600)
 
     def write_batch(self, sequence: int, frame: bytes) -> None:
         """Keep a frame, of which the note does not tell yet.
@@ -283,10 +281,8 @@ def write_standing(folder: Path, standing: HostStanding, host: "RuntimeHost") ->
         for note, is_running in host.notes()
     )
     whole = msgspec.structs.replace(standing, kept=host.shelf.kept, crawlers=crawlers)
-    fresh = folder / f"{_FILE}.new"
     with contextlib.suppress(OSError):
-        fresh.write_bytes(msgspec.json.encode(whole))
-        fresh.replace(folder / _FILE)
+        replace_file(folder / _FILE, msgspec.json.encode(whole))
 
 
 def read_standing(folder: Path) -> HostStanding:
