@@ -45,7 +45,7 @@ _ALWAYS_BESIDE = re.compile(
     rb"|(?:post|entry|article)[-_]+(?:meta|footer|tags?|share|sharing|social|nav|navigation|related|author|utility|byline|info"
     rb"|comments?)(?:$|\s)|tags?[-_]?(?:links|list|cloud)|recommend|read-?more|more-(?:stories|news|posts|articles)"
     rb"|most-(?:read|pop)|cookie|promo|subscri|signup|wp-block-(?:comments|post-(?:terms|author|navigation)|latest)|nav-?links"
-    rb"|printfooter|catlinks|mw-editsection|noprint)"
+    rb"|printfooter|catlinks|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|user-(?:info|card|details|signature))"
 )
 _ARTICLE = _words("article body content hentry h-entry entry main page post text blog story")
 #: SaidNames of the very body of an article.

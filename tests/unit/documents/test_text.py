@@ -439,3 +439,96 @@ def test_an_image_in_its_own_url_is_no_text(make: "Callable[[bytes], str]") -> N
     image = f'<img alt=x src="data:image/png;base64,{"iVBORw0KGgo" * 60_000}">'
     found = make(f"<main><p>{PROSE} begins.</p>{image}<p>{PROSE} ends.</p></main>".encode())
     assert "iVBOR" not in found and found.endswith("ends.")
+
+
+NAVIGATION = (
+    "<div class=top><ul>" + "".join(f"<li><a href={n}>Category number {n}</a>" for n in range(12)) + "</ul></div>"
+)
+POPULAR = (
+    "<div class=sidebar><ul>"
+    + "".join(f"<li><a href={n}>Another popular thing {n}</a>" for n in range(9))
+    + "</ul></div>"
+)
+RIGHTS = (
+    "<div class=footer><p>Copyright 2026 Example Company. All rights reserved in every country of the world.</p></div>"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "other"),
+    [
+        (
+            "".join(
+                f"<div class=post><div class=postprofile><a href=/u>user{n}</a></div><p>I tried version "
+                f"{n} of it, and it did not work for me.</div>"
+                for n in range(8)
+            ),
+            "user",
+        ),
+        (
+            (
+                "<div class=product><h1>Steel pan</h1><p>A pan of forged steel that lasts for a "
+                "lifetime, for gas and electric stoves.<table><tr><th>Size<td>28 cm<tr><th>Care<td>wash "
+                "by hand and oil it afterwards</table></div><div class=related-products><h3>Customers "
+                "also bought</h3><a href=/x>Wooden spoon</a></div>"
+            ),
+            "spoon",
+        ),
+        (
+            (
+                "<article class=recipe><h1>Chocolate cake</h1><p>A cake that stays moist for days, as my "
+                "grandmother made it.<ul><li>100 g of flour<li>200 g of sugar</ul><ol><li>Heat the oven "
+                "to 180 degrees.<li>Melt butter and chocolate.</ol></article><div id=comments><p>Great "
+                "recipe, we made it twice this week and loved it!</div>"
+            ),
+            "twice",
+        ),
+        (
+            "<div class=content><h1>الجسر القديم</h1>"
+            + "".join(
+                f"<p>قررت اللجنة أن الجسر القديم فوق النهر سوف يستبدل بجسر جديد في العام المقبل {n}" for n in range(6)
+            )
+            + "</div>",
+            "Category",
+        ),
+        (
+            "<div class=art_con><h1>旧桥将被取代</h1>"
+            + "".join(
+                f"<p>委员会决定，明年将用一座新桥取代河上的旧桥，因为木头已经不再安全，第{n}次会议上大家都同意了。"
+                for n in range(6)
+            )
+            + "</div>",
+            "Category",
+        ),
+        (
+            "<div class=entry><h1>古い橋</h1>"
+            + "".join(
+                f"<p>委員会は来年、川にかかる古い橋を新しい橋に架け替えることを決定しました。第{n}回の会議で賛成しました。"
+                for n in range(6)
+            )
+            + "</div>",
+            "Category",
+        ),
+        (
+            "<div class=data><h1>Cities</h1><p>The table has all cities of the country with more "
+            "than a thousand people.<table>"
+            + "".join(f"<tr><td>City {n}<td>{n}000<td>River {n}" for n in range(60))
+            + "</table></div>",
+            "Category",
+        ),
+        (
+            "<div class=page><h1>Rules of the house</h1><ul>"
+            + "".join(f"<li>Rule {n}: keep the kitchen clean after you have cooked." for n in range(40))
+            + "</ul></div>",
+            "Category",
+        ),
+    ],
+    ids=["forum", "shop", "recipe", "arabic", "chinese", "japanese", "table", "list"],
+)
+def test_pages_of_other_kinds_have_all_of_their_content_and_no_more(content: str, other: str) -> None:
+    found = main_text(
+        f"<html><body>{NAVIGATION}<div id=wrapper>{content}{POPULAR}</div>{RIGHTS}</body></html>".encode()
+    )
+    inner = re.split("<div class=related|<div id=comments", re.sub("<div class=postprofile>.*?</div>", "", content))[0]
+    wanted = " ".join(re.sub("<[^>]+>", " ", inner).split())
+    assert " ".join(found.split()) == wanted and other not in found
