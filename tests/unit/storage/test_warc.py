@@ -16,6 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.storage.archive.files import UNVERIFIED
 from gossamer.storage.archive.records import (
+    MOST_STORED,
     NOT_MODIFIED_PROFILE,
     REVISIT_PROFILE,
     http_head,
@@ -411,6 +412,22 @@ def test_a_digest_that_is_none_is_counted_anew(tmp_path: Path) -> None:
     forged: Visit = msgspec.structs.replace(visit(), digest="A\r\nX: y")
     archive(tmp_path).append([forged])
     assert records(tmp_path)[-1]["warc-payload-digest"] == f"sha1:{sha1_base32(forged.response.body)}"
+
+
+@pytest.mark.parametrize("size", [100, MOST_STORED, 200_000])
+def test_a_body_that_came_in_a_coding_is_read_as_any_other_and_the_archive_grows_by_little(
+    tmp_path: Path, size: int
+) -> None:
+    body = os.urandom(size)
+    came = visit("http://a.test/", body)
+    archive(tmp_path).append(
+        [msgspec.structs.replace(came, response=msgspec.structs.replace(came.response, decoded=b""))]
+    )
+    (path,) = tmp_path.glob("warc/*")
+    assert records(tmp_path)[-1]["block"] == body
+    assert body in gzip.decompress(path.read_bytes())
+    assert path.stat().st_size < size + 3_000
+    assert (body in path.read_bytes()) is (size < MOST_STORED)
 
 
 @pytest.mark.parametrize("head", HOSTILE_HEADS)
