@@ -19,7 +19,7 @@ from gossamer.storage.contract import DIGESTS, Space
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
-from gossamer.storage.mailbox.outbox import AgentOutbox
+from gossamer.storage.mailbox.mailbox import AgentOutbox
 from gossamer.storage.recovery import restore
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.testing.clock import FakeClock

@@ -1,21 +1,29 @@
 """What masters share, and their mail, keep the promises of `contracts.sharing`, `exchanging` and `marshaling`."""
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import SharedDesignations, SharedDesignationSheet
 from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
-from gossamer.agents.mail_on_disk import LEASE
 from gossamer.agents.policies import LeastLoaded, RandomAgent
-from gossamer.agents.shared_state import CrawlSharedState, SharedFile, SharedStateSheet
-from gossamer.testing import FakeClock, check_consumer, check_designation_table, check_mail, check_shared_state
-from gossamer.values.agents import Designated, Member, mailed_task
+from gossamer.agents.shared_state import (
+    CrawlSharedState,
+    SharedFile,
+    SharedStateSheet,
+    count_older_mail,
+    delete_older_mail,
+    older_mail,
+)
+from gossamer.engine.gate import Receipt, current
+from gossamer.storage.mailbox.contract import MAIL_TO
+from gossamer.testing import FakeClock, check_consumer, check_designation_table, check_shared_state
+from gossamer.values.agents import Designated, Member
 from gossamer.values.task import Task
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
@@ -70,113 +78,110 @@ def test_shared_tables_of_designations(
     run(check_designation_table(make))
 
 
-def mail_of(shared: SharedFile, clock: FakeClock, master: str = "master-00", *agents: str) -> MassMail:
-    given = agents or ("agent-00", "agent-01")
-    mail = MassMail(MassMailSheet(master=master, agents=given, waiting=8))
+def mail_of(shared: SharedFile, clock: FakeClock) -> MassMail:
+    given = ("agent-00", "agent-01")
+    mail = MassMail(MassMailSheet(agents=given, waiting=8))
     mail.shared, mail.clock = shared, clock
     mail.designations = table_of(shared, [Member(agent) for agent in given], LeastLoaded())
     return mail
 
 
-async def end(mail: MassMail) -> None:
-    """End a mail as a kill would."""
-    assert mail._looking is not None
-    mail._looking.cancel()
-    await asyncio.gather(mail._looking, return_exceptions=True)
+async def started(mail: MassMail) -> MassMail:
+    assert isinstance(mail.designations, SharedDesignations)
+    await mail.designations.start()
+    await mail.start()
+    return mail
 
 
-def test_the_mail_of_a_master(shared: Callable[[], SharedFile], run: Run) -> None:
-    clock, open_ones = FakeClock(), list[MassMail]()
+def left_by_an_older_version(shared: SharedFile, *tasks: tuple[str, Task]) -> None:
+    """Mail as masters of 0.2.0 put it on the disk."""
+    with shared.writing() as connection:
+        connection.execute(
+            "CREATE TABLE mail (id INTEGER PRIMARY KEY AUTOINCREMENT, agent TEXT NOT NULL, "
+            "master TEXT NOT NULL, task BLOB NOT NULL)"
+        )
+        connection.executemany(
+            "INSERT INTO mail (agent, master, task) VALUES (?, 'master-07', ?)",
+            [(agent, msgspec.msgpack.encode(task)) for agent, task in tasks],
+        )
 
-    async def reopen() -> MassMail:
-        if open_ones:
-            await end(open_ones.pop())
-        mail = mail_of(shared(), clock)
-        await mail.designations.start()  # type: ignore[attr-defined]  # it is ours
-        await mail.start()
-        open_ones.append(mail)
-        return mail
 
+def test_mail_that_an_older_version_has_left_is_sent_once_and_that_of_agents_that_have_left_to_others(
+    shared: Callable[[], SharedFile], run: Run
+) -> None:
     async def check() -> None:
-        await check_mail(reopen, lambda: clock.advance(3.0))
-        await end(open_ones.pop())
-
-    run(check())
-
-
-def test_the_mail_of_a_master_that_is_gone_is_sent_by_another(shared: Callable[[], SharedFile], run: Run) -> None:
-    async def check() -> None:
-        clock = FakeClock()
-        one, other = mail_of(shared(), clock), mail_of(shared(), clock, "master-01")
-        for mail in (one, other):
-            await mail.designations.start()  # type: ignore[attr-defined]  # it is ours
-            await mail.start()
-        await one.post([Designated("agent-00", Task("http://a.test/", "a.test"))])
-        await one.take("agent-00", 1)
+        clock, tasks = FakeClock(), [Task(f"http://{name}.test/", f"{name}.test") for name in "abc"]
+        left_by_an_older_version(shared(), *zip(("agent-00", "agent-07", "agent-01"), tasks, strict=True))
+        mail = await started(mail_of(shared(), clock))
+        assert (mail.is_empty, mail.waiting) == (False, 3)
+        batches = [await mail.take(MAIL_TO + agent, 9) for agent in ("agent-00", "agent-01")]
+        assert sorted(one.task.url for batch in batches for one in batch) == [task.url for task in tasks]
+        assert all(one.agent == "agent-00" for one in batches[0])
+        await mail.stop()
+        killed = await started(mail_of(shared(), clock))
+        assert not killed.is_empty, "a master that dies has sent nothing that was not acknowledged"
         await clock.advance(2.0)
-        assert not other.is_empty, "mail on the disk is everybody's"
-        assert [(mail.waiting, mail.lag) for mail in (one, other)] == [(1, 2.0), (0, 0.0)]
-        await end(one)
-        await clock.advance(LEASE + 2.0)
-        taken = await other.take("agent-00", 9)
-        assert [mailed_task(one.task) for one in taken] == [Task("http://a.test/", "a.test")]
-        other.delivered(taken)
+        first = await killed.take(MAIL_TO + "agent-00", 9)
+        await clock.advance(2.0)  # it is away, so that the other one gets its mail
+        others = await killed.take(MAIL_TO + "agent-01", 9)
+        assert {one.task.url for one in others} == {task.url for task in tasks}
+        assert {one.agent for one in others} == {"agent-00", "agent-01"}
+        killed.delivered(others)
+        killed.delivered(first)
         await clock.advance(1.0)
-        assert other.is_empty
-        await end(other)
+        assert killed.is_empty
+        assert count_older_mail(killed.shared.reading) == 0
+        await killed.stop()
 
     run(check())
 
 
-def test_mail_is_not_taken_for_other_mail_that_was_deleted_before(shared: Callable[[], SharedFile], run: Run) -> None:
+def test_older_mail_goes_with_what_a_person_deletes(shared: Callable[[], SharedFile]) -> None:
+    file = shared()
+    tasks = [Task(f"http://{name}.test/", f"{name}.test", source="http://d.test/") for name in "ab"]
+    left_by_an_older_version(file, *(("agent-00", task) for task in tasks))
+    with file.erasing() as connection:
+        delete_older_mail(connection, lambda url: url == tasks[0].url)
+    assert [one.task for one in older_mail(file.reading)] == tasks[1:]
+    with file.erasing() as connection:
+        delete_older_mail(connection, lambda url: url == "http://d.test/")
+    assert count_older_mail(file.reading) == 0
+
+
+def test_a_receipt_is_released_when_all_has_arrived_and_what_an_absent_agent_gets_is_kept_by_another(
+    shared: Callable[[], SharedFile], run: Run
+) -> None:
     async def check() -> None:
-        clock = FakeClock()
-        mail = mail_of(shared(), clock)
-        await mail.designations.start()  # type: ignore[attr-defined]  # it is ours
-        await mail.start()
-        numbers: list[int] = []
-        for _ in range(3):
-            await mail.post([Designated("agent-00", Task("http://a.test/", "a.test"))])
-            on_way = await mail.take("agent-00", 1)
-            await clock.advance(2.0)
-            numbers += (number for (number,) in mail.shared.reading.execute("SELECT id FROM mail"))
-            mail.delivered(on_way)
-            mail.delivered(await mail.take("agent-00", 1))
-            await clock.advance(1.0)
-            assert mail.is_empty
-        assert len(set(numbers)) == 3, "another master may be about to delete what had this number before"
-        await end(mail)
-
-    run(check())
-
-
-def test_the_mail_of_an_agent_that_has_left_is_given_to_another(shared: Callable[[], SharedFile], run: Run) -> None:
-    async def check() -> None:
-        clock = FakeClock()
-        mail = mail_of(shared(), clock, "master-00", "agent-00", "agent-01")
-        await mail.designations.start()  # type: ignore[attr-defined]  # it is ours
-        await mail.start()
-        [agent] = await mail.designations.designate(["a.test"])
-        await mail.post([Designated(agent, Task("http://www.a.test/", "www.a.test"))])
-        await mail.take(agent, 1)
-        await clock.advance(2.0)
-        await end(mail)
-        [stays] = {"agent-00", "agent-01"} - {agent}
-        after = mail_of(shared(), clock, "master-00", stays)
-        await after.designations.start()  # type: ignore[attr-defined]  # it is ours
-        await after.start()
-        [taken] = await after.take(stays, 9)
-        assert (taken.agent, taken.task.host) == (stays, "www.a.test")
-        await end(after)
+        clock, done = FakeClock(), list[int]()
+        mail = await started(mail_of(shared(), clock))
+        receipt = Receipt(lambda: done.append(1))
+        token = current.set(receipt)
+        tasks = [Task(f"http://a.test/{number}", "a.test") for number in range(4)]
+        await mail.post([Designated("agent-00", task) for task in tasks[:3]] + [Designated("agent-01", tasks[3])])
+        current.reset(token)
+        receipt.release()
+        mail.delivered(await mail.take("agent-01", 9))
+        on_way = await mail.take("agent-00", 1)
+        await clock.advance(0.9)
+        assert not mail.metrics.snapshot()["away"], "one that may be slow is not away"
+        await clock.advance(1.0)
+        kept = await mail.take(MAIL_TO + "agent-01", 9)
+        assert [(one.agent, one.task) for one in kept] == [("agent-00", task) for task in tasks[:3]]
+        assert (mail.waiting, done) == (3, [])
+        mail.delivered(kept)
+        assert done == [1], "its finder owes nothing more: another agent has it"
+        mail.delivered(on_way)
+        assert done == [1]
+        assert not mail.metrics.snapshot()["away"], "it is back"
+        assert mail.is_empty
+        await mail.stop()
 
     run(check())
 
 
 def test_mass_communicator(shared: Callable[[], SharedFile], run: Run) -> None:
     async def check() -> None:
-        mail = mail_of(shared(), FakeClock())
-        await mail.designations.start()  # type: ignore[attr-defined]  # it is ours
-        await mail.start()
+        mail = await started(mail_of(shared(), FakeClock()))
 
         def make() -> MassCommunicator:
             communicator = MassCommunicator()

@@ -22,7 +22,6 @@ from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.designations_of_crawl import designations
 from gossamer.agents.held_domains import held_domains, let_go
-from gossamer.agents.mail_on_disk import has_mail
 from gossamer.agents.membership import opened_ledger
 from gossamer.agents.shared_state import SHARED, SharedFile
 from gossamer.analysis.verifying import verify
@@ -122,8 +121,6 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
     assert "master-01 is gone for good; its work falls to master-00" in lines
     assert sum("master-00 died (killed by signal 9); it is started again" in line for line in lines) == 1
     assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
-    with closing(SharedFile(tmp_path / "crawl")) as shared:
-        assert not has_mail(shared.reading)
 
 
 def test_domains_move_where_a_person_says_and_where_agents_leave_and_join(web: FakeWeb, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from gossamer.storage.commit.host_states import CommitSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier, LedgerSeen
 from gossamer.storage.mailbox.exchange_files import IN, FileOutbox, FileOutboxSheet
-from gossamer.storage.mailbox.outbox import DividedLedger
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, UrlFileWriter, new_header, new_key, write_key
+from gossamer.storage.mailbox.staging import DividedLedger
 from gossamer.testing.agents import ByLetter
 from gossamer.values.task import Task
 

@@ -2,9 +2,9 @@
 
 Place in the flow: a *supervisor* (:mod:`crawl`, :mod:`supervisor`, :mod:`roster`) starts agents, asks them in rounds
 and holds no URL. :mod:`wiring` makes an agent's wiring of the crawl's. Which agent has a host is said by the
-:mod:`ring`, or by masters (:mod:`masters`, :mod:`marshaler`, :mod:`designations`). URLs of others wait in the outbox
-(:mod:`gossamer.storage.mailbox`), travel by :mod:`sending` and :mod:`receiving`, and are forgotten when the other agent
-has committed them. What agents have together is :mod:`lending`; agents join and leave by :mod:`membership`;
+:mod:`ring`, or by masters (:mod:`masters`, :mod:`marshaler`, :mod:`designations`). URLs of others wait in the mailbox
+(:mod:`gossamer.storage.mailbox`), travel by :mod:`url_exchange`, and are forgotten when the other agent has committed
+them. What agents have together is :mod:`lending`; agents join and leave by :mod:`membership`;
 `--crawlers` share one queue by :mod:`leases`; agents without a network exchange files (:mod:`exchanging`,
 :mod:`merging`).
 
@@ -40,7 +40,9 @@ SUBJECT = Subject(
         "send-urls": "gossamer.agents.url_exchange:SendUrls",
         "lease-urls": "gossamer.agents.leases:LeaseUrls",
         "take-leases": "gossamer.agents.leases:TakeLeases",
+        "send-mail": "gossamer.agents.url_exchange:SendMail",
         "receive-urls": "gossamer.agents.url_exchange:ReceiveUrls",
+        "receive-mail": "gossamer.agents.url_exchange:ReceiveMail",
         "marshal": "gossamer.agents.marshaler:Marshal",
         "mass-communicator": "gossamer.agents.mail:MassCommunicator",
         "other-agent": "gossamer.agents.url_exchange:OtherAgent",
@@ -53,8 +55,6 @@ SUBJECT = Subject(
         "shared-state": "gossamer.agents.shared_state:CrawlSharedState",
         "mass-mail": "gossamer.agents.mail:MassMail",
         "held-domains": "gossamer.agents.held_domains:HeldDomains",
-        "taken-domains": "gossamer.agents.held_domains:TakenDomains",
-        "master-links": "gossamer.agents.master_links:MasterLinks",
         "least-loaded": "gossamer.agents.policies:LeastLoaded",
         "by-domain": "gossamer.agents.policies:ByDomain",
         "by-place": "gossamer.agents.policies:ByPlace",

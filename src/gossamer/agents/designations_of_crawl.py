@@ -11,12 +11,10 @@ from pathlib import Path
 from gossamer.agents.designations import SCHEMA, designated, forget_domains
 from gossamer.agents.handing_over import DividedByRing, DividedByTable, assign, told_of_assigned
 from gossamer.agents.held_domains import let_go
-from gossamer.agents.mail_on_disk import SCHEMA as MAIL
-from gossamer.agents.mail_on_disk import delete_mail
 from gossamer.agents.masters import masters_of
 from gossamer.agents.membership import check_can_change
 from gossamer.agents.rendezvous import supervisor_lock
-from gossamer.agents.shared_state import SHARED, SharedFile, forget_copies
+from gossamer.agents.shared_state import SHARED, SharedFile, delete_older_mail, forget_copies
 from gossamer.agents.wiring import ring_rule
 from gossamer.crawls.directory import read_wiring
 from gossamer.storage.ledger.contract import Ledger
@@ -80,11 +78,11 @@ def forget_shared(directory: Path, ledgers: Sequence[Ledger], target: DeletionTa
         return 0
     forget_copies(directory)
     with closing(SharedFile(directory)) as shared:
-        shared.open(SCHEMA + MAIL)
+        shared.open(SCHEMA)
         gone = {domain: agent for domain, agent in designated(shared.reading) if target.has_host(domain)}
         for ledger in ledgers:  # before the table forgets which they are
             let_go(ledger, list(gone))
         with shared.erasing() as connection:
-            delete_mail(connection, target.has)
+            delete_older_mail(connection, target.has)
             forget_domains(connection, gone)
     return 0  # mail is in no queue of an agent

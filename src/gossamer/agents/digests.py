@@ -20,7 +20,7 @@ from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import COPIES, DIGESTS
 from gossamer.storage.ledger.contract import Group, Ledger
-from gossamer.storage.mailbox.contract import Outbox, OwedTask
+from gossamer.storage.mailbox.contract import OwedTask, OwesUrls
 from gossamer.values.agents import Claim, as_task, claim_of, claim_of_row, claimed_by, packed, unpacked
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
@@ -42,7 +42,7 @@ class AgentDigests(Provider[NoSettings]):
     """
 
     ledger: Uses[Ledger]
-    outbox: Uses[Outbox]
+    outbox: Uses[OwesUrls]
     keeps_state = True
 
     def __init__(self, sheet: NoSettings | None = None) -> None:

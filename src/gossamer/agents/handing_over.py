@@ -9,11 +9,9 @@ import msgspec
 
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import SCHEMA, agent_at, chosen, designated, give, loads
-from gossamer.agents.mail_on_disk import SCHEMA as MAIL
-from gossamer.agents.mail_on_disk import has_mail
 from gossamer.agents.masters import masters_of
 from gossamer.agents.ring import Arc, Ring, RingDesignation, RingSheet, moving
-from gossamer.agents.shared_state import SharedFile
+from gossamer.agents.shared_state import SharedFile, count_older_mail
 from gossamer.agents.wiring import ring_rule
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import build
@@ -242,10 +240,9 @@ def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
 
 
 def mail_waits(directory: Path) -> bool:
-    """Whether masters have mail on the disk for an agent. Raises CrawlDirectoryError."""
+    """Whether masters of an older version have left mail on the disk. Raises CrawlDirectoryError."""
     with _opened(directory) as shared:
-        shared.open(MAIL)
-        return has_mail(shared.reading)
+        return count_older_mail(shared.reading) > 0
 
 
 # Domains that people give to agents themselves: `gossamer designations DIR --assign DOMAIN=AGENT`.

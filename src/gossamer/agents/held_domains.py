@@ -13,19 +13,16 @@ from typing import Annotated
 
 from gossamer.agents.ring import DivisionSheet
 from gossamer.engine.ends import Uses
-from gossamer.engine.sheet import NoSettings, setting
+from gossamer.engine.sheet import setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
-from gossamer.storage.mailbox.contract import Designation, HoldsDomains, KnowsTasks, TakesBack
-from gossamer.values.agents import CLAIM, agent_name, digest_names
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.mailbox.contract import MASTERS, Designation
+from gossamer.values.agents import agent_name, digest_names
 from gossamer.values.hosts import DomainRule, domain_point, domain_rule
 from gossamer.values.task import Task
 from gossamer.values.url import MAX_URL_BYTES
-from gossamer.values.visit import ORDER
-
-#: Whose the URLs of domains are that this agent does not hold, as far as it knows: any master says.
-MASTERS = "masters"
 
 #: The domains that an agent holds, each under itself. The value repeats the domain, since a key has only its hash.
 HELD = Space("held-domains", value_bytes=MAX_URL_BYTES, host_bytes=MAX_URL_BYTES + 64)
@@ -41,9 +38,9 @@ class HeldDomainsSheet(DivisionSheet, frozen=True):
 
 
 class HeldDomains(Provider[HeldDomainsSheet]):
-    """Knows the domains that one agent holds. Contracts: `designating.Designation`, `exchanging.HoldsDomains`."""
+    """Knows the domains that one agent holds. Contract: `Designation`."""
 
-    ledger: Uses[Ledger]
+    ledger: Uses[RocksLedger]
     ring: Uses[Designation]
     keeps_state = True
 
@@ -84,30 +81,14 @@ class HeldDomains(Provider[HeldDomainsSheet]):
             if domain_point(domain) not in digests and group.get(HELD, domain, b"") is None:
                 group.put(HELD, domain, b"", domain.encode())
                 self.metrics.count("domains")
+                self._remembered(domain, self.sheet.agent)  # the group itself asks, and does not see what it holds
         for host in hosts:
             # Where the group fails, the master sends its URLs again, and their domains are noted then.
             self._remembered(host, self.sheet.agent)
 
-
-class TakenDomains(Provider[NoSettings]):
-    """Takes what masters send. Contract: `exchanging.DomainTaker`."""
-
-    held: Uses[HoldsDomains]
-    outbox: Uses[TakesBack]
-    ledger: Uses[KnowsTasks]
-
-    def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Task]:
-        """Note the domains of tasks that a master has sent, in the group that is to have them.
-
-        Returns:
-            Those that this agent itself has found and owed: they are seen here, and yet to be queued. They are owed no more.
-        """
-        self.held.hold({task.host: None for task in tasks if task.relation != CLAIM}, group)
-        return self.outbox.taken_back([task for task in tasks if task.relation not in (CLAIM, ORDER)], group)
-
-    def is_stray(self, task: Task) -> bool:
-        """Whether a task that was seen here and came as mail may never have been queued: this agent itself had found it."""
-        return not self.ledger.has_task(task.identity)
+    def has_task(self, task: Task) -> bool:
+        """Whether this agent has a task that came as mail; that it has met the URL says nothing, since it may be who found it."""
+        return self.ledger.has_task(task.identity)
 
 
 def held_domains(ledger: Ledger) -> list[str]:

@@ -1,60 +1,44 @@
-"""The mail of a master: tagged URLs that wait for their agents, in memory or on the disk (Hunyadi 2007, section 5.3.3)."""
+"""The mail of a master: tagged URLs that wait for their agents, in memory or with another agent (Hunyadi 2007, section 5.3.3).
+
+    marshal ── designated ──► `post` ──► the agent's queue ──► its sender ──► the agent commits: the receipt is released
+                                  └────► another agent's, where it is away ──► that one commits it into its mailbox: likewise
+
+Place in the flow: the end of a master's graph. All agents send into one connector, which the marshaler reads. Its tagged URLs are
+posted here, and a sender for each agent (:mod:`gossamer.agents.url_exchange`) takes them.
+
+A URL is owed by the agent that found it until its receipt is released, so that a master that dies takes nothing with it: its memory
+is a buffer. An agent is away when it has committed nothing of what it was sent for `patience` seconds. Then everything that waits
+for it goes to an agent that is there, as *mail*: that one keeps it in its mailbox with the name of the agent that is to have it,
+and brings it there (:mod:`gossamer.storage.mailbox.mailbox`). So nobody else waits for an agent that is away, nothing waits on the
+disk of a master, and masters share none.
+"""
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 from gossamer.agents.contract import DesignationTable, SharedState
-from gossamer.agents.mail_on_disk import MailOnDisk
 from gossamer.agents.ring import DivisionSheet
+from gossamer.agents.shared_state import count_older_mail, forget_older_mail, older_mail
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In, Uses
 from gossamer.engine.gate import Receipt, current
-from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.sheet import NoSettings, setting
 from gossamer.engine.unit import Provider
-from gossamer.storage.mailbox.contract import Mail, OwedTask
+from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask
+from gossamer.storage.mailbox.mailbox import WAITING, OnWay
 from gossamer.values.agents import Designated
-from gossamer.values.errors import DiskFull
 from gossamer.values.hosts import DomainRule, domain_rule
-
-# The mail of a master: what waits for each agent in memory, and on the disk for one that is away (Hunyadi 2007, section 5.3.3).
-#
-#     marshal ── designated ──► `post` ──► the agent's queue ──► its sender ──► the agent commits: the receipt is released
-#                                  └─────► the shared file, where the agent is away: the receipt is released at once
-#
-# Place in the flow: the mass communicator of a master is a component that posts, this provider, and a sender for each
-# agent. A URL is owed by the agent that found it until its receipt is released, so that a master that dies takes nothing
-# with it. An agent is away when it has committed nothing of what it was sent for `patience` seconds. Then everything that
-# waits for it goes to the disk, so that nobody else waits for it too. The file (:mod:`mail_on_disk`) is shared by all
-# masters: the mail of one that is gone is sent by another.
-
-
-#: URLs that wait in memory for one agent: what a connector takes in two turns, about 5 MB.
-WAITING = 8_192
 
 #: Seconds between two looks at who is away.
 _LOOK = 0.25
 
-#: Seconds between two times when a master says that it is still there: a small part of its lease.
-_RENEWED = 1.0
-
-#: Key and value of mail: it lies in no ledger.
-_NOWHERE = b""
-
 
 class _Posted(OwedTask, frozen=True):
-    """One piece of mail: in memory with its receipt, or on the disk under a number."""
+    """One URL that waits for its agent, with its receipt."""
 
     receipt: Receipt | None = None
-    row: int = 0
-
-
-class _Batch(NamedTuple):
-    """What one sender has on its way."""
-
-    since: float
-    posted: Sequence[_Posted]
 
 
 class MassMailSheet(DivisionSheet, frozen=True):
@@ -66,7 +50,9 @@ class MassMailSheet(DivisionSheet, frozen=True):
     ] = ()
     waiting: Annotated[
         int,
-        setting("Hold at most this many URLs for one agent in memory; the others wait on the disk.", unit="URLs", ge=1),
+        setting(
+            "Hold at most this many URLs for one agent in memory; other agents keep the rest for it.", unit="URLs", ge=1
+        ),
     ] = WAITING
     patience: Annotated[
         float,
@@ -79,7 +65,7 @@ class MassMailSheet(DivisionSheet, frozen=True):
 
 
 class MassMail(Provider[MassMailSheet]):
-    """Holds the URLs that one master sends to agents. Contract: `exchanging.Mail`."""
+    """Holds the URLs that one master sends to agents. Contract: `Owing`."""
 
     shared: Uses[SharedState]
     designations: Uses[DesignationTable]
@@ -89,201 +75,165 @@ class MassMail(Provider[MassMailSheet]):
         super().__init__(sheet)
         self._queues: defaultdict[str, deque[_Posted]] = defaultdict(deque)
         self._more: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self._sent: defaultdict[str, dict[int, _Batch]] = defaultdict(dict)
+        self._way = OnWay()
         self._away: set[str] = set()
-        self._disk = MailOnDisk(lambda: self.shared, self.sheet.master)
-        self._looking: asyncio.Task[None] | None = None
-        self._renewed = 0.0
+        self._room = asyncio.Event()
+        """Set where a queue may have room again."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._has_older = False
+        """Mail lies on the disk that an older version has put there."""
         self._rule: DomainRule = domain_rule(self.sheet.division, self.sheet.together)
         self.commits = 0
-        """How often mail was delivered, or went to the disk, or from it: a master at rest does none of this."""
+        """How often mail was delivered: a master at rest delivers none."""
 
     async def start(self) -> None:
-        """Take the mail of an earlier process, and of agents that have left.
+        """Begin to look who is away.
 
         Raises:
             CrawlDirectoryError: the shared file cannot be used.
         """
-        self._disk.open()
-        self._renew()
-        await self._redesignate()
-        self._find_waiting()
         self.metrics.gauge("waiting", lambda: sum(map(len, self._queues.values())))
         self.metrics.gauge("away", lambda: len(self._away))
-        self.metrics.gauge("on_disk", self._disk.count)
-        self._looking = asyncio.create_task(self._look_on())
+        self._has_older = count_older_mail(self.shared.reading) > 0
+        self._tasks = [asyncio.create_task(self._look_on())]
+        if self._has_older:
+            self._tasks.append(asyncio.create_task(self._send_older()))
 
     async def stop(self) -> None:
-        """Give the lease back, and forget what was delivered last."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
-        self._forget()
-        self._disk.give_back()
+        """Drop what is in hand: the agents that have found it owe it."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
     def is_empty(self) -> bool:
-        """Nothing waits, here or on the disk for any master, and nothing is on its way."""
-        is_idle = not any(self._queues.values()) and not any(self._sent.values())
-        return is_idle and self._disk.is_empty
+        """Nothing waits, and nothing is on its way."""
+        return not any(self._queues.values()) and not self._way and not self._has_older
 
     @property
     def waiting(self) -> int:
-        """URLs that this master has yet to bring to agents, in memory, on their way, and on the disk."""
-        on_way = sum(1 for one in self._all_sent() for piece in one.posted if not piece.row)
-        return sum(map(len, self._queues.values())) + on_way + self._disk.waiting
+        """URLs that this master has yet to bring to agents, in memory and on their way."""
+        older = count_older_mail(self.shared.reading) if self._has_older else 0
+        return sum(map(len, self._queues.values())) + len(self._way) + older
 
     @property
     def lag(self) -> float:
         """Seconds for which the agent that is latest has not acknowledged what it was sent."""
-        now = self.clock.monotonic()
-        return max((now - one.since for one in self._all_sent()), default=0.0)
-
-    def _all_sent(self) -> Iterator[_Batch]:
-        for batches in self._sent.values():
-            yield from batches.values()
+        oldest = self._way.oldest
+        return 0.0 if oldest is None else self.clock.monotonic() - oldest
 
     # -- the communicator
 
-    async def post(self, tasks: Sequence[Designated]) -> None:
-        """Take tasks for their agents, under the receipt that is current; those of agents that are away are written at once.
+    async def post(self, tasks: Sequence[Designated], *, is_mail: bool = False) -> None:
+        """Take tasks for their agents, under the receipt that is current. Waits while neither they nor others have room.
 
-        Raises:
-            DiskFull: they cannot be written. None was posted.
+        Args:
+            tasks: with their agents.
+            is_mail: nobody owes these: their agents have to look whether they have them.
         """
         receipt = current.get()
-        full: list[_Posted] = []
-        room = {agent: self.sheet.waiting - len(self._queues[agent]) for agent in {one.agent for one in tasks}}
-        fitting: list[_Posted] = []
-        for one in tasks:
-            posted = _Posted(one.agent, one.task, _NOWHERE, _NOWHERE, receipt)
-            # Behind what is on the disk, so that an agent that comes back is not sent new URLs while old ones wait.
-            if one.agent in self._away or room[one.agent] <= 0:
-                full.append(posted)
-            else:
-                room[one.agent] -= 1
-                fitting.append(posted)
-        if full:
-            self._write(full)
         if receipt is not None:
-            receipt.hold(len(fitting))
-        for posted in fitting:
-            self._queues[posted.agent].append(posted)
-        for agent in room:
-            self._more[agent].set()
+            receipt.hold(len(tasks))
+        touched: set[str] = set()
+        for one in tasks:
+            while not (recipient := self._recipient(one.agent, is_mail=is_mail)):
+                self._wake(touched)
+                self._room.clear()
+                await self._room.wait()
+            self._queues[recipient].append(_Posted(recipient, one.task, one.agent, receipt=receipt))
+            touched.add(recipient)
+        self._wake(touched)
+
+    def _recipient(self, agent: str, *, is_mail: bool) -> str:
+        """Who takes what is for an agent: the agent itself, or one that is there as mail; empty where none has room."""
+        own = MAIL_TO + agent if is_mail else agent
+        if agent not in self._away and len(self._queues[own]) < self.sheet.waiting:
+            return own
+        there = [MAIL_TO + one for one in self.sheet.agents if one != agent and one not in self._away]
+        other = min(there, key=lambda name: len(self._queues[name]), default="")
+        if not other or len(self._queues[other]) >= self.sheet.waiting:
+            return ""
+        self.metrics.count("spilled")
+        return other
+
+    def _wake(self, recipients: Iterable[str]) -> None:
+        for recipient in recipients:
+            self._more[recipient].set()
 
     # -- senders
 
-    async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
-        """What waits for an agent, at least one piece; first from memory, then from the disk."""
-        queue, more = self._queues[agent], self._more[agent]
-        while True:
-            batch: list[_Posted] = []
-            if not self.sheet.holds:
-                batch = [queue.popleft() for _ in range(min(most, len(queue)))] or self._read(agent, most)
-            if batch:
-                self._sent[agent][id(batch)] = _Batch(self.clock.monotonic(), batch)
-                return batch
+    async def take(self, recipient: str, most: int) -> Sequence[OwedTask]:
+        """What waits for an agent, or for others with it, at least one URL."""
+        queue, more = self._queues[recipient], self._more[recipient]
+        while not queue or self.sheet.holds:
             more.clear()
             await more.wait()
+        batch = [queue.popleft() for _ in range(min(most, len(queue)))]
+        self._way.send(recipient, batch, self.clock.monotonic())
+        self._room.set()
+        return batch
 
     def delivered(self, owed: Sequence[OwedTask]) -> None:
-        """The agent has committed a batch: its receipts are released, and it is there again if it was away."""
-        agent = owed[0].agent
-        batch = self._sent[agent].pop(id(owed), None)
-        if batch is None:
-            return
-        self._away.discard(agent)
-        self.commits += 1
-        now = self.clock.monotonic()
-        # The agent goes on: those behind have waited for this one.
-        self._sent[agent] = {key: _Batch(now, other.posted) for key, other in self._sent[agent].items()}
-        self._disk.delivered(one.row for one in batch.posted if one.row)
-        _release(batch.posted)
-        if self._disk.may_have(agent):
-            self._more[agent].set()
-
-    # -- the disk
-
-    def _write(self, posted: Sequence[_Posted]) -> None:
-        self._disk.write((one.agent, one.task) for one in posted)
-        self.commits += 1
-        self.metrics.count("spilled", len(posted))
-
-    def _read(self, agent: str, most: int) -> list[_Posted]:
-        """The next pieces for an agent that are on the disk, and not on their way."""
-        if not self._disk.may_have(agent):
-            return []
-        on_way = {one.row for batch in self._sent[agent].values() for one in batch.posted}
-        found = self._disk.read(agent, most, on_way)
-        return [_Posted(agent, task, _NOWHERE, _NOWHERE, None, number) for number, task in found]
-
-    def _spill(self, agent: str) -> None:
-        """Put what waits for an agent that is away on the disk, and what is on its way: its finder owes it no more then, so that it
-        has to arrive as mail.
-        """
-        queue, sent = self._queues[agent], self._sent[agent]
-        for key, batch in list(sent.items()):
-            held = [one for one in batch.posted if not one.row]
-            if held:
-                self._write(held)
-                sent[key] = _Batch(batch.since, [one for one in batch.posted if one.row])
-                _release(held)
-        if queue:
-            waiting = list(queue)
-            self._write(waiting)
-            queue.clear()
-            _release(waiting)
-
-    def _forget(self) -> None:
-        if not self.sheet.holds and self._disk.forget():
+        """An agent has committed a batch: its receipts are released, and it is there again if it was away."""
+        recipient, arrived = self._way.arrived(owed, self.clock.monotonic())
+        if recipient:
+            self._away.discard(recipient.removeprefix(MAIL_TO))
             self.commits += 1
+            self._room.set()
+            _release(arrived)
 
-    # -- who is away, and whose lease is over
+    # -- who is away
 
     async def _look_on(self) -> None:
         while True:
             await self.clock.sleep(_LOOK)
-            try:
+            if not self.sheet.holds:
                 self._look()
-            except DiskFull:
-                self.metrics.count("disk_full")
+                self._wake(self._more)
 
     def _look(self) -> None:
-        now = self.clock.monotonic()
-        for agent in {*self._sent, *self._queues}:
-            oldest = min((batch.since for batch in self._sent[agent].values()), default=now)
-            if now - oldest >= self.sheet.patience and not self.sheet.holds:
-                if agent not in self._away:
-                    self._away.add(agent)
-                    self.metrics.count("went_away")
-                self._spill(agent)
-        self._forget()
-        if not self.sheet.holds:
-            for more in self._more.values():
-                more.set()
-        if now - self._renewed >= _RENEWED:
-            self._renewed = now
-            self._renew()
+        """See who is away; what waits for those goes to others, and so does what is on its way: it may never arrive."""
+        for name in self._way.late(self.clock.monotonic() - self.sheet.patience):
+            agent = name.removeprefix(MAIL_TO)
+            if agent not in self._away:
+                self._away.add(agent)
+                self.metrics.count("went_away")
+        for agent in self._away:
+            for name in (agent, MAIL_TO + agent):
+                self._queues[name].extendleft(reversed(self._way.given_back(name)))
+                self._pass_on(name)
 
-    def _renew(self) -> None:
-        """Say that this master is at work, and take the mail of those that have not said so for too long."""
-        gone = self._disk.renew(self.clock.now())
-        if gone:
-            self.commits += 1
-            self.metrics.count("taken_over", gone)
-            self._find_waiting()
+    def _pass_on(self, name: str) -> None:
+        """Let others have what waits in a queue, as far as they have room."""
+        queue = self._queues[name]
+        while queue and (recipient := self._recipient(queue[0].agent, is_mail=name.startswith(MAIL_TO))):
+            one = queue.popleft()
+            self._queues[recipient].append(_Posted(recipient, one.task, one.agent, receipt=one.receipt))
 
-    def _find_waiting(self) -> None:
-        for agent in self._disk.find_waiting():
-            self._more[agent].set()
+    # -- mail of an older version
 
-    async def _redesignate(self) -> None:
-        """Give the mail of agents that have left to those that have their domains now."""
-        while pieces := self._disk.of_others(self.sheet.agents):
-            given = await self.designations.designate([self._rule.assignable(host) for _, host in pieces])
-            self._disk.redirect([(agent, number) for agent, (number, _) in zip(given, pieces, strict=True)])
-            self.metrics.count("redesignated", len(pieces))
+    async def _send_older(self) -> None:
+        """Send what masters of an older version have put on the disk for agents that were away. What is read twice does no harm."""
+        mark = 0
+        while lot := older_mail(self.shared.reading, mark):
+            mark = lot[-1].number
+            gone = [one for one in lot if one.agent not in self.sheet.agents]
+            given = await self.designations.designate([self._rule.assignable(one.task.host) for one in gone])
+            now = dict(zip((one.number for one in gone), given, strict=True))
+            arrived = asyncio.Event()
+            receipt = Receipt(arrived.set)
+            token = current.set(receipt)
+            try:
+                await self.post([Designated(now.get(one.number, one.agent), one.task) for one in lot], is_mail=True)
+            finally:
+                current.reset(token)
+            receipt.release()
+            await arrived.wait()
+            while self.sheet.holds:
+                await self.clock.sleep(_LOOK)
+            with self.shared.writing() as connection:
+                forget_older_mail(connection, [one.number for one in lot])
+        self._has_older = False
 
 
 def _release(posted: Sequence[_Posted]) -> None:
@@ -292,36 +242,16 @@ def _release(posted: Sequence[_Posted]) -> None:
             one.receipt.release()
 
 
-# The mass communicator of a master: it posts tagged URLs to agents (Hunyadi 2007, section 5.3.3).
-#
-# Place in the flow: the end of a master's graph. All agents send into one connector, which the marshaler reads. Tagged URLs
-# end here: each goes into the mail of its agent (:mod:`gossamer.agents.mail`), and the sender of that agent
-# (:mod:`gossamer.agents.url_exchange`) takes it from there.
-
-
-class MassCommunicatorSheet(Sheet, frozen=True):
-    """Settings of :class:`MassCommunicator`."""
-
-    disk_wait: Annotated[float, setting("Wait this long before trying a full disk again.", unit="s", gt=0)] = 1.0
-
-
-class MassCommunicator(Consumer[MassCommunicatorSheet]):
-    """Posts each URL to the agent that it is tagged with."""
+class MassCommunicator(Consumer[NoSettings]):
+    """The mass communicator of a master: it posts each URL to the agent that it is tagged with."""
 
     inbox: In[Designated]
-    mail: Uses[Mail]
+    mail: Uses[MassMail]
 
     #: As many as the marshaler passes on at once.
     batch = 512
 
     async def consume_many(self, tasks: list[Designated]) -> None:
-        """Post them. While the disk is full this waits, and so do the agents that have sent them."""
-        while True:
-            try:
-                await self.mail.post(tasks)
-            except DiskFull:
-                self.metrics.count("disk_full")
-                await self.clock.sleep(self.sheet.disk_wait)
-            else:
-                self.metrics.count("posted", len(tasks))
-                return
+        """Post them. While nobody has room for them this waits, and so do the agents that have sent them."""
+        await self.mail.post(tasks)
+        self.metrics.count("posted", len(tasks))

@@ -22,6 +22,7 @@ from gossamer.agents.membership import is_changing, opened_ledger
 from gossamer.agents.rendezvous import Solitude, Unheard
 from gossamer.agents.shared_state import SHARED, shared_again
 from gossamer.agents.shares import AgentReport
+from gossamer.agents.supervised import ENDED
 from gossamer.agents.wiring import ring_rule
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.standing import MasterStanding
@@ -86,6 +87,7 @@ class MasterRun:
         place, running = place_of(self.directory, self.master), self.graph_at_work
         with contextlib.closing(ProcessLock(place / "lock")):
             control = ControlServer(place, self._steer, self.report)
+            (place / ENDED).unlink(missing_ok=True)
             try:
                 await running.start()
                 await control.start()
@@ -96,6 +98,7 @@ class MasterRun:
                     work.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await work
+                (place / ENDED).touch()
             finally:
                 await control.stop()
                 await running.stop()
@@ -110,7 +113,7 @@ class MasterRun:
     # -- what the supervisor asks
 
     def news(self, *, first: bool = False) -> AgentNews:
-        """What it has come to. It is at rest when no mail waits, neither here nor on the disk."""
+        """What it has come to. It is at rest when no mail waits."""
         self.solitude.asked(time.monotonic())
         mail = self._mail
         report = AgentReport(self.master, self._life, mail.commits, mail.is_empty)
@@ -157,9 +160,9 @@ class MasterRun:
 # Masters that have lost their shared file for good: the table of designations is made again of what agents hold.
 #
 # Place in the flow: the supervisor calls :func:`make_table_again` before it starts masters and agents, where a person says so. Each
-# agent keeps the domains that it was given (:mod:`gossamer.agents.held_domains`), so that only mail is lost, for agents that were
-# away: URLs that their finders owe no more. They are found again in the links of pages, as where an agent is lost
-# (:mod:`~gossamer.agents.lost`), and agents claim their documents anew.
+# agent keeps the domains that it was given (:mod:`gossamer.agents.held_domains`), so that nothing else is lost, but for mail of an
+# older version (:mod:`gossamer.agents.shared_state`): its finders owe it no more. It is found again in the links of pages, as where
+# an agent is lost (:mod:`~gossamer.agents.lost`), and agents claim their documents anew.
 
 
 def is_table_lost(directory: Path) -> bool:

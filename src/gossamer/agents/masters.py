@@ -12,7 +12,15 @@ import msgspec
 
 from gossamer.agents.contract import SharedState
 from gossamer.agents.shared_state import SharedFile
-from gossamer.agents.wiring import agent_arrow, agent_connector, agent_place, ring_rule, url_sender
+from gossamer.agents.wiring import (
+    agent_arrow,
+    agent_connector,
+    agent_place,
+    mail_arrow,
+    mail_sender,
+    ring_rule,
+    url_sender,
+)
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.options import CrawlOptions
@@ -34,7 +42,7 @@ _WIRING = "state/masters/wiring.toml"
 MAIL = "mail"
 
 #: The parts of the shipped wiring that stand for one agent; each agent of a crawl has its own.
-_EXAMPLE = ("urls-master-00", "urls-agent-00", "send-agent-00", "agent-00")
+_EXAMPLE = ("urls-master-00", "urls-agent-00", "mail-agent-00", "send-agent-00", "send-mail-agent-00", "agent-00")
 
 #: Settings of a master's units that are those of the crawl's: (unit, setting) of the crawl -> (unit, setting) of the master.
 SHARED_SETTINGS: Mapping[tuple[str, str], tuple[str, str]] = {
@@ -191,8 +199,11 @@ def master_wiring(
     components: dict[str, ComponentPlan] = {}
     for agent in agents:
         connectors[agent_arrow(agent)] = agent_connector(agent, master, folder)
+        connectors[mail_arrow(agent)] = agent_connector(agent, master, folder, "-mail")
         components[f"send-{agent}"] = url_sender(agent, MAIL)
+        components[f"send-mail-{agent}"] = mail_sender(agent, MAIL)
         components[agent] = agent_place(agent, master)
+        components[agent].ports["mail"] = mail_arrow(agent)
     bound = {
         name: msgspec.structs.replace(one, ports={**one.ports, "inbox": arrow}) if one.use == "marshal" else one
         for name, one in made.components.items()

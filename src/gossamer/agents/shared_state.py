@@ -1,20 +1,23 @@
 """The file that the masters of a crawl share: SQLite with a write-ahead log, so that no process serves it and none must live.
 
-Place in the flow: `state/masters/shared.sqlite` of a crawl. It has which agent each domain was given to, what waits on the disk for
-agents that are away, and until when each master is at work (decision 90). Agents never open it. Commands do, also at rest.
+Place in the flow: `state/masters/shared.sqlite` of a crawl. It has which agent each domain was given to (decision 90). Agents never
+open it. Commands do, also at rest.
 """
 
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
+
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.values.errors import CrawlDirectoryError, DiskFull
+from gossamer.values.task import Task
 
 #: Where it lies, inside the crawl directory.
 SHARED = "state/masters/shared.sqlite"
@@ -176,6 +179,58 @@ def forget_copies(directory: Path) -> None:
 
 def _copy_of(directory: Path, name: str) -> Path:
     return directory / _CHECKPOINTS / f"{name}.sqlite"
+
+
+# -- mail of an older version
+# Masters of 0.2.0 put URLs for agents that were away on the disk here. It is sent once, and no more comes.
+
+
+class OlderMail(msgspec.Struct, frozen=True):
+    """One URL that waits on the disk."""
+
+    number: int
+    agent: str
+    task: Task
+
+
+#: Pieces that are read at once: each lot is one transaction when it is forgotten.
+_LOT = 1_000
+
+_task = msgspec.msgpack.Decoder(Task).decode
+
+
+def _has_table(connection: sqlite3.Connection) -> bool:
+    question = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'mail')"
+    return bool(connection.execute(question).fetchone()[0])
+
+
+def count_older_mail(connection: sqlite3.Connection) -> int:
+    """How many pieces lie there, of all masters."""
+    if not _has_table(connection):
+        return 0
+    (count,) = connection.execute("SELECT count(*) FROM mail").fetchone()
+    return int(count)
+
+
+def older_mail(connection: sqlite3.Connection, after: int = 0) -> list[OlderMail]:
+    """Some pieces of all masters, in order, behind this number."""
+    if not _has_table(connection):
+        return []
+    rows = connection.execute("SELECT id, agent, task FROM mail WHERE id > ? ORDER BY id LIMIT ?", (after, _LOT))
+    return [OlderMail(number, agent, _task(data)) for number, agent, data in rows.fetchall()]
+
+
+def forget_older_mail(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Take pieces away, within a transaction."""
+    connection.executemany("DELETE FROM mail WHERE id = ?", [(number,) for number in numbers])
+
+
+def delete_older_mail(connection: sqlite3.Connection, has: Callable[[str], bool]) -> None:
+    """Take pieces away whose URL is deleted, or was found on one that is, within a transaction."""
+    mark = 0
+    while lot := older_mail(connection, mark):
+        mark = lot[-1].number
+        forget_older_mail(connection, [one.number for one in lot if has(one.task.url) or has(one.task.source)])
 
 
 _PLACE = "its files are open there"

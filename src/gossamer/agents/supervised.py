@@ -6,14 +6,11 @@ import os
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from contextlib import closing
 from pathlib import Path
 
 from gossamer.agents.agent import AgentNews
 from gossamer.agents.line import AgentLine, AgentRefused, AgentSilent, place_of
-from gossamer.agents.mail_on_disk import leases
 from gossamer.agents.rendezvous import Heartbeat, living, process_of
-from gossamer.agents.shared_state import SharedFile
 from gossamer.crawls.control.agent_messages import News
 from gossamer.crawls.directory import damage_of
 from gossamer.engine import processes
@@ -283,13 +280,17 @@ class AgentProcess(SupervisedProcess):
             return 0 if ledger.is_clean else -signal.SIGKILL
 
 
-# One master as its supervisor sees it: a process whose lease says how it ended, and whose work others do if it is gone for
+# One master as its supervisor sees it: a process whose folder says how it ended, and whose work others do if it is gone for
 # good.
 #
 # Place in the flow: :mod:`gossamer.agents.supervisor` has one for each master.
 
 #: Seconds that masters have to end which nobody needs, and between two looks at them.
 _GRACE = 10.0
+
+
+#: A file in the folder of a master that has ended in order: there is no ledger that says so.
+ENDED = "ended"
 
 
 class MasterProcess(SupervisedProcess):
@@ -299,11 +300,8 @@ class MasterProcess(SupervisedProcess):
     """It does not come back: another master does its work."""
 
     def _last_status(self) -> int:
-        """A master that ends in order gives its lease back."""
-        with contextlib.suppress(CrawlDirectoryError), closing(SharedFile(self.directory)) as shared:
-            if leases(shared.reading).get(self.name) == 0.0:
-                return 0
-        return -signal.SIGKILL
+        """A master that ends in order says so in its folder."""
+        return 0 if (place_of(self.directory, self.name) / ENDED).exists() else -signal.SIGKILL
 
 
 async def end_masters(directory: Path, masters: Iterable[str]) -> None:

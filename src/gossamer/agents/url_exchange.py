@@ -1,11 +1,14 @@
-"""URLs travel between agents: one end takes them from the outbox, the other commits them before they are acknowledged.
+"""URLs travel between agents: one end takes them from the mailbox, the other commits them before they are acknowledged.
 
-Place in the flow: the end of the arrow from another agent's outbox. The commit's own rules say what is queued
-(:mod:`gossamer.storage.commit.queueing`); the frontier hears that there may be work. The other agent forgets a URL when the group
-that has it is kept here; one that comes twice is known by then. Orders of processors about our hosts come the same way, and so
-do claims of documents whose digests are ours. Where masters give domains to agents, URLs come from them, and among them may be some
-that this agent has found itself. Of those that waited as mail nobody knows any more who has found them, so that they are
-queued where the agent has no task of them.
+Place in the flow: both ends of the arrows between agents, and beside the ring of the crawl. A sender takes what its recipient is
+owed in batches; a batch has a receipt of its own, which the connector holds until the other side has committed it. An agent has a
+sender for each other agent, or for each master, and a master has one for each agent.
+
+What arrives is kept by the commit's own rules (:mod:`gossamer.storage.commit.queueing`); the frontier hears that there may be work.
+The other agent forgets a URL when the group that has it is kept here; one that comes twice is known by then. Orders of processors
+about our hosts come the same way, and so do claims of documents whose digests are ours. Where masters give domains to agents, URLs
+come from them, and among them may be some that this agent has found itself. Mail comes by an arrow of its own: of it nobody knows
+any more who has found it, so that a URL is queued where the agent has no task of it; and mail for another agent is passed on.
 
 Where agents are not connected, URLs come in files: :mod:`gossamer.agents.merging` gives them to :class:`UrlIntake`.
 """
@@ -17,6 +20,7 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.agents.held_domains import HeldDomains
 from gossamer.engine.component import AsynchronousFilter, Filter, Producer
 from gossamer.engine.ends import In, Out, Uses, UsesMany
 from gossamer.engine.errors import ComponentFailed
@@ -28,52 +32,67 @@ from gossamer.storage.archive.contract import ClaimTaker, OrderTaker
 from gossamer.storage.commit.component import is_full
 from gossamer.storage.commit.host_states import CommitSheet
 from gossamer.storage.commit.queueing import Choosers, TaskQueueing
-from gossamer.storage.ledger.contract import Ledger
-from gossamer.storage.mailbox.contract import DomainTaker, Owing
+from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask, Owing
+from gossamer.storage.mailbox.mailbox import AgentOutbox
 from gossamer.storage.seen.contract import SeenSet
-from gossamer.values.agents import CLAIM, MAILED, fault_of, mailed_task, named
+from gossamer.values.agents import CLAIM, Designated, fault_of, named
 from gossamer.values.task import Arrived, Task
 from gossamer.values.visit import ORDER
 
-# URLs of other agents' hosts go out: one sender for each other agent, from the outbox into a remote connector.
-#
-# Place in the flow: beside the ring of the crawl. The commit puts URLs into the outbox (:mod:`gossamer.storage.mailbox`); a
-# sender takes them in batches. A batch has a receipt of its own, which the connector holds until the other agent has
-# committed it. An agent that has masters has a sender for each of these, and a master has one for each agent.
-
-#: URLs that are taken from the outbox at once: a frame of the connector has as many.
+#: URLs that are taken from the mailbox at once: a frame of the connector has as many.
 BATCH = 1_000
 
 
 class SendUrlsSheet(Sheet, frozen=True):
-    """Settings of :class:`SendUrls`."""
+    """Settings of :class:`SendUrls` and :class:`SendMail`."""
 
     agent: Annotated[str, setting("Send URLs to this agent.", restart="its connector leads to one agent")] = ""
 
 
-class SendUrls(Producer[SendUrlsSheet]):
-    """Sends one other agent the URLs that wait for it in the outbox."""
+class _Sends(Producer[SendUrlsSheet]):
+    """Sends one other process what waits for it. What is on its way when the crawl ends stays owed, and is sent again."""
 
-    outbox: Out[Task]
     owed: Uses[Owing]
 
-    async def produce(self) -> AsyncIterator[Task]:
-        """What is owed, for ever. What is on its way when the crawl ends stays owed, and is sent again."""
+    async def _taken(self, recipient: str) -> AsyncIterator[OwedTask]:
+        """What is owed, for ever, each batch under a receipt of its own."""
         while not self.drained:
-            batch = await self.owed.take(self.sheet.agent, BATCH)
+            batch = await self.owed.take(recipient, BATCH)
             receipt = Receipt(partial(self.owed.delivered, batch))
             token = current.set(receipt)
             try:
                 for one in batch:
-                    yield one.task
+                    yield one
             finally:
                 current.reset(token)
             receipt.release()
 
 
+class SendUrls(_Sends):
+    """Sends one other agent, or a master, the URLs that wait for it in the mailbox."""
+
+    outbox: Out[Task]
+
+    async def produce(self) -> AsyncIterator[Task]:
+        """The tasks alone: whoever gets them has their hosts, or asks whose they are."""
+        async for one in self._taken(self.sheet.agent):
+            yield one.task
+
+
+class SendMail(_Sends):
+    """Sends one other agent the mail of masters: its own, and what it is to keep for those that are away."""
+
+    outbox: Out[Designated]
+
+    async def produce(self) -> AsyncIterator[Designated]:
+        """Each with the agent that a master has given it to."""
+        async for one in self._taken(MAIL_TO + self.sheet.agent):
+            yield Designated(one.agent, one.task)
+
+
 class OtherAgent(AsynchronousFilter[NoSettings]):
-    """Stands for another agent in the wiring of this one: that agent takes URLs of its own hosts, and sends URLs of
-    ours.
+    """Stands for another agent, or a master, in the wiring of this one: it takes URLs and mail of its own, and sends ours.
 
     The other agent is a process of its own with its own wiring. This class is never run: it declares the types of the
     items that pass between the two.
@@ -81,12 +100,23 @@ class OtherAgent(AsynchronousFilter[NoSettings]):
 
     urls: In[Task]
     found: Out[Task]
+    mail: In[Designated]
+    kept: Out[Designated]
+
+    optional = frozenset({"urls", "found", "mail", "kept"})
 
     def on_urls(self, task: Task) -> None:
         """A URL of its hosts."""
         raise NotImplementedError("another agent is a process of its own")
 
+    def on_mail(self, mail: Designated) -> None:
+        """A URL that a master has given away."""
+        raise NotImplementedError("another agent is a process of its own")
+
     def take_found(self, free: int) -> list[Task]:
+        raise NotImplementedError("another agent is a process of its own")
+
+    def take_kept(self, free: int) -> list[Designated]:
         raise NotImplementedError("another agent is a process of its own")
 
 
@@ -94,10 +124,9 @@ class OtherAgent(AsynchronousFilter[NoSettings]):
 _MOST_TOLD = 10
 
 
-class ReceiveUrls(Filter[CommitSheet]):
-    """Commits URLs of our hosts that other agents found."""
+class _Receives(Filter[CommitSheet]):
+    """Commits what comes from other agents and from masters."""
 
-    inbox: In[Task]
     outbox: Out[Arrived]
     ledger: Uses[Ledger]
     seen: Uses[SeenSet]
@@ -106,7 +135,8 @@ class ReceiveUrls(Filter[CommitSheet]):
     task_gates: UsesMany[TaskFilter]
     orders: UsesMany[OrderTaker] = MappingProxyType({})
     claims: UsesMany[ClaimTaker] = MappingProxyType({})
-    domains: UsesMany[DomainTaker] = MappingProxyType({})
+    held: UsesMany[HeldDomains] = MappingProxyType({})
+    mailbox: UsesMany[AgentOutbox] = MappingProxyType({})
 
     is_entrance = True
 
@@ -118,8 +148,10 @@ class ReceiveUrls(Filter[CommitSheet]):
         self._told = 0
         """How many URLs were refused in this run."""
 
-    async def filter_many(self, tasks: list[Task]) -> tuple[Arrived]:
-        """Keep them, but for those that no crawl can keep. While the disk is full this waits, and so does the other agent.
+    async def _committed(
+        self, tasks: Sequence[Task], mail: Sequence[Designated] = (), *, is_mail: bool = False
+    ) -> tuple[Arrived]:
+        """Keep tasks of ours, and mail for others. While the disk is full this waits, and so does the other side.
 
         Raises:
             ComponentFailed: they cannot be kept.
@@ -127,9 +159,7 @@ class ReceiveUrls(Filter[CommitSheet]):
         sound = self._sound(tasks)
         while True:
             try:
-                new = self._intake().kept(
-                    sound, self.claims.get("claims", ()), self.domains.get("domains", ()), len(tasks) - len(sound)
-                )
+                new = self._intake().kept(sound, mail, is_mail=is_mail, refused=len(tasks) - len(sound))
                 await self.ledger.settle()
             except Exception as error:
                 if not is_full(error):
@@ -142,9 +172,9 @@ class ReceiveUrls(Filter[CommitSheet]):
                 self.metrics.count("new", new)
                 return (Arrived(new),)
 
-    def _sound(self, tasks: list[Task]) -> list[Task]:
+    def _sound(self, tasks: Sequence[Task]) -> Sequence[Task]:
         """Those that can be kept. The others are told and acknowledged: sent once more they would be no better."""
-        faults = ["" if task.relation == MAILED else fault_of(task) for task in tasks]
+        faults = list(map(fault_of, tasks))
         if not any(faults):
             return tasks
         refused = [(task, fault) for task, fault in zip(tasks, faults, strict=True) if fault]
@@ -154,14 +184,43 @@ class ReceiveUrls(Filter[CommitSheet]):
         return [task for task, fault in zip(tasks, faults, strict=True) if not fault]
 
     def _intake(self) -> "UrlIntake":
-        gates, takers = self.task_gates.get("schedule", ()), self.orders.get("orders", ())
-        return UrlIntake(self.sheet, self.ledger, self.seen, self.traversal, self.prioritizer, gates, takers)
+        return UrlIntake(
+            *(self.sheet, self.ledger, self.seen, self.traversal, self.prioritizer),
+            self.task_gates.get("schedule", ()),
+            self.orders.get("orders", ()),
+            self.claims.get("claims", ()),
+            next(iter(self.held.get("held", ())), None),
+            next(iter(self.mailbox.get("mailbox", ())), None),
+        )
+
+
+class ReceiveUrls(_Receives):
+    """Commits URLs of our hosts that other agents found."""
+
+    inbox: In[Task]
+
+    async def filter_many(self, tasks: list[Task]) -> tuple[Arrived]:
+        """Keep them. Raises ComponentFailed."""
+        return await self._committed(tasks)
+
+
+class ReceiveMail(_Receives):
+    """Commits mail: URLs of our hosts are queued where they are not, and those of others wait in our mailbox for their agents."""
+
+    inbox: In[Designated]
+
+    async def filter_many(self, mail: list[Designated]) -> tuple[Arrived]:
+        """Keep it. Raises ComponentFailed."""
+        [box] = self.mailbox["mailbox"]
+        own = box.sheet.agent
+        others = [one for one in mail if one.agent != own]
+        fit = {id(task) for task in self._sound([one.task for one in others])} if others else ()
+        ours = [one.task for one in mail if one.agent == own]
+        return await self._committed(ours, [one for one in others if id(one.task) in fit], is_mail=True)
 
 
 class UrlIntake(msgspec.Struct, frozen=True):
-    """Commits URLs of our hosts that came in files of other agents, by the rules of the commit: as :class:`ReceiveUrls` does those
-    that come by a connector.
-    """
+    """Commits URLs of our hosts that others have found, by the rules of the commit: those of arrows, and those of files."""
 
     sheet: CommitSheet
     ledger: Ledger
@@ -170,6 +229,10 @@ class UrlIntake(msgspec.Struct, frozen=True):
     prioritizer: Prioritizer
     gates: Sequence[TaskFilter]
     takers: Sequence[OrderTaker]
+    claimants: Sequence[ClaimTaker] = ()
+    held: HeldDomains | None = None
+    """Notes domains that masters have given to this agent; None where there are no masters."""
+    mailbox: AgentOutbox | None = None
 
     async def receive(self, tasks: Sequence[Task]) -> int:
         """Keep them; returns how many were new. To be called again with the same ones does no harm.
@@ -182,38 +245,56 @@ class UrlIntake(msgspec.Struct, frozen=True):
         return new
 
     def kept(
-        self,
-        tasks: Sequence[Task],
-        claimants: Sequence[ClaimTaker] = (),
-        domains: Sequence[DomainTaker] = (),
-        refused: int = 0,
+        self, tasks: Sequence[Task], mail: Sequence[Designated] = (), *, is_mail: bool = False, refused: int = 0
     ) -> int:
-        """Commit them in one group; returns how many were new. `claimants` take claims of documents, `domains` those of masters;
-        `refused` URLs came with them that cannot be kept.
+        """Commit them in one group; returns how many were new.
+
+        Args:
+            tasks: of our hosts.
+            mail: of other agents' hosts, to be passed on.
+            is_mail: the tasks came as mail, so that their having been met says nothing.
+            refused: how many came with them that cannot be kept.
         """
-        mailed = [mailed_task(task) for task in tasks if task.relation == MAILED]
-        mail = [task for task in mailed if task is not None]
-        if mailed:
-            tasks = [*(task for task in tasks if task.relation != MAILED), *mail]
         orders = [task for task in tasks if task.relation == ORDER]
         claims = [task for task in tasks if task.relation == CLAIM]
         urls = [task for task in tasks if task.relation not in (ORDER, CLAIM)] if orders or claims else tasks
-        with self.ledger.group() as staged:
-            staged.count("received", len(tasks))
-            if refused := refused + len(mailed) - len(mail):
-                staged.count("cut:refused", refused)
-            choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
-            back = [one for taker in domains for one in taker.received(tasks, staged)]
-            queueing = TaskQueueing(self.sheet, choosers, staged)
-            strays = {task.identity for task in mail} - {task.identity for task in back}
-            new = queueing.taken_back(back)
-            new += queueing.received(
-                urls, lambda task: task.identity in strays and any(taker.is_stray(task) for taker in domains)
-            )
-            if claims:
-                for claimant in claimants:
+        owed: Sequence[OwedTask] = ()
+        try:
+            with self.ledger.group() as staged:
+                staged.count("received", len(tasks))
+                if refused:
+                    staged.count("cut:refused", refused)
+                choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
+                queueing = TaskQueueing(self.sheet, choosers, staged)
+                new = self._queued(urls, orders, queueing, staged, is_mail=is_mail)
+                for claimant in self.claimants if claims else ():
                     claimant.received(claims, staged)
-            taken = [(taker, taker.received(orders, staged)) for taker in self.takers] if orders else ()
+                taken = [(taker, taker.received(orders, staged)) for taker in self.takers] if orders else ()
+                if mail and self.mailbox is not None:
+                    owed = self.mailbox.pass_on(mail, staged)
+        except BaseException:
+            self._pass_on(owed, is_sure=False)
+            raise
+        self._pass_on(owed, is_sure=True)
         for taker, those in taken:
             taker.obey(those)
         return new
+
+    def _queued(
+        self, urls: Sequence[Task], orders: Sequence[Task], queueing: TaskQueueing, staged: Group, *, is_mail: bool
+    ) -> int:
+        """Queue what is new, what this agent has found and owed, and what came as mail and is not queued; returns how many."""
+        held = self.held
+        if held is None or self.mailbox is None:
+            return queueing.received(urls)
+        held.hold({task.host: None for task in (*urls, *orders)}, staged)
+        back = self.mailbox.taken_back(urls, staged)
+        new = queueing.taken_back(back)
+        if not is_mail:
+            return new + queueing.received(urls)
+        known = {task.identity for task in back}
+        return new + queueing.received(urls, lambda task: task.identity not in known and not held.has_task(task))
+
+    def _pass_on(self, owed: Sequence[OwedTask], *, is_sure: bool) -> None:
+        if owed and self.mailbox is not None:
+            self.mailbox.kept(owed, is_sure=is_sure)

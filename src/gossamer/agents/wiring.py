@@ -62,28 +62,33 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
         return _with_own_files(wiring, agent)
     found = [unit for unit, plan in wiring.providers.items() if plan.use == ORDERS_USE]
     receiver = _receiver(wiring.components[commit], agent, found)
-    if masters:
-        designation, owing, more = _by_master(wiring, agent, masters, at_work(members))
-        receiver.providers["domains"] = {"domains": ["taken"]}
-    else:
-        designation, owing, more = "ring", OUTBOX, {}
     neighbours = masters or others
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
-        OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": designation}, {"agent": agent}),
+        OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
         DIGESTS: ProviderPlan("agent-digests", {"ledger": "ledger", "outbox": OUTBOX}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
-        **more,
     }
     components = {
         "receive": receiver,
-        **{f"send-{other}": url_sender(other, owing) for other in neighbours},
-        **{other: agent_place(other, agent) for other in neighbours},
+        **{f"send-{other}": url_sender(other, OUTBOX) for other in neighbours},
+        **{other: agent_place(other, agent, has_mail=bool(masters)) for other in neighbours},
     }
     connectors = {
         "arrived": ConnectorPlan(),
         **{agent_arrow(name): agent_connector(name, agent, folder) for name in (agent, *neighbours)},
     }
+    if masters:
+        _go_by_masters(wiring, agent, masters, at_work(members), providers)
+        receiver.providers.update(held={"held": ["held"]}, mailbox={"mailbox": [OUTBOX]})
+        ports = {"inbox": mail_arrow(agent), "outbox": "arrived"}
+        components["receive-mail"] = msgspec.structs.replace(receiver, use="receive-mail", ports=ports)
+        for name in (agent, *others):
+            connectors[mail_arrow(name)] = agent_connector(name, agent, folder, "-mail")
+        for other in others:
+            components[f"send-mail-{other}"] = mail_sender(other, OUTBOX)
+            places = {"mail": mail_arrow(other), "kept": mail_arrow(agent)}
+            components[other] = ComponentPlan("other-agent", places, process=_process(other))
     check_free(wiring.source, wiring.providers, providers)
     check_free(wiring.source, wiring.components, components)
     check_free(wiring.source, wiring.connectors, connectors)
@@ -223,26 +228,19 @@ def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str]) -> Compo
     )
 
 
-def _by_master(
-    wiring: Wiring, agent: str, masters: Sequence[str], agents: Sequence[str]
-) -> tuple[str, str, dict[str, ProviderPlan]]:
-    """The providers of an agent that has masters: which one says whose a host is, from which one its senders take, and all of them.
-
-    Agents prefer different masters, so that these share the work.
-    """
+def _go_by_masters(
+    wiring: Wiring, agent: str, masters: Sequence[str], agents: Sequence[str], providers: dict[str, ProviderPlan]
+) -> None:
+    """Let masters say whose a host is, and not the ring. Agents prefer different masters, so that these share the work."""
     first = agents.index(agent) % len(masters)
-    preferred = [*masters[first:], *masters[:first]]
-    return (
-        "held",
-        "master-links",
-        {
-            "held": ProviderPlan(
-                "held-domains", {"ledger": "ledger", "ring": "ring"}, {"agent": agent, **ring_rule(wiring)}
-            ),
-            "taken": ProviderPlan("taken-domains", {"held": "held", "outbox": OUTBOX, "ledger": "ledger"}),
-            "master-links": ProviderPlan("master-links", {"behind": OUTBOX}, {"masters": preferred}),
-        },
-    )
+    settings = {
+        "agent": agent,
+        "masters": [*masters[first:], *masters[:first]],
+        "others": [name for name in agents if name != agent],
+    }
+    providers[OUTBOX] = ProviderPlan("outbox", {"ledger": "ledger", "designation": "held"}, settings)
+    held = {"agent": agent, **ring_rule(wiring)}
+    providers["held"] = ProviderPlan("held-domains", {"ledger": "ledger", "ring": "ring"}, held)
 
 
 def url_sender(to: str, owing: str) -> ComponentPlan:
@@ -250,22 +248,33 @@ def url_sender(to: str, owing: str) -> ComponentPlan:
     return ComponentPlan("send-urls", {"outbox": agent_arrow(to)}, {"owed": owing}, {"agent": to})
 
 
-def agent_place(other: str, own: str) -> ComponentPlan:
+def mail_sender(to: str, owing: str) -> ComponentPlan:
+    """What sends an agent the mail that the provider `owing` has for it."""
+    return ComponentPlan("send-mail", {"outbox": mail_arrow(to)}, {"owed": owing}, {"agent": to})
+
+
+def agent_place(other: str, own: str, *, has_mail: bool = False) -> ComponentPlan:
     """The place of another agent, or of a master, in the wiring of this one."""
+    ports = {"urls": agent_arrow(other), "found": agent_arrow(own)}
     return ComponentPlan(
-        "other-agent", {"urls": agent_arrow(other), "found": agent_arrow(own)}, process=_process(other)
+        "other-agent", {**ports, "kept": mail_arrow(own)} if has_mail else ports, process=_process(other)
     )
 
 
-def agent_connector(to: str, own: str, folder: str) -> ConnectorPlan:
+def agent_connector(to: str, own: str, folder: str, what: str = "") -> ConnectorPlan:
     """The connector that leads to an agent or a master, as this one has it."""
     options = {"kept": True, "slot": _process(own)}
-    return ConnectorPlan(f"unix:{folder}/{to}.sock", _CAPACITY, options)
+    return ConnectorPlan(f"unix:{folder}/{to}{what}.sock", _CAPACITY, options)
 
 
 def agent_arrow(agent: str) -> str:
     """The connector that leads to an agent or a master."""
     return f"urls-{agent}"
+
+
+def mail_arrow(agent: str) -> str:
+    """The connector that leads the mail of masters to an agent."""
+    return f"mail-{agent}"
 
 
 def _process(agent: str) -> str:

@@ -1,9 +1,11 @@
-"""Conformance suites for parts of several agents: designations, outboxes, mail, marshalers, shared state."""
+"""Conformance suites for parts of several agents: designations, mailboxes, marshalers, shared state."""
 
 import asyncio
+import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from gossamer.agents.contract import (
     DesignationPolicy,
@@ -13,10 +15,8 @@ from gossamer.agents.contract import (
     RecentUrls,
     SharedState,
 )
-from gossamer.engine.gate import Receipt, current
-from gossamer.storage.ledger.contract import Ledger
-from gossamer.storage.mailbox.contract import Designation, Mail, Outbox, OwedTask
-from gossamer.values.agents import MAILED, Designated, Member, mailed_task
+from gossamer.storage.mailbox.contract import Designation, OwedTask, Owing
+from gossamer.values.agents import Member
 from gossamer.values.task import Task
 
 # Conformance suite for designations: run it over an implementation of your own.
@@ -70,22 +70,46 @@ def _check_shares(members: Sequence[Member], owners: dict[str, str]) -> None:
         )
 
 
-# Conformance suite for outboxes: no owed URL is lost, wherever a group fails and whenever the process dies.
+# Conformance suite for mailboxes: what is owed arrives, wherever a group fails, whoever is silent and whenever the process dies.
 
 
-#: Closes what is open as a kill would, opens ledger and outbox again, and starts the outbox; at first both are empty. The outbox
-#: is that of `agent-00`, its designation is :class:`ByLetter`, and the ledger is the one that owes (`divided-ledger`).
-ReopenOutbox = Callable[[], Awaitable[tuple[Ledger, Outbox]]]
+class MailboxRig(Protocol):
+    """A mailbox under test, which holds at most 8 entries for one recipient in memory. It is that of `agent-00`, and goes by
+    :class:`ByLetter`. At first it is empty."""
 
-#: Turns of the event loop after which nothing more will come by itself: an outbox reads what it has in far fewer.
-_OUTBOX_TURNS = 400
+    recipients: tuple[str, str]
+    """Under these names senders take what is for the agents of hosts that begin with `b`, and with `c`."""
+    heirs: tuple[str, ...]
+    """Senders under these names get what the first recipient is sent and has not acknowledged when it falls silent."""
+    is_kept: bool
+    """What is put outlives the process."""
 
-#: More than an outbox of the suite's size holds in memory, so that it has to read from the disk.
-_MANY_OWED = 50
+    async def reopen(self) -> Owing:
+        """Close what is open as a kill would, and open it again."""
+        ...
+
+    async def put(self, *tasks: Task, fails: bool = False) -> None:
+        """Owe these; with `fails` their group is not kept."""
+        ...
+
+    async def wait(self) -> None:
+        """Let so much time pass that a recipient which has acknowledged nothing is silent."""
+        ...
+
+    def owed(self) -> int:
+        """How many entries are not forgotten."""
+        ...
+
+    def delete(self, url: str) -> None:
+        """Delete a URL from the crawl. The next process is opened after this."""
+        ...
 
 
-class _Failed(Exception):
-    """Makes a group fail, so that it is not kept."""
+#: Turns of the event loop after which nothing more will come by itself: a mailbox reads what it has in far fewer.
+_TURNS = 400
+
+#: More than a mailbox of the suite's size holds in memory, so that it has to read from the disk.
+_MANY = 50
 
 
 class ByLetter:
@@ -96,112 +120,176 @@ class ByLetter:
         return f"agent-{ord(host[0]) - ord('a'):02d}"
 
 
-async def check_outbox(reopen: ReopenOutbox) -> None:
-    """Check that an outbox that holds at most 8 URLs for an agent in memory keeps its promises."""
-    await _Suite(reopen).run()
+async def check_mailbox(rig: MailboxRig, entries: int = _MANY, seed: int = 1) -> None:
+    """Check that a mailbox keeps its promises.
+
+    Args:
+        rig: opens it.
+        entries: of the last step, in which everything happens at random.
+        seed: of that step.
+    """
+    suite = _MailboxSuite(rig)
+    await suite.check_order()
+    await suite.check_silence()
+    if rig.is_kept:
+        await suite.check_kills()
+        await suite.check_deletion()
+    await suite.check_one_that_never_comes()
+    await suite.check_at_random(entries, random.Random(seed))
 
 
 def _owed_task(host: str, number: int, depth: int = 1) -> Task:
     return Task(f"http://{host}.test/{number}", f"{host}.test", depth, "http://a.test/", "a href")
 
 
-class _Suite:
-    def __init__(self, reopen: ReopenOutbox) -> None:
-        self._reopen = reopen
+class _MailboxSuite:
+    def __init__(self, rig: MailboxRig) -> None:
+        self._rig = rig
+        self._first, self._second = rig.recipients
 
-    async def run(self) -> None:
-        await self._kill()
-        await self._check_groups()
-        await self._check_delivery()
-        await self._check_nearer()
-        await self._check_many()
+    async def check_order(self) -> None:
+        box = await self._opened()
+        await self._rig.put(*(_owed_task("b", number) for number in range(5)), _owed_task("c", 0))
+        first = await self._take(self._first, 2)
+        assert _numbers(first) == [0, 1], "entries come in another order, or too many at once"
+        rest = await self._take(self._first, 9)
+        assert _numbers(rest)[:3] == [2, 3, 4]
+        assert await self._take(self._first) == [], "an entry that was taken came again"
+        others = [] if self._first == self._second else await self._take(self._second)
+        assert [one.task.host for one in (*rest[3:], *others)] == ["c.test"], "an entry went to another recipient"
+        for batch in (first, first, rest, others):
+            if batch:
+                box.delivered(batch)
+        await self._forgotten()
+        assert self._rig.owed() == 0, "what was delivered is still owed"
+        await self._rig.wait()
+        assert await self._take(self._first) == [], "what has arrived comes again"
 
-    async def _check_groups(self) -> None:
-        assert [self.outbox.is_ours(f"{letter}.test") for letter in "abc"] == [True, False, False]
-        try:
-            with self.ledger.group() as group:
-                group.push([_owed_task("b", 0)])
-                raise _Failed
-        except _Failed:
-            pass
-        assert await self._take("agent-01") == [], "a URL was taken that a failed group had put in"
-        self._push(_owed_task("a", 1), _owed_task("b", 1), _owed_task("c", 1))
-        assert self._counted() == (2, 1), "a URL of another agent counts as discovered here"
-        assert await self._urls("agent-02") == ["http://c.test/1"], "a URL went to another agent than its own"
-        assert await self._urls("agent-00") == [], "a URL of this agent was put into the outbox"
-        assert await self._urls("agent-01") == ["http://b.test/1"]
-        assert await self._urls("agent-01") == [], "a URL that was taken came again"
+    async def check_silence(self) -> None:
+        box = await self._opened()
+        await self._rig.put(*(_owed_task("b", number) for number in range(10, 14)))
+        on_way = await self._take(self._first, 2)
+        await self._rig.wait()
+        heirs = [found for heir in self._rig.heirs for found in [await self._take(heir)] if found]
+        if self._rig.heirs:
+            assert sorted(_numbers(one for batch in heirs for one in batch)) == [10, 11, 12, 13], (
+                "what a silent recipient was sent, and what waits for it, goes to no other one"
+            )
+        box.delivered(on_way)  # the silent one is back
+        await self._rig.put(_owed_task("b", 14))
+        back = await self._take(self._first)
+        assert _numbers(back)[-1:] == [14], "a recipient that is back gets nothing"
+        for batch in (*heirs, back):
+            box.delivered(batch)
+        await self._forgotten()
+        assert self._rig.owed() == 0, "what was delivered twice is forgotten once"
 
-    async def _check_delivery(self) -> None:
-        await self._kill()
-        [one] = await self._take("agent-01")
-        self.outbox.delivered([one, one])
-        await self._take("agent-01")
-        assert self._counted()[0] == 1, "a delivered URL is still owed"
-        await self._kill()
-        assert await self._urls("agent-01") == [], "a delivered URL came again after a kill"
-        [other] = await self._take("agent-02")
-        assert other.task == _owed_task("c", 1), "a URL that was taken and not delivered is lost by a kill"
-        self.outbox.delivered([other])
-        await self._take("agent-02")
+    async def check_kills(self) -> None:
+        box = await self._opened()
+        await self._rig.put(_owed_task("b", 20), fails=True)
+        assert await self._take(self._first) == [], "an entry was taken that a failed group had put in"
+        await self._rig.put(_owed_task("b", 21, depth=5))
+        [far] = await self._take(self._first)
+        await self._rig.put(_owed_task("b", 21, depth=3))
+        box.delivered([far, far])
+        await self._take(self._first)
+        box = await self._opened()
+        [near] = await self._take(self._first)
+        assert near.task.depth == 3, "a lower depth was forgotten with the delivery of a higher one, or lost by a kill"
+        assert self._rig.owed() == 1, "one URL counts twice"
+        box.delivered([near])
+        await self._forgotten()
+        await self._opened()
+        assert await self._take(self._first) == [], "a delivered entry came again after a kill"
+        assert self._rig.owed() == 0
 
-    async def _check_nearer(self) -> None:
-        self._push(_owed_task("b", 2, depth=5))
-        [far] = await self._take("agent-01")
-        self._push(_owed_task("b", 2, depth=3))
-        self.outbox.delivered([far])
-        assert [one.task.depth for one in await self._take("agent-01")] == [3]
-        await self._kill()
-        [near] = await self._take("agent-01")
-        assert near.task.depth == 3, "a lower depth was forgotten with the delivery of a higher one"
-        assert self._counted()[0] == 1, "one URL counts twice"
-        self.outbox.delivered([near])
-        await self._take("agent-01")
-        assert self._counted()[0] == 0
+    async def check_deletion(self) -> None:
+        await self._opened()
+        await self._rig.put(*(_owed_task("b", number) for number in range(30, 33)))
+        self._rig.delete(_owed_task("b", 31).url)
+        box = await self._opened()
+        left = await self._take(self._first)
+        assert sorted(_numbers(left)) == [30, 32], "a deleted URL was sent"
+        box.delivered(left)
+        await self._forgotten()
+        assert self._rig.owed() == 0
 
-    async def _check_many(self) -> None:
-        tasks = {letter: [_owed_task(letter, number) for number in range(_MANY_OWED)] for letter in "bc"}
-        expected = sorted(task.url for task in tasks["b"])
-        self._push(*(task for number in range(_MANY_OWED) for task in (tasks["b"][number], tasks["c"][number])))
-        found: list[str] = []
-        for number in range(3 * _MANY_OWED):  # agent-02 does not answer, and holds up nobody
-            taken = await self._take("agent-01", 7)
-            found += [one.task.url for one in taken]
-            self.outbox.delivered(taken)
-            if number == 1:
-                more = [_owed_task("bb", number) for number in range(_MANY_OWED)]
-                self._push(*more)
-                expected = sorted([*expected, *(task.url for task in more)])
-            if number == 3:
-                await self._kill()
-        assert sorted(set(found)) == expected, "a URL beyond the bound of memory is lost"
-        assert self._counted()[0] == _MANY_OWED
-        await self._kill()
-        assert len(set(await self._urls("agent-02"))) == _MANY_OWED
+    async def check_one_that_never_comes(self) -> None:
+        if self._first == self._second:
+            return
+        box = await self._opened()
+        putting = asyncio.ensure_future(
+            self._rig.put(*(_owed_task(letter, number) for number in range(40, 40 + _MANY) for letter in "bc"))
+        )
+        found: set[int] = set()
+        on_way = await self._take(self._second, 1)
+        for _ in range(4 * _MANY):
+            for name in (self._first, *self._rig.heirs):
+                if batch := await self._take(name, 7):
+                    found |= {
+                        number for number, one in zip(_numbers(batch), batch, strict=True) if one.task.host == "b.test"
+                    }
+                    box.delivered(batch)
+            if len(found) == _MANY:
+                break
+            await self._rig.wait()
+        assert len(found) == _MANY, "a recipient that never comes holds up others"
+        await putting
+        box.delivered(on_way)
+        while batch := await self._take(self._second):
+            box.delivered(batch)
+        await self._forgotten()
+
+    async def check_at_random(self, entries: int, chance: random.Random) -> None:
+        """Everything at once: groups, senders that take and die, silence, kills; each entry arrives."""
+        box, names = await self._opened(), [*dict.fromkeys((self._first, self._second, *self._rig.heirs))]
+        put, arrived, number = set[str](), set[str](), 100
+        on_way: list[Sequence[OwedTask]] = []
+        while number < 100 + entries or len(arrived) < len(put):
+            event = chance.random()
+            if event < 0.3 and number < 100 + entries and (self._rig.is_kept or len(put) < len(arrived) + 8):
+                tasks = [_owed_task(chance.choice("bc"), at) for at in range(number, number + chance.randrange(1, 9))]
+                await self._rig.put(*tasks)
+                put |= {one.url for one in tasks}
+                number += len(tasks)
+            elif event < 0.8:
+                if batch := await self._take(chance.choice(names), chance.randrange(1, 12)):
+                    on_way.append(batch)
+            elif event < 0.97 and on_way:
+                batch = on_way.pop(chance.randrange(len(on_way)))
+                arrived |= {one.task.url for one in batch}
+                box.delivered(batch)
+            elif event < 0.99:
+                await self._rig.wait()
+            elif self._rig.is_kept:
+                box = await self._opened()
+                on_way.clear()
+        for batch in on_way:
+            box.delivered(batch)
+        for _ in range(3):
+            for name in names:
+                while batch := await self._take(name):
+                    box.delivered(batch)
+            await self._rig.wait()
+        await self._forgotten()
+        assert arrived == put, "an entry is lost"
+        assert self._rig.owed() == 0, "an entry that has arrived is owed for ever"
 
     # -- small things
 
-    async def _kill(self) -> None:
-        self.ledger, self.outbox = await self._reopen()
+    async def _opened(self) -> Owing:
+        self._box = await self._rig.reopen()
+        return self._box
 
-    def _push(self, *tasks: Task) -> None:
-        with self.ledger.group() as group:
-            group.push(tasks)
+    async def _forgotten(self) -> None:
+        """Senders come again, so that what was delivered is forgotten."""
+        for name in (self._first, self._second, *self._rig.heirs):
+            assert await self._take(name) == []
 
-    def _counted(self) -> tuple[int, int]:
-        counters = self.ledger.counters()
-        return counters.get("owed", 0), counters.get("discovered", 0)
-
-    async def _urls(self, agent: str) -> list[str]:
-        found: list[OwedTask] = []
-        while taken := await self._take(agent):
-            found += taken
-        return [one.task.url for one in found]
-
-    async def _take(self, agent: str, most: int = 1_000) -> Sequence[OwedTask]:
-        """Return the URLs that can be taken now; none if a sender would have to wait."""
-        taking = asyncio.ensure_future(self.outbox.take(agent, most))
-        for _ in range(_OUTBOX_TURNS):
+    async def _take(self, name: str, most: int = 1_000) -> Sequence[OwedTask]:
+        """Return the entries that can be taken now; none if a sender would have to wait."""
+        taking = asyncio.ensure_future(self._box.take(name, most))
+        for _ in range(_TURNS):
             await asyncio.sleep(0)
             if taking.done():
                 return taking.result()
@@ -210,115 +298,8 @@ class _Suite:
         return []
 
 
-# Conformance suite for the mail of a master: a posted URL arrives, or is on the disk before its sender forgets it.
-
-#: Closes what is open as a kill would, and opens the mail of the same master again, for `agent-00` and `agent-01`.
-ReopenMail = Callable[[], Awaitable[Mail]]
-
-#: Lets so much time pass that an agent which commits nothing counts as away.
-Wait = Callable[[], Awaitable[None]]
-
-#: Turns of the event loop after which nothing more will come by itself.
-_TURNS = 50
-
-#: More than a mail of the suite's size holds in memory.
-_MANY = 30
-
-
-async def check_mail(reopen: ReopenMail, wait: Wait) -> None:
-    """Check that the mail of a master that holds at most 8 URLs for an agent in memory keeps its promises."""
-    await _check_delivery(await reopen(), wait)
-    mail = await reopen()
-    await _check_away(mail, wait)
-    await _check_after_kill(await reopen())
-    await _check_many(await reopen(), reopen)
-
-
-async def _check_delivery(mail: Mail, wait: Wait) -> None:
-    tasks = [_task("a", number) for number in range(3)]
-    others = [_task("b", number) for number in range(2)]
-    done = await _post(mail, [*_for("agent-00", tasks), *_for("agent-01", others)])
-    first = await mail.take("agent-00", 2)
-    assert _urls(first) == [one.url for one in tasks[:2]], "mail comes in another order, or too much at once"
-    rest, other = await mail.take("agent-00", 9), await mail.take("agent-01", 9)
-    assert (_urls(rest), _urls(other)) == ([tasks[2].url], [one.url for one in others]), "mail went astray"
-    mail.delivered(first)
-    mail.delivered(rest)
-    assert not done, "the receipt is released, and some has not arrived"
-    mail.delivered(other)
-    assert done == [1], "all has arrived, and the receipt is held"
-    await wait()
-    assert await _nothing(mail, "agent-00"), "mail that has arrived comes again"
-
-
-async def _check_away(mail: Mail, wait: Wait) -> None:
-    tasks = [_task("a", number) for number in range(4)]
-    done = await _post(mail, _for("agent-00", tasks))
-    on_way = await mail.take("agent-00", 1)
-    assert not done
-    await wait()
-    assert done == [1], "an agent is away, and its mail is not on the disk"
-    later = await _post(mail, _for("agent-00", [_task("a", 9)]))
-    assert later == [1], "what comes for an agent that is away is not written at once"
-    mail.delivered(on_way)
-    back = await mail.take("agent-00", 1)
-    assert _urls(back) == [tasks[0].url], "an agent that is back is not sent what waits, or not what was on its way"
-    assert back[0].task.relation == MAILED, "its finder owes it no more, and the agent is not told so"
-
-
-async def _check_after_kill(mail: Mail) -> None:
-    urls: set[str] = set()
-    while len(urls) < 5:
-        batch = await mail.take("agent-00", 9)
-        urls |= set(_urls(batch))
-        mail.delivered(batch)
-    assert urls >= {_task("a", number).url for number in (0, 1, 2, 3, 9)}, "mail on the disk is lost with the process"
-
-
-async def _check_many(mail: Mail, reopen: ReopenMail) -> None:
-    tasks = [_task("b", number) for number in range(_MANY)]
-    done = await _post(mail, _for("agent-01", tasks))
-    assert not done, "what memory holds is on its way yet"
-    mail = await reopen()
-    found = _urls(await mail.take("agent-01", _MANY))
-    assert len(found) >= _MANY - 8, "more is held in memory than it has room for"
-    assert set(found) <= {one.url for one in tasks}
-
-
-async def _post(mail: Mail, tasks: Sequence[Designated]) -> list[int]:
-    """Post URLs under a receipt. The returned list says whether it was released."""
-    done: list[int] = []
-    receipt = Receipt(lambda: done.append(1))
-    token = current.set(receipt)
-    try:
-        await mail.post(tasks)
-    finally:
-        current.reset(token)
-    receipt.release()
-    return done
-
-
-async def _nothing(mail: Mail, agent: str) -> bool:
-    taking = asyncio.ensure_future(mail.take(agent, 1))
-    for _ in range(_TURNS):
-        await asyncio.sleep(0)
-    is_empty = not taking.done()
-    taking.cancel()
-    await asyncio.gather(taking, return_exceptions=True)
-    return is_empty
-
-
-def _task(host: str, number: int) -> Task:
-    return Task(f"http://{host}.test/{number}", f"{host}.test", 1, "http://c.test/", "a href")
-
-
-def _for(agent: str, tasks: Sequence[Task]) -> list[Designated]:
-    return [Designated(agent, one) for one in tasks]
-
-
-def _urls(owed: Sequence[OwedTask]) -> list[str]:
-    tasks = (mailed_task(one.task) if one.task.relation == MAILED else one.task for one in owed)
-    return [one.url for one in tasks if one is not None]
+def _numbers(owed: Iterable[OwedTask]) -> list[int]:
+    return [int(one.task.url.rpartition("/")[2]) for one in owed]
 
 
 # Conformance suites for the providers of the marshaler: run them over an implementation of your own.

@@ -1,4 +1,4 @@
-"""Agents as values, and everything that one of them gets from another: claims of documents, tasks, mail.
+"""Agents as values, and everything that one of them gets from another: claims of documents, and tasks.
 
 Place in the flow: supervisor, designation and agents share the values. An agent that keeps a document which it did not know
 claims it at the agent that has the document's digest (:mod:`gossamer.agents.digests`); a digest belongs to an agent as a
@@ -271,30 +271,3 @@ def _fault_of_request(task: Task) -> str:
     if len(way) > _MOST_HOPS or any(len(url) > MAX_URL_BYTES or len(cookies) > _MOST_MARK for url, cookies in way):
         return "the redirects that led to it are more, or longer, than any crawl follows"
     return ""
-
-
-# -- mail: tasks that waited on a master's disk until their agent was back
-# The agent that found such a task owes it no more, and may be its recipient. So mail travels under a relation of its own, and the
-# agent looks whether it has the task: that it has met the URL says nothing.
-
-#: The relation of a task that carries another one which waited as mail (:attr:`gossamer.values.task.Task.relation`).
-MAILED = "mailed"
-
-#: Precedes the carried task, in the place of a URL.
-_MAIL_SCHEME = "mailed:"
-
-
-def as_mailed(task: Task) -> Task:
-    """The task as it travels as mail. Orders and claims may come any number of times, and travel as they are."""
-    if task.relation in (ORDER, CLAIM):
-        return task
-    return Task(_MAIL_SCHEME + msgspec.json.encode(task).decode(), task.host, relation=MAILED)
-
-
-def mailed_task(task: Task) -> Task | None:
-    """The task that another one carries; None where it carries none that can be kept, as a master of another version may send."""
-    try:
-        carried = msgspec.json.decode(task.url.removeprefix(_MAIL_SCHEME), type=Task)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return carried if carried.host == task.host and not fault_of(carried) else None

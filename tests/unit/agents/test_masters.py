@@ -140,17 +140,21 @@ def test_damaged_notes_of_masters_are_refused(tmp_path: Path) -> None:
         masters_of(tmp_path)
 
 
-def test_an_agent_of_masters_has_arrows_to_all_of_them_and_none_to_other_agents() -> None:
+def test_an_agent_of_masters_has_arrows_to_all_of_them_and_to_other_agents_only_for_mail() -> None:
     wiring = with_agents(crawl_wiring(), AGENTS, "agent-01", "/run/x", ("master-00", "master-01"))
     graph = plan(wiring, catalog())
-    arrows = {name: node for name, node in graph.connectors.items() if name.startswith("urls-")}
+    arrows = {name: node for name, node in graph.connectors.items() if name.startswith(("urls-", "mail-"))}
     assert {name: (node.producers, node.consumers) for name, node in arrows.items()} == {
         "urls-agent-01": (("master-00", "master-01"), ("receive",)),
         "urls-master-00": (("send-master-00",), ("master-00",)),
         "urls-master-01": (("send-master-01",), ("master-01",)),
+        "mail-agent-01": (("master-00", "master-01", "agent-00", "agent-02"), ("receive-mail",)),
+        "mail-agent-00": (("send-mail-agent-00",), ("agent-00",)),
+        "mail-agent-02": (("send-mail-agent-02",), ("agent-02",)),
     }
-    links: Any = graph.sheet("master-links")
-    assert links.masters == ("master-01", "master-00"), "agents prefer different masters"
+    outbox: Any = graph.sheet("outbox")
+    assert outbox.masters == ("master-01", "master-00"), "agents prefer different masters"
+    assert outbox.others == ("agent-00", "agent-02")
 
 
 def test_a_master_has_arrows_to_and_from_all_agents_and_the_settings_of_the_crawl(tmp_path: Path) -> None:
@@ -160,10 +164,11 @@ def test_a_master_has_arrows_to_and_from_all_agents_and_the_settings_of_the_craw
     crawl = with_settings(crawl, "ledger", {"together": ["a.test b.test"]})
     members = (*AGENTS, "agent-03=0")
     graph = plan(master_wiring(masters, crawl, members, "master-00", "/run/x", tmp_path), catalog())
-    arrows = {name: node for name, node in graph.connectors.items() if name.startswith("urls-")}
+    arrows = {name: node for name, node in graph.connectors.items() if name.startswith(("urls-", "mail-"))}
     assert {name: (node.producers, node.consumers) for name, node in arrows.items()} == {
         "urls-master-00": (AGENTS, ("marshal",)),
         **{f"urls-{agent}": ((f"send-{agent}",), (agent,)) for agent in AGENTS},
+        **{f"mail-{agent}": ((f"send-mail-{agent}",), (agent,)) for agent in AGENTS},
     }
     sheets: dict[str, Any] = {
         name: graph.sheet(name) for name in ("marshal", "mail", "names", "constraints", "designations")

@@ -12,7 +12,6 @@ import pytest
 from gossamer.storage.ledger.deleting import delete
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.exchange_files import OUT, FileOutbox, FileOutboxSheet, merged_files, written_files
-from gossamer.storage.mailbox.outbox import DividedLedger
 from gossamer.storage.mailbox.sealed_files import (
     EXCHANGE_KEY,
     ExchangeKey,
@@ -25,6 +24,7 @@ from gossamer.storage.mailbox.sealed_files import (
     read_key,
     write_key,
 )
+from gossamer.storage.mailbox.staging import DividedLedger
 from gossamer.testing.agents import ByLetter
 from gossamer.testing.clock import FakeClock
 from gossamer.values.agents import Claim, agent_name, as_task, claimed_by, fault_of

@@ -11,9 +11,9 @@ from gossamer.frontier.traps.aliases import WHAT as ALIASES
 from gossamer.frontier.traps.judging import evidence_of
 from gossamer.frontier.traps.memory import WHAT as TRAPS
 from gossamer.mobile.manager.lent import lent_of
-from gossamer.storage.contract import OWED
+from gossamer.storage.contract import MAIL, OWED
 from gossamer.storage.mailbox.exchange_files import FILES, WRITTEN, parted, written_files
-from gossamer.storage.mailbox.outbox import owed_key, owed_task
+from gossamer.storage.mailbox.staging import mailed, owed_key, owed_task
 from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.task import Family, Task
 from gossamer.values.url import host_of, site_of
@@ -104,10 +104,12 @@ def _owed(ledger: "RocksLedger", url: str, host: str) -> tuple[Task | None, str]
     counters, key = ledger.counters(), owed_key(Task(url, host))
     if not (counters.get("owed") or counters.get("written")):
         return None, ""
-    for space in (OWED, WRITTEN, FILES):
+    for space in (OWED, MAIL, WRITTEN, FILES):
         ledger.spaces.open(space)
     if (value := ledger.spaces.get(OWED, host, key)) is not None:
         return owed_task(value), ""
+    if (value := ledger.spaces.get(MAIL, host, key)) is not None:
+        return mailed(value)[1], ""
     if (value := ledger.spaces.get(WRITTEN, host, key)) is None:
         return None, ""
     file, task = parted(value)

@@ -5,7 +5,7 @@ politeness when that group is kept; a crawl that goes on reads them all when it 
 does not take orders: the commit counts them as `orders_refused`.
 
 Where several agents share a crawl, an order about another agent's host is owed to that agent in the same group
-(:mod:`gossamer.storage.mailbox.outbox`), as a task that names no page; the agent that receives it obeys it from then on
+(:mod:`gossamer.storage.mailbox.mailbox`), as a task that names no page; the agent that receives it obeys it from then on
 (:mod:`gossamer.agents.url_exchange`).
 """
 

@@ -17,7 +17,7 @@ from itertools import groupby
 
 import msgspec
 
-from gossamer.storage.contract import COPIES, DIGESTS, OWED
+from gossamer.storage.contract import COPIES, DIGESTS, MAIL, OWED
 from gossamer.storage.ledger.chunks import (
     PLACE_BITS,
     pack,
@@ -41,7 +41,7 @@ from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.rewriting import LedgerRewriting, parts
 from gossamer.storage.ledger.set_aside import AsideTasks
 from gossamer.storage.mailbox.exchange_files import FILE_ID_BYTES, WRITTEN
-from gossamer.storage.mailbox.outbox import owed_key, owed_task
+from gossamer.storage.mailbox.staging import mailed, owed_key, owed_task
 from gossamer.values.agents import CLAIM, packed, unpacked
 from gossamer.values.hosts import DeletionTarget
 from gossamer.values.ledger_rows import DocumentRow, HostState
@@ -196,17 +196,23 @@ def _disclaim(ledger: RocksLedger, target: DeletionTarget) -> None:
 def _forgive(ledger: RocksLedger, target: DeletionTarget) -> None:
     """Forget URLs of a target that are owed to other agents: their spaces would go with the hosts, but they are counted."""
     counters, spaces = ledger.counters(), ledger.spaces
-    for space, start in ((OWED, 0), (WRITTEN, FILE_ID_BYTES)):
+    for space, task_of, names in (
+        (OWED, owed_task, ("owed",)),
+        (MAIL, lambda value: mailed(value)[1], ("mail", "owed")),
+        (WRITTEN, lambda value: owed_task(value[FILE_ID_BYTES:]), ("written",)),
+    ):
         if not counters.get(space.owner):
             continue
         spaces.open(space)
-        values = (value[start:] for _, value in spaces.walk(space))
-        owed = (task for task in map(owed_task, values) if task.relation not in (CLAIM, ORDER) and target.has(task.url))
-        for part in parts(owed):
+        tasks = (task_of(value) for _, value in spaces.walk(space))
+        owed = (task for task in tasks if task.relation not in (CLAIM, ORDER))
+        gone = (task for task in owed if target.has(task.url) or (space is MAIL and target.has(task.source)))
+        for part in parts(gone):
             with ledger.group() as group:
                 for task in part:
                     group.delete(space, task.host, owed_key(task))
-                    group.count(space.owner, -1)
+                    for name in names:
+                        group.count(name, -1)
 
 
 def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:

@@ -1,18 +1,16 @@
-"""URLs of other agents' hosts are kept until these have committed them. Suites: `gossamer.testing.check_designation`,
-`check_outbox`, `check_mail`.
+"""Entries of the mailbox: URLs, digests and orders that one process owes another. Suite: `gossamer.testing.check_mailbox`.
 
-Place in the flow: a :class:`Designation` says which agent a host belongs to; every agent holds one of its own. Groups of the
-ledger ask it for each new URL, and owe the URLs that do not stay here (:mod:`gossamer.storage.mailbox.outbox`). One sender for
-each other agent, or for each master, takes them and says which were delivered. A master has the same senders behind its mail.
+Place in the flow: a :class:`Designation` routes an address, which is a host, to the process that has it. Groups of the ledger ask
+it for each new URL, and owe those that do not stay here (:class:`OwesUrls`). One sender for each recipient takes them and says
+which were delivered (:class:`Owing`). A master has the same senders behind its mail.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from gossamer.storage.ledger.contract import Group
-from gossamer.values.agents import Designated
 from gossamer.values.task import Task
 
 
@@ -32,38 +30,51 @@ class Designation(Protocol):
         ...
 
 
-class OwedTask(msgspec.Struct, frozen=True):
-    """One entry of the outbox."""
+#: The recipient of URLs of hosts that this agent does not hold, as far as it knows: any master.
+MASTERS = "masters"
 
-    agent: str
-    """The agent that it belongs to."""
+#: Precedes the name of an agent that is the recipient of mail of masters.
+MAIL_TO = "mail/"
+
+
+class OwedTask(msgspec.Struct, frozen=True):
+    """One entry of a mailbox. It is kept under the host of its task; who takes it is decided when it is taken."""
+
+    recipient: str
+    """The name under which its sender takes it."""
     task: Task
-    key: bytes
-    value: bytes
+    agent: str = ""
+    """The agent that a master has given it to, if a master has: only mail has one."""
+    key: bytes = b""
+    value: bytes = b""
     """As it is kept: one that was owed again meanwhile, at a lower depth, differs."""
 
 
 class Owing(Protocol):
-    """The place from which a sender takes URLs.
+    """The place from which a sender takes entries.
 
     Promises:
-        1. An owed URL is taken by its agent's sender, sooner or later, until it was said to be delivered.
-        2. Memory is bounded, even if much is owed or agents do not answer.
+        1. An entry is taken by its recipient's sender, sooner or later, until it was said to be delivered.
+        2. What a recipient was sent that falls silent is given back, where another one can have it.
+        3. Memory is bounded, even if much is owed or recipients do not answer.
     """
 
-    async def take(self, agent: str, most: int) -> Sequence[OwedTask]:
-        """URLs owed to an agent that were not taken yet, at least one; suspends until there is one."""
+    async def take(self, recipient: str, most: int) -> Sequence[OwedTask]:
+        """Entries for a recipient that were not taken yet, at least one, in order; suspends until there is one."""
         ...
 
     def delivered(self, owed: Sequence[OwedTask]) -> None:
-        """The agent has committed what one `take` has returned; it is forgotten soon."""
+        """The recipient has committed what one `take` has returned; it is forgotten soon."""
         ...
 
 
 class OwesUrls(Protocol):
-    """Keeps URLs owed to other agents, in the same group as the visit on which they were found, whichever way they leave.
+    """Keeps what is owed to other agents, in the same group as the visit on which it was found, whichever way it leaves.
 
-    The counter `owed` holds the number of owed URLs.
+    Promises:
+        1. If a group is kept, what it owes is owed, even after a kill, until its recipient has it.
+        2. One that is owed again at a lower depth is owed at that depth, and counts once.
+        3. The counter `owed` holds the number of entries.
     """
 
     def is_ours(self, host: str) -> bool:
@@ -77,75 +88,4 @@ class OwesUrls(Protocol):
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
         """Their group is kept, or may have been if that is uncertain."""
-        ...
-
-
-class Outbox(OwesUrls, Owing, Protocol):
-    """Keeps URLs owed to other agents, in the same group as the visit on which they were found.
-
-    Promises:
-        1. If a group is kept, the sender for the agent takes the URLs that it owes, sooner or later, even after a kill.
-        2. A URL stays owed until `delivered` names it; then it is forgotten, unless it was owed again at a lower depth.
-        3. The counter `owed` holds the number of owed URLs.
-        4. Memory is bounded, even if much is owed or agents do not answer.
-    """
-
-
-class Mail(Owing, Protocol):
-    """Holds what a master sends to agents, and puts it on the disk where an agent is away.
-
-    Promises:
-        1. A posted URL is taken by the agent's sender. Its receipt is held until the agent has
-           committed it, or it is on the disk.
-        2. Memory is bounded, and no sender waits long for an agent that is away.
-        3. Mail on the disk is sent by this master or, if this one is gone, by another one.
-        4. Mail on the disk for an agent that has left goes to the agent that its domain is given to then.
-    """
-
-    async def post(self, tasks: Sequence[Designated]) -> None:
-        """Take tasks for their agents, under the receipt that is current; those of agents that are away are written at once.
-
-        Raises:
-            DiskFull: they cannot be written. None was posted.
-        """
-        ...
-
-
-class TakesBack(Protocol):
-    """An outbox whose agent may be given what it owes."""
-
-    def taken_back(self, tasks: Sequence[Task], group: Group) -> list[Task]:
-        """Owe those of some tasks no more that are owed, in this group, since they are ours; returns these."""
-        ...
-
-
-class HoldsDomains(Protocol):
-    """Knows which domains a master has given to this agent."""
-
-    def hold(self, hosts: Iterable[str], group: Group) -> None:
-        """Hold the domains of these hosts from this group on."""
-        ...
-
-
-class DomainTaker(Protocol):
-    """Notes which domains a master has given to this agent."""
-
-    def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Task]:
-        """Note the domains of tasks that a master has sent, in the group that is to have them.
-
-        Returns:
-            Those that this agent itself has found and owed to the master: they are seen here, and yet to be queued.
-        """
-        ...
-
-    def is_stray(self, task: Task) -> bool:
-        """Whether a task that was seen here and came as mail may never have been queued: this agent itself had found it."""
-        ...
-
-
-class KnowsTasks(Protocol):
-    """A ledger that tells what became of a URL."""
-
-    def has_task(self, url: str) -> bool:
-        """Whether a URL that was met was visited, or is queued, in flight or set aside; False where that takes too long to tell."""
         ...

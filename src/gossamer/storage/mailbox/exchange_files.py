@@ -20,13 +20,10 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.engine.ends import Uses
-from gossamer.engine.sheet import Sheet, setting
-from gossamer.engine.unit import Provider
+from gossamer.engine.sheet import setting
 from gossamer.storage.contract import OWED, Space, Spaces
-from gossamer.storage.ledger.contract import Group, Ledger
-from gossamer.storage.mailbox.contract import Designation, OwedTask
-from gossamer.storage.mailbox.outbox import owed_key, owed_task, stage_owed
+from gossamer.storage.ledger.contract import Group
+from gossamer.storage.mailbox.contract import OwedTask
 from gossamer.storage.mailbox.sealed_files import (
     EXCHANGE_KEY,
     SUFFIX,
@@ -36,6 +33,7 @@ from gossamer.storage.mailbox.sealed_files import (
     new_header,
     read_key,
 )
+from gossamer.storage.mailbox.staging import OwingSheet, StagesOwed, owed_key, owed_task
 from gossamer.values.errors import DiskFull
 from gossamer.values.task import Task
 
@@ -84,10 +82,9 @@ class MergedFile(msgspec.Struct, frozen=True):
     """A file that was written since then says so, or it has no URLs, so that its receipt is not waited for."""
 
 
-class FileOutboxSheet(Sheet, frozen=True):
+class FileOutboxSheet(OwingSheet, frozen=True):
     """Settings of :class:`FileOutbox`."""
 
-    agent: Annotated[str, setting("Keep the URLs of this agent's hosts here.", restart="it names this agent")] = ""
     directory: Annotated[str, setting("The crawl directory.", restart="its files are open there")] = "."
     every: Annotated[
         float, setting("Write what is owed into files after this time, while the crawl runs.", unit="s", gt=0)
@@ -95,12 +92,8 @@ class FileOutboxSheet(Sheet, frozen=True):
     most: Annotated[int, setting("Write at most this many URLs into one file.", unit="URLs", ge=1)] = 50_000
 
 
-class FileOutbox(Provider[FileOutboxSheet]):
+class FileOutbox(StagesOwed[FileOutboxSheet]):
     """Holds the URLs that an agent owes others whom it cannot reach. Contract: `OwesUrls`."""
-
-    ledger: Uses[Ledger]
-    designation: Uses[Designation]
-    keeps_state = True
 
     key: ExchangeKey
 
@@ -116,16 +109,6 @@ class FileOutbox(Provider[FileOutboxSheet]):
         self._turn = asyncio.Lock()
         self.metrics.gauge("owed", lambda: self.ledger.counters().get("owed", 0))
         self.metrics.gauge("written", lambda: self.ledger.counters().get("written", 0))
-
-    # -- groups
-
-    def is_ours(self, host: str) -> bool:
-        """Whether the URLs of a host stay with this agent."""
-        return self.designation.owner(host) == self.sheet.agent
-
-    def owe(self, tasks: Sequence[Task], group: Group) -> Sequence[OwedTask]:
-        """Stage tasks of other agents' hosts."""
-        return stage_owed(tasks, self.designation, group)
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
         """They wait in the ledger for the next file."""
