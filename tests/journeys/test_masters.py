@@ -6,6 +6,7 @@ import signal
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.journeys.test_agents import (
     HOSTS,
@@ -23,7 +24,7 @@ from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.designations_of_crawl import designations
 from gossamer.agents.held_domains import held_domains, let_go
 from gossamer.agents.membership import opened_ledger
-from gossamer.agents.shared_state import SHARED, SharedFile
+from gossamer.agents.shared_state import SHARED, SharedFile, count_older_mail
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawls.control.client import Control
@@ -36,6 +37,8 @@ from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.agents import agent_name
 from gossamer.values.hosts import domain_point
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
 
 __all__ = ["web"]  # a fixture
 
@@ -241,3 +244,27 @@ def test_a_shared_table_that_is_anothers_is_refused_and_one_that_is_gone_is_made
     assert lost in owners
     assert len(urls_in(directory / "logs/crawl.jsonl")) == 144, "all pages are there"
     assert verify(directory, deep=True).findings == []
+
+
+def test_mail_that_an_older_version_has_left_is_brought_to_its_agent(web: FakeWeb, tmp_path: Path) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory, "--designation", "master", agents=2)
+    with ExitStack() as stack:
+        # All that agent-01 has of one domain is a URL that a master of 0.2.0 kept for it, and that its finder owes no more.
+        ledger = opened_ledger(directory, read(directory / CRAWL_FILE), "agent-01", stack)
+        domain = held_domains(ledger)[-1]
+        let_go(ledger, [domain])
+        drop(ledger, [(domain_point(domain), domain_point(domain))])
+        forget_seen(ledger, [(domain_point(domain), domain_point(domain))])
+    url = web.url(f"http://www.{domain}/p0")
+    with closing(SharedFile(directory)) as shared, shared.writing() as connection:
+        connection.execute("CREATE TABLE leases (master TEXT PRIMARY KEY, until REAL NOT NULL) WITHOUT ROWID")
+        connection.execute("INSERT INTO leases VALUES ('master-00', 0)")
+        connection.execute("CREATE TABLE mail (id INTEGER PRIMARY KEY, agent TEXT, master TEXT, task BLOB)")
+        task = Task(url, host_of(url), 1, web.url("http://www.h0.test/p0"), "a href")
+        connection.execute("INSERT INTO mail VALUES (1, 'agent-01', 'master-00', ?)", (msgspec.msgpack.encode(task),))
+    done = resumed(directory)
+    assert done.returncode == 0, done.stderr
+    assert len(urls_in(directory / "logs/crawl.jsonl")) == 144, "all pages are there"
+    with closing(SharedFile(directory)) as shared:
+        assert count_older_mail(shared.reading) == 0

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, TypeVar, cast
 
 import msgspec
 
@@ -32,8 +32,8 @@ from gossamer.frontier.seams import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, L
 from gossamer.storage.contract import Spaces
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.providers import LedgerFront
+from gossamer.storage.mailbox.staging import DivertingGroup
 from gossamer.values.hosts import DeletionTarget, HostTable
-from gossamer.values.ledger_rows import Meeting
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Location, Visit
@@ -214,36 +214,22 @@ def _key(identity: str, crawler: str) -> bytes:
 # The ledger in front of the ledger.
 
 
-class _Lending:
-    """A group that lends what is not fetched from here. Everything else is the group's own."""
+class _Lending(DivertingGroup):
+    """A group that lends what is not fetched from here."""
 
     def __init__(self, group: Group, lent: Lender) -> None:
-        self._group = group
+        super().__init__(group)
         self._lent = lent
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._group, name)
+    def leaves(self, task: Task) -> bool:
+        """Whether it is for a crawler."""
+        return task.request is None and task.relation != ROBOTS and self._lent.lends(task.host)
 
-    def push(self, tasks: Iterable[Task]) -> None:
-        """Queue tasks, and lend those of lent hosts; a URL is discovered in either case."""
-        queued: list[Task] = []
-        lent: list[Task] = []
-        for task in tasks:
-            (lent if self._is_lent(task) else queued).append(task)
-        self._group.push(queued)
-        if lent:
-            self._group.count("discovered", len(lent))
-            self._lent.lend(lent, self._group)
-
-    def meet(self, tasks: Iterable[Task]) -> Meeting:
-        """Check and put with depths. A nearer way to a URL of a lent host is a new errand for a crawler: what lies behind it is
-        known at the runtime alone."""
-        meeting = self._group.meet(tasks)
-        lent = [task for task in meeting.nearer if self._is_lent(task)]
-        if lent:
-            self._lent.lend(lent, self._group)
-            meeting = Meeting(meeting.new, [task for task in meeting.nearer if not self._is_lent(task)])
-        return meeting
+    def divert(self, tasks: Sequence[Task], *, is_new: bool) -> None:
+        """Lend them; a URL is discovered where it is lent, too. A nearer way to one is a new errand for a crawler."""
+        if is_new:
+            self._group.count("discovered", len(tasks))
+        self._lent.lend(tasks, self._group)
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep the row of a visit; one that a crawler brought was lent until now."""
@@ -252,9 +238,6 @@ class _Lending:
             knows_links = brought.form in ("whole", "row") or bool(visit.links or visit.refused)
             self._lent.brought(visit.task, brought.crawler, self._group, knows_links=knows_links)
         return is_kept
-
-    def _is_lent(self, task: Task) -> bool:
-        return task.request is None and task.relation != ROBOTS and self._lent.lends(task.host)
 
 
 class LendingLedger(LedgerFront):

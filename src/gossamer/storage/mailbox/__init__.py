@@ -1,10 +1,11 @@
-"""URLs that agents owe each other: those of other agents' hosts, from the visit that found them to the commit of their agent.
+"""The mailbox: what processes of a crawl owe each other, from the visit that found it to the commit of its recipient.
 
-Place in the flow: a ledger in front of the agent's own puts tasks of others into the :mod:`outbox`, a space that
-commits with the visit; senders take them from there, over a network or as :mod:`exchange_files`, which are
+Place in the flow: a ledger in front of the agent's own puts tasks of others into a space that commits with the visit
+(:mod:`staging`); senders take them from there (:mod:`mailbox`), or they leave in :mod:`exchange_files`, which are
 :mod:`sealed_files`.
 
-Promises: an owed URL leaves only when the other agent has committed it; receiving twice is harmless.
+Promises: an entry leaves only when its recipient has committed it; receiving twice is harmless; a recipient that is away
+holds up nobody.
 
-Open first: :mod:`contract`, then :mod:`outbox`.
+Open first: :mod:`contract`, then :mod:`staging`.
 """
