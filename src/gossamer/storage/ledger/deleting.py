@@ -39,7 +39,7 @@ from gossamer.storage.ledger.keys import (
 )
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.rewriting import LedgerRewriting, parts
-from gossamer.storage.ledger.set_aside import AsideTasks
+from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.mailbox.exchange_files import FILE_ID_BYTES, WRITTEN
 from gossamer.storage.mailbox.staging import mailed, owed_key, owed_task
 from gossamer.values.agents import CLAIM, packed, unpacked

@@ -15,10 +15,9 @@ from gossamer.storage.ledger.host_rows import LedgerHosts
 from gossamer.storage.ledger.keys import OWN_PREFIX, LedgerKeys
 from gossamer.storage.ledger.queues import HostQueues, QueueChanges
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
-from gossamer.storage.ledger.set_aside import AsideChanges, AsideTasks
 from gossamer.storage.ledger.spaces import KeptSpaces, StagedSpaces
 from gossamer.storage.ledger.store import Batch
-from gossamer.storage.ledger.waiting import Due
+from gossamer.storage.ledger.waiting import AsideChanges, AsideTasks, Due
 from gossamer.values.hosts import registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState, Meeting, document_row
 from gossamer.values.outcome import ANSWERED, Outcome

@@ -17,7 +17,7 @@ import msgspec
 from gossamer.engine.crash_points import Point, crash_at
 from gossamer.storage.checksums import changed_files
 from gossamer.storage.ledger import schema
-from gossamer.storage.ledger.chunks import Marks
+from gossamer.storage.ledger.chunks import KeptRequests, Marks
 from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
 from gossamer.storage.ledger.group import LedgerGroup, Parts
 from gossamer.storage.ledger.host_rows import LedgerHosts
@@ -38,12 +38,11 @@ from gossamer.storage.ledger.opening import (
 )
 from gossamer.storage.ledger.queues import HostQueues, Plan, QueueLimits
 from gossamer.storage.ledger.reader import LedgerReader, LedgerState
-from gossamer.storage.ledger.requests import KeptRequests
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
-from gossamer.storage.ledger.set_aside import AsideTasks
 from gossamer.storage.ledger.settings import LedgerSheet
 from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
+from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from collections import OrderedDict, deque
 import msgspec
 
 from gossamer.storage.ledger.active_hosts import ActiveHost, HostEnding, HostLeaving, Lane, QueueFlights
-from gossamer.storage.ledger.chunks import Marks, pack, pack_cursors, unpack, unpack_cursors
+from gossamer.storage.ledger.chunks import KeptRequests, Marks, as_queued, pack, pack_cursors, unpack, unpack_cursors
 from gossamer.storage.ledger.keys import (
     CHUNK,
     CURSOR,
@@ -30,7 +30,6 @@ from gossamer.storage.ledger.keys import (
     serial_key,
     time_key,
 )
-from gossamer.storage.ledger.requests import KeptRequests, as_queued
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import ROTATION_NAMES, DelayedTasks, Rotation
 from gossamer.values.task import Task

@@ -27,10 +27,9 @@ from gossamer.storage.ledger.keys import (
 )
 from gossamer.storage.ledger.queues import HostQueues
 from gossamer.storage.ledger.seen import SeenUrls
-from gossamer.storage.ledger.set_aside import AsideTasks
 from gossamer.storage.ledger.settings import LedgerSheet
 from gossamer.storage.ledger.store import RocksStore
-from gossamer.storage.ledger.waiting import Owed
+from gossamer.storage.ledger.waiting import AsideTasks, Owed
 from gossamer.values.hosts import registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.task import Family, SetAside, Task

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.storage.ledger.chunks import pack, unpack
+from gossamer.storage.ledger.chunks import as_queued, pack, unpack
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
-from gossamer.storage.ledger.requests import as_queued
 from gossamer.testing.storage import visit
 from gossamer.values.errors import UsageError
 from gossamer.values.request_identity import MAX_BODY, MAX_DATA, Requested, requested
