@@ -20,7 +20,8 @@ NOT_OF_A_PLAIN_CRAWL = {
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
     "gossamer.analysis.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
     "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.labs.trie", "gossamer.storage.seen.sieve",
-    "gossamer.testing",
+    "gossamer.testing", "gossamer.spiders.running", "gossamer.mobile.crawler", "gossamer.mobile.wiring",
+    "gossamer.recrawl.wiring", "gossamer.labs.wiring", "gossamer.crawls.old_wirings",
 }  # fmt: skip
 
 #: What the process that makes tables has no use for: it begins when the crawl has ended, and somebody waits for it.

@@ -19,7 +19,7 @@ from gossamer.crawls.robots_cache import READING_GATES, share_robots
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.sheet import build
-from gossamer.engine.subjects import found_at, subjects
+from gossamer.engine.subjects import Subject, found_at, subjects
 from gossamer.engine.wiring import Wiring
 from gossamer.fetcher.component import root_of
 from gossamer.fetcher.cookies import CookieJar
@@ -215,8 +215,21 @@ def _retries(builder: Builder) -> None:
 def _subjects(builder: Builder) -> None:
     """What subjects add to the crawl, or leave alone: each looks at its own options, and at what an earlier run has wired."""
     for one in subjects():
-        if one.wire:
+        if one.wire and _concerns(one, builder):
             found_at(one.wire)(builder)
+
+
+def _concerns(one: Subject, builder: Builder) -> bool:
+    """Whether a subject has anything to say of a crawl, told without its wiring module."""
+    if one.wire_where is None:
+        return True
+    options, usual = builder.options, type(builder.options)()
+    own = found_at(one.options).__struct_fields__ if one.options else ()
+    if any(getattr(options, name, None) != getattr(usual, name, None) for name in (*own, *one.wire_where)):
+        return True
+    used = {plan.use for plan in builder.wiring.components.values()}
+    used |= {plan.use for plan in builder.wiring.providers.values()}
+    return not used.isdisjoint((*one.components, *one.providers))
 
 
 def _documents(builder: Builder) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawls.old_wirings import completed
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.errors import BrokenWiring
@@ -40,6 +39,8 @@ def kept_wiring(output: str) -> Wiring:
     """
     if not output:
         raise UsageError("--resume needs the directory of the crawl; name it with -o")
+    from gossamer.crawls.old_wirings import completed  # a crawl that is new has none
+
     return completed(read_wiring(crawl_directory(output)))
 
 

@@ -24,7 +24,6 @@ from gossamer.engine.wiring import Wiring
 from gossamer.fetcher.contract import Endpoint
 from gossamer.fetcher.dns import GuardedResolver
 from gossamer.frontier.limits import FrontierSheet
-from gossamer.mobile.manager.lent import LentSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.url import (
@@ -142,7 +141,8 @@ async def check_addresses(
     sheets = [node.sheet for node in graph.components.values() if isinstance(node.sheet, FrontierSheet)]
     proxied = any(sheet.proxied for sheet in sheets)
     unresolved = {scheme for sheet in sheets for scheme in sheet.unresolved}
-    lent = [HostTable(node.sheet.runtimes) for node in graph.providers.values() if isinstance(node.sheet, LentSheet)]
+    # A provider that lends hosts to mobile crawlers has their runtimes in its sheet.
+    lent = [HostTable(getattr(node.sheet, "runtimes", {})) for node in graph.providers.values()]
     for resolver in resolvers(graph):
         await resolver.start()
         try:

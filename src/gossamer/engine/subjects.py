@@ -68,6 +68,9 @@ class Subject(NamedTuple):
     """A :class:`~gossamer.engine.sheet.Sheet`: options of `crawl`, of configuration files and of `gossamer.crawl()`."""
     wire: str = ""
     """A function that gets the :class:`~gossamer.crawls.builder.Builder` of each crawl and changes its wiring."""
+    wire_where: tuple[str, ...] | None = None
+    """Options of the core that `wire` looks at beside the subject's own. It is called only if one of all these is not as usual, or
+    the wiring has a unit of the subject, so that other crawls do not import it; None calls it for each crawl."""
     commands: Mapping[str, Command] = MappingProxyType({})
     components: Mapping[str, str] = MappingProxyType({})
     """Components by the names that wirings use, as `package.module:Class`."""

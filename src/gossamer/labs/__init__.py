@@ -13,6 +13,7 @@ SUBJECT = Subject(
     example="gossamer crawl https://example.org/ --topic 'solar sail'",
     options="gossamer.labs.options:FocusOptions",
     wire="gossamer.labs.wiring:wire",
+    wire_where=("strategy",),
     providers={
         "url-trie": "gossamer.labs.trie.queues:TrieSeen",
         "bloom-seen": "gossamer.labs.bloom:BloomSeen",

@@ -20,6 +20,7 @@ SUBJECT = Subject(
     example="gossamer crawl https://example.org/ --mobile --runtime example.org=https://example.org:8443",
     options="gossamer.mobile.options:MobileOptions",
     wire="gossamer.mobile.wiring:wire",
+    wire_where=(),
     forget="gossamer.mobile.manager.lent:forget_lent",
     commands={
         "runtime": Command("gossamer.mobile.commands:runtime", "Run mobile crawlers beside the data.", "Many machines"),

@@ -19,6 +19,7 @@ SUBJECT = Subject(
     example="gossamer crawl https://example.org/ --recrawl every=1d --linger forever",
     options="gossamer.recrawl.options:RecrawlOptions",
     wire="gossamer.recrawl.wiring:wire",
+    wire_where=(),
     forget="gossamer.recrawl.ledger:forget_known",
     commands={
         "changes": Command(

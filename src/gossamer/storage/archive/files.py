@@ -14,14 +14,16 @@ import struct
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from gossamer._version import __version__
 from gossamer.engine.files import AppendFile
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Unit
-from gossamer.storage.archive.reading import Gap
 from gossamer.storage.archive.records import record_id, warcinfo
+
+if TYPE_CHECKING:
+    from gossamer.storage.archive.reading import Gap
 
 #: Directory of the WARC files inside the crawl directory (docs/kept.md).
 WARC_DIRECTORY = "warc"
@@ -206,7 +208,7 @@ DELETED = "deleted: {} bytes on request"
 _PIECE = 1 << 20
 
 
-def fill(path: Path, gap: Gap, at: str, why: str = LOST) -> bool:
+def fill(path: Path, gap: "Gap", at: str, why: str = LOST) -> bool:
     """Put a record in the place of a gap; False, and nothing is changed, where it is too short for one.
 
     Args:
@@ -235,7 +237,7 @@ def fill(path: Path, gap: Gap, at: str, why: str = LOST) -> bool:
     return True
 
 
-def _ending(gap: Gap, at: str, why: str) -> bytes:
+def _ending(gap: "Gap", at: str, why: str) -> bytes:
     """The member behind its comment: a record, its checksum and its length."""
     block = f"{why.format(gap.length)}\r\n".encode()
     fields = (
