@@ -108,12 +108,12 @@ MAX_WITHIN = 4
 #: Bytes of a span that are read at once: what an expression finds is held in memory, and a page can be one span.
 _MOST_AT_ONCE = 256 << 10
 
-# A link as nearly all are written: in lower case and double quotes, without references and `rel`. Of it, the address;
-# of one that is written in any other way, all attributes.
-_OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
+# A link as nearly all are written: in lower case and double quotes, without references, and with one `rel` at most. Of it, `rel` in
+# front of the address, the address, and `rel` behind it; of one that is written in any other way, all attributes.
 _LINK = (
-    rb'<[aA](?:[%(s)s]++(?:%(o)s[%(s)s]++)*+href="([^"<>&\r\0]*+)"(?:[%(s)s]++%(o)s)*+[%(s)s]*+>|[%(s)s/]([^<>]++)>)'
-) % {b"o": _OTHER, b"s": SPACE}
+    rb'<[aA](?:[%(s)s]++(?:%(o)s[%(s)s]++)*+(?:rel="(%(p)s++)"[%(s)s]++(?:%(o)s[%(s)s]++)*+)?+href="(%(p)s*+)"'
+    rb'(?:[%(s)s]++%(o)s)*+(?:[%(s)s]++rel="(%(p)s++)"(?:[%(s)s]++%(o)s)*+)?+[%(s)s]*+>|[%(s)s/]([^<>]++)>)'
+) % {b"o": rb'(?!href=|rel=)[a-z0-9_-]++="[^"<>]*+"', b"p": rb'[^"<>&\r\0]', b"s": SPACE}
 _PLAIN_LINKS = re.compile(_LINK)
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
 _ANCHORED_LINKS = re.compile(
@@ -121,6 +121,7 @@ _ANCHORED_LINKS = re.compile(
 )
 
 # Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
+_OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
 _TYPICAL = rb'<(?:[aA] (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>' % {b"o": _OTHER}
 _STYLED = rb"|[a-zA-Z][^%(s)s/<>]*+(?=[^<>sS]*+(?:[sS](?![tT][yY][lL][eE])[^<>sS]*+)*+[sS])([^<>]*+)>" % {b"s": SPACE}
 
@@ -294,11 +295,14 @@ def _parts(markup: bytes, span: Span) -> Iterator[Span]:
 def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
     """Add what the `a` tags of a stretch of the page lead to."""
     add = found.append
-    for address, other in _PLAIN_LINKS.findall(markup, begin, end):
-        if not other:
+    for before, address, behind, other in _PLAIN_LINKS.findall(markup, begin, end):
+        if other:
+            if link := _read(other):
+                add(Found(link[0], "a href", "", link[1]))
+        elif rel := before or behind:
+            add(Found(address.decode(), "a href", "", _disowned(str(rel[:_MOST_REMEMBERED], "utf-8", "replace"))))
+        else:
             add(Found(address.decode()))  # of no address at all, too: the page itself
-        elif link := _read(other):
-            add(Found(link[0], "a href", "", link[1]))
 
 
 def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
@@ -306,18 +310,19 @@ def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int)
     rows = _ANCHORED_LINKS.findall(markup, begin, end)
     if not rows:
         return
-    addresses, others, texts, are_whole = zip(*rows, strict=True)
+    before, addresses, behind, others, texts, are_whole = zip(*rows, strict=True)
     anchors = all_folded(texts)
     if not are_whole[-1]:  # the others end before a link
         anchors[-1] = anchor_at(markup, end - len(texts[-1]))
     hrefs = b"\0".join(addresses).decode().split("\0")
-    if not any(others):
+    if not any(others) and not any(before) and not any(behind):
         found += map(Found, hrefs, repeat("a href"), anchors)
         return
     add = found.append
-    for href, other, anchor in zip(hrefs, others, anchors, strict=True):
+    for href, first, second, other, anchor in zip(hrefs, before, behind, others, anchors, strict=True):
         if not other:
-            add(Found(href, "a href", anchor))
+            rel = (first or second)[:_MOST_REMEMBERED]
+            add(Found(href, "a href", anchor, bool(rel) and _disowned(str(rel, "utf-8", "replace"))))
         elif link := _read(other):
             add(Found(link[0], "a href", anchor, link[1]))
 
