@@ -17,7 +17,7 @@ import msgspec
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Checkpoint
 from gossamer.crawls.control.standing import ledgers_of
-from gossamer.engine.crash_points import VARIABLE, Point
+from gossamer.engine.files import VARIABLE, Point
 from gossamer.values.errors import GossamerError
 
 #: Seconds until a kill at most, from the first sign of work.

@@ -22,8 +22,7 @@ from gossamer.agents.digests import CLAIMS_DUE, has_unclaimed
 from gossamer.agents.handing_over import RingMoves, TableMoves, lies_in, mail_waits
 from gossamer.agents.held_domains import held_domains, let_go
 from gossamer.agents.orders import divide, forget_shared_log
-from gossamer.engine.crash_points import Point, crash_at
-from gossamer.engine.files import replace_file
+from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.frontier.politeness.orders import ORDERS

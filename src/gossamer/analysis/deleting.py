@@ -18,7 +18,7 @@ import msgspec
 from gossamer.analysis.rewriting import CrawlRewriting, rewrite
 from gossamer.crawls.control.resting import check_can_block, close_hosts
 from gossamer.crawls.directory import lost_ledgers
-from gossamer.engine.crash_points import Point, crash_at
+from gossamer.engine.files import Point, crash_at
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.fetcher.cookies import COOKIES, forget_cookies
 from gossamer.frontier.politeness.rules import Blocklist

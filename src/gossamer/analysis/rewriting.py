@@ -26,7 +26,7 @@ from gossamer.crawls.damage import accept_losses, damages_of
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.followers import Following
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine.crash_points import Point, crash_at
+from gossamer.engine.files import Point, crash_at
 from gossamer.engine.subjects import found_at
 from gossamer.query.convert import convert
 from gossamer.query.table_rewrites import check_tables, leftovers

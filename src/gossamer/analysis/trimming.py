@@ -18,8 +18,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from gossamer.analysis.rewriting import CrawlRewriting, rewrite
-from gossamer.engine.crash_points import Point, crash_at
-from gossamer.engine.files import AppendFile
+from gossamer.engine.files import AppendFile, Point, crash_at
 from gossamer.query.versions import SCANNED, choose, move_rows
 from gossamer.storage.archive.reading import CAPTURES, Span, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY

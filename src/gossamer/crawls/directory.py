@@ -11,9 +11,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.errors import BrokenWiring
-from gossamer.engine.files import AppendFile
+from gossamer.engine.files import AppendFile, Point, crash_at
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import properties
 from gossamer.engine.wiring import Wiring, read, write

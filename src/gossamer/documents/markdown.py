@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gossamer.documents.main_part import MainPart
 from gossamer.documents.text import main_text, prose
-from gossamer.engine.installation import install_command
+from gossamer.engine.errors import install_command
 from gossamer.values.errors import UsageError
 
 #: Elements within each other that are converted: each takes stack of the converter. Content of real pages stays below 100.

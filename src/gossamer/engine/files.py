@@ -7,6 +7,10 @@ for temporary files.
 Promises: a group of bytes is on disk whole or not at all, as far as this process can see to it, and the next opener cuts back
 what a kill tore; a small file is never seen half written; a scratch folder has a lock that dies with its process, and the
 next process removes the folders of the dead.
+
+A process that keeps something calls :data:`crash_at` at each :class:`Point`: there a test makes it kill itself, to prove that
+nothing is lost (docs/design/kills.md). With `GOSSAMER_CRASH=POINT:N` in the environment it ends by SIGKILL at the N-th passing of
+that point. Only tests set the variable; otherwise a point is a call of an empty function.
 """
 
 import contextlib
@@ -14,11 +18,15 @@ import fcntl
 import os
 import resource
 import shutil
+import signal
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
+
+from gossamer.engine.errors import SettingError
 
 # -- files that only grow
 
@@ -308,3 +316,64 @@ def too_little_memory() -> str:
         return ""
     least = LEAST_SPACE // 1024
     return f"the system lets this process have {space // 1024} kB of memory, and it needs {least}; raise it: ulimit -v {least}"
+
+
+# -- crash points
+
+#: The variable of the environment.
+VARIABLE = "GOSSAMER_CRASH"
+
+
+class Point(StrEnum):
+    """Places where a process can be made to die."""
+
+    BEGINNING = "beginning"
+    ARCHIVE_WRITTEN = "archive-written"
+    BEFORE_COMMIT = "before-commit"
+    AFTER_COMMIT = "after-commit"
+    CHECKPOINT = "checkpoint"
+    RESTORING = "restoring"
+    RECOVERY = "recovery"
+    DELETION = "deletion"
+    JOINING = "joining"
+
+
+def _nothing(point: Point) -> None:
+    """No point was asked for."""
+
+
+def _kill() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+def crasher(text: str, kill: Callable[[], object] = _kill) -> Callable[[Point], None]:
+    """The function that is called at each point.
+
+    Args:
+        text: what the environment says, `POINT:N`; empty for nothing.
+        kill: what happens at the N-th passing.
+
+    Raises:
+        SettingError: the text is something else.
+    """
+    if not text:
+        return _nothing
+    name, _, number = text.partition(":")
+    if name not in set(Point) or not number.isdigit() or int(number) < 1:
+        known = ", ".join(Point)
+        raise SettingError(f"{VARIABLE} is {text!r}; it must be POINT:N with N from 1, and one of the points {known}")
+    left = int(number)
+
+    def at(point: Point) -> None:
+        nonlocal left
+        if point == name:
+            left -= 1
+            if not left:
+                kill()
+
+    return at
+
+
+#: Call this where a process may die.
+crash_at = crasher(os.environ.get(VARIABLE, ""))

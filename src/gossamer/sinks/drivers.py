@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
-from gossamer.engine.installation import install_command
+from gossamer.engine.errors import install_command
 from gossamer.sinks.mapping import Row, SinkSpec, named_parameters
 from gossamer.values.errors import UsageError
 

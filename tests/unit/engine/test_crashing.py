@@ -2,8 +2,8 @@
 
 import pytest
 
-from gossamer.engine.crash_points import Point, crasher
 from gossamer.engine.errors import SettingError
+from gossamer.engine.files import Point, crasher
 
 
 def test_the_process_dies_at_the_passing_that_was_named() -> None:

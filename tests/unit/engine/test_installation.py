@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.engine.errors import UnknownName
-from gossamer.engine.installation import command_for, install_command
+from gossamer.engine.errors import UnknownName, command_for, install_command
 
 
 def made(prefix: Path, name: str, text: str = "") -> Path:

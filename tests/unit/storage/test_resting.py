@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.crawls.control import resting
 from gossamer.engine import processes
-from gossamer.engine.crash_points import VARIABLE
+from gossamer.engine.files import VARIABLE
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.recovery import members_of, write_members
 from gossamer.values.errors import CrawlDirectoryError, UsageError

@@ -11,8 +11,7 @@ from gossamer.crawls.control.standing import CrawlStanding, checkpoint_name, led
 from gossamer.crawls.control.steering import BLOCKING, STEERING_LOG, note_steering
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.summary import ENDED, ENDED_FILE
-from gossamer.engine.crash_points import Point, crash_at
-from gossamer.engine.files import replace_file
+from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.wiring import with_settings, write
 from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.storage.ledger.ledger import RocksLedger

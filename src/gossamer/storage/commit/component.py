@@ -21,9 +21,9 @@ from typing import TypeVar
 import msgspec
 
 from gossamer.engine.component import Filter
-from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.ends import In, Out, Uses, UsesMany
 from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.files import Point, crash_at
 from gossamer.engine.gate import Receipt, current
 from gossamer.expressions.contract import Goal, TaskFilter, VisitFilter, refusal
 from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Traversal

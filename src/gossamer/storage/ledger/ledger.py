@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import msgspec
 
-from gossamer.engine.crash_points import Point, crash_at
+from gossamer.engine.files import Point, crash_at
 from gossamer.storage.checksums import changed_files
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.chunks import KeptRequests, Marks

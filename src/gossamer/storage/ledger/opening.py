@@ -19,8 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.engine.crash_points import Point, crash_at
-from gossamer.engine.files import scratch
+from gossamer.engine.files import Point, crash_at, scratch
 from gossamer.storage.checksums import SUMS, sum_up
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.chunks import Marks

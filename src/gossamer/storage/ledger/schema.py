@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from gossamer.engine.crash_points import Point, crash_at
+from gossamer.engine.files import Point, crash_at
 from gossamer.storage.ledger.chunks import PLACE_BITS, Cursor, pack, pack_cursors
 from gossamer.storage.ledger.keys import CHUNK, CURSOR, HOST_ID_BYTES, ROBOTS, SCHEMA_KEY, STATE, after, lane_key
 from gossamer.storage.ledger.store import Batch, RocksStore

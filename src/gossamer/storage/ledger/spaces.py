@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from gossamer.engine.crash_points import Point, crash_at
+from gossamer.engine.files import Point, crash_at
 from gossamer.storage.contract import KEY_BYTES, Migration, Space, SpaceEntry, SpaceFigures
 from gossamer.storage.ledger.keys import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, LedgerKeys, after
 from gossamer.storage.ledger.schema import parse_version

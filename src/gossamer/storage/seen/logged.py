@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-from gossamer.engine.crash_points import Point, crash_at
 from gossamer.engine.ends import Uses
+from gossamer.engine.files import Point, crash_at
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.ledger.contract import Group
