@@ -28,6 +28,6 @@ SUBJECT = Subject(
     providers={
         "llms-links": "gossamer.words.processors:LlmsLinks",
         "pdf-links": "gossamer.words.processors:PdfLinks",
-        "words": "gossamer.words.processors:PageWords",
+        "words": "gossamer.words.processors:WordColumns",
     },
 )

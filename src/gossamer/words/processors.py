@@ -54,8 +54,8 @@ def read_apart(document: Document) -> PdfText:
     return found
 
 
-class PageWordsSheet(Sheet, frozen=True):
-    """Settings of :class:`PageWords`."""
+class WordColumnsSheet(Sheet, frozen=True):
+    """Settings of :class:`WordColumns`."""
 
     columns: Annotated[
         tuple[WordsColumn, ...],
@@ -63,7 +63,7 @@ class PageWordsSheet(Sheet, frozen=True):
     ] = ("facts", "text", "markdown")
 
 
-class PageWords(Provider[PageWordsSheet]):
+class WordColumns(Provider[WordColumnsSheet]):
     """Yields an item of words for each HTML page, plain text and PDF. Contract: `processing.Processor`. Keeps no state."""
 
     divisible = True

@@ -13,7 +13,7 @@ from gossamer.values.errors import ReadApart
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Visit
-from gossamer.words.processors import PageWords, PdfLinks, links_of
+from gossamer.words.processors import PdfLinks, WordColumns, links_of
 
 
 def compiled(base: Wiring | None = None, **options: Any) -> Wiring:
@@ -34,8 +34,8 @@ def test_a_choice_that_is_made_again_binds_each_processor_once() -> None:
     assert wiring.providers["words"].settings["columns"] == ["facts"]
 
 
-@pytest.mark.parametrize("processor", [PageWords, PdfLinks])
-def test_pdf_is_never_read_where_a_crawl_waits(processor: "type[PageWords | PdfLinks]") -> None:
+@pytest.mark.parametrize("processor", [WordColumns, PdfLinks])
+def test_pdf_is_never_read_where_a_crawl_waits(processor: "type[WordColumns | PdfLinks]") -> None:
     response = Response(Outcome.OK, 200, body=b"%PDF-1.4\nnothing")
     document = Document(Visit(Task("http://a.test/x.pdf", ""), response, mime="application/pdf"), holds_up=True)
     with pytest.raises(ReadApart):
