@@ -10,6 +10,7 @@ from gossamer.crawls.control.problems import problems_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.sheet import build
+from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakeRequest, FakeWeb
 
 ROUTES = 40
@@ -36,6 +37,9 @@ def test_pages_of_one_shell_are_told_and_are_no_traps_and_no_near_duplicates(tmp
     ]
     log = (tmp_path / "c" / "logs" / "crawl.jsonl").read_text()
     assert log.count('"needs_browser":true') == ROUTES and "near_duplicate_of" not in log
+    with Database(tmp_path / "c") as database:
+        assert list(database.ask("SELECT count(*), count(duplicate_of) FROM pages")) == [(ROUTES, 0)]
+    assert main(["cat", str(tmp_path / "c"), seeds[-1]]) == 0 and main(["verify", str(tmp_path / "c"), "--deep"]) == 0
 
 
 def test_the_last_lines_of_a_crawl_say_that_pages_seem_to_need_a_browser(

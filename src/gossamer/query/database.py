@@ -30,6 +30,7 @@ from gossamer.query.schema import (
     literal,
     tables_of,
     with_copies,
+    with_shells,
 )
 from gossamer.query.versions import find_superseded, is_noted, note_once
 from gossamer.query.views import DERIVED, MACROS, VIEWS
@@ -142,6 +143,7 @@ class Database:
         if COPIES.name not in self.without_rows:
             self._create(FIRST_COPIES, first_copies(made[COPIES.name]))
             made[f"{PAGES}{EVERY}"] = with_copies(made[f"{PAGES}{EVERY}"])
+        made[f"{PAGES}{EVERY}"] = with_shells(made[f"{PAGES}{EVERY}"])
         for view, sql in made.items():
             self._make_view(view, sql)
         self._make_view(HOSTS.name, HOSTS_VIEW)

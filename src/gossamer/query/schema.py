@@ -214,6 +214,14 @@ def with_copies(pages: str) -> str:
     """
 
 
+def with_shells(pages: str) -> str:
+    """SQL of the same rows, in which no page that needs a browser is a copy of another: its bytes are the shell of an application,
+    and say nothing of what readers see. The rows on the disk name the first one, since the archive has a `revisit` of it.
+    """
+    named = "CASE WHEN needs_browser AND duplicate_of <> url THEN NULL ELSE duplicate_of END"
+    return f"SELECT * REPLACE ({named} AS duplicate_of) FROM ({pages})"
+
+
 #: The views of visits that others came after, by whether what processing found is meant; no question names them.
 SUPERSEDED = {False: "superseded_visits", True: "superseded_documents"}
 

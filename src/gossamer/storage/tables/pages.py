@@ -114,7 +114,11 @@ class PageRow(
         ),
     ] = None
     duplicate_of: Annotated[
-        str, column("URL of the first document with the same bytes.", lambda t: t.visit.duplicate_of)
+        str,
+        column(
+            "URL of the first document with the same bytes; a question gets none for a page that needs a browser.",
+            lambda t: t.visit.duplicate_of,
+        ),
     ] = ""
     near_duplicate_of: Annotated[
         str,
