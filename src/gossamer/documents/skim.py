@@ -306,8 +306,10 @@ class Skim:
             elif name == b"form" and not self._templates:
                 self._in_form = False
             return int(end)
-        if start < self._exact_from:
-            self._note(raw, start)
+        if raw and start < self._exact_from:
+            noted = self._taken if start >= self.head_end else self.in_head
+            if len(noted) < MAX_PECULIAR:
+                noted.append(raw)
         text_end = behind = end
         if name in RAW:
             text_end, behind = self._text_of(name, start, end)
@@ -318,11 +320,6 @@ class Skim:
         if not self._templates and self._is_wanted(name, raw, start):
             self.pieces.append(Tag(name, raw, start, end, text_end))
         return int(behind)
-
-    def _note(self, raw: bytes, start: int) -> None:
-        noted = self._taken if start >= self.head_end else self.in_head
-        if raw and len(noted) < MAX_PECULIAR:
-            noted.append(raw)
 
     def _is_wanted(self, name: bytes, raw: bytes, start: int) -> bool:
         """Whether a tag is kept: one that is there by its place, and that may matter."""

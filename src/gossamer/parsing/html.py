@@ -95,6 +95,8 @@ _DISOWNABLE = ("a", "area")
 _OF_LINKS = frozenset([b"href", b"xlink:href", b"rel"])
 # Tags that are read in full even where no requisites are wanted.
 _DIFFERENT = frozenset(b"a area iframe frame form".split())
+# Tags that lead to documents: most of those that a skim takes one by one are scripts.
+_LEADING = frozenset(place.encode() for place in PLACES)
 # The number, a separator, perhaps `url=`, perhaps a quote (HTML, "shared declarative refresh steps").
 REFRESH = re.compile(
     r"\s*(?:\d[\d.]*|\.[\d.]*)\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*))", re.IGNORECASE | re.DOTALL
@@ -173,18 +175,18 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         sheet, found, unread = self.sheet, finds.links, skim.left_out
         add_links = _add_anchored_links if sheet.anchors else _add_links
         for piece in skim.pieces:
-            if isinstance(piece, Tag):
-                finds.take(self._of_tag(skim.markup, piece))
-                if piece.name == b"iframe" and b"srcdoc" in piece.raw.lower():
-                    unread += self._read_within(document, piece, finds, depth)
-                finds.bound()
-            else:
+            if not isinstance(piece, Tag):
                 for begin, end in _parts(skim.markup, piece):
                     if sheet.requisites:
                         finds.take(self._everything(skim.markup, begin, end))
                     else:
                         add_links(found, skim.markup, begin, end)
                     finds.bound()
+            elif piece.name in _LEADING or sheet.requisites:
+                finds.take(self._of_tag(skim.markup, piece))
+                if piece.name == b"iframe" and b"srcdoc" in piece.raw.lower():
+                    unread += self._read_within(document, piece, finds, depth)
+                finds.bound()
         return unread
 
     def _read_within(self, document: Document, iframe: Tag, finds: FoundLinks, depth: int) -> int:
