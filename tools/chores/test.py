@@ -58,3 +58,20 @@ def main(arguments: list[str]) -> int:
     os.chdir(ROOT)
     # In place of this process: exit code, signals and last line are pytest's own.
     os.execve(line[0], line, environment())
+
+
+#: Other verbs: what they are, and which tests they run.
+VERBS = {
+    "accuracy": (
+        "Crawl sites whose every page is known, the largest with 3,906 and a hundred at random (about half a minute).",
+        ("-m", "long", "tests/journeys/test_accuracy.py"),
+    ),
+    "divided": (
+        "Cut every arrow that may leave the process, stages in two processes, whole and killed (about a minute).",
+        ("-m", "long", "tests/journeys/test_divided_crawl.py"),
+    ),
+    "properties": (
+        "Ask the property tests for new cases, 5,000 each, where the suite asks for the same ones each time (some minutes).",
+        ("--hypothesis-profile=long", "tests/properties"),
+    ),
+}
