@@ -269,7 +269,7 @@ class AgentRun(CrawlAtWork):
         commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
         in_flight = int(frontier.metrics.snapshot()["in_flight"])
         owes_nothing = not counters.get("owed", 0)
-        is_at_rest = owes_nothing and frontier.is_at_rest()
+        is_at_rest = owes_nothing and frontier.termination.is_at_rest()
         polite = self.units.providers(HostPoliteness)
         wants, back = polite[0].turns() if polite else ([], {})
         return AgentNews(
@@ -289,7 +289,7 @@ class AgentRun(CrawlAtWork):
             is_ending=self.is_stopping,
             said=self._unheard.taken(),
             load=self._gauge.read(time.monotonic()),
-            limit=frontier.limit or self._work.cut_by,
+            limit=frontier.totals.reached or self._work.cut_by,
             logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
         )
 

@@ -170,7 +170,7 @@ class LoadGauge:
     def _seconds_left(self, now: float) -> float:
         frontier = self._crawl.units.frontier
         pages, fetched = self._crawl.figures.pulse.speeds
-        left = [len(frontier.queues) / fetched if fetched else 0.0, frontier.ends_at() - now]
+        left = [len(frontier.queues) / fetched if fetched else 0.0, frontier.totals.ends_at() - now]
         if frontier.sheet.max_pages is not None and pages:
             left.append((frontier.sheet.max_pages - self._crawl.ledger.counters().get("pages", 0)) / pages)
         return min(left)

@@ -272,7 +272,9 @@ class Crawl(CrawlAtWork):
             rows = (row for row in self.ledger.aside() if row.family.key not in confirmed)
             self.report(told(rows, self.directory))
         unsent = sum(unit.unsent for unit in self.units.components(Seeds))
-        ending = RunEnding(self.directory, self.seeds, has_lingered=self.units.frontier.has_lingered, unsent=unsent)
+        ending = RunEnding(
+            self.directory, self.seeds, has_lingered=self.units.frontier.termination.has_lingered, unsent=unsent
+        )
         self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
         for line in self.last_lines:
             self.report(line)

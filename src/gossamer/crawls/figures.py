@@ -112,7 +112,7 @@ class RunFigures:
         """The summary as of now; its state is that of a crawl that would end here."""
         counters, frontier, cut_by = self._counters(), self._units.frontier, self._work.cut_by
         queued = len(frontier.queues) + urls_elsewhere(counters)
-        limit = frontier.limit or cut_by
+        limit = frontier.totals.reached or cut_by
         state = self._state(counters, queued, limit)
         ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""
         set_aside = self._set_aside(counters)
@@ -141,7 +141,7 @@ class RunFigures:
             needs_browser=counters.get("needs_browser", 0),
             judged=counters.get(JUDGED, 0),
             relevant=counters.get(RELEVANT, 0),
-            goal=frontier.goal if state == "limit" else "",
+            goal=frontier.totals.goal if state == "limit" else "",
         )
 
     def last_summary(self) -> Summary:
@@ -150,7 +150,9 @@ class RunFigures:
         counters = self._counters()
         if summary.state == "limit" and not (has_documents(counters) or self._had_no_part(counters, summary.queued)):
             summary = msgspec.structs.replace(summary, state="incomplete")
-        return msgspec.structs.replace(summary, waiting=self._units.frontier.waiting() if summary.queued else None)
+        return msgspec.structs.replace(
+            summary, waiting=self._units.frontier.termination.waiting() if summary.queued else None
+        )
 
     def _state(self, counters: Mapping[str, int], queued: int, limit: str) -> str:
         if self._work.is_stopping:

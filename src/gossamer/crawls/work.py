@@ -130,12 +130,12 @@ class CrawlWork:
         """What is in flight when the time is up has :data:`BEYOND` to come in; then it is cut. Limits may change meanwhile."""
         assert self._running is not None
         while not work.done():
-            left = frontier.ends_at() - frontier.clock.monotonic()
+            left = frontier.totals.ends_at() - frontier.clock.monotonic()
             if left <= 0.0:
                 self._running.drain(Producer)  # many seeds would keep what is in flight from coming in
                 left += BEYOND
             if left <= 0.0:
-                self.cut_by = frontier.time_limit
+                self.cut_by = frontier.totals.time_limit
                 self._report(
                     f"the requests in flight {BEYOND:g} s after the end of {option_name(self.cut_by)} were cut; "
                     "their URLs are fetched when the crawl goes on"
@@ -254,7 +254,7 @@ class CrawlAtWork:
         until = time.monotonic() + PATIENCE
         while self.working and not self.is_stopping and time.monotonic() < until:
             if not frontier.metrics.snapshot()["in_flight"]:
-                if frontier.limit or not len(frontier.queues):
+                if frontier.totals.reached or not len(frontier.queues):
                     break  # it is about to end by itself
                 self.is_handed_over = True
                 self.finish()

@@ -243,36 +243,28 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
 
     def __init__(self, sheet: S | None = None) -> None:
         super().__init__(sheet)
-        self._signals: dict[str, asyncio.Event] = {}
-        self._finished = False
+        self.signals: dict[str, asyncio.Event] = {}
+        """For each output, whether items for it may be there: the runner waits for it, and clears it."""
+        self.finished = False
+        """The end was announced."""
 
     def bind(self, ins: Mapping[str, In[Any]], outs: Mapping[str, Out[Any]]) -> None:
         """Give the component its ends, and a signal for each output."""
         super().bind(ins, outs)
-        self._signals = {role: asyncio.Event() for role in outs}
+        self.signals = {role: asyncio.Event() for role in outs}
 
     def signal(self, output: str) -> None:
         """Items for this output may be there: ask when slots are free (`SignalItemAvailable` of appendix B)."""
-        self._signals[output].set()
+        self.signals[output].set()
 
     def finish(self) -> None:
         """No more items will come out than `take_<output>` still returns; the outputs close after that."""
-        self._finished = True
-        for signal in self._signals.values():
+        self.finished = True
+        for signal in self.signals.values():
             signal.set()
 
     def input_ended(self, role: str) -> None:
         """An input has ended and all its items were handled. With the last one the component finishes by itself."""
-
-    @property
-    def finished(self) -> bool:
-        """The end was announced."""
-        return self._finished
-
-    async def signalled(self, output: str) -> None:
-        """Wait for a signal, and clear it."""
-        await self._signals[output].wait()
-        self._signals[output].clear()
 
     @classmethod
     def problems(cls) -> list[str]:

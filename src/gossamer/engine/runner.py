@@ -228,9 +228,10 @@ class Runner:
         component.finish()
 
     async def _supply(self, component: AsynchronousFilter[Any], role: str) -> None:
-        out = component.outs[role]
+        out, signal = component.outs[role], component.signals[role]
         while True:
-            await component.signalled(role)
+            await signal.wait()
+            signal.clear()
             while True:
                 free = await out.room()
                 sent = await self._supply_once(component, role, free)

@@ -25,7 +25,7 @@ from gossamer.fetcher.contract import Resolver
 from gossamer.frontier.contract import Flights, Politeness, Traversal
 from gossamer.frontier.dispatch import Dispatch, Slots
 from gossamer.frontier.host_turns import CROWDED, HostTurns, Lookups
-from gossamer.frontier.limits import CrawlTotals, Failures, FrontierSheet, RetriesWaiting
+from gossamer.frontier.limits import CrawlTotals, Failures, FrontierSheet
 from gossamer.frontier.robots.contract import RobotsGate
 from gossamer.frontier.seams import LentHosts, Revisits
 from gossamer.frontier.termination import DepthReopening, Termination, TrapProbes
@@ -227,8 +227,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def take_tasks(self, free: int) -> list[Task]:
         """Up to `free` tasks of hosts that are ready, within concurrency and limits."""
-        now = self.clock.monotonic()
-        self._bring_in()
+        now, steady = self.clock.monotonic(), self.clock.steady()
+        self._bring_in(steady)
         found: list[Task] = []
         until = self._dispatch.choose(found, free, now)
         if until is not None and self.turns.admit():
@@ -239,20 +239,20 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 until = None
         if until is None:
             self._dispatch.refuse_blocked()
-        self._dispatch.batch.write(self.ledger, self.clock.steady())
+        self._dispatch.batch.write(self.ledger, steady)
         if until is not None:
-            self.termination.wait(until, now)
+            self.termination.wait(until, now, steady)
         self.probes.flush()
         if self.slots.refused:
             self.signal("refused")
         self.termination.end_if_done()
         return found
 
-    def _bring_in(self) -> None:
+    def _bring_in(self, steady: float) -> None:
         """Bring due tasks into the queues; hosts that waited for slots take turns again."""
         self.lookups.write()
         hands_out = not (self.termination.is_draining or self.termination.is_paused)
-        self.turns.wake_due(known_pages=hands_out)
+        self.turns.wake_due(steady, known_pages=hands_out)
         if hands_out and self.reopening.is_under_way:
             # Where the limit of depth rose, links are announced again: they take the way of what is refused.
             for task in self.reopening.take(self.slots.free):
@@ -274,43 +274,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         return [refused.popleft() for _ in range(min(free, len(refused)))]
 
     # -- what the crawl asks
-
-    @property
-    def limit(self) -> str:
-        """The limit that ended the crawl, by its setting's name; empty while none has."""
-        return self.totals.reached
-
-    @property
-    def goal(self) -> str:
-        """The URL that the crawl was to end at (`--until`), where that ended it; empty otherwise."""
-        return self.totals.goal
-
-    @property
-    def time_limit(self) -> str:
-        """The limit of time that is reached first, by its setting's name; empty where there is none."""
-        return self.totals.time_limit
-
-    def ends_at(self) -> float:
-        """The monotonic instant at which the time is up; infinite where there is no limit."""
-        return self.totals.ends_at()
-
-    @property
-    def has_lingered(self) -> bool:
-        """It ended because all that was left waits for longer than it lingers."""
-        return self.termination.has_lingered
-
-    @property
-    def is_paused(self) -> bool:
-        """It hands out no more until :meth:`go_on`."""
-        return self.termination.is_paused
-
-    def is_at_rest(self) -> bool:
-        """Whether it would end now if other agents brought nothing more. Tasks that were set aside are probed before that."""
-        return self.termination.is_at_rest()
-
-    def waiting(self) -> RetriesWaiting | None:
-        """Retries that are due later, as things are; None where there are none. `O(n)` in the hosts that have tasks."""
-        return self.termination.waiting()
 
     @property
     def wants_pages(self) -> bool:

@@ -138,9 +138,9 @@ class HostTurns:
         host.is_held = host.is_held or is_held
         return host
 
-    def wake_due(self, *, known_pages: bool) -> None:
+    def wake_due(self, wall: float, *, known_pages: bool) -> None:
         """Queue tasks whose next try is due, and `known_pages` that are due for a visit; hosts whose rest is over come back."""
-        queues, wall = self._frontier.queues, self._frontier.clock.steady()
+        queues = self._frontier.queues
         if queues.next_due() <= wall:
             queues.wake(wall)
             self.is_stirred = True

@@ -73,8 +73,14 @@ class Termination:
 
     # -- waiting
 
-    def wait(self, until: float, now: float) -> None:
-        """Nothing can be handed out before `until`: drain if nothing ever can, or else ask again when something may."""
+    def wait(self, until: float, now: float, steady: float) -> None:
+        """Nothing can be handed out before `until`: drain if nothing ever can, or else ask again when something may.
+
+        Args:
+            until: a monotonic instant.
+            now: monotonic seconds.
+            steady: the same instant, in seconds since the epoch.
+        """
         frontier = self._frontier
         is_idle = not (self._is_busy or frontier.reopening.is_under_way or self.sources) and len(frontier.queues) > 0
         if is_idle and self._is_hopeless():
@@ -84,7 +90,7 @@ class Termination:
                 self.has_lingered = self.is_draining = True
         else:
             queues = frontier.queues
-            due = min(queues.next_due(), queues.next_rest(), self._next_visit()) - frontier.clock.steady() + now
+            due = min(queues.next_due(), queues.next_rest(), self._next_visit()) - steady + now
             self.alarm.set(min(until, due, frontier.totals.ends_at()))
 
     @property

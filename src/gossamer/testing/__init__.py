@@ -62,11 +62,11 @@ _HOMES = {
     "check_task_sieve": "seen",
     "check_template": "watching",
     "check_traps": "watching",
-    "handled": "pages",
+    "handled": "parsing",
     "check_traversal": "frontier",
     "check_url_filter": "parsing",
     "check_watcher": "watching",
-    "stored_document": "pages",
+    "stored_document": "parsing",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -201,7 +201,7 @@ def test_a_site_with_one_broken_page_ends_after_the_first_retry(run: Any, tmp_pa
     ring = Ring(tmp_path, broken_page, linger=30.0, step=1.0)
     seconds = run(ring.crawl(SITE, at_most=HOUR))
     assert seconds < 120.0 and len(ring.urls) == 40 and ring.unfinished == 1
-    assert ring.frontier.has_lingered
+    assert ring.frontier.termination.has_lingered
 
 
 def test_a_crawl_that_lingers_for_ever_gives_every_retry_its_time(run: Any, tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_what_waits_is_told_with_the_next_instant_and_the_reason(run: Any, tmp_p
     ring = Ring(tmp_path, broken_page, linger=0.0, step=0.2)
     told: list[object] = []
     finish = ring.frontier.finish
-    ring.frontier.finish = lambda: (told.append(ring.frontier.waiting()), finish())[1]  # type: ignore[method-assign]
+    ring.frontier.finish = lambda: (told.append(ring.frontier.termination.waiting()), finish())[1]  # type: ignore[method-assign]
     run(ring.crawl(SITE, at_most=HOUR))
     waiting = told[0]
     assert isinstance(waiting, RetriesWaiting)
@@ -291,16 +291,16 @@ def test_an_agent_does_not_end_while_others_may_bring_urls_but_says_that_it_is_a
         frontier = ring.frontier
         async with Stand(frontier, bound=("arrived",)) as stand:
             await stand.give("seeds", Task("http://a.test/", "a.test"))
-            assert not frontier.is_at_rest(), "seeds may come"
+            assert not frontier.termination.is_at_rest(), "seeds may come"
             stand.end("seeds")
             [task] = await stand.made("tasks")
-            assert not frontier.is_at_rest(), "a task is under way"
+            assert not frontier.termination.is_at_rest(), "a task is under way"
             await ring.answer(stand, task)
-            assert (frontier.is_at_rest(), frontier.finished) == (True, False)
+            assert (frontier.termination.is_at_rest(), frontier.finished) == (True, False)
             with ring.ledger.group() as group:
                 group.push([Task("http://b.test/", "b.test")])
             await stand.give("arrived", Arrived(1))
-            assert not frontier.is_at_rest()
+            assert not frontier.termination.is_at_rest()
             [task] = await stand.made("tasks")
             assert task.url == "http://b.test/"
             await ring.answer(stand, task)
@@ -357,13 +357,13 @@ def test_an_agent_without_a_page_left_of_its_share_waits_for_more_and_is_not_at_
             await stand.give("seeds", Task("http://a.test/", "a.test"), Task("http://b.test/", "b.test"))
             stand.end("seeds")
             assert await stand.made("tasks") == []
-            assert (frontier.wants_pages, frontier.is_at_rest(), frontier.finished) == (True, False, False)
+            assert (frontier.wants_pages, frontier.termination.is_at_rest(), frontier.finished) == (True, False, False)
             before, frontier.sheet = frontier.sheet, msgspec.structs.replace(frontier.sheet, page_share=500)
             frontier.changed(before)
             for _ in range(2):
                 for task in await stand.made("tasks"):
                     await ring.answer(stand, task)
-            assert (frontier.wants_pages, frontier.is_at_rest(), frontier.finished) == (False, True, False)
+            assert (frontier.wants_pages, frontier.termination.is_at_rest(), frontier.finished) == (False, True, False)
             frontier.drain()
             stand.end("answers", "committed", "arrived")
             await stand.wait()

@@ -133,7 +133,7 @@ def waits_of(crawl: "CrawlAtWork", *, set_aside: int, queued: int, in_flight: in
     """Why a running crawl waits, the weightiest reason first; empty while nothing does."""
     frontier, now = crawl.units.frontier, crawl.ledger.clock.now()
     return [
-        *([Wait("paused", urls=queued)] if frontier.is_paused else ()),
+        *([Wait("paused", urls=queued)] if frontier.termination.is_paused else ()),
         *_disk(crawl),
         *_network(crawl, now),
         *_retries(crawl.ledger.owed(MOST_COUNTED)),

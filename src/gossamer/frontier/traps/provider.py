@@ -3,7 +3,7 @@
 Place in the flow: a filter of tasks, and a watcher of the commit. :mod:`watch` decides.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Annotated
 
@@ -17,7 +17,6 @@ from gossamer.frontier.traps.memory import FOUND, WHAT
 from gossamer.frontier.traps.watch import TrapWatch
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.values.task import Family, Task
-from gossamer.values.url import host_of
 from gossamer.values.visit import Visit
 
 #: The rule that refuses tasks of a family which a person has confirmed to be a trap.
@@ -128,18 +127,6 @@ class LearntTraps(Provider[TrapSheet]):
     def returning(self) -> Sequence[Family]:
         """Families of which everything comes back."""
         return self.watch.returning()
-
-    def evidence(self, family: Family) -> str:
-        """Why a family is suspected, in words."""
-        return self.watch.evidence(family)
-
-    def story(self, url: str) -> str:
-        """The story of the parts of a host that a URL belongs to."""
-        return self.watch.story(Task(url, host_of(url)))
-
-    def set_aside(self) -> Mapping[str, int]:
-        """How many tasks were set aside, by the trap's name."""
-        return self.watch.by_name()
 
 
 def written(family: Family) -> str:

@@ -12,7 +12,7 @@ of one that has, once in :data:`SAMPLE` such pages.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gossamer.frontier.traps.contract import HostTemplate, Learnt
@@ -23,7 +23,6 @@ from gossamer.frontier.traps.judging import (
     WINDOW,
     bits_of,
     ends,
-    evidence,
     is_stale,
     remember_shape,
     says_nothing,
@@ -46,7 +45,6 @@ from gossamer.frontier.traps.memory import (
     is_young,
     rest_of,
     suspicions_of,
-    wild_owner,
 )
 from gossamer.values.hosts import registered_domain
 from gossamer.values.outcome import Outcome
@@ -349,27 +347,3 @@ class TrapWatch:
             return []
         found, self._returning = list(self._returning.values()), {}
         return found
-
-    # -- telling
-
-    def story(self, task: Task) -> str:
-        """The story of the parts of a URL that are, or were, suspected."""
-        lines = []
-        for owner in (task.host, wild_owner(task.host)):
-            host = self._memory.look(owner)
-            for name, part in host.parts.items() if host is not None else ():
-                if part.name and belongs(task, name, part.skipped, host or TrapHost()):
-                    lines.append(f"{part.name}: {owner}{name if name != WILDCARD else ''} ({evidence(part)})")
-        return "; ".join(lines)
-
-    def evidence(self, family: Family) -> str:
-        """Why a family is suspected, in words."""
-        if self.decisions.of(family.owner, family.part):
-            return "a person has confirmed it"
-        host = self._memory.look(family.owner)
-        part = host.parts.get(family.part) if host is not None else None
-        return evidence(part) if part is not None else "its evidence is no longer kept"
-
-    def by_name(self) -> Mapping[str, int]:
-        """Tasks that were set aside, by the trap's name."""
-        return dict(self.aside)

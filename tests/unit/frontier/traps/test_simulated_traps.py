@@ -19,13 +19,13 @@ def test_traps_cost_little_and_no_page_is_lost_to_their_detection() -> None:
     harmless, _ = crawl(SimWeb(msgspec.structs.replace(TRAPPED, trap_share=0.0)), cut=False)
     assert harmless.pages - spent.pages == set()
     assert spent.aside.total() > 100 and not spent.lost
-    assert set(learnt.set_aside()) >= {"trap:calendar", "trap:facets", "trap:session-ids"}
+    assert set(learnt.watch.aside) >= {"trap:calendar", "trap:facets", "trap:session-ids"}
 
 
 def test_without_setting_aside_traps_are_named_and_everything_is_fetched() -> None:
     spent, learnt = crawl(SimWeb(TRAPPED), cut=False, most=4_000)
     assert max(spent.trapped.values()) > 100
-    assert not spent.aside and learnt.set_aside() == {}
+    assert not spent.aside and not learnt.watch.aside
     assert any(name.startswith("found:trap:") for name in learnt.metrics.snapshot())
 
 
