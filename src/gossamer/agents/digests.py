@@ -20,7 +20,7 @@ from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import COPIES, DIGESTS
 from gossamer.storage.ledger.contract import Group, Ledger
-from gossamer.storage.mailbox.contract import OwedTask, OwesUrls
+from gossamer.storage.mailbox.contract import OwesUrls
 from gossamer.values.agents import Claim, as_task, claim_of, claim_of_row, claimed_by, packed, unpacked
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
@@ -45,10 +45,6 @@ class AgentDigests(Provider[NoSettings]):
     outbox: Uses[OwesUrls]
     keeps_state = True
 
-    def __init__(self, sheet: NoSettings | None = None) -> None:
-        super().__init__(sheet)
-        self._owed: list[OwedTask] = []
-
     async def start(self) -> None:
         self.ledger.spaces.open(DIGESTS)
         self.ledger.spaces.open(COPIES)
@@ -57,7 +53,6 @@ class AgentDigests(Provider[NoSettings]):
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
         """Claim the documents of these visits that are new to the agent."""
-        self._owed = []
         for record in records:
             response = record.visit.response
             # As the ledger counts documents: where both counts are the same, every document was claimed.
@@ -66,23 +61,20 @@ class AgentDigests(Provider[NoSettings]):
                 group.count("claimed")
             claim = claim_of(record.visit)
             if claim is not None:
-                self._owed += self._claim(claim, group)
+                self._claim(claim, group)
 
-    def _claim(self, claim: Claim, group: Group) -> Sequence[OwedTask]:
+    def _claim(self, claim: Claim, group: Group) -> None:
+        """Stage a claim; the group owes it where its digest is another agent's."""
         if self.outbox.is_ours(claim.host):
             _keep(claim, group)
-            return ()
-        return self.outbox.owe([as_task(claim)], group)
+        else:
+            group.push([as_task(claim)])
 
     def committed(self, ends: Mapping[str, int]) -> None:
-        """The outbox may send what the group owes."""
-        self.outbox.kept(self._owed)
-        self._owed = []
+        """The ledger has all of it."""
 
     def take_back(self) -> None:
-        """The outbox finds on the disk whether the group was kept."""
-        self.outbox.kept(self._owed, is_sure=False)
-        self._owed = []
+        """Likewise."""
 
     def ends(self) -> Mapping[str, int]:
         return {}
@@ -104,12 +96,10 @@ class AgentDigests(Provider[NoSettings]):
             return 0
         done, left = 0, iter(rows)
         while part := list(islice(left, _AT_ONCE)):
-            owed: list[OwedTask] = []
             claims = [claim for row in part if (claim := claim_of_row(row)) is not None]
             with self.ledger.group() as group:
                 for claim in claims:
-                    owed += self._claim(claim, group)
-            self.outbox.kept(owed)
+                    self._claim(claim, group)
             done += len(claims)
             await asyncio.sleep(0)
         with self.ledger.group() as group:

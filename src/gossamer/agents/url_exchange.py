@@ -16,7 +16,7 @@ Where agents are not connected, URLs come in files: :mod:`gossamer.agents.mergin
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 
@@ -35,6 +35,7 @@ from gossamer.storage.commit.queueing import Choosers, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask, Owing
 from gossamer.storage.mailbox.mailbox import AgentOutbox
+from gossamer.storage.mailbox.staging import DividingGroup
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.agents import CLAIM, Designated, fault_of, named
 from gossamer.values.task import Arrived, Task
@@ -258,24 +259,18 @@ class UrlIntake(msgspec.Struct, frozen=True):
         orders = [task for task in tasks if task.relation == ORDER]
         claims = [task for task in tasks if task.relation == CLAIM]
         urls = [task for task in tasks if task.relation not in (ORDER, CLAIM)] if orders or claims else tasks
-        owed: Sequence[OwedTask] = ()
-        try:
-            with self.ledger.group() as staged:
-                staged.count("received", len(tasks))
-                if refused:
-                    staged.count("cut:refused", refused)
-                choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
-                queueing = TaskQueueing(self.sheet, choosers, staged)
-                new = self._queued(urls, orders, queueing, staged, is_mail=is_mail)
-                for claimant in self.claimants if claims else ():
-                    claimant.received(claims, staged)
-                taken = [(taker, taker.received(orders, staged)) for taker in self.takers] if orders else ()
-                if mail and self.mailbox is not None:
-                    owed = self.mailbox.pass_on(mail, staged)
-        except BaseException:
-            self._pass_on(owed, is_sure=False)
-            raise
-        self._pass_on(owed, is_sure=True)
+        with self.ledger.group() as staged:
+            staged.count("received", len(tasks))
+            if refused:
+                staged.count("cut:refused", refused)
+            choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
+            queueing = TaskQueueing(self.sheet, choosers, staged)
+            new = self._queued(urls, orders, queueing, staged, is_mail=is_mail)
+            for claimant in self.claimants if claims else ():
+                claimant.received(claims, staged)
+            taken = [(taker, taker.received(orders, staged)) for taker in self.takers] if orders else ()
+            if mail:
+                cast(DividingGroup, staged).pass_on(mail)
         for taker, those in taken:
             taker.obey(those)
         return new
@@ -294,7 +289,3 @@ class UrlIntake(msgspec.Struct, frozen=True):
             return new + queueing.received(urls)
         known = {task.identity for task in back}
         return new + queueing.received(urls, lambda task: task.identity not in known and not held.has_task(task))
-
-    def _pass_on(self, owed: Sequence[OwedTask], *, is_sure: bool) -> None:
-        if owed and self.mailbox is not None:
-            self.mailbox.kept(owed, is_sure=is_sure)

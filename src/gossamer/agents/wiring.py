@@ -66,7 +66,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
         OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
-        DIGESTS: ProviderPlan("agent-digests", {"ledger": "ledger", "outbox": OUTBOX}),
+        DIGESTS: ProviderPlan("agent-digests", {"ledger": "divided", "outbox": OUTBOX}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
     }
     components = {

@@ -5,7 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Literal, Protocol
 
 from gossamer.agents.contract import (
     DesignationPolicy,
@@ -100,8 +100,8 @@ class MailboxRig(Protocol):
         """How many entries are not forgotten."""
         ...
 
-    def delete(self, url: str) -> None:
-        """Delete a URL from the crawl. The next process is opened after this."""
+    def delete(self, kind: Literal["url", "host"], name: str) -> None:
+        """Delete a URL, or a host with all below it, from the crawl. The next process is opened after this."""
         ...
 
 
@@ -205,11 +205,14 @@ class _MailboxSuite:
 
     async def check_deletion(self) -> None:
         await self._opened()
-        await self._rig.put(*(_owed_task("b", number) for number in range(30, 33)))
-        self._rig.delete(_owed_task("b", 31).url)
+        gone = [_owed_task("b2", 33), _owed_task("b.b3", 34)]
+        await self._rig.put(*(_owed_task("b", number) for number in range(30, 33)), *gone)
+        self._rig.delete("url", _owed_task("b", 31).url)
+        self._rig.delete("host", "b2.test")
+        self._rig.delete("host", "b3.test")
         box = await self._opened()
         left = await self._take(self._first)
-        assert sorted(_numbers(left)) == [30, 32], "a deleted URL was sent"
+        assert sorted(_numbers(left)) == [30, 32], "what a person has deleted was sent"
         box.delivered(left)
         await self._forgotten()
         assert self._rig.owed() == 0
@@ -245,15 +248,18 @@ class _MailboxSuite:
         box, names = await self._opened(), [*dict.fromkeys((self._first, self._second, *self._rig.heirs))]
         put, arrived, number = set[str](), set[str](), 100
         on_way: list[Sequence[OwedTask]] = []
+        putting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        putting.set_result(None)
         while number < 100 + entries or len(arrived) < len(put):
             event = chance.random()
-            if event < 0.3 and number < 100 + entries and (self._rig.is_kept or len(put) < len(arrived) + 8):
+            if event < 0.3 and number < 100 + entries and putting.done():
                 tasks = [_owed_task(chance.choice("bc"), at) for at in range(number, number + chance.randrange(1, 9))]
-                await self._rig.put(*tasks)
+                putting = asyncio.ensure_future(self._rig.put(*tasks))  # it may have to wait for room
+                await asyncio.sleep(0)
                 put |= {one.url for one in tasks}
                 number += len(tasks)
             elif event < 0.8:
-                if batch := await self._take(chance.choice(names), chance.randrange(1, 12)):
+                if batch := await self._take(chance.choice(names), chance.randrange(1, 12), turns=20):
                     on_way.append(batch)
             elif event < 0.97 and on_way:
                 batch = on_way.pop(chance.randrange(len(on_way)))
@@ -264,6 +270,7 @@ class _MailboxSuite:
             elif self._rig.is_kept:
                 box = await self._opened()
                 on_way.clear()
+        await putting
         for batch in on_way:
             box.delivered(batch)
         for _ in range(3):
@@ -286,10 +293,10 @@ class _MailboxSuite:
         for name in (self._first, self._second, *self._rig.heirs):
             assert await self._take(name) == []
 
-    async def _take(self, name: str, most: int = 1_000) -> Sequence[OwedTask]:
+    async def _take(self, name: str, most: int = 1_000, turns: int = _TURNS) -> Sequence[OwedTask]:
         """Return the entries that can be taken now; none if a sender would have to wait."""
         taking = asyncio.ensure_future(self._box.take(name, most))
-        for _ in range(_TURNS):
+        for _ in range(turns):
             await asyncio.sleep(0)
             if taking.done():
                 return taking.result()

@@ -22,7 +22,7 @@ from gossamer.frontier.contract import Politeness
 from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
-from gossamer.storage.mailbox.contract import OwedTask, OwesUrls
+from gossamer.storage.mailbox.contract import OwesUrls
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
 from gossamer.values.visit import ORDER, Block, Delay, Order, Record
@@ -48,7 +48,6 @@ class ProcessorOrders(Provider[NoSettings]):
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
         self._staged: list[Order] = []
-        self._owed: list[OwedTask] = []
 
     async def start(self) -> None:
         """Take up what earlier runs were ordered."""
@@ -58,7 +57,7 @@ class ProcessorOrders(Provider[NoSettings]):
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
         """Keep the orders of these visits; one that cannot be carried out is counted as `orders_unusable`."""
-        self._staged, self._owed = [], []
+        self._staged = []
         for record in records:
             for given in record.visit.orders:
                 order = _usable(given)
@@ -79,22 +78,17 @@ class ProcessorOrders(Provider[NoSettings]):
 
     def _owe(self, order: Order, group: Group) -> None:
         """Let the agent know that has the host, where that is another one."""
-        for outbox in self.outboxes.get("orders", ()):
-            if not outbox.is_ours(order.host):
-                self._owed += outbox.owe([_task(order)], group)
+        if any(not outbox.is_ours(order.host) for outbox in self.outboxes.get("orders", ())):
+            group.push([_task(order)])
 
     def committed(self, ends: Mapping[str, int]) -> None:
         """Let the staged orders take effect."""
         self.obey(self._staged)
-        for outbox in self.outboxes.get("orders", ()):
-            outbox.kept(self._owed)
-        self._staged, self._owed = [], []
+        self._staged = []
 
     def take_back(self) -> None:
         """Drop the staged orders."""
-        for outbox in self.outboxes.get("orders", ()):
-            outbox.kept(self._owed, is_sure=False)
-        self._staged, self._owed = [], []
+        self._staged = []
 
     def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Order]:
         """Keep orders that another agent's pages gave; returns those that are to be obeyed when the group is kept."""

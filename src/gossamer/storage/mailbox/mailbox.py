@@ -30,13 +30,11 @@ from gossamer.storage.mailbox.staging import (
     OwingSheet,
     StagesOwed,
     count_owed,
-    encode,
     mailed,
     owed_key,
     owed_task,
-    staged,
 )
-from gossamer.values.agents import CLAIM, Designated
+from gossamer.values.agents import CLAIM
 from gossamer.values.errors import DiskFull
 from gossamer.values.task import Task
 
@@ -218,14 +216,6 @@ class AgentOutbox(StagesOwed[AgentOutboxSheet]):
                 self._boxes[MASTERS].known.pop(key, None)
                 back.append(task)
         return back
-
-    def pass_on(self, mail: Sequence[Designated], group: Group) -> Sequence[OwedTask]:
-        """Stage mail for other agents. Returns what is to be given to `kept`."""
-        pieces = [
-            OwedTask(MAIL_TO + one.agent, one.task, one.agent, owed_key(one.task), encode((one.agent, one.task)))
-            for one in mail
-        ]
-        return [one for one in pieces if staged(one, group)]
 
     # -- senders
 

@@ -22,8 +22,8 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.contract import MAIL, OWED
 from gossamer.storage.ledger.contract import Group, Ledger, Tallied
 from gossamer.storage.ledger.providers import LedgerFront
-from gossamer.storage.mailbox.contract import Designation, OwedTask, OwesUrls
-from gossamer.values.agents import CLAIM, agent_name
+from gossamer.storage.mailbox.contract import MAIL_TO, Designation, OwedTask, OwesUrls
+from gossamer.values.agents import CLAIM, Designated, agent_name
 from gossamer.values.ledger_rows import Meeting
 from gossamer.values.task import Task
 
@@ -139,7 +139,7 @@ class DivertingGroup:
         return meeting
 
 
-class _Dividing(DivertingGroup):
+class DividingGroup(DivertingGroup):
     """A group that owes what is not ours."""
 
     def __init__(self, group: Group, outbox: OwesUrls, owed: list[OwedTask]) -> None:
@@ -155,6 +155,14 @@ class _Dividing(DivertingGroup):
     def divert(self, tasks: Sequence[Task], *, is_new: bool) -> None:
         """Owe them."""
         self._owed += self._outbox.owe(tasks, self._group)
+
+    def pass_on(self, mail: Iterable[Designated]) -> None:
+        """Owe mail of masters to the agents that it is for."""
+        for one in mail:
+            value = encode((one.agent, one.task))
+            piece = OwedTask(MAIL_TO + one.agent, one.task, one.agent, owed_key(one.task), value)
+            if staged(piece, self._group):
+                self._owed.append(piece)
 
     def tally(self, what: Tallied, name: str, add: int = 0) -> int:
         """Add to a tally. Another agent keeps the tallies of its hosts: here they are never the first, and never many."""
@@ -172,7 +180,7 @@ class DividedLedger(LedgerFront):
         owed: list[OwedTask] = []
         try:
             with self.behind.group() as group:
-                yield cast(Group, _Dividing(group, self.outbox, owed))
+                yield cast(Group, DividingGroup(group, self.outbox, owed))
         except BaseException:
             # A write that failed may have reached the disk yet: then the outbox finds it there.
             self.outbox.kept(owed, is_sure=False)
