@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gossamer.agents.contract import DesignationPolicy
-from gossamer.agents.designations import SharedDesignations, SharedDesignationSheet
+from gossamer.agents.designations import DesignationSheet, SharedDesignations
 from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
 from gossamer.agents.policies import LeastLoaded, RandomAgent
 from gossamer.agents.shared_state import (
@@ -61,7 +61,7 @@ def test_shared_files_as_a_wiring_names_them(tmp_path: Path, run: Run) -> None:
 
 
 def table_of(shared: SharedFile, members: Sequence[Member], policy: DesignationPolicy) -> SharedDesignations:
-    table = SharedDesignations(SharedDesignationSheet(members=tuple(map(str, members))))
+    table = SharedDesignations(DesignationSheet(members=tuple(map(str, members))))
     table.shared, table.policy = shared, policy
     return table
 

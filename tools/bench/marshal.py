@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gossamer.agents.designations import DesignationSheet, KeptDesignations, SharedDesignations, SharedDesignationSheet
+from gossamer.agents.designations import DesignationSheet, KeptDesignations, SharedDesignations
 from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
 from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentUrlTable
 from gossamer.agents.policies import LeastLoaded
@@ -134,7 +134,7 @@ async def _mastered(load: Sequence[Task]) -> float:
         await shared.start()
         members = tuple(agent_name(number) for number in range(AGENTS))
         marshal, communicator = _marshal(), MassCommunicator()
-        table = marshal.designations = SharedDesignations(SharedDesignationSheet(members=members))
+        table = marshal.designations = SharedDesignations(DesignationSheet(members=members))
         table.shared, table.policy = shared, LeastLoaded()
         await table.start()
         mail = communicator.mail = MassMail(MassMailSheet(agents=members))

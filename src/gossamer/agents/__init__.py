@@ -20,7 +20,7 @@ SUBJECT = Subject(
     name="agents",
     title="Many processes",
     wire="gossamer.agents.exchanging:exchange_by_files",
-    wire_where=("exchange",),
+    wire_where=("exchange", "agent", "exchange_key"),
     forget="gossamer.agents.designations_of_crawl:forget_shared",
     commands={
         "exchange": Command(

@@ -38,7 +38,7 @@ _decode = msgspec.msgpack.Decoder(tuple[str, str]).decode
 
 
 class DesignationSheet(Sheet, frozen=True):
-    """Settings of :class:`KeptDesignations`."""
+    """Settings of :class:`KeptDesignations` and :class:`SharedDesignations`."""
 
     members: Annotated[
         tuple[str, ...],
@@ -46,23 +46,76 @@ class DesignationSheet(Sheet, frozen=True):
     ] = (agent_name(0),)
 
 
-class KeptDesignations(Provider[DesignationSheet]):
-    """Keeps designations in the ledger. Contract: `marshaling.DesignationTable`.
+class _Designations(Provider[DesignationSheet]):
+    """A table of designations, wherever it is kept.
 
     Raises:
         UsageError: the sheet names no agent, or one twice.
     """
 
-    ledger: Uses[Ledger]
     policy: Uses[DesignationPolicy]
     keeps_state = True
 
     def __init__(self, sheet: DesignationSheet | None = None) -> None:
         super().__init__(sheet)
         self._known: dict[str, str] = {}
-        self._counts: Counter[str] = Counter()
-        self._members: dict[str, Member] = {}
         self._take_members()
+
+    def changed(self, before: DesignationSheet) -> None:
+        """Other members: the domains of those that have left are given away again when they are asked for."""
+        self._take_members()
+
+    def _take_members(self) -> None:
+        self._ring = Ring(map(member, self.sheet.members))
+        self._members = {one.agent: one for one in self._ring.members}
+
+    async def designate(self, domains: Sequence[str]) -> list[str]:
+        """The agents of some assignable domains, in order; those without one are given one.
+
+        Raises:
+            DiskFull: a new one cannot be kept. Nothing was given away then.
+            CrawlDirectoryError: the table cannot be read or written.
+        """
+        known, members = self._known, self._members
+        missing = [domain for domain in dict.fromkeys(domains) if known.get(domain) not in members]
+        if not missing:
+            return [known[domain] for domain in domains]
+        found = self._found(missing)
+        if left := [domain for domain in missing if domain not in found]:
+            found.update(await self._give(left))
+        answers = [found.get(domain) or known[domain] for domain in domains]
+        if len(known) + len(found) > REMEMBERED:
+            known.clear()
+        known.update(found)
+        return answers
+
+    def _found(self, domains: Sequence[str]) -> dict[str, str]:
+        """Those of some domains that an agent at work has, with its name."""
+        raise NotImplementedError
+
+    async def _give(self, domains: Sequence[str]) -> dict[str, str]:
+        """Give away domains that no agent at work has, and keep whose they are."""
+        raise NotImplementedError
+
+    def _chosen(self, domain: str, counts: Mapping[str, int]) -> str:
+        agent = chosen(self.policy, domain, self._members.values(), counts)
+        if agent not in self._members:
+            raise UsageError(f"the policy gave {domain} to {agent!r}, which is not an agent at work")
+        return agent
+
+    def _check_agent(self, agent: str) -> None:
+        if agent not in self._members:
+            raise UsageError(f"there is no agent {agent!r} at work; choose one of {', '.join(self._members)}")
+
+
+class KeptDesignations(_Designations):
+    """Keeps designations in the ledger. Contract: `marshaling.DesignationTable`."""
+
+    ledger: Uses[Ledger]
+
+    def __init__(self, sheet: DesignationSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._counts: Counter[str] = Counter()
         self.metrics.gauge("domains", self._counts.total)
 
     async def start(self) -> None:
@@ -70,56 +123,22 @@ class KeptDesignations(Provider[DesignationSheet]):
         self.ledger.spaces.open(DESIGNATED)
         self._counts.update(agent for _, agent in self.designated())
 
-    def changed(self, before: DesignationSheet) -> None:
-        """Other members: the domains of those that have left are given away again when they are asked for."""
-        self._take_members()
-
-    def _take_members(self) -> None:
-        found = [one for one in map(member, self.sheet.members) if one.capacity]
-        named = {one.agent: one for one in sorted(found, key=lambda one: one.agent)}
-        if not named:
-            raise UsageError("a crawl has one agent at least")
-        if len(named) < len(found):
-            raise UsageError("members: two agents have one name; give each its own")
-        self._members = named
-
-    async def designate(self, domains: Sequence[str]) -> list[str]:
-        """The agents of some assignable domains, in order; those without one are given one.
-
-        Raises:
-            DiskFull: a new one cannot be kept. Nothing was given away then.
-        """
-        known, members = self._known, self._members
-        missing = [domain for domain in dict.fromkeys(domains) if known.get(domain) not in members]
-        if not missing:
-            return [known[domain] for domain in domains]
-        found = self._kept(missing)
-        given = self._given([domain for domain in missing if found.get(domain) not in members], found)
-        if given:
-            self._keep(given, found)
-            await self.ledger.settle()
-        found.update(given)
-        answers = [found.get(domain) or known[domain] for domain in domains]
-        self._remember(found)
-        return answers
-
     def _kept(self, domains: Sequence[str]) -> dict[str, str]:
         values = self.ledger.spaces.get_many(DESIGNATED, domains)
         return dict(_decode(value) for value in values if value is not None)
 
-    def _given(self, domains: Iterable[str], before: dict[str, str]) -> dict[str, str]:
-        """Domains with the agents that the policy chooses for them, each with what came before it in mind."""
-        counts = self._counts.copy()
-        given: dict[str, str] = {}
+    def _found(self, domains: Sequence[str]) -> dict[str, str]:
+        return {domain: agent for domain, agent in self._kept(domains).items() if agent in self._members}
+
+    async def _give(self, domains: Sequence[str]) -> dict[str, str]:
+        before, counts, given = self._kept(domains), self._counts.copy(), dict[str, str]()
         for domain in domains:
-            candidates = [DomainCount(one, counts[one.agent]) for one in self._members.values()]
-            agent = self.policy.choose(domain, candidates)
-            if agent not in self._members:
-                raise UsageError(f"the policy gave {domain} to {agent!r}, which is not an agent at work")
-            given[domain] = agent
+            agent = given[domain] = self._chosen(domain, counts)
             counts[agent] += 1
             if domain in before:
                 counts[before[domain]] -= 1
+        self._keep(given, before)
+        await self.ledger.settle()
         return given
 
     def _keep(self, given: dict[str, str], before: dict[str, str]) -> None:
@@ -135,11 +154,6 @@ class KeptDesignations(Provider[DesignationSheet]):
                 self.metrics.count("given")
             self._counts[agent] += 1
 
-    def _remember(self, found: dict[str, str]) -> None:
-        if len(self._known) + len(found) > REMEMBERED:
-            self._known.clear()
-        self._known.update(found)
-
     def designated(self) -> Iterator[tuple[str, str]]:
         """Every domain that was given to an agent, with the agent's name."""
         for _, value in self.ledger.spaces.walk(DESIGNATED):
@@ -151,8 +165,7 @@ class KeptDesignations(Provider[DesignationSheet]):
         Raises:
             UsageError: there is no such agent at work, or the domain is no host's name.
         """
-        if agent not in self._members:
-            raise UsageError(f"there is no agent {agent!r} at work; choose one of {', '.join(self._members)}")
+        self._check_agent(agent)
         domain = given_host(domain)
         self._keep({domain: agent}, self._kept([domain]))
         self._known[domain] = agent
@@ -173,82 +186,37 @@ CREATE TABLE IF NOT EXISTS loads (agent TEXT PRIMARY KEY, domains INTEGER NOT NU
 """
 
 
-class SharedDesignationSheet(Sheet, frozen=True):
-    """Settings of :class:`SharedDesignations`."""
-
-    members: Annotated[
-        tuple[str, ...],
-        setting("Give domains to these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE."),
-    ] = (agent_name(0),)
-
-
-class SharedDesignations(Provider[SharedDesignationSheet]):
+class SharedDesignations(_Designations):
     """Keeps designations in a file that several masters share. Contract: `marshaling.DesignationTable`.
 
     Names of digests do not count as load, because the ring divides them among agents.
-
-    Raises:
-        UsageError: the sheet names no agent, or one twice.
     """
 
     shared: Uses[SharedState]
-    policy: Uses[DesignationPolicy]
-    keeps_state = True
-
-    def __init__(self, sheet: SharedDesignationSheet | None = None) -> None:
-        super().__init__(sheet)
-        self._known: dict[str, str] = {}
-        self._take_members()
 
     async def start(self) -> None:
         """Begin to use the table."""
         self.shared.open(SCHEMA)
         self.metrics.gauge("domains", lambda: sum(loads(self.shared.reading).values()))
 
-    def changed(self, before: SharedDesignationSheet) -> None:
-        """Other members: the domains of those that have left are given away again when they are asked for."""
-        self._take_members()
-
-    def _take_members(self) -> None:
-        self._ring = Ring(map(member, self.sheet.members))
-        self._members = {one.agent: one for one in self._ring.members}
-
-    async def designate(self, domains: Sequence[str]) -> list[str]:
-        """The agents of some assignable domains, in order; those without one are given one.
-
-        Raises:
-            DiskFull: a new one cannot be kept. Nothing was given away then.
-            CrawlDirectoryError: the table cannot be read or written.
-        """
-        known, members = self._known, self._members
-        missing = [domain for domain in dict.fromkeys(domains) if known.get(domain) not in members]
-        if not missing:
-            return [known[domain] for domain in domains]
-        found = self._found(missing)
-        if len(found) < len(missing):
-            with self.shared.writing() as connection:
-                # Another master may have given some of them away meanwhile.
-                found = self._found(missing)
-                given = self._given(connection, [domain for domain in missing if domain not in found])
-                give(connection, given)
-            self.metrics.count("given", len(given))
-            found.update(given)
-        answers = [found.get(domain) or known[domain] for domain in domains]
-        if len(known) + len(found) > REMEMBERED:
-            known.clear()
-        known.update(found)
-        return answers
-
     def _found(self, domains: Sequence[str]) -> dict[str, str]:
-        """Those of some domains that an agent at work has, with its name."""
         digests = digest_names()
         found = {one: self._ring.owner(digests[point]) for one in domains if (point := domain_point(one)) in digests}
         rows = agents_of(self.shared.reading, [one for one in domains if one not in found])
         return {**found, **{domain: agent for domain, agent in rows.items() if agent in self._members}}
 
-    def _given(self, connection: sqlite3.Connection, domains: Iterable[str]) -> dict[str, str]:
+    async def _give(self, domains: Sequence[str]) -> dict[str, str]:
+        with self.shared.writing() as connection:
+            # Another master may have given some of them away meanwhile.
+            found = self._found(domains)
+            given = self._given(connection, [domain for domain in domains if domain not in found])
+            give(connection, given)
+        self.metrics.count("given", len(given))
+        return {**found, **given}
+
+    def _given(self, connection: sqlite3.Connection, domains: Sequence[str]) -> dict[str, str]:
         """Domains with the agents that they get."""
-        before, counts = agents_of(connection, list(domains)), loads(connection)
+        before, counts = agents_of(connection, domains), loads(connection)
         given: dict[str, str] = {}
         at_points: dict[int, str] = {}
         for domain in domains:
@@ -262,12 +230,6 @@ class SharedDesignations(Provider[SharedDesignationSheet]):
                 counts[before[domain]] -= 1
         return given
 
-    def _chosen(self, domain: str, counts: Mapping[str, int]) -> str:
-        agent = chosen(self.policy, domain, self._members.values(), counts)
-        if agent not in self._members:
-            raise UsageError(f"the policy gave {domain} to {agent!r}, which is not an agent at work")
-        return agent
-
     def designated(self) -> Iterator[tuple[str, str]]:
         """Every domain that was given to an agent, with the agent's name."""
         return designated(self.shared.reading)
@@ -278,8 +240,7 @@ class SharedDesignations(Provider[SharedDesignationSheet]):
         Raises:
             UsageError: there is no such agent at work, or the domain is no host's name.
         """
-        if agent not in self._members:
-            raise UsageError(f"there is no agent {agent!r} at work; choose one of {', '.join(self._members)}")
+        self._check_agent(agent)
         with self.shared.writing() as connection:
             together = domains_at(connection, given_host(domain))
             give(connection, dict.fromkeys(together, agent))

@@ -104,7 +104,7 @@ class Ring:
         found = sorted(members, key=lambda one: one.agent)
         for one, other in pairwise(found):
             if one.agent == other.agent:
-                raise UsageError(f"two agents are called {one.agent!r}")
+                raise UsageError(f"two agents are called {one.agent!r}; give each a name of its own")
         found = [one for one in found if one.capacity]
         if not found:
             raise UsageError("a crawl has one agent at least")

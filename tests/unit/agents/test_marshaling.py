@@ -274,7 +274,7 @@ def test_a_table_refuses_what_it_cannot_keep(tmp_path: Path, run: Run) -> None:
     run(check())
     with pytest.raises(UsageError, match="one agent at least"):
         KeptDesignations(DesignationSheet(members=("agent-00=0",)))
-    with pytest.raises(UsageError, match="two agents have one name"):
+    with pytest.raises(UsageError, match="two agents are called 'agent-00'"):
         KeptDesignations(DesignationSheet(members=("agent-00", "agent-00=2")))
 
 
