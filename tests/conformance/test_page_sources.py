@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.mobile.sources.crawl import CrawlSource, ServerSource, WarcSource
 from gossamer.mobile.sources.files import FileSource
+from gossamer.mobile.sources.opened import CrawlSource, ServerSource, WarcSource
 from gossamer.testing import check_page_source
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

@@ -9,7 +9,7 @@ from gossamer.mobile.manager.links import MAX_HELD, HomeRuntime
 from gossamer.mobile.running import Fetch, run_crawler
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
 from gossamer.mobile.runtime.store import Diary
-from gossamer.mobile.sources.crawl import Runtime
+from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import to_bytes, unpacked
 from gossamer.testing import check_runtime_link

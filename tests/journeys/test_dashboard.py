@@ -626,9 +626,9 @@ def test_the_description_of_the_interface_names_every_address(tmp_path: Path, en
     from starlette.routing import Route
 
     from gossamer.dashboard.app import application
-    from gossamer.dashboard.asking import ORDERS
     from gossamer.dashboard.crawls import Crawls
     from gossamer.dashboard.describing import openapi
+    from gossamer.dashboard.of_crawl import ORDERS
 
     told = set(openapi()["paths"])
     routes = {one.path.replace(":path", "") for one in application(Crawls([])).routes if isinstance(one, Route)}

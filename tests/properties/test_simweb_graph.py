@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.simweb import SimWeb, WebSpec, robots
 from gossamer.simweb.graph import WebGraph, allowed_pages, expected_pages
-from gossamer.simweb.pages import PageKind, path_of
+from gossamer.simweb.page import PageKind, path_of
 from gossamer.simweb.site import Conditions, Role
 
 specs = st.builds(

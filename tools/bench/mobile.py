@@ -24,7 +24,7 @@ from gossamer.bench.report import BenchReport
 from gossamer.mobile.confined.keeper import CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.running import CrawlerRun
-from gossamer.mobile.sources.crawl import Runtime
+from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import frames_of, to_bytes
 from gossamer.values.errors import UsageError

@@ -25,7 +25,7 @@ from gossamer.mobile.crawler import BringRules, CrawlerBatch, MobileCrawler, Mob
 from gossamer.mobile.manager.remote_runtime import RemoteRuntime
 from gossamer.mobile.running import run_crawler
 from gossamer.mobile.runtime.senders import Senders
-from gossamer.mobile.sources.crawl import Runtime
+from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import to_bytes, unpacked
 

@@ -26,7 +26,7 @@ from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
 from gossamer.engine.files import scratch
 from gossamer.simweb import SimWeb, WebSpec
-from gossamer.simweb.pages import path_of
+from gossamer.simweb.page import path_of
 from gossamer.simweb.site import Conditions
 from gossamer.values.errors import UsageError
 

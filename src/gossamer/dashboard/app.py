@@ -33,7 +33,7 @@ from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.http_server import is_loopback, json_answer, listening_socket, server
 from gossamer.crawls.trap_review import suspicions_of
-from gossamer.dashboard import asking, describing, jobs, of_crawl
+from gossamer.dashboard import describing, jobs, of_crawl
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, Streams, exposition
 from gossamer.dashboard.exporting import Exporter
 from gossamer.dashboard.guarding import ACCESS, Access, DashboardGuard, keys_file, read_keys
@@ -184,7 +184,7 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
             of_one("/samples", of_crawl.tell_samples),
             route("/api/crawls/{key}/hosts", of_crawl.tell_hosts),
             of_one("/host", of_crawl.tell_host),
-            of_one("/graph", told_by(asking.graph_of, "agent")),
+            of_one("/graph", told_by(of_crawl.graph_of, "agent")),
             of_one("/unit", of_crawl.tell_unit),
             of_one("/traps", told_by(suspicions_of)),
             of_one("/layout", of_crawl.tell_layout),

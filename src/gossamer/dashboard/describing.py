@@ -13,11 +13,10 @@ from gossamer.crawls.control.instances import UnitInstances
 from gossamer.crawls.control.picture import GraphPicture
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.trap_review import Suspicions
-from gossamer.dashboard.asking import ORDERS
 from gossamer.dashboard.crawls import ListedHosts
 from gossamer.dashboard.exporting import Exports, ExportWish, NamedExport
 from gossamer.dashboard.jobs import JobDone, LogTail, NewCrawl, Restore, StartedCrawl, StartForm
-from gossamer.dashboard.of_crawl import Offered, Rewired, Rewiring
+from gossamer.dashboard.of_crawl import ORDERS, Offered, Rewired, Rewiring
 from gossamer.dashboard.questions import KeptQuestions, PageName, ReportNames, ShownPage
 from gossamer.dashboard.sites import KeptSites, Layout, ListedSites
 from gossamer.query.archived import ArchivedView

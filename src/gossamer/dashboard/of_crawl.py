@@ -3,8 +3,9 @@
 Place in the flow: :mod:`app` has the list of addresses. Work that waits is done in threads (:mod:`crawls`); answers to questions,
 pages that subjects add, and exports are made by processes of their own (:mod:`questions`, :mod:`exporting`).
 
-A form changes the graph by names of the catalog, and by nothing that names code, files or machines: it becomes the text of a change
-file as `gossamer rewire` takes it, and the crawl says what it would change, and changes it.
+Orders from the browser are control messages by the words of the commands (:mod:`gossamer.crawls.control.messages`), a closed
+list, and a form changes the graph by names of the catalog: it becomes the text of a change file as `gossamer rewire` takes it,
+and the crawl says what it would change, and changes it. Nothing in either names code, files or URLs to load.
 """
 
 import contextlib
@@ -18,13 +19,33 @@ import tomli_w
 from starlette.requests import Request
 
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.control.client import Control
+from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.host_facts import HostNow
 from gossamer.crawls.control.instances import UnitInstances
-from gossamer.crawls.control.messages import MAX_CHANGE, CheckRewire, Rewire
+from gossamer.crawls.control.messages import (
+    MAX_CHANGE,
+    BlockHosts,
+    Change,
+    CheckChange,
+    Checkpoint,
+    CheckRewire,
+    Continue,
+    Decide,
+    Pause,
+    ReadGraph,
+    ReadUnit,
+    Rewire,
+    SetHost,
+    Stop,
+    Suspend,
+    Undo,
+    Unsuspend,
+)
+from gossamer.crawls.control.picture import GraphPicture, graph_picture
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.wire import ControlRequest
-from gossamer.dashboard import asking
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.old_wirings import completed
 from gossamer.dashboard.crawls import Crawls, ListedHosts, ShownCrawl
 from gossamer.dashboard.questions import (
     FARTHEST,
@@ -39,11 +60,13 @@ from gossamer.dashboard.sites import Layout, layouts_folder, read_form, read_lay
 from gossamer.engine.subjects import offered
 from gossamer.engine.transports import GROUP
 from gossamer.query.host_list import MOST
+from gossamer.storage.recovery import members_of
 from gossamer.storage.tables.row_tables import SampleRow
+from gossamer.values.agents import at_work
 from gossamer.values.errors import GossamerError, UsageError
 
-#: Seconds for a change: what leaves finishes what it fetches first.
-PATIENCE = 300.0
+#: Seconds for a change: what leaves finishes what it fetches first; and for an order: a checkpoint flushes the store's memory.
+CHANGING, PATIENCE = 300.0, 60.0
 
 #: Schemes of connectors that stay within a process. Others name files and machines, and are for a change file.
 SCHEMES = ("local", "fused", "priority")
@@ -131,7 +154,7 @@ def rewire(directory: Path, body: bytes) -> Rewired:
     text = text_of(form.change)
     kind = Rewire if form.apply else CheckRewire
     request: ControlRequest = kind(text, "the form", form.agent, by_form=True)
-    with Control(directory, PATIENCE, changing=0.0) as control:
+    with Control(directory, CHANGING, changing=0.0) as control:
         return Rewired(text, control.do(request), form.apply)
 
 
@@ -233,7 +256,7 @@ async def tell_unit(request: Request, shown: ShownCrawl) -> UnitInstances:
     name = request.query_params.get("name", "")
     if not name:
         raise UsageError("say which unit: ?name=...")
-    return await shown.run(asking.instances_of, shown.directory, name[:253])
+    return await shown.run(instances_of, shown.directory, name[:253])
 
 
 async def tell_layout(request: Request, shown: ShownCrawl) -> Layout:
@@ -263,8 +286,8 @@ async def tell_document(request: Request, shown: ShownCrawl) -> object:
 
 
 async def do_order(request: Request, shown: ShownCrawl) -> object:
-    order = asking.read_order(request.path_params["order"], await request.body())
-    return {"done": await shown.run(asking.carry_out, shown.directory, order)}
+    order = read_order(request.path_params["order"], await request.body())
+    return {"done": await shown.run(carry_out, shown.directory, order)}
 
 
 def number_in(request: Request, name: str, usual: float, most: float, least: float = 1e-9) -> float:
@@ -304,3 +327,89 @@ class QuestionAnswers:
 
     async def tell_page(self, request: Request, shown: ShownCrawl) -> msgspec.Raw:
         return await self._pages.ask(shown.directory, request.path_params["name"])
+
+
+#: Word in an address -> the message that is sent.
+ORDERS: dict[str, type[ControlRequest]] = {
+    "pause": Pause,
+    "continue": Continue,
+    "suspend": Suspend,
+    "unsuspend": Unsuspend,
+    "stop": Stop,
+    "checkpoint": Checkpoint,
+    "set": Change,
+    "check-set": CheckChange,
+    "set-host": SetHost,
+    "block": BlockHosts,
+    "decide": Decide,
+    "undo": Undo,
+}
+
+
+def read_order(word: str, body: bytes) -> ControlRequest:
+    """The message of an order; `body` is the JSON of its fields.
+    Raises UsageError: there is no such order, or the body is none of its."""
+    kind = ORDERS.get(word)
+    if kind is None:
+        raise UsageError(f"there is no such order; known: {', '.join(ORDERS)}")
+    try:
+        given = msgspec.json.decode(body or b"{}", type=dict[str, object])
+        # The word in the address says which message it is, and nothing in the body does; nor who asks.
+        fixed = {"do": kind.__struct_config__.tag, **({"by_form": True} if "by_form" in kind.__struct_fields__ else {})}
+        return msgspec.convert({**given, **fixed}, kind)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{word}: {error}") from None
+
+
+def carry_out(directory: Path, request: ControlRequest) -> str:
+    """Send it to the crawl; returns what was done, in words.
+    Raises GossamerError: the crawl refused it, or does not run."""
+    try:
+        with Control(directory, PATIENCE, changing=0.0) as control:
+            return control.do(request)
+    except NotRunning:
+        if isinstance(request, BlockHosts | Checkpoint | Decide):
+            return _at_rest(directory, request)
+        raise
+
+
+def graph_of(directory: Path, agent: str = "") -> GraphPicture:
+    """The graph of a crawl: by its own word while it runs, otherwise as its directory keeps it.
+
+    Args:
+        agent: tell how the graph of this agent stands, where several are at work.
+
+    Raises:
+        GossamerError: there is no crawl, or its wiring is damaged.
+        FlowError: a unit of it cannot be found, as one of a program of the user's own.
+    """
+    try:
+        with Control(directory, PATIENCE, changing=0.0) as control:
+            return control.told(ReadGraph(agent), GraphPicture)
+    except NotRunning:
+        # What follows imports every part that the wiring names.
+        from gossamer.crawls.catalog import catalog
+        from gossamer.engine.planning import plan
+
+        return graph_picture(plan(completed(read_wiring(directory)), catalog()), at_work(members_of(directory)))
+
+
+def instances_of(directory: Path, name: str) -> UnitInstances:
+    """The instances of a unit of a running crawl, of all its agents.
+    Raises GossamerError: there is no such unit, or no crawl runs."""
+    with Control(directory, PATIENCE, changing=0.0) as control:
+        return control.told(ReadUnit(name), UnitInstances)
+
+
+def _at_rest(directory: Path, request: BlockHosts | Checkpoint | Decide) -> str:
+    from gossamer.crawls.control import resting
+
+    if isinstance(request, Decide):
+        from gossamer.crawls.trap_review import decide_at_rest
+
+        decide_at_rest(directory, request.confirm, request.release)
+        return "this holds from now on; a resumed crawl fetches the URLs of released families"
+
+    if isinstance(request, BlockHosts):
+        return resting.block(directory, request.names)
+    return f"checkpoint {resting.checkpoint(directory, request.name)} is kept"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.mobile.crawler import BroughtPage, CrawlerBatch, JourneySummary, MobileCrawler
     from gossamer.mobile.runtime.store import HostedCrawler, HostStanding
     from gossamer.mobile.sources.coverage import Reach
-    from gossamer.mobile.sources.crawl import Runtime
+    from gossamer.mobile.sources.opened import Runtime
     from gossamer.mobile.sources.owner import OwnerSheet
 
 #: The exit status of a journey that brought no document at all.
@@ -308,7 +308,7 @@ def _owners(sheet: str | None, serve: tuple[str, ...]) -> "OwnerSheet":
 
 
 def _opened_runtime(sheet: str | None, serve: tuple[str, ...]) -> "Runtime":
-    from gossamer.mobile.sources.crawl import Runtime
+    from gossamer.mobile.sources.opened import Runtime
 
     return Runtime(_owners(sheet, serve))
 

@@ -17,7 +17,7 @@ from typing import Any
 from gossamer.engine.files import scratch
 from gossamer.engine.sheet import nearest
 from gossamer.query.convert import parquet_of
-from gossamer.query.engine import Connection, Error, StatementType, connect, select_table
+from gossamer.query.engine import DERIVED, MACROS, VIEWS, Connection, Error, StatementType, connect, select_table
 from gossamer.query.item_tables import asks_for_items, make_item_views
 from gossamer.query.schema import (
     EVERY,
@@ -33,7 +33,6 @@ from gossamer.query.schema import (
     with_shells,
 )
 from gossamer.query.versions import find_superseded, is_noted, note_once
-from gossamer.query.views import DERIVED, MACROS, VIEWS
 from gossamer.storage.recovery import crawl_id
 from gossamer.storage.tables.manifest import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
 from gossamer.storage.tables.places import TABLES, reading, table_files, table_names

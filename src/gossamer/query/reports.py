@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from gossamer.query.database import Database
+from gossamer.query.engine import BROKEN
 from gossamer.query.schema import IS_PAGE, mark_of, words
-from gossamer.query.views import BROKEN
 from gossamer.values.outcome import DOCUMENTS
 
 

@@ -138,7 +138,7 @@ def _print(found: "VersionDifference") -> None:
         tell("a version is very large; only its beginning was compared")
 
 
-#: The columns that a person wants to read; the table `changes` (:data:`gossamer.query.views.DERIVED`) has more.
+#: The columns that a person wants to read; the table `changes` (:data:`gossamer.query.engine.DERIVED`) has more.
 _COLUMNS = ("fetched_at", "change", "similarity", "bytes_before", "bytes", "status", "url", "title")
 
 

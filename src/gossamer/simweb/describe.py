@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gossamer.simweb.graph import WebGraph, indegrees
 from gossamer.simweb.hosts import LANGUAGES, ROBOTS_KINDS, UTF8_SHARE, VALIDATORS, SimHost
-from gossamer.simweb.pages import PageKind, path_of
+from gossamer.simweb.page import PageKind, path_of
 from gossamer.simweb.site import DAY, INTERVALS, Conditions, SimWeb
 
 SAMPLE: Final = 2_000

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gossamer.simweb import robots
 from gossamer.simweb.draws import CHUNK, Bits, Ints, Mask, Numbers, Weights, draw_all, first_of_each, low_bits, put_rows
 from gossamer.simweb.hosts import SimHost
-from gossamer.simweb.pages import (
+from gossamer.simweb.page import (
     DIRECTORY,
     EXTERNAL_BLOCK,
     EXTERNAL_BLOCKS,

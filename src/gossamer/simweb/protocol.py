@@ -15,7 +15,7 @@ import zlib
 from typing import Final, NamedTuple, cast
 
 from gossamer.simweb.log import RequestLog, before, behind, clean
-from gossamer.simweb.pages import index_in
+from gossamer.simweb.page import index_in
 from gossamer.simweb.site import Conditions, Door, SimWeb, SiteAnswer
 
 HEADER_LIMIT: Final = 65_536

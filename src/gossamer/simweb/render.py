@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from gossamer.simweb import draws, text
 from gossamer.simweb.hosts import SimHost, SimHosts
-from gossamer.simweb.pages import EXTERNAL_BLOCKS, LOCAL_BLOCKS, PageKind, Pages, path_of, size_class
+from gossamer.simweb.page import EXTERNAL_BLOCKS, LOCAL_BLOCKS, PageKind, Pages, path_of, size_class
 from gossamer.simweb.text import markup_of
 
 TRAP_ENTRIES: Final = {

@@ -23,7 +23,7 @@ import msgspec
 from gossamer.simweb import draws, render, robots
 from gossamer.simweb.draws import MASK30
 from gossamer.simweb.hosts import SimHost, SimHosts
-from gossamer.simweb.pages import PageKind, Pages, index_of, path_of
+from gossamer.simweb.page import PageKind, Pages, index_of, path_of
 from gossamer.simweb.render import IMAGES, Copy, Realm, Renderer, date_bytes, http_date
 from gossamer.simweb.spec import WebSpec
 

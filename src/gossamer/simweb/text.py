@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from gossamer.simweb.exact import SYNTAXES
-from gossamer.simweb.pages import path_of
+from gossamer.simweb.page import path_of
 
 # What pages of a web state in structured data: texts that follow from the number of the page. `render` writes them into pages,
 # the auditor knows by them which triples a crawl has to find. A page says all of its own in one way: RDFa, JSON-LD or microdata,

@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.hosts import SimHost
-from gossamer.simweb.pages import PageKind, path_of
+from gossamer.simweb.page import PageKind, path_of
 from gossamer.simweb.site import Conditions, SiteAnswer
 
 SPEC = WebSpec(seed=3, pages=4000, hosts=60, trap_share=0.6)

@@ -45,7 +45,7 @@ from gossamer.mobile.judging import allowed_processors
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
 from gossamer.mobile.runtime.senders import Senders, own_certificate
 from gossamer.mobile.runtime.store import Diary, HostStanding, write_standing
-from gossamer.mobile.sources.crawl import Runtime
+from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 

@@ -9,8 +9,8 @@ import msgspec
 from gossamer.frontier.robots.contract import RobotsRuling
 from gossamer.mobile.crawler import BringRules, JourneySummary, MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.running import run_crawler
-from gossamer.mobile.sources.crawl import Runtime
 from gossamer.mobile.sources.gate import REASONS, GatedPages
+from gossamer.mobile.sources.opened import Runtime
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.outcome import DOCUMENTS
 from gossamer.values.task import Task

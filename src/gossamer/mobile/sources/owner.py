@@ -1,6 +1,6 @@
 """The owner's sheet: what a runtime serves and what it refuses, out of `runtime.toml` and `--serve` options (docs/runtime.md).
 
-Place in the flow: the command line reads a sheet here, :class:`~gossamer.mobile.sources.crawl.Runtime` opens its sources, and
+Place in the flow: the command line reads a sheet here, :class:`~gossamer.mobile.sources.opened.Runtime` opens its sources, and
 :mod:`gossamer.mobile.sources.gate` keeps to it.
 """
 

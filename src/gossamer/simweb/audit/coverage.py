@@ -21,7 +21,7 @@ from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, Ints, RequestTr
 from gossamer.simweb.exact import SAID
 from gossamer.simweb.graph import ExpectedPages, GraphError, WebGraph, importance_of
 from gossamer.simweb.log import LogError
-from gossamer.simweb.pages import PageKind
+from gossamer.simweb.page import PageKind
 from gossamer.simweb.site import Role
 from gossamer.simweb.text import texts_of
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gossamer.simweb import robots
 from gossamer.simweb.audit.trace import FLAG_BY_ADDRESS, FLAG_DENIED, Ints, RequestTrace
-from gossamer.simweb.pages import path_of
+from gossamer.simweb.page import path_of
 from gossamer.simweb.site import Role
 
 WORST: Final = 5

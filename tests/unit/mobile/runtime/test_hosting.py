@@ -15,7 +15,7 @@ from gossamer.mobile.contract import CrawlerStanding, RuntimeRefused, RuntimeUna
 from gossamer.mobile.crawler import BringRules, MobileCrawler, MobileProgram, NamedProcessor, TravelLimits
 from gossamer.mobile.runtime.host import HostedLink, ResultShelf, RuntimeHost
 from gossamer.mobile.runtime.store import Diary, JourneyNote, folder_of, kept_journeys
-from gossamer.mobile.sources.crawl import Runtime
+from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerLimits, OwnerSheet, SenderRules
 from gossamer.mobile.wire import to_bytes
 from gossamer.values.zstd import zstd
