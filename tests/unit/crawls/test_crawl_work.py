@@ -11,13 +11,14 @@ from gossamer.testing.clock import FakeClock
 
 
 class Limited:
-    """A frontier, as far as its limit of time goes."""
+    """A frontier and its totals, as far as their limit of time goes."""
 
     time_limit = "max_time"
 
     def __init__(self, clock: FakeClock, ends_at: float) -> None:
         self.clock = clock
         self.end = ends_at
+        self.totals = self
 
     def ends_at(self) -> float:
         return self.end
