@@ -14,7 +14,7 @@ from gossamer.engine.gate import Receipt, current
 from gossamer.storage.ledger.deleting import delete
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.contract import MAIL_TO, MASTERS, Owing
-from gossamer.storage.mailbox.mailbox import AgentOutbox, AgentOutboxSheet
+from gossamer.storage.mailbox.mailbox import WAITING, AgentOutbox, AgentOutboxSheet
 from gossamer.storage.mailbox.staging import DividedLedger, DividingGroup
 from gossamer.testing import FakeClock, check_mailbox
 from gossamer.testing.agents import ByLetter
@@ -181,6 +181,34 @@ def test_everything_arrives_whatever_happens(made: Callable[[Path], Any], seed: 
         await rig.close()
 
     run(check())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("entries", [1_000_000])
+def test_a_million_entries_wait_on_the_disk_and_arrive_once(entries: int, tmp_path: Path) -> None:
+    async def check() -> None:
+        rig = RingRig(tmp_path)
+        rig.sheet = AgentOutboxSheet()
+        outbox = await rig.reopen()
+        for start in range(0, entries, 1_000):
+            numbers = range(start, min(start + 1_000, entries))
+            await rig.put(
+                *(Task(f"http://b{number % 999}.test/{number}", f"b{number % 999}.test", 1) for number in numbers)
+            )
+        assert (rig.owed(), outbox.metrics.snapshot()["waiting"]) == (entries, WAITING), "memory holds no more"
+        outbox = await rig.reopen()
+        arrived = 0
+        while arrived < entries:
+            batch = await outbox.take("agent-01", 1_000)
+            arrived += len(batch)
+            outbox.delivered(batch)
+            assert outbox.metrics.snapshot()["waiting"] <= WAITING
+        assert arrived == entries, "an entry came twice"
+        await outbox.stop()
+        assert rig.owed() == 0
+        await rig.close()
+
+    asyncio.run(check())
 
 
 @pytest.fixture

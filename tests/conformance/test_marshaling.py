@@ -7,7 +7,15 @@ from typing import Any, cast
 import pytest
 
 from gossamer.agents.contract import DesignationPolicy
-from gossamer.agents.designations import DesignationSheet, KeptDesignations
+from gossamer.agents.designations import (
+    ByDomain,
+    ByPlace,
+    ByPlaceSheet,
+    DesignationSheet,
+    KeptDesignations,
+    LeastLoaded,
+    RandomAgent,
+)
 from gossamer.agents.marshaler import (
     GivenHostNames,
     HostNamesSheet,
@@ -16,7 +24,6 @@ from gossamer.agents.marshaler import (
     RecentUrlsSheet,
     RecentUrlTable,
 )
-from gossamer.agents.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
 from gossamer.engine.unit import Provider
 from gossamer.parsing.filters import ConstraintFilter
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger

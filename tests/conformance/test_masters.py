@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from gossamer.agents.contract import DesignationPolicy
-from gossamer.agents.designations import DesignationSheet, SharedDesignations
+from gossamer.agents.designations import DesignationSheet, LeastLoaded, RandomAgent, SharedDesignations
 from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
-from gossamer.agents.policies import LeastLoaded, RandomAgent
 from gossamer.agents.shared_state import (
     CrawlSharedState,
     SharedFile,

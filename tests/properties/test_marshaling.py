@@ -7,9 +7,8 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.agents.designations import DesignationSheet, KeptDesignations
+from gossamer.agents.designations import DesignationSheet, KeptDesignations, RandomAgent
 from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentRule, RecentUrlsSheet, RecentUrlTable
-from gossamer.agents.policies import RandomAgent
 from gossamer.engine.ends import Out
 from gossamer.engine.local import LocalConnector
 from gossamer.parsing.filters import ConstraintFilter

@@ -17,10 +17,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gossamer.agents.designations import DesignationSheet, KeptDesignations, SharedDesignations
+from gossamer.agents.designations import DesignationSheet, KeptDesignations, LeastLoaded, SharedDesignations
 from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
 from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentUrlTable
-from gossamer.agents.policies import LeastLoaded
 from gossamer.agents.ring import MeasuredLatency, PlaceTable, Ring, rules_of
 from gossamer.agents.shared_state import CrawlSharedState, SharedStateSheet
 from gossamer.agents.url_exchange import BATCH

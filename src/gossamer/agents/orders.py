@@ -8,14 +8,12 @@ import msgspec
 
 from gossamer.agents.exchanging import is_exchanging
 from gossamer.agents.masters import Masters
-from gossamer.agents.turns import PlaceTurns
-from gossamer.agents.wiring import only_applications, ring_rule, with_agents
+from gossamer.agents.wiring import only_applications, with_agents
 from gossamer.crawls.compiling import with_fetchers
 from gossamer.engine.errors import WiringError
 from gossamer.engine.files import replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.wiring import MAIN_PROCESS, Wiring, read, to_toml, with_settings, write
-from gossamer.frontier.politeness.rules import PolitenessSheet, rules_of
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.logs import LOG_PATH, MergeMark, log_path, write_mark
@@ -152,17 +150,6 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
         if unit in graph.providers and (value := getattr(graph.sheet(unit), setting, None)) is not None:
             parts.setdefault(unit, {})[setting] = part_of(unit, setting, value, number, index)
     return parts
-
-
-def place_turns(graph: Graph) -> PlaceTurns:
-    """The turns of this crawl's agents at the places where several of them have hosts. Nobody has one."""
-    node = graph.providers.get("politeness")
-    if node is None or not isinstance(node.sheet, PolitenessSheet):
-        return PlaceTurns(0.0)
-    rules = rules_of(node.sheet)
-    if ring_rule(graph.wiring).get("division") != "host":
-        return PlaceTurns(rules.address.gap)
-    return PlaceTurns(max(rules.address.gap, rules.domain.gap), has_domains=True)
 
 
 def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()) -> None:

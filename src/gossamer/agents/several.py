@@ -18,8 +18,9 @@ from gossamer.agents.checkpoints import GraphChanges
 from gossamer.agents.ended import ended, forget_end, note_end, summary_of_run
 from gossamer.agents.growth import Load, why_fixed
 from gossamer.agents.handing_over import told_of_assigned
+from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, told_of_missing
-from gossamer.agents.orders import is_renewed, place_turns, write_orders
+from gossamer.agents.orders import is_renewed, write_orders
 from gossamer.agents.rendezvous import meeting, supervisor_lock, take_over
 from gossamer.agents.roster import CrawlView, Roster
 from gossamer.agents.supervised import Starter

@@ -13,14 +13,13 @@ from pathlib import Path
 import msgspec
 
 from gossamer.agents.agent import AgentNews
-from gossamer.agents.lending import Lending
+from gossamer.agents.lending import Lending, PlaceTurns
 from gossamer.agents.line import AgentRefused, AgentSilent
 from gossamer.agents.orders import AgentOrders
 from gossamer.agents.rendezvous import Heartbeats
 from gossamer.agents.setting_sync import Giving
 from gossamer.agents.shares import Quiescence
 from gossamer.agents.supervised import AgentProcess, MasterProcess, Starter, SupervisedProcess
-from gossamer.agents.turns import PlaceTurns
 from gossamer.crawls.control.agent_messages import Finish
 from gossamer.crawls.control.messages import Pause, Stop
 from gossamer.crawls.control.wire import ControlRequest

@@ -11,7 +11,15 @@ import msgspec
 import pytest
 
 from gossamer.agents.contract import DomainCount
-from gossamer.agents.designations import DesignationSheet, KeptDesignations
+from gossamer.agents.designations import (
+    ByDomain,
+    ByPlace,
+    ByPlaceSheet,
+    DesignationSheet,
+    KeptDesignations,
+    LeastLoaded,
+    RandomAgent,
+)
 from gossamer.agents.marshaler import (
     GivenHostNames,
     HostNamesSheet,
@@ -24,7 +32,6 @@ from gossamer.agents.marshaler import (
     refused,
     validated,
 )
-from gossamer.agents.policies import ByDomain, ByPlace, ByPlaceSheet, LeastLoaded, RandomAgent
 from gossamer.agents.ring import Ring
 from gossamer.crawls.catalog import catalog
 from gossamer.engine.component import Consumer

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.agents.designations import loads
+from gossamer.agents.designations import ByPlace, LeastLoaded, loads
 from gossamer.agents.handing_over import (
     DividedByTable,
     TableMoves,
@@ -23,7 +23,6 @@ from gossamer.agents.handing_over import (
 from gossamer.agents.held_domains import hold_again
 from gossamer.agents.master import MasterRun, is_table_lost, make_table_again
 from gossamer.agents.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
-from gossamer.agents.policies import ByPlace, LeastLoaded
 from gossamer.agents.ring import Ring
 from gossamer.agents.roster import Roster
 from gossamer.agents.shared_state import SHARED, SharedFile

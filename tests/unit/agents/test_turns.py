@@ -1,6 +1,6 @@
 """Turns at addresses: one agent at a time, whoever dies, and whatever is told twice."""
 
-from gossamer.agents.turns import SHORT_TURN, TURN, Lent, PlaceTurns
+from gossamer.agents.lending import SHORT_TURN, TURN, Lent, PlaceTurns
 
 HERE = "192.0.2.1"
 

@@ -71,7 +71,7 @@ class SetAgent(ProcessRequest, frozen=True, tag="set-agent"):
 
 
 class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
-    """Which addresses this agent may ask, says its supervisor (:mod:`gossamer.agents.turns`)."""
+    """Which addresses this agent may ask, says its supervisor (:mod:`gossamer.agents.lending`)."""
 
     steers = False
     granted: dict[str, tuple[int, float]]
