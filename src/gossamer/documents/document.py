@@ -376,7 +376,8 @@ class Document:
     @cached_property
     def base(self) -> str:
         """The base for relative links: the first `<base href>` if there is one, otherwise the URL."""
-        href = self._base_href()
+        hrefs = (tag.attributes.get("href") for tag in self.skim.named(b"base"))
+        href = next((href for href in hrefs if href is not None), None)
         if href is None:
             return self.url
         try:
@@ -387,10 +388,6 @@ class Document:
         # What stands on the web does not get to speak of this machine's files by calling one of them its base.
         foreign = scheme == "file" and scheme_of(self.url) != "file"
         return self.url if foreign or scheme in _NO_BASE else base
-
-    def _base_href(self) -> str | None:
-        hrefs = (tag.attributes.get("href") for tag in self.skim.named(b"base"))
-        return next((href for href in hrefs if href is not None), None)
 
     @cached_property
     def text(self) -> str:
@@ -431,8 +428,8 @@ class Document:
         """The language tag that the page names: `lang` of the root element, or `Content-Language`."""
         # An `html` tag that comes again adds what the first lacks (HTML, 13.2.6.4.7).
         roots = [tag.attributes for tag in islice(self.skim.named(b"html"), MAX_ROOTS)]
-        tag = next(filter(None, (_first(roots, name) for name in ("lang", "xml:lang"))), "")
-        return tag or self.response.header("content-language").partition(",")[0]
+        said = {name: value for root in reversed(roots) for name, value in root.items()}
+        return said.get("lang") or said.get("xml:lang") or self.response.header("content-language").partition(",")[0]
 
     @cached_property
     def language(self) -> str:
@@ -451,7 +448,3 @@ class Document:
             ParseSkipped: the page is in :attr:`trouble`.
         """
         return self.tree.css(selector)
-
-
-def _first(every: Iterable[Mapping[str, str]], name: str) -> str:
-    return next((attributes[name] for attributes in every if name in attributes), "")

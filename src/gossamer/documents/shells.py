@@ -62,8 +62,15 @@ _RUNS = (
 
 def seems_empty(skim: Skim, found: Iterable[Found]) -> bool:
     """Whether a page seems to need a browser, by its tags and the links that were found on it."""
-    links = sum(1 for _ in islice((one for one in found if one.relation == "a href" and _leads(one.href)), FEW_LINKS))
-    if links >= FEW_LINKS or not any(map(_runs, skim.named(b"script"))) or _refreshes(skim):
+    hrefs = (one.href.strip().lower() for one in found if one.relation == "a href")
+    leading = (href for href in hrefs if href and not href.startswith(("#", "javascript:")))
+    links = sum(1 for _ in islice(leading, FEW_LINKS))
+    if links >= FEW_LINKS:
+        return False
+    kinds = (script.attributes.get("type", "").partition(";")[0].strip().lower() for script in skim.named(b"script"))
+    if not any(kind in _RUNS for kind in kinds):
+        return False
+    if any(meta.attributes.get("http-equiv", "").strip().lower() == "refresh" for meta in skim.named(b"meta")):
         return False
     body = skim.markup[skim.head_end :][:LOOKED_AT].lower()
     read = without(body, _UNREAD)
@@ -72,36 +79,14 @@ def seems_empty(skim: Skim, found: Iterable[Found]) -> bool:
         return False
     if words < BARE_WORDS and links < BARE_LINKS:
         return True
-    if words < ROOT_WORDS and _has_empty_root(read):
+    root = (_ROOT.search(read) or _OWN_ELEMENT.search(read)) if words < ROOT_WORDS else None
+    if root is not None and _words(b"<" + read[root.end() :]) < BEHIND:
         return True
-    return _asks(body)
-
-
-def _leads(href: str) -> bool:
-    return not href.lstrip().lower().startswith(("#", "javascript:")) and bool(href.strip())
-
-
-def _runs(script: object) -> bool:
-    kind = getattr(script, "attributes", {}).get("type", "")
-    return kind.partition(";")[0].strip().lower() in _RUNS
-
-
-def _refreshes(skim: Skim) -> bool:
-    return any(tag.attributes.get("http-equiv", "").strip().lower() == "refresh" for tag in skim.named(b"meta"))
+    start = body.find(b"<noscript")
+    return start >= 0 and _ASKS.search(body[start : start + REQUEST].partition(b"</noscript")[0]) is not None
 
 
 def _words(markup: bytes) -> int:
     """The number of words between tags, by letters where a script divides none."""
     text = texts_of(markup).decode("utf-8", "replace")
     return max(len(_WORD.findall(text)), sum(map(str.isalpha, text)) // LETTERS)
-
-
-def _has_empty_root(read: bytes) -> bool:
-    """Whether the application has an element, and hardly any text stands in it and behind it."""
-    root = _ROOT.search(read) or _OWN_ELEMENT.search(read)
-    return root is not None and _words(b"<" + read[root.end() :]) < BEHIND
-
-
-def _asks(body: bytes) -> bool:
-    start = body.find(b"<noscript")
-    return start >= 0 and _ASKS.search(body[start : start + REQUEST].partition(b"</noscript")[0]) is not None

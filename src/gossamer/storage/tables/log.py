@@ -88,13 +88,10 @@ class TableLog(Provider[TableLogSheet]):
         self._ends: dict[str, int] = {}
         self._last = LastWrites()
         self._committed: CommittedEnds | None = None
-        self._log = self._own_log() if self.sheet.log else None
+        own = self.sheet
+        self._log = JsonLog(JsonLogSheet(own.directory, own.log_name, own.sync)) if own.log else None
         self._tables: tuple[Table, ...] = ()
         self._choose_tables()
-
-    def _own_log(self) -> JsonLog:
-        sheet = self.sheet
-        return JsonLog(JsonLogSheet(sheet.directory, sheet.log_name, sheet.sync))
 
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""
