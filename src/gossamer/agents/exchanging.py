@@ -139,12 +139,10 @@ class ExchangeNote:
         """
         self._path = directory / EXCHANGE_KEY
         self._key: ExchangeKey | None = None
-        self.is_on = is_exchanging(wiring)
-        """The crawl exchanges URLs by files."""
-        self._agent = str(wiring.providers[OUTBOX].settings["agent"]) if self.is_on else ""
-        self.is_new = self.is_on and not options.resume and not options.exchange_key
+        self._agent = str(wiring.providers[OUTBOX].settings["agent"])
+        self.is_new = not options.resume and not options.exchange_key
         """This agent has made the key, and others need it."""
-        if self.is_on and not options.resume:
+        if not options.resume:
             members = tuple(wiring.providers["ring"].settings["members"])
             if self.is_new and self._agent != member(members[0]).agent:
                 raise UsageError(

@@ -153,7 +153,7 @@ class Joining:
         lone = self._crawl.lone
         if lone is None or self._stays:
             return self._stays if lone is not None else ""
-        if lone.exchange.is_on:
+        if lone.exchange is not None:
             return "it exchanges URLs by files"
         if lone.units.frontier.sheet.max_agents == 1:
             return "no more are allowed"
@@ -209,7 +209,7 @@ class Joining:
 
     def _wanted_beside(self, lone: "Crawl") -> int:
         """How many there should be in the place of the only one."""
-        if lone.exchange.is_on:
+        if lone.exchange is not None:
             return 1
         if self._gauge is None:
             self._gauge = LoadGauge(lone)

@@ -88,7 +88,7 @@ class HasFiles(Protocol):
     """A crawl at work that may exchange URLs by files."""
 
     @property
-    def exchange(self) -> "FileExchange": ...
+    def exchange(self) -> "FileExchange | None": ...
 
     @property
     def units(self) -> "UnitsAtWork": ...
@@ -100,13 +100,13 @@ def exchange_of(crawl: object) -> tuple["FileExchange", "UnitsAtWork"]:
     Raises:
         UsageError: it exchanges no files.
     """
-    if not isinstance(crawl, HasFiles) or not crawl.exchange.is_on:
+    if not isinstance(crawl, HasFiles) or crawl.exchange is None:
         raise UsageError(_NO_FILES)
     return crawl.exchange, crawl.units
 
 
 class FileExchange:
-    """The files of one crawl at work. A crawl that exchanges none has one that does nothing."""
+    """The files of one crawl at work; a crawl that exchanges none has none of this."""
 
     def __init__(self, directory: Path, options: CrawlOptions, wiring: Wiring, report: Callable[[str], object]) -> None:
         """Nothing is touched yet. Raises UsageError: the key of the exchange cannot be read."""
@@ -116,8 +116,6 @@ class FileExchange:
         self._turn = asyncio.Lock()
         self.is_over = False
         """The crawl ends: what comes in now is merged when it goes on."""
-        self.is_on = self._note.is_on
-        """The crawl exchanges URLs by files."""
 
     def __repr__(self) -> str:
         return f"<FileExchange of {self._directory}>"
@@ -130,10 +128,9 @@ class FileExchange:
         """Merge what came while nobody was at work."""
         for line in self._note.lines():
             self._report(line)
-        if self.is_on:
-            done = await self.merge(units)
-            if done.files:
-                self._report(done.told)
+        done = await self.merge(units)
+        if done.files:
+            self._report(done.told)
 
     @contextlib.asynccontextmanager
     async def writing(self, units: "UnitsAtWork") -> AsyncIterator[None]:
@@ -151,7 +148,7 @@ class FileExchange:
         async with self._turn:
             self.is_over = True
         try:
-            for line in written_lines(await self.write(units), self._directory) if self.is_on else ():
+            for line in written_lines(await self.write(units), self._directory):
                 self._report(line)
         except (OSError, DiskFull) as error:
             self._report(

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.agents.leases import LeaseUrls
-from gossamer.agents.merging import FileExchange
 from gossamer.crawls.companions import Companions, write_hosts
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import bring_back, refuse_without_ledger, restored_lines
@@ -46,6 +45,7 @@ from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
 
 if TYPE_CHECKING:
+    from gossamer.agents.merging import FileExchange
     from gossamer.crawls.control.instances import UnitInstances
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.crawls.control.steerable import Others
@@ -80,7 +80,12 @@ class Crawl(CrawlAtWork):
         super().__init__(self.plan.directory, self.report)
         self._lines = RunLines(self.directory, report, lambda: self.working)
         self._place = CrawlPlace(self.directory, self.options)
-        self.exchange = FileExchange(self.directory, self.options, self.plan.graph.wiring, self.report)
+        self.exchange: FileExchange | None = None
+        """The files by which the crawl exchanges URLs, if it does."""
+        if any(plan.use == "file-outbox" for plan in self.plan.graph.wiring.providers.values()):
+            from gossamer.agents import merging  # few crawls exchange files
+
+            self.exchange = merging.FileExchange(self.directory, self.options, self.plan.graph.wiring, self.report)
         self._check_place()
         self._companions = Companions(self.plan, self.options, report, has_tables=tables)
         self.fleet: Fleet | None = None
@@ -99,7 +104,7 @@ class Crawl(CrawlAtWork):
 
     def _check_place(self) -> None:
         self._place.check()
-        if self.options.is_divided and not self.exchange.is_on:
+        if self.options.is_divided and self.exchange is None:
             raise UsageError(
                 "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
                 "`gossamer crawl`"
@@ -168,10 +173,10 @@ class Crawl(CrawlAtWork):
                 await self._work.until_done(work, running, self.units.frontier, self._attended())
             if self.is_handed_over:
                 return self.figures.summary()
-            if not self._work.is_aborted:
+            if self.exchange is not None and not self._work.is_aborted:
                 await self.exchange.end(self.units)
             summary = self.figures.last_summary()
-            is_vain = made and came_to_nothing(summary) and not self.exchange.is_on
+            is_vain = made and came_to_nothing(summary) and self.exchange is None
             self._tell_end(summary, is_kept=not is_vain)
             if not self._work.is_aborted:
                 Sampler(self).take(ended=summary.state)
@@ -209,14 +214,16 @@ class Crawl(CrawlAtWork):
             lease.lapsed = fleet.end
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
-        await self.exchange.begin(self.units)
+        if self.exchange is not None:
+            await self.exchange.begin(self.units)
         await self._companions.start()
         self._tell_records()
 
     def _note(self) -> None:
         """Note what follows the crawl, for this run and every later one."""
         self._companions.register()
-        self.exchange.register()
+        if self.exchange is not None:
+            self.exchange.register()
 
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
@@ -224,7 +231,8 @@ class Crawl(CrawlAtWork):
         control = ControlServer(self.directory, self._steer, self.report)
         try:
             await control.start()
-            async with self.figures.pulse.beating(), Sampler(self).sampling(), self.exchange.writing(self.units):
+            writing = contextlib.nullcontext() if self.exchange is None else self.exchange.writing(self.units)
+            async with self.figures.pulse.beating(), Sampler(self).sampling(), writing:
                 yield
         finally:
             await control.stop()
