@@ -1,9 +1,11 @@
 """A crawl whose domains masters give away fetches what one by the ring does, whoever is killed or lost on the way."""
 
 import asyncio
+import os
 import shutil
 import signal
 from contextlib import ExitStack, closing
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -34,7 +36,7 @@ from gossamer.engine.wiring import read
 from gossamer.storage.ledger.moving import drop, forget_seen
 from gossamer.storage.recovery import members_of
 from gossamer.storage.tables.places import CRAWL_FILE
-from gossamer.testing.fakeweb import FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 from gossamer.values.agents import agent_name
 from gossamer.values.hosts import domain_point
 from gossamer.values.task import Task
@@ -123,6 +125,34 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
         assert (summary.state, summary.pages, summary.queued) == ("finished", HOSTS * 40, 0)
     assert "master-01 is gone for good; its work falls to master-00" in lines
     assert sum("master-00 died (killed by signal 9); it is started again" in line for line in lines) == 1
+    assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
+
+
+def test_what_waits_for_an_agent_that_stands_still_is_kept_by_others_that_may_die(tmp_path: Path) -> None:
+    pages: dict[str, FakePage] = {}
+    for host, page in product(range(HOSTS), range(40)):
+        # Only pages of other hosts lead to a page, so that what is lost on its way is not found again.
+        links = [f"http://www.h{(host + step) % HOSTS}.test/p{(page + more) % 40}" for step, more in ((1, 0), (3, 1))]
+        pages[f"http://www.h{host}.test/p{page}"] = FakePage(html(f"{host}/{page}", links), latency=0.02)
+    with FakeWeb(pages) as web:
+        job = by_masters(web, tmp_path / "crawl", agents=3)
+
+        async def stand_still(job: SupervisedCrawl) -> None:
+            await until(lambda: len(web.requests) > 100)
+            process = job.several.supervisor.agents["agent-01"].process
+            assert process is not None
+            still = process.pid
+            os.kill(still, signal.SIGSTOP)
+            # Its master has given what waits for it to others by then, and they have committed it.
+            while not any(one.lag > 2.0 for one in (await job.several.standing(units=False)).each_master):
+                await asyncio.sleep(0.05)
+            for other in (job.several.supervisor.agents["agent-00"], job.several.supervisor.masters["master-00"]):
+                other.kill()
+            await until(lambda: job.several.supervisor.agents["agent-00"].restarts.count > 0)
+            os.kill(still, signal.SIGCONT)
+
+        summary = asyncio.run(crawled(job, stand_still))
+        assert (summary.state, summary.pages, summary.queued) == ("finished", HOSTS * 40, 0)
     assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
 
 
