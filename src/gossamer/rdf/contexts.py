@@ -3,6 +3,7 @@ bundled.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from gossamer.rdf.schema_org_terms import ALIASES, PREFIXES, TYPED, VERSION
@@ -34,6 +35,12 @@ COERCED = {term: kind for kind, terms in TYPED.items() for term in terms.split()
 
 #: Objects and lists in each other (fault 62).
 MAX_DEPTH = 200
+#: Bytes of names that a parser copies at the price of one term.
+_BYTES_A_TERM = 50
+#: The price of a value for each object and list that it lies in: a parser hands it up through all of them.
+_EACH_LEVEL = 2
+#: Keys whose values are names of resources, or parts of names.
+_NAMING = ("@id", "@type", "@language", "@base", "@vocab")
 #: Terms of contexts, each of which is needed to understand the next; 4,000 overflow a stack of 8 MB, and people write three.
 MAX_CHAIN = 50
 
@@ -42,11 +49,12 @@ class TooDeep(Exception):
     """The script is nested too deeply."""
 
 
-def put_contexts(value: Any, script: bytes, gathered: Gathered) -> int:
+def put_contexts(value: Any, script: bytes, base: str, gathered: Gathered) -> int:
     """Put contexts in the place of their names, throughout a document.
 
     Returns:
-        The terms that a parser copies on its way through the document, each as often as it does so at the most.
+        What a parser copies on its way through the document, in terms of contexts, each as often as it does so at the most. It
+        makes all triples of an object at once, each with the name of its node, and hands them to the object around it.
 
     Raises:
         TooDeep: it is nested too deeply.
@@ -54,12 +62,16 @@ def put_contexts(value: Any, script: bytes, gathered: Gathered) -> int:
     """
     holders: list[dict[str, Any]] = []
     used: set[str] = set()
+    values, handed, longest = 0, 0, len(base)
     level = [value]
-    for _ in range(MAX_DEPTH):
+    for depth in range(MAX_DEPTH):
         following: list[Any] = []
         for each in level:
+            values += len(each)
+            handed += depth * len(each)
             if isinstance(each, dict):
                 used.update(each)
+                longest = max(longest, _longest(each.get(name) for name in _NAMING))
                 if "@context" in each:
                     holders.append(each)
                 following.extend(inner for inner in each.values() if isinstance(inner, dict | list))
@@ -70,14 +82,27 @@ def put_contexts(value: Any, script: bytes, gathered: Gathered) -> int:
         level = following
     else:
         raise TooDeep
+    longest = max(longest, _longest(used), *(_longest_of_context(holder["@context"]) for holder in holders))
+    copied = handed * _EACH_LEVEL + values * longest // _BYTES_A_TERM
     if not holders:
-        return 0
+        return copied
     schema = _schema_org(used, script)
     for holder in holders:
         holder["@context"] = _known(holder["@context"], schema, gathered)
     if all(holder["@context"] is schema for holder in holders):
-        return len(schema) * len(holders)  # as in most scripts: the same terms each time
-    return _weight(value, schema)
+        return copied + len(schema) * len(holders)  # as in most scripts: the same terms each time
+    return copied + _weight(value, schema)
+
+
+def _longest(names: Iterable[Any]) -> int:
+    return max((len(name) for name in names if isinstance(name, str)), default=0)
+
+
+def _longest_of_context(context: Any) -> int:
+    """The longest of the names that a context gives; the contexts of its terms stand for themselves."""
+    if isinstance(context, dict):
+        return _longest(context.values())
+    return max((_longest_of_context(part) for part in context), default=0) if isinstance(context, list) else 0
 
 
 def _known(context: Any, schema: dict[str, Any], gathered: Gathered) -> Any:

@@ -46,7 +46,7 @@ def read_json_ld(script: bytes, base: str, gathered: Gathered) -> None:
         value = _decoded(script, gathered)
         if not isinstance(value, dict | list):
             return  # JSON, and nothing is said of anything
-        gathered.spend(put_contexts(value, script, gathered))
+        gathered.spend(put_contexts(value, script, base, gathered))
         document = msgspec.json.encode(value)
     except (TooDeep, RecursionError):
         _skip(gathered, "it is nested too deeply")

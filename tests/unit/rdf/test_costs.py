@@ -79,6 +79,19 @@ def chained(count: int) -> dict[str, Any]:
     }
 
 
+def names(count: int) -> dict[str, str]:
+    """A name as long as the list of values beside it: a parser writes it once for each."""
+    return {kind: f"http://x.test/{kind}{'y' * 20 * count}" for kind in ("subject", "key", "type")}
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """A hundred values for each object that they lie in."""
+    node: dict[str, Any] = {"http://x.test/a": list(range(depth * 100))}
+    for _ in range(depth):
+        node = {"http://x.test/b": node}
+    return node
+
+
 #: Scripts whose work is more than their size.
 DEAR: dict[str, Callable[[int], Any]] = {
     "a context for each term": scoped,
@@ -87,11 +100,18 @@ DEAR: dict[str, Callable[[int], Any]] = {
     "a context that spreads": spread,
     "a context in each node": repeated,
     "the context of schema.org in each node": lambda count: named(count // 12),
+    "values in objects in each other": lambda count: nested(count // 25),
+    "a long subject": lambda count: {"@id": names(count)["subject"], "http://x.test/a": list(range(count))},
+    "a long key": lambda count: {names(count)["key"]: list(range(count))},
+    "a long type": lambda count: {
+        "@context": {"a": {"@id": "http://x.test/a", "@type": names(count)["type"]}},
+        "a": [str(number) for number in range(count)],
+    },
 }
 
 
 @pytest.mark.parametrize("kind", DEAR)
-def test_contexts_that_cost_more_than_their_size_are_not_read_where_all_wait(kind: str) -> None:
+def test_scripts_that_cost_more_than_their_size_are_not_read_where_all_wait(kind: str) -> None:
     markup = script(DEAR[kind](4_000))
     with pytest.raises(ReadApart):
         structured_data(page(markup, holds_up=True))
@@ -100,7 +120,7 @@ def test_contexts_that_cost_more_than_their_size_are_not_read_where_all_wait(kin
 
 
 @pytest.mark.parametrize("kind", DEAR)
-def test_contexts_of_a_size_that_people_write_are_read_at_once(kind: str) -> None:
+def test_scripts_of_a_size_that_people_write_are_read_at_once(kind: str) -> None:
     found = structured_data(page(script(DEAR[kind](40)), holds_up=True))
     assert found.triples and "JsonLdError" not in found.counts
 
