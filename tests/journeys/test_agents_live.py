@@ -4,15 +4,13 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
 
 from gossamer.agents.crawl import SupervisedCrawl
-from gossamer.agents.growth import Load
-from gossamer.agents.joining import Balance
 from gossamer.analysis.verifying import verify
 from gossamer.crawls.control.client import Control, SteeringRefused
 from gossamer.crawls.control.messages import Change, Status
@@ -118,36 +116,6 @@ def test_an_agent_that_is_stopped_by_hand_leaves_and_others_get_its_hosts(tmp_pa
     assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
     assert members_of(directory) == ("agent-00=0", "agent-01")
     assert any("agent-00 was stopped; the other agents get its hosts" in line for line in told)
-    check_whole(asked, directory)
-
-
-class Uneven(Balance):
-    """Gives most of the web to one agent as soon as something has happened, then to the other one."""
-
-    def __init__(self, happened: Callable[[], int]) -> None:
-        super().__init__()
-        self._happened = happened
-        self.said = 0
-
-    def hear(self, now: float, loads: Mapping[str, Load], capacities: Mapping[str, float]) -> dict[str, float]:
-        if self.said == 2 or self._happened() < 30 + 60 * self.said:
-            return {}
-        self.said += 1
-        return {"agent-00": 1.75, "agent-01": 0.25} if self.said == 1 else {"agent-00": 0.5, "agent-01": 1.5}
-
-
-def test_domains_go_from_a_busy_agent_to_an_idle_one_and_back_while_the_crawl_runs(tmp_path: Path) -> None:
-    directory = tmp_path / "crawl"
-    told: list[str] = []
-    with web_of_hosts(pages=PAGES, latency=0.1) as web:
-        job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=told.append)
-        job.others.balance = Uneven(lambda: len(web.requests))
-        summary = asyncio.run(job.run())
-        asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
-    assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
-    assert members_of(directory) == ("agent-00=0.5", "agent-01=1.5")
-    assert any(line.startswith("agent-00 took ") and line.endswith(" from agent-01") for line in told), told
-    assert any(line.startswith("agent-01 took ") and line.endswith(" from agent-00") for line in told), told
     check_whole(asked, directory)
 
 

@@ -25,7 +25,7 @@ from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.designations_of_crawl import designations
 from gossamer.agents.held_domains import held_domains, let_go
-from gossamer.agents.membership import opened_ledger
+from gossamer.agents.parcels import opened_ledger
 from gossamer.agents.shared_state import SHARED, SharedFile, count_older_mail
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
@@ -259,7 +259,7 @@ def test_a_shared_table_that_is_anothers_is_refused_and_one_that_is_gone_is_made
     # URLs of one domain waited as mail, which is lost with the table.
     wiring = read(directory / CRAWL_FILE)
     with ExitStack() as stack:
-        ledger = opened_ledger(directory, wiring, "agent-01", stack)
+        ledger = opened_ledger(directory, wiring.providers["ledger"].settings, "agent-01", stack)
         kept = held_domains(ledger)
         lost, point = kept[-1], domain_point(kept[-1])
         let_go(ledger, [lost])
@@ -281,7 +281,7 @@ def test_mail_that_an_older_version_has_left_is_brought_to_its_agent(web: FakeWe
     begun(web, directory, "--designation", "master", agents=2)
     with ExitStack() as stack:
         # All that agent-01 has of one domain is a URL that a master of 0.2.0 kept for it, and that its finder owes no more.
-        ledger = opened_ledger(directory, read(directory / CRAWL_FILE), "agent-01", stack)
+        ledger = opened_ledger(directory, read(directory / CRAWL_FILE).providers["ledger"].settings, "agent-01", stack)
         domain = held_domains(ledger)[-1]
         let_go(ledger, [domain])
         drop(ledger, [(domain_point(domain), domain_point(domain))])

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.agents.domain_moves import MovingDomains
 from gossamer.agents.growth import Load, LoadGauge
 from gossamer.agents.line import place_of
 from gossamer.agents.rendezvous import Solitude, Unheard
 from gossamer.agents.shares import AgentReport
+from gossamer.agents.supervision import REQUESTS
 from gossamer.crawls.builder import with_protocols
 from gossamer.crawls.companions import write_hosts
 from gossamer.crawls.control.server import ControlServer
@@ -203,6 +205,8 @@ class AgentRun(CrawlAtWork):
         self._rates = LentRates(self.units, among)
         self._figures = RunFigures(directory, self.units, self._work, time.monotonic())
         self._gauge = LoadGauge(self)
+        self.moving = MovingDomains(self)
+        """Its part in moves of domains."""
 
     def __repr__(self) -> str:
         return f"<AgentRun {self.agent} of {self.directory}>"
@@ -219,6 +223,7 @@ class AgentRun(CrawlAtWork):
             await running.start()
             self._check_crawl()
             self._rates.begin()
+            self.moving.begin()
             for line in restored_lines(*bring_back(running, self.directory, accept=self._accept_loss), self.directory):
                 self.report(line)
             await claim_again(self)
@@ -248,7 +253,7 @@ class AgentRun(CrawlAtWork):
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
         """While the block runs, the supervisor can ask."""
-        control = ControlServer(place_of(self.directory, self.agent), self._steer, self.report)
+        control = ControlServer(place_of(self.directory, self.agent), self._steer, self.report, requests=REQUESTS)
         try:
             await control.start()
             async with self.figures.pulse.beating(), self._sampler.sampling():

@@ -12,10 +12,10 @@ import msgspec
 from gossamer.agents.line import AgentRefused, AgentSilent, place_of
 from gossamer.agents.masters import MAIL
 from gossamer.agents.shared_state import copy_shared, forget_copy
+from gossamer.agents.supervision import SetAgent
 from gossamer.agents.wiring import OUTBOX
 from gossamer.crawls.builder import with_protocols
 from gossamer.crawls.control import resting
-from gossamer.crawls.control.agent_messages import SetAgent
 from gossamer.crawls.control.messages import Checkpoint
 from gossamer.crawls.control.standing import checkpoint_name
 from gossamer.crawls.directory import CrawlPlace

@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     "assigned",
     metavar="DOMAIN=AGENT",
     multiple=True,
-    help="Give this domain and its queue to this agent, if masters divide the crawl (repeatable).",
+    help="Give this domain and its queue to this agent (repeatable).",
 )
 def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]) -> None:
     """Print which agent has which domain, one on each line; `-` marks a domain that no agent has yet.
 
-    With --designation master, --assign gives a domain to another agent, whether the crawl runs or rests. The domain's queue and all
-    knowledge of its hosts move with it. Meanwhile all agents pause for some seconds.
+    While the crawl runs, --assign gives a domain to another agent. The domain's queue and all knowledge of its hosts move with it,
+    and the other domains are fetched meanwhile. With --designation master, all agents pause for some seconds instead, and a crawl
+    that rests can give a domain away too.
 
     \b
     gossamer designations mycrawl

@@ -12,7 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -28,8 +28,9 @@ from gossamer.values.errors import CrawlDirectoryError, GossamerError
 
 if TYPE_CHECKING:
     from gossamer.agents.growth import Growth
-    from gossamer.agents.several import BegunAlone, SeveralAgents
+    from gossamer.agents.several import SeveralAgents
     from gossamer.crawls.control.standing import CrawlStanding
+    from gossamer.storage.ledger.opening import ProcessLock
     from gossamer.values.visit import Record
 
 
@@ -42,6 +43,21 @@ def is_divided(options: CrawlOptions) -> bool:
     if options.exchange == "files":
         return False
     return options.is_divided or bool(options.resume and options.output and members_of(Path(options.output)))
+
+
+class BegunAlone(NamedTuple):
+    """What one process did of a run that several agents go on with."""
+
+    began: float
+    """The monotonic instant at which the run began."""
+    pages_before: int
+    """Pages of earlier runs."""
+    is_paused: bool
+    """A person has said so."""
+    standing: "CrawlStanding"
+    """How the crawl stood then."""
+    lock: "ProcessLock"
+    """That of the crawl's supervisor: nobody else may have the crawl in between."""
 
 
 class SupervisedCrawl:
@@ -130,7 +146,6 @@ class SupervisedCrawl:
         """Bring the only agent to rest, so that so many go on with its crawl; False where it goes on as it is."""
         from gossamer.agents.rendezvous import supervisor_lock
         from gossamer.agents.roster import want
-        from gossamer.agents.several import BegunAlone
 
         lone = self.lone
         assert lone is not None

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from gossamer.agents.designations import SCHEMA, designated, forget_domains
-from gossamer.agents.handing_over import DividedByRing, DividedByTable, assign, told_of_assigned
+from gossamer.agents.handing_over import DividedByRing, DividedByTable, assign, read_moved, told_of_assigned
 from gossamer.agents.held_domains import let_go
 from gossamer.agents.masters import masters_of
 from gossamer.agents.membership import check_can_change
@@ -42,7 +42,11 @@ def designations(directory: Path, names: Sequence[str] = ()) -> Iterator[tuple[s
         raise UsageError(f"the crawl in {directory} has one agent, which has all domains")
     wiring = read_wiring(directory)
     if names:
-        kind = DividedByTable(directory, members, wiring) if masters else DividedByRing(members, wiring)
+        kind = (
+            DividedByTable(directory, members, wiring)
+            if masters
+            else DividedByRing(members, wiring, read_moved(directory))
+        )
         rule = ring_rule(wiring)
         domains = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
         for domain in dict.fromkeys(domains.assignable(given_host(name)) for name in names):

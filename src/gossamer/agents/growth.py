@@ -37,7 +37,7 @@ EACH = 4
 #: Seconds of work that must be left: several times what it takes until all agents are at work.
 WORTH = 20.0
 
-#: Seconds after a crawl could not come to rest, or domains changed hands, before it rests again; twice as long each time.
+#: Seconds after a crawl could not come to rest, or has grown, before it rests again; twice as long each time.
 AGAIN = 60.0
 
 #: Seconds between two looks at how loaded a crawl is.
@@ -84,33 +84,13 @@ def why_fixed(graph: Graph) -> str:
     return ""
 
 
-class RestSpacing:
-    """Says how often a crawl may rest of itself, whatever for. Pure: it is told the time, in monotonic seconds."""
-
-    def __init__(self) -> None:
-        self._not_before = -math.inf
-        self._pause = AGAIN
-
-    def __repr__(self) -> str:
-        return f"<RestSpacing, not before {self._not_before:g}>"
-
-    def may_rest(self, now: float) -> bool:
-        """Whether the last time was long enough ago."""
-        return now >= self._not_before
-
-    def rested(self, now: float) -> None:
-        """It has rested, or could not come to rest: it waits twice as long as the last time before it tries again."""
-        self._not_before = now + self._pause
-        self._pause *= 2
-
-
 class Growth:
     """Says how many agents a crawl should have. Pure: it is told the time, in monotonic seconds."""
 
-    def __init__(self, spacing: RestSpacing | None = None) -> None:
-        """`spacing` says how often the crawl may rest of itself."""
-        self._spacing = spacing or RestSpacing()
+    def __init__(self) -> None:
         self._since = math.inf
+        self._not_before = -math.inf
+        self._pause = AGAIN
 
     def __repr__(self) -> str:
         return f"<Growth, busy since {self._since:g}>"
@@ -128,14 +108,15 @@ class Growth:
             self._since = math.inf
         elif load.busy >= BUSY:
             self._since = min(self._since, now)
-        if now - self._since < LASTING or load.seconds_left < WORTH or not self._spacing.may_rest(now):
+        if now - self._since < LASTING or load.seconds_left < WORTH or now < self._not_before:
             return agents
         return max(agents, min(most, load.domains // EACH))
 
     def postpone(self, now: float) -> None:
-        """The crawl could not grow, or has just grown: say nothing for a while."""
+        """The crawl could not come to rest, or has just grown: say nothing for a while, which is twice as long each time."""
         self._since = math.inf
-        self._spacing.rested(now)
+        self._not_before = now + self._pause
+        self._pause *= 2
 
 
 class LoadGauge:

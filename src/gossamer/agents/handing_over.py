@@ -1,5 +1,6 @@
 """Which domains change hands, and when: because members change, or because a person gives a domain to an agent."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -9,7 +10,6 @@ import msgspec
 
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import SCHEMA, agent_at, chosen, designated, give, loads
-from gossamer.agents.masters import masters_of
 from gossamer.agents.ring import Arc, Ring, RingDesignation, RingSheet, moving
 from gossamer.agents.shared_state import SharedFile, count_older_mail
 from gossamer.agents.wiring import ring_rule
@@ -46,12 +46,46 @@ class DomainDivision(Protocol):
         ...
 
 
-class DividedByRing:
-    """Hosts go by the ring."""
+#: Where it stands which domains have another agent than the ring says, inside the crawl directory.
+_MOVED = "state/supervisor/moved.json"
 
-    def __init__(self, members: Sequence[str], wiring: Wiring) -> None:
+
+#: The note of domains that are moving while agents work (:mod:`gossamer.agents.domain_moves`), inside the crawl directory.
+MOVING = "state/supervisor/moving.json"
+
+
+def is_moving(directory: Path) -> bool:
+    """Whether domains are on their way from one agent to another, which both go on with when they work."""
+    return (directory / MOVING).exists()
+
+
+def read_moved(directory: Path) -> dict[str, str]:
+    """Domains that have another agent than the ring says. Raises CrawlDirectoryError: the note is damaged."""
+    path = directory / _MOVED
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    except FileNotFoundError:
+        return {}
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; bring it back from a copy") from None
+
+
+def write_moved(directory: Path, moved: Mapping[str, str]) -> None:
+    """Note which domains have another agent than the ring says. Raises OSError."""
+    if moved:
+        replace_file(directory / _MOVED, msgspec.json.encode(moved))
+    else:
+        (directory / _MOVED).unlink(missing_ok=True)
+
+
+class DividedByRing:
+    """Hosts go by the ring, but for domains that have moved since."""
+
+    def __init__(self, members: Sequence[str], wiring: Wiring, moved: Mapping[str, str]) -> None:
         self._members = members
-        self._ring = RingDesignation(build(RingSheet, {"members": list(members), **ring_rule(wiring)}))
+        self._moved = moved
+        given = {"members": list(members), "moved": as_settings(moved), **ring_rule(wiring)}
+        self._ring = RingDesignation(build(RingSheet, given))
 
     def __repr__(self) -> str:
         return f"<DividedByRing {', '.join(self._members)}>"
@@ -62,7 +96,13 @@ class DividedByRing:
 
     def arcs(self, agent: str) -> Sequence[Arc]:
         """The stretches of the circle that an agent has, in order."""
-        return Ring(map(member, self._members)).arcs(agent)
+        arcs = without_points(Ring(map(member, self._members)).arcs(agent), map(domain_point, self._moved))
+        return _merged(arcs, (domain_point(domain) for domain, owner in self._moved.items() if owner == agent))
+
+
+def as_settings(moved: Mapping[str, str]) -> list[str]:
+    """Domains that have moved, as the ring has them in its settings."""
+    return [f"{domain}={agent}" for domain, agent in moved.items()]
 
 
 class DividedByTable:
@@ -90,7 +130,7 @@ class DividedByTable:
         digests = (point for point, name in digest_names().items() if self._ring.owner(name) == agent)
         with _opened(self._directory) as shared:
             rows = shared.reading.execute("SELECT DISTINCT point FROM designations WHERE agent = ?", (agent,))
-            return _as_arcs({*digests, *(point for (point,) in rows)})
+            return as_arcs({*digests, *(point for (point,) in rows)})
 
     def domains(self, agent: str) -> list[str]:
         """The domains that an agent has. Raises CrawlDirectoryError."""
@@ -101,8 +141,9 @@ class DividedByTable:
 class RingMoves:
     """What changes hands where the members of a ring change. Nothing has to be written down."""
 
-    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
-        self._before, self._after = before, after
+    def __init__(self, before: Sequence[str], after: Sequence[str], moved: Mapping[str, str]) -> None:
+        """`moved` are domains that have another agent than the ring says; they keep it as long as it stays."""
+        self._before, self._after, self._moved = before, after, moved
 
     def __repr__(self) -> str:
         return f"<RingMoves from {', '.join(self._before)} to {', '.join(self._after)}>"
@@ -110,9 +151,21 @@ class RingMoves:
     def of(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
         """Who gets domains of an agent, and which stretches of the circle they are."""
         before, after = Ring(map(member, self._before)), Ring(map(member, self._after))
+        stays = set(at_work(self._after))
+        homeless = [domain for domain, agent in self._moved.items() if agent == giver and agent not in stays]
+        points = list(map(domain_point, self._moved))
         for taker in at_work(self._after):
-            if taker != giver and (arcs := moving(before, after, giver, taker)):
-                yield taker, arcs
+            if taker != giver:
+                own = [domain_point(domain) for domain in homeless if after.owner(domain) == taker]
+                if arcs := _merged(without_points(moving(before, after, giver, taker), points), own):
+                    yield taker, arcs
+
+    def left(self) -> dict[str, str]:
+        """The domains that have another agent than the ring says when all is done."""
+        after, stays = Ring(map(member, self._after)), set(at_work(self._after))
+        return {
+            domain: agent for domain, agent in self._moved.items() if agent in stays and after.owner(domain) != agent
+        }
 
 
 class TableMoves:
@@ -170,7 +223,7 @@ class TableMoves:
         for taker, point in rows:
             points.setdefault(taker, set()).add(point)
         for taker, those in points.items():
-            yield taker, _as_arcs(those)
+            yield taker, as_arcs(those)
 
     def make(self) -> None:
         """Let all of it come true at once. Raises CrawlDirectoryError: it did not."""
@@ -202,7 +255,22 @@ def _opened(directory: Path) -> Iterator[SharedFile]:
         yield shared
 
 
-def _as_arcs(points: Iterable[int]) -> list[Arc]:
+def without_points(arcs: Sequence[Arc], points: Iterable[int]) -> list[Arc]:
+    """Stretches of the circle without some of its points, in order."""
+    found = list(arcs)
+    for point in points:
+        at = bisect_right(found, point, key=lambda arc: arc[0]) - 1
+        if at >= 0 and (arc := found[at])[1] >= point:
+            found[at : at + 1] = [part for part in ((arc[0], point - 1), (point + 1, arc[1])) if part[0] <= part[1]]
+    return found
+
+
+def _merged(arcs: Sequence[Arc], points: Iterable[int]) -> list[Arc]:
+    """Stretches of the circle and further points of it, in order."""
+    return sorted([*arcs, *((point, point) for point in set(points))])
+
+
+def as_arcs(points: Iterable[int]) -> list[Arc]:
     """Points as stretches of the circle, in order; those that touch are one."""
     arcs: list[Arc] = []
     for point in sorted(points):
@@ -283,6 +351,25 @@ def forget_wishes(directory: Path, done: Mapping[str, str]) -> None:
         (directory / _WISHES).unlink(missing_ok=True)
 
 
+def given_domains(wanted: Mapping[str, str], agents: Sequence[str], wiring: Wiring) -> dict[str, str]:
+    """The domains that a person gives to agents, by domains or hosts of them.
+
+    Raises:
+        UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work.
+    """
+    rule = ring_rule(wiring)
+    domains = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
+    given: dict[str, str] = {}
+    for name, agent in wanted.items():
+        if agent not in agents:
+            raise UsageError(f"{agent!r} is not an agent at work in this crawl; choose one of {', '.join(agents)}")
+        domain = domains.assignable(given_host(name))
+        if domain_point(domain) in digest_names():
+            raise UsageError(f"{domain} is always assigned by the ring, and cannot be given to another agent")
+        given[domain] = agent
+    return given
+
+
 def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Mapping[str, str]) -> dict[str, str]:
     """Give domains to agents: at once where nothing has to move; of the others it is noted.
 
@@ -299,21 +386,14 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
         UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work. Nothing has changed.
         CrawlDirectoryError: what masters share cannot be read or written.
     """
+    from gossamer.agents.masters import masters_of  # few commands give domains away
+
     if not masters_of(directory):
         raise UsageError(
-            f"the crawl in {directory} divides its domains by the ring, which goes by their names; only a crawl that began "
-            "with --designation master can give a domain to another agent"
+            f"the crawl in {directory} divides its domains by the ring, and gives one to another agent only while it runs; "
+            "start it with gossamer resume"
         )
-    names, rule = at_work(members), ring_rule(wiring)
-    domains = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
-    given: dict[str, str] = {}
-    for name, agent in wanted.items():
-        if agent not in names:
-            raise UsageError(f"{agent!r} is not an agent at work in {directory}; choose one of {', '.join(names)}")
-        domain = domains.assignable(given_host(name))
-        if domain_point(domain) in digest_names():
-            raise UsageError(f"{domain} is always assigned by the ring, and cannot be given to another agent")
-        given[domain] = agent
+    given = given_domains(wanted, at_work(members), wiring)
     later = give_now(directory, given)
     if later:
         path = directory / _WISHES

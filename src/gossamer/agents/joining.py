@@ -5,25 +5,22 @@ import contextlib
 import math
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.agents.growth import (
     AGAIN,
     BUSY,
-    EACH,
     LOOK,
-    WORTH,
     Growth,
     Load,
     LoadGauge,
-    RestSpacing,
     bounded,
     together,
     why_fixed,
 )
 from gossamer.engine.errors import FlowError
 from gossamer.frontier.limits import FrontierSheet
-from gossamer.values.agents import agent_name
+from gossamer.values.agents import agent_name, member
 from gossamer.values.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
@@ -31,90 +28,59 @@ if TYPE_CHECKING:
     from gossamer.crawls.crawl import Crawl
 
 
-# When an agent that has little to do should get domains of one that is busy: a rule that is told how loaded each agent is.
-#
-# Place in the flow: the supervising process asks it once a second (:mod:`joining`). The rule is pure. It answers with
-# capacities: by the ring, an agent has as much of the web as its capacity says, so that domains move to an agent whose
-# capacity has grown, and nobody else has to be told whose they are.
+# When an agent that has little to do should get domains of one that is busy: a rule that is told how loaded each agent is. Pure.
 #
 # Hashing gives each agent about as many domains as the others. It cannot know how large they are: among 400 hosts whose
 # sizes follow a power law, one of two agents got a quarter more pages than the other (docs/benchmarks.md). So one of them
-# runs out of work, and its core stays unused until the crawl ends.
+# runs out of work, and its core stays unused until the crawl ends. Domains move while both fetch on, so that it takes little
+# work for a move to be worth it.
 
 #: The share of a core below which an agent has room for domains of others: it has half its core left, or more.
 IDLE = 0.5
 
-#: Seconds for which one agent must be idle beside a busy one. What they tell is a mean of ten seconds already.
+#: Seconds for which one agent must be idle beside a busy one, also after a move: what they tell is a mean of ten seconds.
 LASTING = 5.0
 
-#: The least capacity: an agent has some fifty points on the ring then, and its share strays by a seventh.
-LEAST = 0.05
+#: Seconds of work that must be left for a move.
+LEFT = 5.0
 
-#: Digits of a capacity behind the point, as :func:`~gossamer.values.agents.member` reads them.
-_DIGITS = 3
+
+class Wish(NamedTuple):
+    """Domains that should move."""
+
+    giver: str
+    taker: str
+    share: float
+    """Part of the giver's domains."""
 
 
 class Balance:
-    """Says how much of the web each agent should have. Pure: it is told the time, in monotonic seconds."""
+    """Says which agent should give domains to which. Pure: it is told the time, in monotonic seconds."""
 
-    def __init__(self, spacing: RestSpacing | None = None) -> None:
-        """`spacing` says how often the crawl may rest of itself; it is shared with the rule of growth."""
-        self._spacing = spacing or RestSpacing()
+    def __init__(self) -> None:
         self._since = math.inf
 
     def __repr__(self) -> str:
         return f"<Balance, uneven since {self._since:g}>"
 
-    def hear(self, now: float, loads: Mapping[str, Load], capacities: Mapping[str, float]) -> dict[str, float]:
-        """The capacities that agents should have instead of theirs; empty where all stays as it is.
+    def hear(self, now: float, loads: Mapping[str, Load]) -> Wish | None:
+        """What should move from the busiest agent to the idlest, so that both do the same; None where all stays as it is.
 
         Args:
             now: monotonic seconds.
             loads: of the agents that work.
-            capacities: of the same agents.
         """
-        busy = [agent for agent, load in loads.items() if load.busy >= BUSY and _has_enough(load)]
-        idle = [agent for agent, load in loads.items() if load.busy < IDLE]
-        if not (busy and idle):
+        giver = max(loads, key=lambda name: loads[name].busy)
+        taker = min(loads, key=lambda name: loads[name].busy)
+        busy, idle = loads[giver], loads[taker]
+        if busy.busy < BUSY or idle.busy >= IDLE or busy.domains < 2 or busy.seconds_left < LEFT:
             self._since = math.inf
-            return {}
+            return None
         self._since = min(self._since, now)
-        if now - self._since < LASTING or not self._spacing.may_rest(now):
-            return {}
-        return evened(loads, capacities, busy, idle)
-
-    def postpone(self, now: float) -> None:
-        """Domains have just moved, or could not: say nothing for a while."""
-        self._since = math.inf
-        self._spacing.rested(now)
-
-
-def _has_enough(load: Load) -> bool:
-    """There are domains for two, and work for longer than it takes to move them."""
-    return load.domains >= 2 * EACH and load.seconds_left >= WORTH
-
-
-def evened(
-    loads: Mapping[str, Load], capacities: Mapping[str, float], busy: list[str], idle: list[str]
-) -> dict[str, float]:
-    """Capacities under which each busy agent keeps what makes it as busy as all are on the average; the idle ones get the rest.
-
-    Their sum stays as it is, so that an agent that joins later gets its due. Arguments are those of :meth:`Balance.hear`, and the
-    names of agents that give and that take.
-    """
-    mean = sum(load.busy for load in loads.values()) / len(loads)
-    fresh = dict(capacities)
-    for agent in busy:
-        kept = min(1.0, mean / loads[agent].busy)
-        fresh[agent] = round(max(LEAST, capacities[agent] * kept), _DIGITS)
-    given = sum(capacities[agent] - fresh[agent] for agent in busy)
-    room = {agent: max(0.0, mean - loads[agent].busy) for agent in idle}
-    total = sum(room.values())
-    if given <= 0.0 or total <= 0.0:
-        return {}
-    for agent, part in room.items():
-        fresh[agent] = round(capacities[agent] + given * part / total, _DIGITS)
-    return fresh
+        if now - self._since < LASTING:
+            return None
+        self._since = now
+        return Wish(giver, taker, (busy.busy - idle.busy) / 2 / busy.busy)
 
 
 # Agents that join a crawl at work, and leave it: as many as a person says, or as the rule of growth says. And domains that go from
@@ -129,10 +95,9 @@ class Joining:
 
     def __init__(self, crawl: "SupervisedCrawl", growth: Growth | None = None) -> None:
         self._crawl = crawl
-        spacing = RestSpacing()
-        self._growth = growth or Growth(spacing)
-        self.balance = Balance(spacing)
-        """Says how much of the web each agent should have."""
+        self._growth = growth or Growth()
+        self.balance = Balance()
+        """Says which agent should give domains to which."""
         self._gauge: LoadGauge | None = None
         self._stays = ""
         """Why nobody joins but where a person says so; empty where somebody may."""
@@ -164,7 +129,8 @@ class Joining:
     def check_number(self, number: int) -> None:
         """Refuse a number of agents that the crawl cannot have. Raises as :meth:`resize`."""
         if (lone := self._crawl.lone) is None:
-            self._crawl.several.check_number(number)
+            self._crawl.several.check_goes_on()
+            self._crawl.several.roster.with_number(self._crawl.several.graph, number)
             return
         from gossamer.agents.membership import check_can_change
         from gossamer.agents.orders import check_can_divide
@@ -183,11 +149,12 @@ class Joining:
             WiringError: likewise.
         """
         self.check_number(number)
-        if self._crawl.lone is None:
-            self._crawl.several.resize(number)
-        else:
+        if self._crawl.lone is not None:
             self._wish = number
             self._stirred.set()
+        elif number != len((several := self._crawl.several).supervisor.agents):
+            several.roster.want(several.graph, number)
+            several.rest()
 
     # -- looks at the load
 
@@ -200,7 +167,7 @@ class Joining:
                     await self._stirred.wait()
             self._stirred.clear()
             if (lone := self._crawl.lone) is None:
-                self._look_at(time.monotonic(), self._crawl.several.loads())
+                self._look_at(time.monotonic())
             elif lone.working and (number := self._wish or self._wanted_beside(lone)) > 1:
                 if await self._crawl.hand_over(number):
                     self._growth.postpone(time.monotonic())
@@ -224,19 +191,31 @@ class Joining:
             )
             await asyncio.sleep(AGAIN)
 
-    def _look_at(self, now: float, loads: Mapping[str, Load]) -> None:
-        """Decide on several agents, by their loads; none while they rest, or one of them has not told."""
-        if not loads:
-            return
+    def _look_at(self, now: float) -> None:
+        """Decide on several agents by their loads, unless they rest, or one of them has not told."""
         several = self._crawl.several
+        agents = several.supervisor.agents
+        loads = {name: one.news.load for name, one in agents.items() if one.news is not None and not one.is_late}
+        if several.supervisor.is_resting or len(loads) < len(agents):
+            return
         if (number := self._wanted(now, len(loads), together(loads.values()))) > len(loads):
             self._growth.postpone(now)
-            several.resize(number)
-        elif several.may_move and (capacities := self.balance.hear(now, loads, several.roster.capacities)):
-            self.balance.postpone(now)
-            with contextlib.suppress(FlowError, GossamerError):  # then domains stay where they are
-                several.roster.weigh(several.graph, capacities)
-                several.rest()
+            self.resize(number)
+        elif self._may_move and (wish := self.balance.hear(now, loads)) is not None:
+            self._evening = asyncio.create_task(several.moves.even_out(*wish))  # the loop holds tasks only weakly
+
+    @property
+    def _may_move(self) -> bool:
+        """Domains may move without a person's word: the ring alone says whose they are, and no process has what others lack."""
+        several = self._crawl.several
+        if (
+            several.supervisor.is_stopping
+            or several.supervisor.limit
+            or several.roster.masters
+            or several.moves.is_under_way
+        ):
+            return False
+        return not any(member(text).place for text in several.roster.members) and not why_fixed(several.graph)
 
     def _wanted(self, now: float, working: int, load: Load) -> int:
         """How many agents there should be by the rule, unless something is against more of them, which is told once."""

@@ -19,8 +19,8 @@ from gossamer.agents.agent import LENT, AgentNews
 from gossamer.agents.line import AgentRefused, AgentSilent
 from gossamer.agents.shares import LEAST_BYTES, Borrower, RateShares, lent
 from gossamer.agents.supervised import AgentProcess
+from gossamer.agents.supervision import LendRates, LendTurns, SetAgent
 from gossamer.agents.wiring import ring_rule
-from gossamer.crawls.control.agent_messages import LendRates, LendTurns, SetAgent
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.graph import Graph
 from gossamer.frontier.politeness.provider import DOMAIN_MARK

@@ -74,9 +74,9 @@ class AgentLine:
             raise AgentRefused(answer.text, answer.exit_code)
         return answer
 
-    async def told(self, request: ControlRequest, form: Any) -> Any:
+    async def told(self, request: ControlRequest, form: Any, patience: float = PATIENCE) -> Any:
         """Ask for a value of this form. Raises as :meth:`ask`."""
-        return self._value(await self.ask(request), form)
+        return self._value(await self.ask(request, patience), form)
 
     @staticmethod
     def _value(answer: Answered, form: Any) -> Any:

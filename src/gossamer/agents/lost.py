@@ -17,7 +17,7 @@ import msgspec
 from gossamer.agents.digests import CLAIMS_DUE
 from gossamer.agents.handing_over import DividedByRing, DividedByTable, DomainDivision
 from gossamer.agents.held_domains import hold_again
-from gossamer.agents.membership import ledger_of, opened_ledger
+from gossamer.agents.parcels import ledger_of, opened_ledger
 from gossamer.crawls.directory import begin_ledger_anew, damage_of
 from gossamer.engine.sheet import show_count
 from gossamer.engine.wiring import Wiring
@@ -86,11 +86,15 @@ def check_lost(
         with converting(directory, wait=True):
             write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
     for name in lost:
-        files = begin_ledger_anew(directory, ledger_of(directory, wiring, name))
+        files = begin_ledger_anew(directory, ledger_of(directory, wiring.providers["ledger"].settings, name))
         yield f"the crawl goes on without the ledger of {name}; {files} files of its archive and logs stay"
     with ExitStack() as stack:
-        kept = [opened_ledger(directory, wiring, name, stack) for name in names if name not in lost]
-        begun = {name: opened_ledger(directory, wiring, name, stack) for name in lost}
+        kept = [
+            opened_ledger(directory, wiring.providers["ledger"].settings, name, stack)
+            for name in names
+            if name not in lost
+        ]
+        begun = {name: opened_ledger(directory, wiring.providers["ledger"].settings, name, stack) for name in lost}
         for name, ledger in begun.items():
             if isinstance(division, DividedByTable):
                 hold_again(ledger, division.domains(name))
@@ -173,7 +177,7 @@ def damage_of_agent(
     directory: Path, wiring: Wiring, agent: str, *, has_begun: bool = False
 ) -> CrawlDirectoryError | None:
     """What is wrong with the ledger of an agent that was at work, or has written something; None where nothing is."""
-    damage = damage_of(ledger_of(directory, wiring, agent))
+    damage = damage_of(ledger_of(directory, wiring.providers["ledger"].settings, agent))
     return damage if damage is not None and (has_begun or any(files_of(directory, agent))) else None
 
 

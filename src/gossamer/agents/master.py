@@ -18,11 +18,13 @@ from gossamer.agents.line import place_of
 from gossamer.agents.lost import damage_of_agent, found_links, queue_found
 from gossamer.agents.mail import MassMail
 from gossamer.agents.marshaler import Marshal
-from gossamer.agents.membership import is_changing, opened_ledger
+from gossamer.agents.membership import is_changing
+from gossamer.agents.parcels import opened_ledger
 from gossamer.agents.rendezvous import Solitude, Unheard
 from gossamer.agents.shared_state import SHARED, shared_again
 from gossamer.agents.shares import AgentReport
 from gossamer.agents.supervised import ENDED
+from gossamer.agents.supervision import REQUESTS
 from gossamer.agents.wiring import ring_rule
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.standing import MasterStanding
@@ -86,7 +88,7 @@ class MasterRun:
         """
         place, running = place_of(self.directory, self.master), self.graph_at_work
         with contextlib.closing(ProcessLock(place / "lock")):
-            control = ControlServer(place, self._steer, self.report)
+            control = ControlServer(place, self._steer, self.report, requests=REQUESTS)
             (place / ENDED).unlink(missing_ok=True)
             try:
                 await running.start()
@@ -196,7 +198,8 @@ def make_table_again(
         if (damage := damage_of_agent(directory, wiring, name)) is not None:
             raise CrawlDirectoryError(f"{damage}, and {directory / SHARED} is gone; bring one of them back from a copy")
     with ExitStack() as stack:
-        ledgers = {name: opened_ledger(directory, wiring, name, stack, existing=False) for name in names}
+        settings = wiring.providers["ledger"].settings
+        ledgers = {name: opened_ledger(directory, settings, name, stack, existing=False) for name in names}
         again = _TableAgain(directory, wiring, members, policy, ledgers)
         found = again.find_lost()
         for ledger in ledgers.values():

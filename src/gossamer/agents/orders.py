@@ -1,4 +1,9 @@
-"""What an agent is told to run, and how a crawl of one process becomes the first agent of a divided crawl."""
+"""What an agent is told to run: the crawl's wiring and the agents' names, in files of the folder where agents meet.
+
+Place in the flow: the supervisor writes them before it starts an agent, and whenever the wiring changes; an agent reads them
+when it starts, also when it starts again. What belongs to the crawl as a whole is divided here: requests in flight, rates,
+pages.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.exchanging import is_exchanging
+from gossamer.agents.handing_over import as_settings
 from gossamer.agents.masters import Masters
 from gossamer.agents.wiring import only_applications, with_agents
 from gossamer.crawls.compiling import with_fetchers
@@ -14,19 +20,8 @@ from gossamer.engine.errors import WiringError
 from gossamer.engine.files import replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.wiring import MAIN_PROCESS, Wiring, read, to_toml, with_settings, write
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
-from gossamer.storage.ledger.opening import share_secret
-from gossamer.storage.logs import LOG_PATH, MergeMark, log_path, write_mark
-from gossamer.storage.recovery import write_members
-from gossamer.values.agents import agent_name, at_work
-from gossamer.values.errors import CrawlDirectoryError, UsageError
-
-# What an agent is to run: the crawl's wiring and the agents' names, in files of the folder where agents meet.
-#
-# Place in the flow: the supervisor writes them before it starts an agent, and whenever the wiring changes; an agent reads them
-# when it starts, also when it starts again. What belongs to the crawl as a whole is divided here: requests in flight, rates,
-# pages.
-
+from gossamer.values.agents import at_work
+from gossamer.values.errors import UsageError
 
 #: Names of the files.
 WIRING = "wiring.toml"
@@ -46,6 +41,8 @@ class AgentOrders(msgspec.Struct, frozen=True):
     """Go on without what is lost."""
     masters: tuple[str, ...] = ()
     """The names of those that say whose a host is; none where the ring does."""
+    moved: dict[str, str] = {}
+    """Domains that have another agent than the ring says."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,7 +99,10 @@ def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, 
     if "fetch" in wiring.components:
         concurrency = wiring.components["frontier"].settings["concurrency"]
         wiring = with_fetchers(wiring, min(wiring.components["fetch"].workers, concurrency))
-    return with_agents(wiring, orders.members, agent, folder, orders.masters)
+    divided = with_agents(wiring, orders.members, agent, folder, orders.masters)
+    if not (orders.moved and "ring" in divided.providers):
+        return divided
+    return with_settings(divided, "ring", {"moved": as_settings(orders.moved)})
 
 
 def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any:
@@ -180,59 +180,3 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, mast
         )
     orders = AgentOrders(str(directory), tuple(members), masters=masters)
     agent_wiring(wiring, graph, orders, orders.names[0], "/meeting")
-
-
-# A crawl that was begun by one agent in one process becomes a divided one that has one agent: its log is the agent's from
-# then on.
-#
-# Place in the flow: :mod:`membership` divides a crawl before other agents join it. The crawl is a divided one from the
-# instant in which its members are written. What is made before that is in nobody's way.
-
-#: Bytes of the log that are copied at once.
-_CHUNK = 1 << 20
-
-_OWN = log_path(agent_name(0))
-
-
-def divide(directory: Path, ledger: RocksLedger) -> None:
-    """Make a crawl of one agent at rest a divided one, with the same agent.
-
-    Args:
-        directory: of the crawl.
-        ledger: its one ledger, open.
-
-    Raises:
-        CrawlDirectoryError: what was committed of its log is not there, or it cannot be copied. Nothing has changed.
-    """
-    end = ledger.committed_ends().get(LOG_PATH, 0)
-    try:
-        if end:
-            _copy(directory / LOG_PATH, directory / _OWN, end)
-        write_mark(directory, MergeMark({_OWN: end}, end))
-        ledger.give_up_ends({_OWN: end})
-        share_secret(directory / STATE_DIRECTORY, ledger.secret)
-        write_members(directory, [agent_name(0)])
-    except OSError as error:
-        raise CrawlDirectoryError(f"the crawl in {directory} cannot be divided: {error.strerror}") from None
-    forget_shared_log(ledger)
-
-
-def forget_shared_log(ledger: RocksLedger) -> None:
-    """The log of a divided crawl is made of those of its agents: an agent has committed nothing of it."""
-    ledger.give_up_ends({LOG_PATH: None})
-
-
-def _copy(source: Path, target: Path, end: int) -> None:
-    """Copy the first bytes of a file: whole, or not at all."""
-    fresh = target.with_name(f"{target.name}.new")
-    left = end
-    with source.open("rb") as old, fresh.open("wb") as new:
-        while left and (data := old.read(min(left, _CHUNK))):
-            new.write(data)
-            left -= len(data)
-    if left:
-        fresh.unlink()
-        raise CrawlDirectoryError(
-            f"{source} is shorter than what was committed of it; resume the crawl with one agent and --accept-loss first"
-        )
-    fresh.replace(target)

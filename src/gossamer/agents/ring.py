@@ -211,6 +211,12 @@ class RingSheet(DivisionSheet, frozen=True):
         tuple[str, ...],
         setting(PLACES_HELP),
     ] = ()
+    moved: Annotated[
+        tuple[str, ...],
+        setting(
+            "Domains that have another agent than the ring says: DOMAIN=AGENT. The supervisor sets this when it moves one."
+        ),
+    ] = ()
 
 
 class RingDesignation(Provider[RingSheet]):
@@ -225,16 +231,18 @@ class RingDesignation(Provider[RingSheet]):
         super().__init__(sheet)
         self._rule = DomainRule()
         self._owners: dict[str, str] = {}
+        self._moved: dict[str, str] = {}
         self._ring = self._made()
         self.metrics.gauge("agents", lambda: len(self._ring.members))
 
     def _made(self) -> Ring:
         sheet = self.sheet
         self._rule = domain_rule(sheet.division, sheet.together)
+        self._moved = dict(text.rsplit("=", 1) for text in sheet.moved)
         return Ring(map(member, sheet.members), PlaceTable(sheet.places))
 
     def changed(self, before: RingSheet) -> None:
-        """Other members, or other places: some hosts belong to others from now on."""
+        """Other members or places, or a domain has moved: some hosts belong to others from now on."""
         self._ring = self._made()
         self._owners.clear()
 
@@ -244,7 +252,8 @@ class RingDesignation(Provider[RingSheet]):
         if known is None:
             if len(self._owners) >= REMEMBERED:
                 self._owners.clear()
-            known = self._owners[host] = self._ring.owner(self._rule.assignable(host))
+            domain = self._rule.assignable(host)
+            known = self._owners[host] = self._moved.get(domain) or self._ring.owner(domain)
         return known
 
 

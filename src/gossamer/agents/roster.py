@@ -10,8 +10,18 @@ from typing import Any
 
 import msgspec
 
+from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import standings_of
-from gossamer.agents.handing_over import DividedByRing, DividedByTable, assign, check_shared, forget_wishes, read_wishes
+from gossamer.agents.handing_over import (
+    DividedByRing,
+    DividedByTable,
+    assign,
+    check_shared,
+    forget_wishes,
+    read_moved,
+    read_wishes,
+    write_moved,
+)
 from gossamer.agents.lost import LostWork, check_lost, loss_of
 from gossamer.agents.master import is_table_lost, make_table_again
 from gossamer.agents.masters import check_places, designation_policy, masters_for
@@ -21,7 +31,6 @@ from gossamer.agents.membership import (
     check_can_change,
     needs_rest,
     settle,
-    with_capacities,
     with_number,
     with_places,
     without,
@@ -122,7 +131,7 @@ class Roster:
         among = members or self.members
         if self.masters:
             return DividedByTable(self._directory, among, graph.wiring)
-        return DividedByRing(among, graph.wiring)
+        return DividedByRing(among, graph.wiring, read_moved(self._directory))
 
     def write(self) -> None:
         """Note them in a new crawl. Raises OSError."""
@@ -144,20 +153,6 @@ class Roster:
         members = with_number(self.members, number)
         self.check(graph, members)
         return members
-
-    @property
-    def capacities(self) -> dict[str, float]:
-        """How much of the web each agent at work gets, compared with the others."""
-        return {one.agent: one.capacity for one in map(member, self.members) if one.capacity}
-
-    def weigh(self, graph: Graph, capacities: Mapping[str, float]) -> None:
-        """Let agents have more or less of the web as soon as the crawl rests.
-
-        Raises as the constructor; then nothing has changed.
-        """
-        members = with_capacities(self.members, capacities)
-        self.check(graph, members)
-        self._wanted = members
 
     def let_go(self, graph: Graph, agent: str) -> bool:
         """Let an agent leave as soon as the crawl rests; False where it has to stay."""
@@ -198,6 +193,12 @@ class Roster:
             self._report(line)
         return losses if lines else []
 
+    def move(self, agents: Mapping[str, str]) -> dict[str, str]:
+        """Note that agents have domains from now on; returns all that have another agent than the ring says. Raises OSError."""
+        moved = {**read_moved(self._directory), **agents}
+        write_moved(self._directory, moved)
+        return moved
+
     def assign(self, graph: Graph, agents: Mapping[str, str]) -> dict[str, str]:
         """Give domains to agents; returns those that move when the crawl rests. Raises as :func:`assigning.assign`."""
         check_can_change(graph.wiring, self._directory)
@@ -228,7 +229,7 @@ class Roster:
         if self.masters:
             await self._mend_shared(graph, members)
             check_shared(self._directory)
-        settle(self._directory, graph.wiring)
+        await settle(self._directory, graph.wiring)
         settled = members_of(self._directory)
         if settled != members:
             # The table of the masters had made a change, and the kill came before the crawl's note of its agents.
@@ -272,7 +273,7 @@ class Roster:
             await self._deliver(graph, folder, kept)
         lines: list[str] = []
         table = await self._table_change() if by_table else None
-        await asyncio.to_thread(change_members, self._directory, graph.wiring, members, lines.append, table)
+        await change_members(self._directory, graph.wiring, members, lines.append, table)
         self.members = members
         if table is not None:
             forget_wishes(self._directory, table.assigned)
@@ -295,8 +296,14 @@ class Roster:
         """Let the agents that the crawl has bring each other what they owe."""
         orders = self.orders(graph, folder, members)
         supervisor = Supervisor(orders, Starter(folder), self._report)
+        moves = DomainMoves(self._directory, supervisor, self.move, self._report)
         supervisor.rest()
-        await supervisor.work()
+        going_on = asyncio.create_task(moves.go_on())
+        try:
+            await supervisor.work()
+        finally:
+            going_on.cancel()
+            await asyncio.gather(going_on, return_exceptions=True)
         if needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
             raise ComponentFailed(
                 "the agents could not bring each other the URLs that they owe, so none of them can leave; "
@@ -305,7 +312,8 @@ class Roster:
 
     def orders(self, graph: Graph, folder: Path, members: tuple[str, ...] | None = None) -> AgentOrders:
         """Write what these members are to run, or those that the crawl has. Raises OSError."""
-        orders = AgentOrders(str(self._directory), members or self.members, self._accepts_loss, self.masters.names)
+        among, moved = members or self.members, read_moved(self._directory)
+        orders = AgentOrders(str(self._directory), among, self._accepts_loss, self.masters.names, moved)
         write_orders(folder, orders, graph.wiring, self.masters)
         return orders
 

@@ -10,7 +10,7 @@ from gossamer.agents.line import AgentRefused, AgentSilent
 from gossamer.agents.masters import SHARED_SETTINGS
 from gossamer.agents.orders import part_of
 from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
-from gossamer.crawls.control.agent_messages import SetAgent
+from gossamer.agents.supervision import SetAgent
 from gossamer.crawls.control.messages import Continue, Pause
 
 # Settings that were changed while agents and masters work, so that one that was away learns them when it is back. Pure.

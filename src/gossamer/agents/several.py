@@ -10,14 +10,15 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from gossamer.agents.checkpoints import GraphChanges
+from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import ended, forget_end, note_end, summary_of_run
-from gossamer.agents.growth import Load, why_fixed
-from gossamer.agents.handing_over import told_of_assigned
+from gossamer.agents.growth import LOOK
+from gossamer.agents.handing_over import given_domains, told_of_assigned
 from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, told_of_missing
 from gossamer.agents.orders import is_renewed, write_orders
@@ -40,34 +41,20 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import change
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
-from gossamer.storage.ledger.opening import ProcessLock, share_secret
+from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.logs import merge_logs
 from gossamer.storage.recovery import ensure_crawl_id
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.places import CRAWL_FILE
-from gossamer.values.agents import at_work, member
+from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
+    from gossamer.agents.crawl import BegunAlone
     from gossamer.agents.joining import Joining
     from gossamer.agents.line import AgentLine
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.crawls.control.wire import Answered, ControlRequest
-
-
-class BegunAlone(NamedTuple):
-    """What one process did of a run that several agents go on with."""
-
-    began: float
-    """The monotonic instant at which the run began."""
-    pages_before: int
-    """Pages of earlier runs."""
-    is_paused: bool
-    """A person has said so."""
-    standing: "CrawlStanding"
-    """How the crawl stood then."""
-    lock: ProcessLock
-    """That of the crawl's supervisor: nobody else may have the crawl in between."""
 
 
 class SeveralAgents:
@@ -83,7 +70,7 @@ class SeveralAgents:
         others: "Joining",
         *,
         tables: bool,
-        begun: BegunAlone | None,
+        begun: "BegunAlone | None",
     ) -> None:
         """Check everything; without `tables`, rows stay in their logs. `begun` is what one process did of the run.
 
@@ -228,6 +215,7 @@ class SeveralAgents:
         self._supervisor = Supervisor(
             self._orders, self._starter, self.report, turns=turns, lets_go=self._lets_go, loses=self._loses
         )
+        self.moves = DomainMoves(self.directory, self._supervisor, self._note_moved, self.report)
         self._limit_by_frontier()
         if (was := before or self._begun) is not None:
             self._supervisor.is_paused = was.is_paused
@@ -257,44 +245,27 @@ class SeveralAgents:
         self.supervisor.rest()
         self._starter.prepare(self.roster.soon)
 
-    # -- who works
-
-    def check_number(self, number: int) -> None:
-        """Refuse a number of agents that the crawl cannot have, by a UsageError or a WiringError."""
-        self.check_goes_on()
-        self.roster.with_number(self.graph, number)
-
-    def resize(self, number: int) -> None:
-        """Let the crawl have so many agents, in some seconds; :meth:`check_number` has passed them."""
-        if number != len(self.supervisor.agents):
-            self.roster.want(self.graph, number)
-            self.rest()
-
-    def loads(self) -> dict[str, Load]:
-        """How loaded each agent is; none while they rest, or while one of them has not told."""
-        agents = self.supervisor.agents
-        heard = {name: one.news.load for name, one in agents.items() if one.news is not None and not one.is_late}
-        return heard if len(heard) == len(agents) and not self.supervisor.is_resting else {}
-
-    @property
-    def may_move(self) -> bool:
-        """Domains may move without a person's word: the ring alone says whose they are, and no process has what others lack."""
-        if self.supervisor.is_stopping or self.supervisor.limit or self.roster.masters:
-            return False
-        return not any(member(text).place for text in self.roster.members) and not why_fixed(self.graph)
-
-    def assign(self, agents: Mapping[str, str]) -> str:
-        """Give domains to agents: at once where nobody has them, in some seconds where they move; returns what was done, in words.
+    async def assign(self, agents: Mapping[str, str]) -> str:
+        """Give domains to agents: by the ring while they fetch on, by masters at once where nobody has them, else in some seconds;
+        returns what was done, in words.
 
         Raises:
             UsageError: that cannot be, or the crawl is about to end. Nothing has changed.
         """
         self.check_goes_on()
+        if not self.roster.masters:
+            given = given_domains(agents, list(self.supervisor.agents), self.graph.wiring)
+            return await self.moves.assign(given, self.roster.division(self.graph).owner)
         later = self.roster.assign(self.graph, agents)
         if later:
             self.roster.renew()
             self.rest()
         return told_of_assigned(agents, later, "(all agents rest for some seconds, and go on)")
+
+    def _note_moved(self, agents: Mapping[str, str]) -> Mapping[str, str]:
+        moved = self.roster.move(agents)
+        self._orders = self.roster.orders(self.graph, self._folder)
+        return moved
 
     def _note(self) -> None:
         """Note who the agents are, and what follows the crawl, for this run and every later one."""
@@ -308,7 +279,7 @@ class SeveralAgents:
     async def _attended(self) -> AsyncIterator[None]:
         """While the block runs, the crawl can be steered from outside, and it is known how it stands."""
         control = ControlServer(self.directory, self._steer, self.report)
-        watches = [self._view.watch(lambda: self.supervisor), self.others.watch()]
+        watches = [self._view.watch(lambda: self.supervisor), self.others.watch(), self._go_on_moving()]
         tasks = [asyncio.create_task(watch) for watch in watches]
         try:
             await control.start()
@@ -318,6 +289,13 @@ class SeveralAgents:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             await control.stop()
+
+    async def _go_on_moving(self) -> None:
+        """Finish moves of domains that were interrupted, as soon as their agents work."""
+        while True:
+            with contextlib.suppress(UsageError):
+                await self.moves.go_on()
+            await asyncio.sleep(LOOK)
 
     async def _steer(self, request: "ControlRequest") -> "Answered":
         from gossamer.agents.steering import answer

@@ -13,8 +13,8 @@ import msgspec
 from gossamer.agents.checkpoints import checkpoint
 from gossamer.agents.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
 from gossamer.agents.supervised import AgentProcess, MasterProcess
+from gossamer.agents.supervision import ReadMaster
 from gossamer.crawls.control import resting, settings, steering
-from gossamer.crawls.control.agent_messages import ReadMaster
 from gossamer.crawls.control.host_facts import HostNow, HostsNow
 from gossamer.crawls.control.instances import UnitInstance, UnitInstances, check_unit, check_values_of_form
 from gossamer.crawls.control.messages import (
@@ -123,7 +123,7 @@ async def _decided(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     """What a person has decided about a part of the crawl."""
     match request:
         case Assign():
-            return Done(crawl.assign(request.agents))
+            return Done(await crawl.assign(request.agents))
         case Decide():
             told = await asyncio.to_thread(rows_aside, crawl.directory)
             return Done(await steering.decide(crawl, told, request.confirm, request.release))

@@ -11,7 +11,7 @@ from pathlib import Path
 from gossamer.agents.agent import AgentNews
 from gossamer.agents.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.agents.rendezvous import Heartbeat, living, process_of
-from gossamer.crawls.control.agent_messages import News
+from gossamer.agents.supervision import News
 from gossamer.crawls.directory import damage_of
 from gossamer.engine import processes
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger

@@ -20,7 +20,7 @@ from gossamer.agents.rendezvous import Heartbeats
 from gossamer.agents.setting_sync import Giving
 from gossamer.agents.shares import Quiescence
 from gossamer.agents.supervised import AgentProcess, MasterProcess, Starter, SupervisedProcess
-from gossamer.crawls.control.agent_messages import Finish
+from gossamer.agents.supervision import Finish
 from gossamer.crawls.control.messages import Pause, Stop
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.errors import ComponentFailed, WiringError
@@ -85,6 +85,8 @@ class Supervisor:
         self.is_stopping = False
         """A person has said that it is to end."""
         self.is_paused = False
+        self.is_moving: Callable[[], bool] = lambda: False
+        """Says whether domains are moving: both agents work until they have."""
         self.is_resting = False
         """The agents hand out nothing more, deliver what they owe, and end."""
         self.beats = Heartbeats(report)
@@ -266,7 +268,7 @@ class Supervisor:
             if self.limit and not self.is_resting:
                 break
             if self.is_resting:
-                if self._has_come_to_rest(everybody):
+                if not self.is_moving() and self._has_come_to_rest(everybody):
                     await self._end(Stop())
                     return
             elif self._quiescence.is_over([one.report for one in everybody]):

@@ -13,7 +13,7 @@ any more who has found it, so that a URL is queued where the agent has no task o
 Where agents are not connected, URLs come in files: :mod:`gossamer.agents.merging` gives them to :class:`UrlIntake`.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, cast
@@ -160,7 +160,7 @@ class _Receives(Filter[CommitSheet]):
         sound = self._sound(tasks)
         while True:
             try:
-                new = self._intake().kept(sound, mail, is_mail=is_mail, refused=len(tasks) - len(sound))
+                new = self.intake().kept(sound, mail, is_mail=is_mail, refused=len(tasks) - len(sound))
                 await self.ledger.settle()
             except Exception as error:
                 if not is_full(error):
@@ -184,7 +184,8 @@ class _Receives(Filter[CommitSheet]):
         self._told += len(refused)
         return [task for task, fault in zip(tasks, faults, strict=True) if not fault]
 
-    def _intake(self) -> "UrlIntake":
+    def intake(self) -> "UrlIntake":
+        """Commits URLs by the rules of this component."""
         return UrlIntake(
             *(self.sheet, self.ledger, self.seen, self.traversal, self.prioritizer),
             self.task_gates.get("schedule", ()),
@@ -274,6 +275,20 @@ class UrlIntake(msgspec.Struct, frozen=True):
         for taker, those in taken:
             taker.obey(those)
         return new
+
+    def brought_home(self, tasks: Sequence[Task], mailbox: AgentOutbox, known: Collection[str]) -> None:
+        """Take what this agent owed another one, and what is its own by now; the other one has had those that are `known`."""
+        orders = [task for task in tasks if task.relation == ORDER]
+        urls = [task for task in tasks if task.relation != ORDER]
+        with self.ledger.group() as staged:
+            choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
+            queueing = TaskQueueing(self.sheet, choosers, staged)
+            mailbox.taken_back(tasks, staged)
+            queueing.taken_back([task for task in urls if task.identity not in known])
+            queueing.received([task for task in urls if task.identity in known])
+            taken = [(taker, taker.received(orders, staged)) for taker in self.takers] if orders else ()
+        for taker, those in taken:
+            taker.obey(those)
 
     def _queued(
         self, urls: Sequence[Task], orders: Sequence[Task], queueing: TaskQueueing, staged: Group, *, is_mail: bool

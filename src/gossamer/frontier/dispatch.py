@@ -232,6 +232,9 @@ class Dispatch:
         if host.errands:
             is_known = frontier.lookups.is_known(host, host.errands[0])
             return self._begin(host, host.errands.pop(0), now) if is_known else None
+        if frontier.turns.is_withheld(host.name):
+            frontier.turns.withhold(host)
+            return None
         for _ in range(REFUSED_IN_A_TURN):
             tasks = frontier.queues.pop(host.name)
             if not tasks:
@@ -292,6 +295,8 @@ class Dispatch:
         """End the story of tasks of hosts that turned out to be blocked, as many as there are slots for; False for none."""
         any_refused, frontier = False, self._frontier
         for name in frontier.politeness.take_blocked():
+            if frontier.turns.is_withheld(name):
+                continue
             host, slots = frontier.turns.get(name), max(1, frontier.slots.free)
             # Another site's robots.txt may have led here: that site must learn that it is not to be had.
             errands = [] if host is None else host.errands

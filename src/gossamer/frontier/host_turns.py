@@ -12,7 +12,7 @@ exist delays only its own.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from math import inf
@@ -85,6 +85,10 @@ class FrontierHost:
         """Robots.txt requests that were redirected to this host by another."""
 
 
+#: Seconds after which a host is looked at again that is not asked, since it is about to go to another agent.
+WITHHELD = 1.0
+
+
 class HostTurns:
     """Hosts that come, wait for their turns, and go."""
 
@@ -103,6 +107,10 @@ class HostTurns:
         self._held_back: list[str] = []
         """Spent hosts whose turn it was while nothing else was left: of thousands some are always due, and their probes
         would keep a crawl alive for ever."""
+        self.is_withheld: Callable[[str], bool] = lambda name: False
+        """Says which hosts are not asked, since they are about to go to another agent."""
+        self.is_doubtful: Callable[[str], bool] = lambda name: False
+        """Says of which hosts nobody here knows when they were asked last."""
         self._only_spent: bool | None = None
         """Whether only spent hosts are left, in this round; None until that was asked."""
 
@@ -123,7 +131,8 @@ class HostTurns:
         self.is_stirred = len(states) == ADMITTED
         for state in states:
             self._resting.discard(state.host)
-            frontier.politeness.restore(state.host, state.note, clean=frontier.ledger.is_clean)
+            is_sure = frontier.ledger.is_clean and not self.is_doubtful(state.host)
+            frontier.politeness.restore(state.host, state.note, clean=is_sure)
             self.enter(state.host, is_held=True)
             if self.look_around(state.host):
                 self.put(state.host)
@@ -224,6 +233,12 @@ class HostTurns:
 
     # -- leaving
 
+    def withhold(self, host: FrontierHost) -> None:
+        """Let a host rest that is not asked now; it is looked at again soon."""
+        self._resting.add(host.name)
+        self._frontier.queues.rest(host.name, self._frontier.clock.steady() + WITHHELD)
+        self.leave(host)
+
     def leave(self, host: FrontierHost) -> None:
         """Give a host no more turns: its queue is empty, or it rests."""
         host.is_held = False
@@ -233,15 +248,15 @@ class HostTurns:
         while len(self._left) > REMEMBERED:
             self._frontier.politeness.forget(self._left.popitem(last=False)[0])
 
-    def keep_waits(self) -> None:
-        """Write down how long each host has still to wait, when a run ends.
+    def keep_waits(self, is_meant: Callable[[str], bool] = lambda name: True) -> None:
+        """Write down how long each host has still to wait, when a run ends, or the hosts that are meant go to another agent.
 
         A host's state is written with each of its visits. A host that was asked in a run that was killed waits its whole
         delay in the next, which may end before it has visited the host: without this, a third run would go by the note of the
         first one, and ask too soon.
         """
         politeness, now = self._frontier.politeness, self._frontier.clock.monotonic()
-        waiting = [name for name in politeness.at_work() if politeness.waits(name, now) > 0.0]
+        waiting = [name for name in politeness.at_work() if is_meant(name) and politeness.waits(name, now) > 0.0]
         if not waiting:
             return
         try:

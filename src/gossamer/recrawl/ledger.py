@@ -33,6 +33,7 @@ from gossamer.recrawl.schedule import SIGNALLED, TELLING, RevisitSchedule
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.moving import Arc
+from gossamer.storage.ledger.parcels import ParcelHead
 from gossamer.storage.ledger.providers import LedgerFront
 from gossamer.values.change_hints import kind_of
 from gossamer.values.hosts import DeletionTarget
@@ -62,11 +63,11 @@ def forget_known(directory: Path, ledgers: Sequence[RocksLedger], target: Deleti
     return 0  # what is due is in no queue
 
 
-# Hosts whose known pages are handed to another agent: their pages come with them, and their turn and their count here. Where
-# agents join a crawl or leave it, everything that lies under a host is copied as any space is
-# (:mod:`gossamer.storage.ledger.moving`). The rest is made here: :func:`adopt` notes at the taker when each host is to be looked
-# at, :func:`release` takes that away from the giver, before it forgets the host. Each host changes in one group, and says by whom
-# it is counted, so that both can be killed and called again.
+# Hosts whose known pages are handed to another agent: their pages come with them, and their turn and their count here. Everything
+# that lies under a host moves as any space does (:mod:`gossamer.storage.ledger.parcels`). The rest is made here: :func:`noted` says
+# what a parcel tells beside that, :func:`adopt` notes at the taker when each host is to be looked at, and :func:`release` takes
+# that away from the giver, before it forgets the host. Each host changes in one group, and says by whom it is counted, so that all
+# can be killed and called again.
 
 #: Hosts that change in one group.
 _AT_ONCE = 100
@@ -77,28 +78,38 @@ _NOBODY = b"-"
 _kept_price = msgspec.msgpack.Decoder(Price)
 
 
-def adopt(taker: RocksLedger, giver: RocksLedger, agent: str, arcs: Sequence[Arc]) -> None:
-    """Let a schedule have the hosts of some stretches of the circle, whose entries were copied into its ledger.
-    Raises CrawlDirectoryError: it could not be written."""
+def noted(giver: RocksLedger) -> dict[str, bytes]:
+    """What the taker of domains has to know of their giver's schedule: its price, whether it knows pages, or has yet to plan."""
+    found = {PRICE: giver.meta(PRICE) or b""}
     if giver.counters().get(KNOWN):
+        found[KNOWN] = b"1"
+    if is_unplanned(giver):
+        found[CAME] = b"1"
+    return found
+
+
+def adopt(taker: RocksLedger, head: ParcelHead, agent: str) -> None:
+    """Let a schedule have the hosts of a parcel, whose entries are in its ledger. Raises CrawlDirectoryError: it could not be
+    written."""
+    if KNOWN in head.notes:
         taker.spaces.open(SCHEDULE)
-        for hosts in _in_parts(taker, arcs):
+        for hosts in _in_parts(taker, head.arcs):
             with taker.group() as group:
                 for host in hosts:
                     if group.get(SCHEDULE, host, COUNTED) != agent.encode() and _count(group, host, 1):
                         group.put(SCHEDULE, host, COUNTED, agent.encode())
                         if times := group.get(SCHEDULE, host, HOST):
                             group.put(SCHEDULE, None, times[: TIME.size] + host.encode(), b"")
-    if is_unplanned(giver):
+    if CAME in head.notes:
         taker.put_meta(CAME, b"1")
-    if taker.meta(PRICE) is None and (kept := giver.meta(PRICE)) is not None:
+    if taker.meta(PRICE) is None and (kept := head.notes.get(PRICE)):
         price = msgspec.structs.replace(_kept_price.decode(kept), credit=0.0)
         taker.put_meta(PRICE, msgspec.msgpack.encode(price))
 
 
 def release(giver: RocksLedger, agent: str, arcs: Sequence[Arc]) -> None:
-    """Look no more at the hosts of some stretches, before everything that lies under them is forgotten. Arguments and errors are
-    those of :func:`adopt`."""
+    """Look no more at the hosts of some stretches, before everything that lies under them is forgotten. Raises as
+    :func:`adopt`."""
     _let_go(giver, arcs, (None, agent.encode()))
 
 

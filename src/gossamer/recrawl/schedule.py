@@ -238,6 +238,11 @@ class RevisitSchedule(Provider[RevisitSheet]):
         """A group that staged something is kept."""
         self._look()
 
+    def look_again(self) -> None:
+        """Hosts have come from another agent."""
+        self._since = 0.0
+        self._look()
+
     def _look(self) -> None:
         first = next(self.store.spaces.scan(SCHEDULE, None, start=TIME.pack(self._since)), None)
         self._next = inf if first is None else TIME.unpack(first[0][: TIME.size])[0]

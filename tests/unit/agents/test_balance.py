@@ -1,37 +1,45 @@
-"""When a busy agent gives domains to an idle one, and how many."""
+"""When a busy agent gives domains to an idle one, and how many; and whose they are then, whoever joins or leaves."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.agents.growth import AGAIN, BUSY, EACH, WORTH, Growth, Load, RestSpacing
-from gossamer.agents.joining import IDLE, LASTING, LEAST, Balance, evened
-from gossamer.agents.membership import with_capacities
-from gossamer.values.agents import at_work, member
+from gossamer.agents.growth import BUSY, Load
+from gossamer.agents.handing_over import DividedByRing, RingMoves, lies_in, read_moved, without_points, write_moved
+from gossamer.agents.joining import IDLE, LASTING, LEFT, Balance, Wish
+from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.options import CrawlOptions
+from gossamer.values.agents import at_work
+from gossamer.values.errors import CrawlDirectoryError
 
 BUSY_ONE = Load(busy=0.95, domains=400, seconds_left=600.0)
 IDLE_ONE = Load(busy=0.05)
-EVEN = {"agent-00": 1.0, "agent-01": 1.0}
+AGENTS = ("agent-00", "agent-01")
 
 
-def heard(
-    rule: Balance, loads: Mapping[str, Load], capacities: Mapping[str, float] = EVEN, since: float = 0.0
-) -> dict[str, float]:
+def heard(rule: Balance, loads: Mapping[str, Load], since: float = 0.0) -> Wish | None:
     """What the rule says when these loads have lasted for long enough."""
     for second in range(int(LASTING)):
-        assert rule.hear(since + second, loads, capacities) == {}, "it waits whether that lasts"
-    return rule.hear(since + LASTING, loads, capacities)
+        assert rule.hear(since + second, loads) is None, "it waits whether that lasts"
+    return rule.hear(since + LASTING, loads)
 
 
 def test_an_agent_without_work_gets_half_of_what_a_busy_one_has() -> None:
-    assert heard(Balance(), {"agent-00": Load(0.0), "agent-01": BUSY_ONE}) == {"agent-00": 1.5, "agent-01": 0.5}
+    assert heard(Balance(), {"agent-00": Load(0.0), "agent-01": BUSY_ONE}) == Wish("agent-01", "agent-00", 0.5)
 
 
 def test_an_agent_with_some_work_gets_less() -> None:
-    said = heard(Balance(), {"agent-00": Load(0.475), "agent-01": BUSY_ONE})
-    assert said == {"agent-00": 1.25, "agent-01": 0.75}
+    assert heard(Balance(), {"agent-00": Load(0.475), "agent-01": BUSY_ONE}) == Wish("agent-01", "agent-00", 0.25)
+
+
+def test_the_busiest_of_several_gives_to_the_idlest() -> None:
+    loads = {"agent-00": Load(0.9, 9, 60.0), "agent-01": Load(0.4), "agent-02": IDLE_ONE, "agent-03": BUSY_ONE}
+    found = heard(Balance(), loads)
+    assert found is not None
+    assert (found.giver, found.taker) == ("agent-03", "agent-02")
 
 
 @pytest.mark.parametrize(
@@ -41,65 +49,79 @@ def test_an_agent_with_some_work_gets_less() -> None:
         pytest.param((IDLE_ONE, IDLE_ONE), id="both wait"),
         pytest.param((IDLE_ONE, Load(BUSY - 0.01, 400, 600.0)), id="not busy enough"),
         pytest.param((Load(IDLE), BUSY_ONE), id="not idle enough"),
-        pytest.param((IDLE_ONE, Load(0.95, 2 * EACH - 1, 600.0)), id="too few domains"),
-        pytest.param((IDLE_ONE, Load(0.95, 400, WORTH - 1)), id="soon over"),
+        pytest.param((IDLE_ONE, Load(0.95, 1, 600.0)), id="too few domains"),
+        pytest.param((IDLE_ONE, Load(0.95, 400, LEFT - 1)), id="soon over"),
     ],
 )
 def test_domains_stay_where_they_are(loads: tuple[Load, Load]) -> None:
     rule = Balance()
-    for second in range(100):
-        assert rule.hear(second, dict(zip(EVEN, loads, strict=True)), EVEN) == {}
+    assert not any(rule.hear(second, dict(zip(AGENTS, loads, strict=True))) for second in range(100))
 
 
 def test_a_moment_without_work_moves_nothing() -> None:
     rule, idle = Balance(), {"agent-00": IDLE_ONE, "agent-01": BUSY_ONE}
     for second in range(0, 1_000, int(LASTING)):
-        assert rule.hear(second, idle, EVEN) == rule.hear(second + LASTING - 1, idle, EVEN) == {}
-        assert rule.hear(second + LASTING - 0.5, dict.fromkeys(EVEN, BUSY_ONE), EVEN) == {}
+        assert rule.hear(second, idle) is None
+        assert rule.hear(second + LASTING - 1, idle) is None
+        assert rule.hear(second + LASTING - 0.5, dict.fromkeys(AGENTS, BUSY_ONE)) is None
 
 
-def test_a_crawl_rests_of_itself_less_and_less_often_whatever_for() -> None:
-    spacing, loads = RestSpacing(), {"agent-00": IDLE_ONE, "agent-01": BUSY_ONE}
-    rule, growth = Balance(spacing), Growth(spacing)
+def test_after_a_move_the_loads_have_time_to_follow() -> None:
+    rule, loads = Balance(), {"agent-00": IDLE_ONE, "agent-01": BUSY_ONE}
     assert heard(rule, loads)
-    rule.postpone(LASTING)
-    assert heard(rule, loads, since=LASTING + 1) == {}
-    assert {growth.hear(second, 2, 8, BUSY_ONE) for second in range(int(AGAIN))} == {2}
-    assert rule.hear(LASTING + AGAIN, loads, EVEN)
+    assert heard(rule, loads, since=LASTING)
 
 
-def test_capacities_stand_in_the_names_of_members() -> None:
-    assert with_capacities(("agent-00", "agent-01=0", "agent-02=2"), {"agent-00": 1.25, "agent-02": 1.75}) == (
-        "agent-00=1.25",
-        "agent-01=0",
-        "agent-02=1.75",
-    )
+MOVED = {"a.test": "agent-01", "b.test": "agent-02", "c.test": "agent-00"}
+NAMES = [*MOVED, *(f"d{number}.test" for number in range(50))]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        ("agent-00", "agent-01", "agent-02", "agent-03"),
+        ("agent-00", "agent-01", "agent-02=0"),
+        ("agent-00", "agent-01=0", "agent-02=0"),
+    ],
+)
+def test_domains_that_moved_keep_their_agent_as_long_as_it_stays(after: tuple[str, ...]) -> None:
+    wiring = compile_wiring(["http://a.test/"], CrawlOptions())
+    before = ("agent-00", "agent-01", "agent-02")
+    moves = RingMoves(before, after, MOVED)
+    then, now = DividedByRing(after, wiring, moves.left()), DividedByRing(before, wiring, MOVED)
+    assert {domain: now.owner(domain) for domain in MOVED} == MOVED
+    for name in NAMES:
+        takers = [
+            taker
+            for giver in before
+            for taker, arcs in moves.of(giver)
+            if now.owner(name) == giver and lies_in(arcs, name)
+        ]
+        assert takers == ([then.owner(name)] if then.owner(name) != now.owner(name) else [])
+        assert [agent for agent in at_work(after) if lies_in(then.arcs(agent), name)] == [then.owner(name)]
+        if MOVED.get(name) in at_work(after):
+            assert then.owner(name) == MOVED[name]
 
 
 @given(
-    st.dictionaries(
-        st.from_regex(r"agent-[0-9]{2}", fullmatch=True),
-        st.tuples(st.floats(0.0, 1.0), st.floats(LEAST, 9.0).map(lambda number: round(number, 3))),
-        min_size=2,
-        max_size=8,
-    )
+    st.lists(st.integers(0, 40), unique=True, max_size=8).map(lambda ends: sorted(ends)[: len(ends) // 2 * 2]),
+    st.sets(st.integers(0, 40)),
 )
-def test_the_web_is_divided_among_the_same_agents_and_only_idle_ones_get_more(
-    agents: dict[str, tuple[float, float]],
-) -> None:
-    loads = {name: Load(busy, 400, 600.0) for name, (busy, _) in agents.items()}
-    before = {name: capacity for name, (_, capacity) in agents.items()}
-    busy = [name for name, load in loads.items() if load.busy >= BUSY]
-    idle = [name for name, load in loads.items() if load.busy < IDLE]
-    if not (busy and idle):
-        return
-    after = evened(loads, before, busy, idle) or before
-    assert after.keys() == before.keys()
-    assert sum(after.values()) == pytest.approx(sum(before.values()), abs=0.001 * len(agents))
-    for name, capacity in after.items():
-        assert capacity >= LEAST
-        assert name in busy or capacity >= before[name], "only busy agents give"
-        assert name in idle or capacity <= before[name], "only idle agents get"
-    written = with_capacities(tuple(before), after)
-    assert at_work(written) == tuple(before), "nobody leaves"
-    assert {one.agent: one.capacity for one in map(member, written)} == pytest.approx(after)
+def test_points_are_taken_out_of_stretches(ends: list[int], points: set[int]) -> None:
+    arcs = list(zip(ends[::2], ends[1::2], strict=True))
+    left = without_points(arcs, points)
+    assert left == sorted(left)
+    inside = {point for first, last in arcs for point in range(first, last + 1)}
+    assert {point for first, last in left for point in range(first, last + 1)} == inside - points
+
+
+def test_what_has_moved_is_noted_and_a_damaged_note_is_told(tmp_path: Path) -> None:
+    (tmp_path / "state/supervisor").mkdir(parents=True)
+    assert read_moved(tmp_path) == {}
+    write_moved(tmp_path, MOVED)
+    assert read_moved(tmp_path) == MOVED
+    write_moved(tmp_path, {})
+    assert not (tmp_path / "state/supervisor/moved.json").exists()
+    (tmp_path / "state/supervisor/moved.json").write_text("{")
+    with pytest.raises(CrawlDirectoryError, match=r"moved\.json is damaged"):
+        read_moved(tmp_path)

@@ -26,11 +26,11 @@ from gossamer.agents.masters import Masters, check_places, designation_policy, m
 from gossamer.agents.ring import Ring
 from gossamer.agents.roster import Roster
 from gossamer.agents.shared_state import SHARED, SharedFile
+from gossamer.agents.supervision import REQUESTS
 from gossamer.agents.wiring import with_agents
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import compile_wiring, shipped
 from gossamer.crawls.control.messages import Pause, Status, Stop
-from gossamer.crawls.control.server import REQUESTS
 from gossamer.crawls.control.wire import Done, ProcessRequest
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.errors import WiringError
@@ -347,5 +347,5 @@ def test_a_master_obeys_its_supervisor_and_refuses_in_one_line_what_only_agents_
 
     run(check())
     assert {one.__name__ for one in REQUESTS if issubclass(one, ProcessRequest)} == {
-        *("Finish", "News", "ReadMaster", "SetAgent", "Stop"),
+        *("Finish", "News", "ReadMaster", "SetAgent"),
     }

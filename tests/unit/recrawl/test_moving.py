@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.recrawl.ledger import RevisitLedger, adopt, disown, release
+from gossamer.recrawl.ledger import RevisitLedger, adopt, disown, noted, release
 from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.moving import Arc, absorb, drop
+from gossamer.storage.ledger.moving import Arc, drop
 from gossamer.storage.ledger.opening import share_secret
+from gossamer.storage.ledger.parcels import at_once, giving, head_of, taking
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
 from gossamer.values.hosts import domain_point
@@ -87,15 +88,17 @@ class Interrupted(Exception):
 
 def move(directory: Path, chance: random.Random) -> None:
     """What the supervisor does, begun again where it was interrupted."""
-    for step in ("copy", "forget"):
+    for step in ("give", "take", "forget"):
         while True:
             giver, taker = Agent(directory, "agent-00").store, Agent(directory, "agent-01").store
             try:
-                if step == "copy":
-                    absorb(taker, giver, ARCS)
+                if step == "give":
+                    at_once(giving(giver, ARCS, directory / "parcel", notes=noted(giver)))
+                elif step == "take":
+                    at_once(taking(taker, directory / "parcel"))
                     if chance.random() < 0.4:
                         raise Interrupted
-                    adopt(taker, giver, "agent-01", ARCS)
+                    adopt(taker, head_of(directory / "parcel"), "agent-01")
                     if chance.random() < 0.4:
                         raise Interrupted
                 else:
@@ -107,12 +110,30 @@ def move(directory: Path, chance: random.Random) -> None:
                         raise Interrupted
                 break
             except Interrupted:
-                if step == "copy":
-                    disown(taker, "agent-01", ARCS)
-                    drop(taker, ARCS, spaces=False)
+                pass
             finally:
                 giver.abandon()
                 taker.abandon()
+
+
+def test_a_move_of_an_older_version_that_was_killed_is_undone(tmp_path: Path) -> None:
+    share_secret(tmp_path / "state")
+    old = Agent(tmp_path, "agent-00")
+    old.visit(URLS)
+    old.store.close()
+    for name in ("copied", "parcel"):
+        giver, taker = Agent(tmp_path, "agent-00").store, Agent(tmp_path, "agent-01").store
+        at_once(giving(giver, ARCS, tmp_path / name, notes=noted(giver)))
+        at_once(taking(taker, tmp_path / name))
+        adopt(taker, head_of(tmp_path / name), "agent-01")
+        if name == "copied":
+            disown(taker, "agent-01", ARCS)
+            drop(taker, ARCS, spaces=False)
+        giver.close()
+        taker.close()
+    new = Agent(tmp_path, "agent-01")
+    assert (new.known, new.due(NOW)) == (8, sorted(filter(moves, URLS)))
+    new.store.close()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -158,8 +179,9 @@ def test_pages_that_were_visited_without_a_schedule_are_planned_by_the_agent_tha
     old.store.close()
     giver = Agent(tmp_path, "agent-00", is_planned=False).store
     taker = Agent(tmp_path, "agent-01", is_planned=False).store
-    absorb(taker, giver, ARCS)
-    adopt(taker, giver, "agent-01", ARCS)
+    at_once(giving(giver, ARCS, tmp_path / "parcel", notes=noted(giver)))
+    at_once(taking(taker, tmp_path / "parcel"))
+    adopt(taker, head_of(tmp_path / "parcel"), "agent-01")
     release(giver, "agent-00", ARCS)
     drop(giver, ARCS)
     giver.close()

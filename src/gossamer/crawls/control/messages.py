@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from gossamer.crawls.control.agent_messages import Name
 from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, ProcessRequest, told
 from gossamer.values.errors import UsageError
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.steerable import HasGraph, Steerable, Stoppable
     from gossamer.engine.wiring import Wiring
 
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
 
 #: One of several agents by its name, which alone is asked, or changes until it begins again; empty: the crawl as a whole.

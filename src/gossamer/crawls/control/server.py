@@ -10,13 +10,13 @@ import functools
 import operator
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gossamer.crawls.control import agent_messages, messages, wire
+from gossamer.crawls.control import messages, wire
 from gossamer.crawls.control.wire import (
     Answered,
     ControlRequest,
@@ -36,15 +36,15 @@ from gossamer.values.errors import GossamerError
 
 # Which request some bytes are: one that ships, or one that an installed package offers.
 #
-# Place in the flow: the control server reads each request here. Requests that ship are declared in :mod:`messages`, for
-# people, and in :mod:`agent_messages`, for a supervisor. A package offers its own by an entry point of the group
-# :data:`GROUP`, and `gossamer ask` sends these.
+# Place in the flow: the control server reads each request here. Requests that people send are declared in :mod:`messages`; whoever
+# makes a server may name others. A package offers its own by an entry point of the group :data:`GROUP`, and `gossamer ask`
+# sends these.
 
 #: Everything that ships and can be asked; a package may have declared requests of its own before.
 REQUESTS: tuple[type[ControlRequest], ...] = tuple(
     one
     for one in [*ControlRequest.__subclasses__(), *wire.ProcessRequest.__subclasses__()]
-    if one.__module__ in (messages.__name__, agent_messages.__name__)
+    if one.__module__ == messages.__name__
 )
 
 #: The entry point group by which installed packages offer requests of their own, by their tags.
@@ -64,14 +64,15 @@ class _Tagged(msgspec.Struct, frozen=True):
 _tags = msgspec.json.Decoder(_Tagged)
 
 
-def read_request(body: bytes) -> ControlRequest:
-    """A request from its bytes: one that ships, or one of an installed package.
+def read_request(body: bytes, others: Sequence[type[ControlRequest]] = ()) -> ControlRequest:
+    """A request from its bytes: one that ships, one of these others, or one of an installed package.
 
     Raises:
         Malformed: it is none; says what is wrong.
     """
     named: _Tagged = decoded(_tags, body)
-    own = None if named.do in _SHIPPED else offered_request(named.do)
+    other = next((one for one in others if tag_of(one) == named.do), None)
+    own = None if named.do in _SHIPPED else other or offered_request(named.do)
     decoder = _requests if own is None else msgspec.json.Decoder(own)
     request: ControlRequest = decoded(decoder, body)
     return request
@@ -118,11 +119,13 @@ class ControlServer:
         steer: Steer,
         report: Callable[[str], None],
         *,
+        requests: Sequence[type[ControlRequest]] = (),
         max_clients: int = MAX_CLIENTS,
         patience: float = PATIENCE,
         is_ours: Callable[[socket.socket], bool] = is_ours,
     ) -> None:
-        """`is_ours` says whether a connection's other end belongs to our user."""
+        """`requests` can be asked beside those of people; `is_ours` says whether a connection's other end belongs to our user."""
+        self._requests = requests
         self._max_clients = max_clients
         self._patience = patience
         self._is_ours = is_ours
@@ -199,7 +202,7 @@ class ControlServer:
     async def _answer(self, body: bytes, writer: asyncio.StreamWriter) -> None:
         answer: Answered
         try:
-            answer = await self._steer(read_request(body))
+            answer = await self._steer(read_request(body, self._requests))
         except Malformed as error:
             answer = NotDone(str(error))
         except (GossamerError, FlowError) as error:

@@ -1,18 +1,15 @@
-"""What may be asked of a crawl that runs, as protocols: of a crawl, of one of several agents, of a master.
+"""What may be asked of a crawl that runs, as protocols.
 
 Place in the flow: requests (:mod:`~gossamer.crawls.control.messages`) and what carries them out see no more of a crawl than this.
 A crawl of one agent has all of :class:`Steerable`, and one of several has :class:`Settable`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gossamer.engine.graph import Graph
 from gossamer.engine.wiring import Difference, Wiring
-from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.crawls.control.instances import UnitInstances
@@ -126,77 +123,3 @@ class Steerable(Settable, Stoppable, Protocol):
     async def undo(self) -> Difference:
         """Take the last change of the graph back."""
         ...
-
-
-@runtime_checkable
-class SteerableProcess(Stoppable, Protocol):
-    """What a supervisor asks of an agent or a master."""
-
-    def news(self, *, first: bool = False) -> msgspec.Struct:
-        """What it has come to; `first` says that the supervisor has just taken it over."""
-        ...
-
-    def finish(self) -> None:
-        """End as one that has nothing left."""
-        ...
-
-    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of one unit."""
-        ...
-
-
-@runtime_checkable
-class SteerableAgent(SteerableProcess, Protocol):
-    """What a supervisor asks of an agent alone."""
-
-    def take_turns(
-        self, granted: Mapping[str, tuple[int, float]], recalled: Sequence[str], noted: Mapping[str, int]
-    ) -> None:
-        """Addresses that it may ask, or no longer."""
-        ...
-
-    def take_rates(self, shares: Mapping[str, float]) -> None:
-        """How much of rates of the whole crawl it may use, as multiples of the even part."""
-        ...
-
-
-@runtime_checkable
-class SteerableMaster(Protocol):
-    """What a supervisor asks of a master alone."""
-
-    def master_standing(self) -> msgspec.Struct:
-        """How it stands."""
-        ...
-
-
-def as_master(crawl: object) -> SteerableMaster:
-    """What is steered as a master.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if not isinstance(crawl, SteerableMaster):
-        raise UsageError("this is no master")
-    return crawl
-
-
-def as_process(crawl: object) -> SteerableProcess:
-    """The crawl as a process that a supervisor has started.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if not isinstance(crawl, SteerableProcess):
-        raise UsageError("this process is not one of several agents of a crawl")
-    return crawl
-
-
-def as_agent(crawl: object) -> SteerableAgent:
-    """The crawl as one of several agents.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if not isinstance(crawl, SteerableAgent):
-        raise UsageError("this process is not one of several agents of a crawl")
-    return crawl

@@ -8,7 +8,7 @@ took longer.
 import heapq
 import random
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
 
@@ -305,6 +305,12 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def forget(self, host: str) -> bool:
         return self.gates.forget(host, self.clock.monotonic())
+
+    def let_go(self, is_meant: Callable[[str], bool]) -> None:
+        """Forget hosts that another agent asks from now on: when they may be asked again, its note says."""
+        for host in [host for host in self.gates.hosts if is_meant(host)]:
+            self._schedule.drop(host)
+            del self.gates.hosts[host]
 
 
 def _blocklist(sheet: PolitenessSheet) -> Blocklist:

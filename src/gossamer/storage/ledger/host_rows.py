@@ -29,10 +29,14 @@ class LedgerHosts:
     def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
         self._store = store
         self._keys = keys
-        self._states: RecentlyUsed[str, HostState] = RecentlyUsed(REMEMBERED_STATES)
-        self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
+        self.forget()
         self.failing: dict[str, int] = {}
         """Errors of hosts that had some since this was opened, all runs together; of the hosts with the most."""
+
+    def forget(self) -> None:
+        """Ask the store again for all of them."""
+        self._states: RecentlyUsed[str, HostState] = RecentlyUsed(REMEMBERED_STATES)
+        self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
 
     def states(self, names: Sequence[str]) -> list[HostState]:
         """The states of hosts, in order; an empty one for a host of which nothing is kept."""

@@ -346,8 +346,11 @@ class RocksLedger(LedgerReader):
             self._commit(LedgerGroup(self._parts))
 
     @contextmanager
-    def rewriting(self) -> "Iterator[LedgerRewriting]":
-        """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards."""
+    def rewriting(self, *, is_at_work: bool = False) -> "Iterator[LedgerRewriting]":
+        """Change what is kept beneath queues and groups, with nothing in flight; all of it is read anew afterwards.
+
+        Of a ledger that `is_at_work`, nothing that changes is in flight, and only what memory has of it is forgotten.
+        """
         from gossamer.storage.ledger.rewriting import LedgerRewriting  # no crawl at work needs it
 
         self._mend()
@@ -355,17 +358,26 @@ class RocksLedger(LedgerReader):
         try:
             yield LedgerRewriting(self._store, self._keys, self._write_counted)
         finally:
-            self._load()
-            self.is_clean = is_clean
+            if is_at_work:
+                self.flush_moves()
+                self.seen.forget()
+                self._hosts.forget()
+                self.queues.look_again()
+            else:
+                self._load()
+                self.is_clean = is_clean
 
     def _write_counted(self, batch: Batch, counts: Mapping[str, int], finished: int) -> None:
-        state = self._state
-        for name, number in counts.items():
-            if number:
-                state.counters[name] = state.counters.get(name, 0) + number
-        state.marks.unfinished -= finished
-        batch.put("meta", STATE_KEY, _encode(state))
+        before, marks = self._state, self._state.marks
+        added = {name: before.counters.get(name, 0) + number for name, number in counts.items() if number}
+        unfinished = marks.unfinished - finished
+        after = LedgerState(
+            Marks(marks.serial, marks.rotation, unfinished), {**before.counters, **added}, before.commits
+        )
+        batch.put("meta", STATE_KEY, _encode(after))
         self._store.write(batch)
+        before.counters.update(added)
+        marks.unfinished = unfinished
         crash_at(Point.DELETION)
 
     async def settle(self) -> None:

@@ -349,7 +349,7 @@ def share_secret(state: Path, secret: bytes | None = None) -> None:
     fresh.replace(path)
 
 
-def _secret_of(state: Path) -> bytes:
+def secret_of(state: Path) -> bytes:
     """The secret of a new ledger: the one that all share, where they share one."""
     try:
         shared = (state / _SHARED).read_bytes()
@@ -362,7 +362,7 @@ def _secret_of(state: Path) -> bytes:
 
 def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSheet) -> None:
     """An empty ledger of this version, with a secret; `create` makes its store in `path`, inside an agent's state."""
-    secret = _secret_of(path.parents[1])
+    secret = secret_of(path.parents[1])
     store = create(path)
     try:
         batch = store.batch()

@@ -4,7 +4,7 @@ Place in the flow: stages use the ledger through these. A wiring puts a :class:`
 sieve or a crawl of several agents does, so that no stage knows of it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Annotated, TypeVar
 
@@ -100,6 +100,8 @@ class LedgerFrontier(Provider[NoSettings]):
 
     ledger: Uses[RocksLedger]
     keeps_state = True
+    withheld: Callable[[str], bool] | None = None
+    """Says of which hosts nothing that is due is queued: they are about to go to another agent."""
 
     def __len__(self) -> int:
         return len(self.ledger.queues)
@@ -132,6 +134,8 @@ class LedgerFrontier(Provider[NoSettings]):
     def wake(self, now: float) -> int:
         """Queue tasks that are due, some at a time, in a group of its own; returns how many."""
         due = self.ledger.queues.delayed.due(now)
+        if self.withheld is not None:
+            due = [one for one in due if not self.withheld(one[1].host)]
         if due:
             with self.ledger.group() as group:
                 group.woken(due)

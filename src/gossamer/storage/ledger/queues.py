@@ -13,6 +13,7 @@ queues make a :class:`Plan` of them and put it into the batch, and take it up wh
 """
 
 from collections import OrderedDict, deque
+from collections.abc import Callable
 
 import msgspec
 
@@ -297,6 +298,23 @@ class HostQueues:
         self._buffered -= entry.empty_buffers()
         self._buffers.pop(entry.name, None)
         del self._held[entry.name]
+
+    def is_flying(self, is_meant: Callable[[bytes], bool]) -> bool:
+        """Whether a task of a host is in flight whose id is meant."""
+        return any(entry.is_flying for entry in self._held.values() if is_meant(entry.key))
+
+    def evict(self, is_gone: Callable[[bytes], bool]) -> None:
+        """Hold hosts no more whose ids say so: their tasks, of which none is in flight, are about to leave."""
+        for entry in [one for one in self._held.values() if is_gone(one.key)]:
+            self._buffered -= entry.empty_buffers()
+            self._buffers.pop(entry.name, None)
+            self._moves[entry.name] = (HostLeaving.EMPTY, 0.0)
+            del self._held[entry.name]
+
+    def look_again(self) -> None:
+        """Hosts and tasks may have come that no commit has brought."""
+        self._rotation.look_again()
+        self.delayed.look_again()
 
     # -- a commit
 

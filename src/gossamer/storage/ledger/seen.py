@@ -105,6 +105,10 @@ class SeenUrls:
         for identity in identities:
             batch.delete("seen", self._keys.url(identity))
 
+    def forget(self) -> None:
+        """Ask the store again for what it did not have: it may have got it since."""
+        self._fresh.clear()
+
     def dropped(self, identities: Iterable[str]) -> None:
         """The batch that made them unseen was written."""
         for identity in identities:

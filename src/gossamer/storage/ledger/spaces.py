@@ -78,6 +78,11 @@ def put_common(batch: Batch, owner: str, entries: Mapping[bytes, bytes]) -> None
         batch.put("meta", COMMON_PREFIX + _USED + label, used.to_bytes(8))
 
 
+def is_of(rest: bytes, owner: str) -> bool:
+    """Whether what follows a host's id in the key of an entry, or of a count, names this owner."""
+    return rest.removeprefix(_USED).startswith(_label(owner))
+
+
 def recount(store: RocksStore, batch: Batch, start: bytes, end: bytes) -> None:
     """Put into a batch how many bytes owners have under each host between two keys: entries of two stores lie there as one."""
     used: dict[bytes, int] = {}
@@ -203,6 +208,11 @@ class KeptSpaces:
         for key, value in self._store.scan("spaces", after + b"\x00", b"\xff" * (HOST_ID_BYTES + 1)):
             if key.startswith(label, HOST_ID_BYTES):
                 yield key, value
+
+    def within(self, space: Space, start: bytes, end: bytes) -> Iterator[bytes]:
+        """The values under all hosts whose ids lie between two keys."""
+        label = self.where(space, "", b"")[1][HOST_ID_BYTES:]
+        return (value for key, value in self._store.scan("spaces", start, end) if key.startswith(label, HOST_ID_BYTES))
 
     def of_host(self, host: str) -> Iterator[SpaceEntry]:
         """All that lies under a host, by owner and key; what absent owners have put there too."""

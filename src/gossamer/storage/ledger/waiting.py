@@ -53,6 +53,12 @@ class Rotation:
         self.next_rest = self._first_rest()
         """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
 
+    def look_again(self) -> None:
+        """Hosts may have come that no commit has brought."""
+        self.is_over = False
+        self._rested = RESTING
+        self.next_rest = self._first_rest()
+
     def woken(self, now: float, room: int) -> list[str]:
         """At most `room` hosts whose rest is over."""
         if now < self.next_rest:
@@ -174,6 +180,11 @@ class DelayedTasks:
             key = time_key(LATER, due, b"")
             self._first = min(self._first, key)
             self.next_due = min(self.next_due, time_of(key))
+
+    def look_again(self) -> None:
+        """Tasks may have come that no commit has brought."""
+        self._first = LATER
+        self._look()
 
     def _look(self) -> None:
         """Find out when the next one is due. Keys before `_first` were deleted, and are not walked over."""

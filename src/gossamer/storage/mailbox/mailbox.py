@@ -213,7 +213,8 @@ class AgentOutbox(StagesOwed[AgentOutboxSheet]):
                 group.delete(OWED, task.host, key)
                 group.count("owed", -1)
                 # A sender may have it on its way: when it is delivered, the space says that nothing is left to forget.
-                self._boxes[MASTERS].known.pop(key, None)
+                for box in self._boxes.values():
+                    box.known.pop(key, None)
                 back.append(task)
         return back
 

@@ -9,8 +9,9 @@ import pytest
 
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.moving import Arc, Moved, absorb, drop
+from gossamer.storage.ledger.moving import Arc, drop
 from gossamer.storage.ledger.opening import share_secret
+from gossamer.storage.ledger.parcels import Moved, at_once, giving, taking
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.testing.storage import visit
 from gossamer.values.errors import CrawlDirectoryError
@@ -111,14 +112,22 @@ def taken_from(directory: Path, *agents: str) -> Moved:
     """Let the agent `new` take what these agents have of the domains that move."""
     told = Moved()
     for agent in agents:
-        giver, taker = opened(directory, agent), opened(directory, "new")
+        parcel = written(directory, agent)
+        taker = opened(directory, "new")
         try:
-            one = absorb(taker, giver, ARCS, common=["kept"])
+            one = at_once(taking(taker, parcel))
         finally:
-            giver.close()
             taker.close()
         told = Moved(told.hosts + one.hosts, told.tasks + one.tasks, told.set_aside + one.set_aside)
     return told
+
+
+def written(directory: Path, agent: str) -> Path:
+    """What an agent has of the domains that move, in a parcel."""
+    giver, parcel = opened(directory, agent), directory / f"parcels/{agent}-new"
+    at_once(giving(giver, ARCS, parcel, common=["kept"]))
+    giver.close()
+    return parcel
 
 
 def check(ledger: RocksLedger, has: Callable[[str], bool], *parts: Filled) -> None:
@@ -272,25 +281,22 @@ def test_a_ledger_that_is_at_work_already_takes_domains_and_keeps_its_own(tmp_pa
 
 
 @pytest.mark.parametrize("writes", range(0, 14, 2))
-def test_a_ledger_that_is_killed_while_it_takes_domains_is_as_before_when_they_are_dropped(
-    tmp_path: Path, writes: int
-) -> None:
+def test_a_ledger_that_is_killed_while_it_takes_domains_goes_on_where_it_was(tmp_path: Path, writes: int) -> None:
     share_secret(tmp_path / "state")
     gives = Filled(tmp_path, 3)
     takes = Filled(tmp_path, 13, agent="new", hosts=["own.test"])
     dying = DyingLedger(LedgerSheet(directory=str(tmp_path), agent="new", depth=9))
     dying.open()
-    giver = opened(tmp_path)
+    parcel = written(tmp_path, "agent-00")
     DyingStore.left = writes
     with pytest.raises(Killed):
-        absorb(dying, giver, ARCS, common=["kept"])
+        at_once(taking(dying, parcel))
     DyingStore.left = 10**9
     dying.abandon()
-    giver.close()
     new = opened(tmp_path, "new")
-    drop(new, ARCS, spaces=False)
+    at_once(taking(new, parcel))
+    at_once(taking(new, parcel))  # killed before it says so, it is asked again
     new.close()
-    taken_from(tmp_path, "agent-00")
     new = opened(tmp_path, "new")
     check(
         new,

@@ -1,0 +1,348 @@
+"""Single domains that go from one agent to another while both fetch on.
+
+    supervisor   note ─► hold ────────► give ──────────► take ───────────► note whose they are ─► drop ─► forget the note
+    taker                sends nothing                   reads the parcel,
+                                                         then sends again
+    giver                               writes a parcel                                          forgets them
+
+Place in the flow: :mod:`joining` wants a domain to move, and :class:`DomainMoves` asks both agents, one step after the other; in
+each of them :class:`MovingDomains` does the step. The giver hands out nothing more of these domains, waits until nothing of them
+is in flight, and owes their URLs to the taker from then on. What the taker itself has found of them waits in its outbox until it
+has the parcel: what the parcel does not know is queued then. A third agent that has not heard of the move sends to the giver,
+which owes it to the taker.
+
+From the parcel on the domains are the taker's. Whoever is killed on the way begins with the note, and asks for none of these
+domains before the move is over; each step can be done again.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+import msgspec
+
+from gossamer.agents.handing_over import MOVING, as_arcs, as_settings, is_moving
+from gossamer.agents.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.agents.parcels import PARCELS, taken
+from gossamer.agents.supervision import MoveDomains, OfferDomains
+from gossamer.agents.url_exchange import ReceiveUrls
+from gossamer.agents.wiring import OUTBOX, ring_rule
+from gossamer.crawls.control.wire import Listed
+from gossamer.engine.files import replace_file
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.recrawl.ledger import noted, release
+from gossamer.recrawl.schedule import RevisitSchedule
+from gossamer.storage.contract import OWED
+from gossamer.storage.ledger.moving import Arc, dropping, is_in
+from gossamer.storage.ledger.parcels import Moved, found_within, giving, head_of, seen_in, taking
+from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.storage.mailbox.mailbox import AgentOutbox
+from gossamer.storage.mailbox.staging import owed_task
+from gossamer.storage.seen.memory import MemoryFlights
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.hosts import domain_point, domain_rule
+from gossamer.values.url import host_of
+
+if TYPE_CHECKING:
+    from gossamer.agents.agent import AgentRun
+    from gossamer.agents.supervisor import Supervisor
+
+#: Seconds for what is in flight of domains that are to move, and between two looks at it: where one answer takes longer, they stay.
+QUIET = 5.0
+_LOOK = 0.02
+
+#: Flights that are looked at: more than there can be.
+_ALL = 1 << 30
+
+#: Domains of one move by the rule of balance: it takes a second at most, and the rule looks again soon.
+MOST = 64
+
+#: Seconds for a step of an agent, and before an agent that is away is asked again.
+_STEP = 60.0
+_AGAIN = 0.2
+
+Step = Literal["hold", "give", "take", "drop", "release"]
+
+T = TypeVar("T")
+
+
+class DomainMove(msgspec.Struct, frozen=True):
+    """A move that is under way."""
+
+    name: str
+    """Of its parcel; no two moves have the same."""
+    giver: str
+    taker: str
+    domains: tuple[str, ...]
+
+    @property
+    def arcs(self) -> Sequence[Arc]:
+        """The domains as stretches of the circle."""
+        return as_arcs(map(domain_point, self.domains))
+
+
+def move_under_way(directory: Path) -> DomainMove | None:
+    """The move that is under way, if one is. Raises CrawlDirectoryError: its note is damaged."""
+    try:
+        return msgspec.json.decode((directory / MOVING).read_bytes(), type=DomainMove)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{directory / MOVING} is damaged: {error}; bring it back from a copy") from None
+
+
+# In each agent.
+
+
+class MovingDomains:
+    """The part of one agent in moves."""
+
+    def __init__(self, run: "AgentRun") -> None:
+        self._run = run
+        rule = ring_rule(run.graph.wiring)
+        self._rule = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
+        self._came = set[str]()
+        """Domains that other agents have asked before."""
+
+    def __repr__(self) -> str:
+        return f"<MovingDomains of {self._run.agent}>"
+
+    def begin(self) -> None:
+        """Before anything is asked for: a move that is under way holds."""
+        if (move := move_under_way(self._run.directory)) is None:
+            return
+        if move.giver == self._run.agent:
+            self._withhold(move)
+            if self._parcel(move).exists():
+                self._assign(move)
+        elif move.taker == self._run.agent:
+            self._hold(is_held=True)
+
+    def offered(self, share: float, most: int) -> list[str]:
+        """Some domains that have URLs which may be asked for now: this share of them, and at least one stays."""
+        hosts = self._run.units.frontier.hosts_due()
+        names = list(dict.fromkeys(map(self._rule.assignable, hosts)))
+        number = min(most, max(1, int(len(names) * share)), len(names) - 1)
+        return [names[place * len(names) // number] for place in range(number)] if number > 0 else []
+
+    async def asked(self, step: Step, told: Mapping[str, Any]) -> Moved:
+        """Do a step. Raises UsageError: the domains cannot move, and nothing has changed."""
+        move = msgspec.convert(told, DomainMove)
+        match step:
+            case "hold":
+                self._hold(is_held=True)
+            case "give":
+                return await self._give(move)
+            case "take":
+                await self._take(move)
+            case "drop":
+                await _in_steps(dropping(self._run.ledger, move.arcs, staying=OWED.owner, is_at_work=True))
+                for polite in self._run.providers(HostPoliteness):
+                    polite.let_go(lambda host: self._rule.assignable(host) in move.domains)
+                self._let(None)
+            case "release":
+                self._hold(is_held=False)
+                self._let(None)
+        return Moved()
+
+    async def _give(self, move: DomainMove) -> Moved:
+        ledger, parcel = self._run.ledger, self._parcel(move)
+        if parcel.exists():
+            return head_of(parcel).moved
+        self._check(move)
+        self._withhold(move)
+        deadline = time.monotonic() + QUIET
+        while self._is_asking(move):
+            if time.monotonic() > deadline:
+                self._let(None)
+                raise UsageError(f"pages of {', '.join(move.domains[:3])} are still being fetched after {QUIET:g} s")
+            await asyncio.sleep(_LOOK)
+        # From here on URLs of these domains are owed to the taker, so that nothing of them changes here.
+        self._assign(move)
+        notes = noted(ledger)
+        release(ledger, self._run.agent, move.arcs)
+        return await _in_steps(giving(ledger, move.arcs, parcel, notes=notes, staying=OWED.owner, is_at_work=True))
+
+    async def _take(self, move: DomainMove) -> None:
+        ledger, parcel, frontier = self._run.ledger, self._parcel(move), self._run.units.frontier
+        self._hold(is_held=True)
+        self._came.update(move.domains)
+        frontier.turns.is_doubtful = lambda host: self._rule.assignable(host) in self._came
+        await _in_steps(taking(ledger, parcel, is_at_work=True))
+        taken(ledger, parcel, self._run.agent)
+        for schedule in self._run.providers(RevisitSchedule):
+            schedule.look_again()
+        # What this agent has found of them meanwhile, and the giver never heard of.
+        self._assign(move)
+        owed = list(map(owed_task, found_within(ledger, OWED, move.arcs)))
+        if owed:
+            known = seen_in(ledger, parcel, [task.identity for task in owed])
+            [receiver] = self._run.units.components(ReceiveUrls)
+            receiver.intake().brought_home(owed, self._run.providers(AgentOutbox)[0], known)
+        self._hold(is_held=False)
+        frontier.stir()
+
+    def _hold(self, *, is_held: bool) -> None:
+        """Send nothing, and forget nothing that was sent, or go on."""
+        self._run.graph_at_work.set(OUTBOX, {"holds": is_held})
+
+    def _assign(self, move: DomainMove) -> None:
+        sheet: Any = self._run.graph.sheet("ring")
+        moved = dict(text.rsplit("=", 1) for text in sheet.moved)
+        self._run.graph_at_work.set(
+            "ring", {"moved": as_settings({**moved, **dict.fromkeys(move.domains, move.taker)})}
+        )
+
+    def _withhold(self, move: DomainMove) -> None:
+        domains = frozenset(move.domains)
+        self._let(lambda host: self._rule.assignable(host) in domains)
+
+    def _let(self, is_withheld: Callable[[str], bool] | None) -> None:
+        self._queues().withheld = is_withheld
+        self._run.units.frontier.turns.is_withheld = is_withheld or (lambda host: False)
+
+    def _queues(self) -> LedgerFrontier:
+        for queues in self._run.providers(LedgerFrontier):
+            return queues
+        raise UsageError("the queues of this crawl cannot be divided anew")
+
+    def _check(self, move: DomainMove) -> None:
+        """Refuse what would change while it is written, by a UsageError."""
+        self._queues()
+        if self._run.units.frontier.reopening.is_searching:
+            raise UsageError("the limit of depth has just changed, and its URLs are being looked for")
+        for row in self._run.ledger.aside():
+            if row.count and self._rule.assignable(row.family.owner.removeprefix("*.")) in move.domains:
+                raise UsageError(f"URLs of {row.family.owner} are set aside, and are fetched as probes now and then")
+
+    def _is_asking(self, move: DomainMove) -> bool:
+        """Whether something of these domains is on its way, from the hand-out to the commit."""
+        arcs, domains = move.arcs, move.domains
+        if self._run.ledger.queues.is_flying(lambda host: is_in(arcs, host)):
+            return True
+        hosts = [host.name for host in self._run.units.frontier.turns if host.asking or host.errands]
+        flights = (one for unit in self._run.providers(MemoryFlights) for one in unit.oldest(_ALL))
+        return any(self._rule.assignable(host) in domains for host in (*hosts, *map(host_of, flights)))
+
+    def _parcel(self, move: DomainMove) -> Path:
+        return self._run.directory / PARCELS / move.name
+
+
+async def _in_steps(steps: Generator[None, None, T]) -> T:
+    """What steps return, with room for everything else of the agent between two of them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast(T, end.value)
+        await asyncio.sleep(0)
+
+
+# In the supervisor.
+
+
+class DomainMoves:
+    """Moves domains of a crawl at work, one move at a time."""
+
+    def __init__(
+        self,
+        directory: Path,
+        supervisor: "Supervisor",
+        moved: Callable[[Mapping[str, str]], Mapping[str, str]],
+        report: Callable[[str], None],
+    ) -> None:
+        """`moved` notes for every later run which agent has domains, and returns all that have moved so far."""
+        self._directory = directory
+        self._supervisor = supervisor
+        self._moved = moved
+        self._report = report
+        self._is_at_it = False
+        supervisor.is_moving = lambda: is_moving(directory)
+
+    def __repr__(self) -> str:
+        return f"<DomainMoves of {self._directory}>"
+
+    @property
+    def is_under_way(self) -> bool:
+        """A move has begun, in this run or in an earlier one, and is not over."""
+        return self._is_at_it or is_moving(self._directory)
+
+    async def assign(self, given: Mapping[str, str], owner: Callable[[str], str]) -> str:
+        """Let agents have domains that a person gives to them; returns what was done, in words. Raises as :meth:`move`."""
+        moves: dict[tuple[str, str], list[str]] = {}
+        for domain, taker in given.items():
+            if (giver := owner(domain)) != taker:
+                moves.setdefault((giver, taker), []).append(domain)
+        for (giver, taker), domains in moves.items():
+            await self.move(giver, taker, domains)
+        lines = [f"{taker} has {', '.join(domains)} of {giver} now" for (giver, taker), domains in moves.items()]
+        return "\n".join(lines) or "nothing has to move"
+
+    async def even_out(self, giver: str, taker: str, share: float) -> None:
+        """Let an agent have this share of the domains that another one asks now, as far as they can move."""
+        line = AgentLine(self._directory, giver)
+        try:
+            offered = await line.ask(OfferDomains(share, MOST))
+            if isinstance(offered, Listed) and offered.names and not self.is_under_way:
+                await self.move(giver, taker, offered.names)
+        except (AgentSilent, AgentRefused, UsageError):
+            return  # then domains stay where they are
+        finally:
+            line.close()
+
+    async def move(self, giver: str, taker: str, domains: Sequence[str]) -> Moved:
+        """Let an agent have these domains of another one; both are at work.
+
+        Raises:
+            UsageError: they cannot move, or another move is under way. Nothing has changed.
+        """
+        if self.is_under_way:
+            raise UsageError("other domains are moving; try again in some seconds")
+        move = DomainMove(f"{time.time_ns():x}", giver, taker, tuple(domains))
+        (self._directory / MOVING).parent.mkdir(parents=True, exist_ok=True)
+        replace_file(self._directory / MOVING, msgspec.json.encode(move))
+        return await self._driven(move)
+
+    async def go_on(self) -> None:
+        """Finish the move that an earlier run has begun, if one has. Raises as :meth:`move`."""
+        if not self._is_at_it and (move := move_under_way(self._directory)) is not None:
+            await self._driven(move)
+
+    async def _driven(self, move: DomainMove) -> Moved:
+        self._is_at_it = True
+        began = time.monotonic()
+        try:
+            await self._ask(move.taker, "hold", move)
+            try:
+                moved = await self._ask(move.giver, "give", move)
+            except AgentRefused as refused:
+                await self._ask(move.taker, "release", move)
+                (self._directory / MOVING).unlink()
+                raise UsageError(str(refused)) from None
+            await self._ask(move.taker, "take", move)
+            moved_so_far = self._moved(dict.fromkeys(move.domains, move.taker))
+            await self._supervisor.giving.give("ring", {"moved": as_settings(moved_so_far)})
+            await self._ask(move.giver, "drop", move)
+            (self._directory / PARCELS / move.name).unlink(missing_ok=True)
+            (self._directory / MOVING).unlink()
+        finally:
+            self._is_at_it = False
+        names = ", ".join(move.domains[:3]) + (f" and {len(move.domains) - 3} more" if len(move.domains) > 3 else "")
+        self._report(
+            f"{move.taker} took {names} with {moved.tasks:,} queued URLs from {move.giver} in {time.monotonic() - began:.1f} s"
+        )
+        return moved
+
+    async def _ask(self, agent: str, step: Step, move: DomainMove) -> Moved:
+        """Let an agent do a step, as soon as it answers. Raises AgentRefused."""
+        while True:
+            line = AgentLine(self._directory, agent)  # of its own: the supervisor goes on asking for news
+            try:
+                found: Moved = await line.told(MoveDomains(step, msgspec.to_builtins(move)), Moved, _STEP)
+                return found
+            except AgentSilent:
+                await asyncio.sleep(_AGAIN)
+            finally:
+                line.close()

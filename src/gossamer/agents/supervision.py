@@ -1,0 +1,108 @@
+"""What a supervisor asks agents and masters, beside what people ask (:mod:`gossamer.crawls.control.messages`).
+
+Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`line`). No person and no browser sends
+them, and a crawl that is no agent does not know them.
+"""
+
+from typing import Any
+
+from gossamer.crawls.control.messages import Name
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, ProcessRequest, told
+
+
+class News(ProcessRequest, frozen=True, tag="news"):
+    """What has this agent come to? Asked by its supervisor, again and again."""
+
+    steers = False
+    first: bool = False
+    """The supervisor has just taken it over, and knows nothing of it."""
+
+    async def act(self, crawl: Any) -> Answered:
+        return told(crawl.news(first=self.first))
+
+
+class ReadMaster(ProcessRequest, frozen=True, tag="read-master"):
+    """How does this master stand?"""
+
+    steers = False
+
+    async def act(self, crawl: Any) -> Answered:
+        return told(crawl.master_standing())
+
+
+class Finish(ProcessRequest, frozen=True, tag="finish"):
+    """The whole crawl is over, says the supervisor of this agent: end as one that has nothing left."""
+
+    steers = False
+
+    async def act(self, crawl: Any) -> Answered:
+        crawl.finish()
+        return Done("it ends")
+
+
+class SetAgent(ProcessRequest, frozen=True, tag="set-agent"):
+    """Change settings of one unit of this agent until it ends: its supervisor keeps what is to last."""
+
+    steers = False
+    unit: Name
+    settings: dict[Name, Any]
+
+    async def act(self, crawl: Any) -> Answered:
+        await crawl.set(self.unit, self.settings)
+        return Done("it is set")
+
+
+class LendTurns(ControlRequest, frozen=True, tag="lend-turns"):
+    """Which addresses this agent may ask, says its supervisor (:mod:`lending`)."""
+
+    steers = False
+    granted: dict[str, tuple[int, float]]
+    """Address -> number of the turn, and the seconds after which it begins."""
+    recalled: list[str]
+    returned: dict[str, int]
+    """Address -> number of the turn of which the supervisor knows that it has ended."""
+
+    async def act(self, crawl: Any) -> Answered:
+        crawl.take_turns(self.granted, self.recalled, self.returned)
+        return Done("it is known")
+
+
+class LendRates(ControlRequest, frozen=True, tag="lend-rates"):
+    """How much of rates of the whole crawl this agent may use, says its supervisor (:mod:`shares`)."""
+
+    steers = False
+    shares: dict[str, float]
+    """Rate, by its setting's name -> multiple of the even part."""
+
+    async def act(self, crawl: Any) -> Answered:
+        crawl.take_rates(self.shares)
+        return Done("it is known")
+
+
+class OfferDomains(ControlRequest, frozen=True, tag="offer-domains"):
+    """Which domains could another agent have, so many of those that are being asked?"""
+
+    steers = False
+    share: float
+    most: int
+
+    async def act(self, crawl: Any) -> Answered:
+        return Listed(crawl.moving.offered(self.share, self.most))
+
+
+class MoveDomains(ControlRequest, frozen=True, tag="move-domains"):
+    """Do a step of a move of domains (:mod:`domain_moves`)."""
+
+    steers = False
+    step: str
+    move: dict[str, Any]
+
+    async def act(self, crawl: Any) -> Answered:
+        return told(await crawl.moving.asked(self.step, self.move))
+
+
+#: All of them, for whoever serves the control socket of an agent or a master.
+REQUESTS: tuple[type[ControlRequest], ...] = (
+    *(News, ReadMaster, Finish, SetAgent),
+    *(LendTurns, LendRates, OfferDomains, MoveDomains),
+)
