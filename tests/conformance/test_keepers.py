@@ -19,7 +19,7 @@ from gossamer.storage.contract import DIGESTS, Space
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
-from gossamer.storage.mailbox.mailbox import AgentOutbox
+from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.recovery import restore
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.testing.clock import FakeClock
@@ -132,7 +132,7 @@ class Claiming(AgentDigests):
     def __init__(self, ledger: RocksLedger, numbers: Iterator[int]) -> None:
         super().__init__()
         self.ledger = ledger
-        outbox = AgentOutbox()
+        outbox = Mailbox()
         outbox.ledger, outbox.designation = ledger, RingDesignation(RingSheet(members=("agent-00",)))
         self.outbox = outbox
         self.numbers = numbers

@@ -14,7 +14,7 @@ from gossamer.engine.gate import Receipt, current
 from gossamer.storage.ledger.deleting import delete
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.contract import MAIL_TO, MASTERS, Owing
-from gossamer.storage.mailbox.mailbox import WAITING, AgentOutbox, AgentOutboxSheet
+from gossamer.storage.mailbox.mailbox import WAITING, Mailbox, MailboxSheet
 from gossamer.storage.mailbox.staging import DividedLedger, DividingGroup
 from gossamer.testing import FakeClock, check_mailbox
 from gossamer.testing.agents import ByLetter
@@ -42,18 +42,18 @@ class RingRig:
     recipients = "agent-01", "agent-02"
     heirs: tuple[str, ...] = ()
     is_kept = True
-    sheet = AgentOutboxSheet(waiting=8)
+    sheet = MailboxSheet(waiting=8)
     designation = ByLetter()
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._open: list[tuple[RocksLedger, AgentOutbox]] = []
+        self._open: list[tuple[RocksLedger, Mailbox]] = []
 
-    async def reopen(self) -> AgentOutbox:
+    async def reopen(self) -> Mailbox:
         await self.close()
         self.ledger, self.divided = RocksLedger(LedgerSheet(directory=str(self._folder))), DividedLedger()
         self.ledger.open()
-        self.outbox = AgentOutbox(self.sheet)
+        self.outbox = Mailbox(self.sheet)
         self.outbox.ledger, self.outbox.designation, self.outbox.clock = self.ledger, self.designation, FakeClock()
         self.divided.behind, self.divided.outbox = self.ledger, self.outbox
         await self.outbox.start()
@@ -91,7 +91,7 @@ class MastersRig(RingRig):
 
     recipients = "master-01", "master-01"
     heirs = ("master-00",)
-    sheet = AgentOutboxSheet(waiting=8, masters=("master-01", "master-00"))
+    sheet = MailboxSheet(waiting=8, masters=("master-01", "master-00"))
     designation = ToMasters()
 
 
@@ -100,7 +100,7 @@ class MailRig(MastersRig):
 
     recipients = MAIL_TO + "agent-01", MAIL_TO + "agent-02"
     heirs = ()
-    sheet = AgentOutboxSheet(waiting=8, masters=("master-00",), others=("agent-01", "agent-02"))
+    sheet = MailboxSheet(waiting=8, masters=("master-00",), others=("agent-01", "agent-02"))
 
     async def put(self, *tasks: Task, fails: bool = False) -> None:
         with contextlib.suppress(Failed), self.divided.group() as group:
@@ -188,7 +188,7 @@ def test_everything_arrives_whatever_happens(made: Callable[[Path], Any], seed: 
 def test_a_million_entries_wait_on_the_disk_and_arrive_once(entries: int, tmp_path: Path) -> None:
     async def check() -> None:
         rig = RingRig(tmp_path)
-        rig.sheet = AgentOutboxSheet()
+        rig.sheet = MailboxSheet()
         outbox = await rig.reopen()
         for start in range(0, entries, 1_000):
             numbers = range(start, min(start + 1_000, entries))
@@ -233,13 +233,13 @@ def test_while_a_checkpoint_is_made_nothing_is_sent_and_nothing_is_forgotten(rin
         outbox = await ring.reopen()
         await ring.put(*(Task(f"http://b.test/{number}", "b.test", 1) for number in range(3)))
         batch = await outbox.take("agent-01", 2)
-        outbox.sheet = AgentOutboxSheet(holds=True)
+        outbox.sheet = MailboxSheet(holds=True)
         outbox.delivered(batch)
         more = asyncio.ensure_future(outbox.take("agent-01", 2))
         await asyncio.sleep(0)
         assert ring.owed() == 3, "a snapshot has all of them, whatever the other agent's has"
         assert not more.done()
-        outbox.sheet = AgentOutboxSheet()
+        outbox.sheet = MailboxSheet()
         await ring.wait()
         assert [one.task.url for one in await more] == ["http://b.test/2"]
         assert ring.owed() == 1
@@ -279,7 +279,7 @@ def test_mail_of_an_agent_that_is_there_no_more_is_asked_about_again(tmp_path: P
         await rig.reopen()
         tasks = [Task(f"http://{letter}.test/", f"{letter}.test", 1) for letter in "bc"]
         await rig.put(*tasks)
-        rig.sheet = AgentOutboxSheet(masters=("master-00",), others=("agent-02",))
+        rig.sheet = MailboxSheet(masters=("master-00",), others=("agent-02",))
         outbox = await rig.reopen()
         batch = await outbox.take("master-00", 9)
         assert [one.task for one in batch] == tasks[:1], "a master says once more whose it is"
@@ -299,7 +299,7 @@ def test_a_master_that_is_silent_is_told_of_and_a_lone_one_is_waited_for(tmp_pat
         rig = MastersRig(tmp_path)
         said: list[str] = []
         for masters, told in ((("master-01", "master-00"), 1), (("master-01",), 0)):
-            rig.sheet = AgentOutboxSheet(masters=masters)
+            rig.sheet = MailboxSheet(masters=masters)
             outbox = await rig.reopen()
             outbox.report = said.append
             await rig.put(Task("http://b.test/", "b.test", 1))

@@ -34,7 +34,7 @@ from gossamer.storage.commit.host_states import CommitSheet
 from gossamer.storage.commit.queueing import Choosers, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask, Owing
-from gossamer.storage.mailbox.mailbox import AgentOutbox
+from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.mailbox.staging import DividingGroup
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.agents import CLAIM, Designated, fault_of, named
@@ -137,7 +137,7 @@ class _Receives(Filter[CommitSheet]):
     orders: UsesMany[OrderTaker] = MappingProxyType({})
     claims: UsesMany[ClaimTaker] = MappingProxyType({})
     held: UsesMany[HeldDomains] = MappingProxyType({})
-    mailbox: UsesMany[AgentOutbox] = MappingProxyType({})
+    mailbox: UsesMany[Mailbox] = MappingProxyType({})
 
     is_entrance = True
 
@@ -234,7 +234,7 @@ class UrlIntake(msgspec.Struct, frozen=True):
     claimants: Sequence[ClaimTaker] = ()
     held: HeldDomains | None = None
     """Notes domains that masters have given to this agent; None where there are no masters."""
-    mailbox: AgentOutbox | None = None
+    mailbox: Mailbox | None = None
 
     async def receive(self, tasks: Sequence[Task]) -> int:
         """Keep them; returns how many were new. To be called again with the same ones does no harm.

@@ -61,7 +61,7 @@ PROVIDERS = {
     "warc": "gossamer.storage.archive.warc:WarcArchive",
     "no-archive": "gossamer.storage.archive.warc:NoArchive",
     "json-log": "gossamer.storage.logs:JsonLog",
-    "outbox": "gossamer.storage.mailbox.mailbox:AgentOutbox",
+    "outbox": "gossamer.storage.mailbox.mailbox:Mailbox",
     "file-outbox": "gossamer.storage.mailbox.exchange_files:FileOutbox",
     "processor-orders": "gossamer.frontier.politeness.orders:ProcessorOrders",
     "tables": "gossamer.storage.tables.log:TableLog",

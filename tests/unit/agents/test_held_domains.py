@@ -14,7 +14,7 @@ from gossamer.storage.commit.host_states import CommitSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerSeen
 from gossamer.storage.mailbox.contract import MAIL_TO, MASTERS
-from gossamer.storage.mailbox.mailbox import AgentOutbox, AgentOutboxSheet
+from gossamer.storage.mailbox.mailbox import Mailbox, MailboxSheet
 from gossamer.storage.mailbox.staging import DividedLedger
 from gossamer.values.agents import Claim, Designated, as_task, digest_names
 from gossamer.values.hosts import domain_point
@@ -32,7 +32,7 @@ class Agent:
         self.ring = RingDesignation(RingSheet(members=MEMBERS))
         self.held = HeldDomains(HeldDomainsSheet(agent="agent-00"))
         self.held.ledger, self.held.ring = self.ledger, self.ring
-        self.outbox = AgentOutbox(AgentOutboxSheet(agent="agent-00", masters=("master-00",)))
+        self.outbox = Mailbox(MailboxSheet(agent="agent-00", masters=("master-00",)))
         self.outbox.ledger, self.outbox.designation = self.ledger, self.held
         self.divided = DividedLedger()
         self.divided.behind, self.divided.outbox = self.ledger, self.outbox
@@ -148,7 +148,7 @@ def test_what_waited_as_mail_is_queued_once_also_where_its_finder_owes_it_no_mor
 
 def test_mail_for_another_agent_waits_here_under_its_name_and_holds_no_domain(agent: Agent) -> None:
     async def check() -> None:
-        agent.outbox.sheet = AgentOutboxSheet(agent="agent-00", masters=("master-00",), others=("agent-01",))
+        agent.outbox.sheet = MailboxSheet(agent="agent-00", masters=("master-00",), others=("agent-01",))
         await agent.start()
         ours, other = found("a.test/1", "b.test/1")
         assert agent.intake.kept([ours], [Designated("agent-01", other)], is_mail=True) == 1

@@ -111,8 +111,8 @@ _HELD, _LOOK = 0.05, 0.5
 _LINGER = 0.5
 
 
-class AgentOutboxSheet(OwingSheet, frozen=True):
-    """Settings of :class:`AgentOutbox`."""
+class MailboxSheet(OwingSheet, frozen=True):
+    """Settings of :class:`Mailbox`."""
 
     waiting: Annotated[
         int,
@@ -136,10 +136,10 @@ class AgentOutboxSheet(OwingSheet, frozen=True):
     ] = ()
 
 
-class AgentOutbox(StagesOwed[AgentOutboxSheet]):
+class Mailbox(StagesOwed[MailboxSheet]):
     """Holds what one agent owes the others. Contracts: `OwesUrls`, `Owing`."""
 
-    def __init__(self, sheet: AgentOutboxSheet | None = None) -> None:
+    def __init__(self, sheet: MailboxSheet | None = None) -> None:
         super().__init__(sheet)
         self._boxes: defaultdict[str, _Box] = defaultdict(_Box)
         self._done: list[OwedTask] = []
