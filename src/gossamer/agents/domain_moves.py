@@ -38,7 +38,7 @@ from gossamer.storage.contract import OWED
 from gossamer.storage.ledger.moving import Arc, dropping, is_in
 from gossamer.storage.ledger.parcels import Moved, found_within, giving, head_of, seen_in, taking
 from gossamer.storage.ledger.providers import LedgerFrontier
-from gossamer.storage.mailbox.mailbox import AgentOutbox
+from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.mailbox.staging import owed_task
 from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -180,7 +180,7 @@ class MovingDomains:
         if owed:
             known = seen_in(ledger, parcel, [task.identity for task in owed])
             [receiver] = self._run.units.components(ReceiveUrls)
-            receiver.intake().brought_home(owed, self._run.providers(AgentOutbox)[0], known)
+            receiver.intake().brought_home(owed, self._run.providers(Mailbox)[0], known)
         self._hold(is_held=False)
         frontier.stir()
 

@@ -276,7 +276,7 @@ class UrlIntake(msgspec.Struct, frozen=True):
             taker.obey(those)
         return new
 
-    def brought_home(self, tasks: Sequence[Task], mailbox: AgentOutbox, known: Collection[str]) -> None:
+    def brought_home(self, tasks: Sequence[Task], mailbox: Mailbox, known: Collection[str]) -> None:
         """Take what this agent owed another one, and what is its own by now; the other one has had those that are `known`."""
         orders = [task for task in tasks if task.relation == ORDER]
         urls = [task for task in tasks if task.relation != ORDER]
