@@ -228,6 +228,22 @@ def test_a_url_of_another_agent_is_not_discovered_here(ring: RingRig, run: Any) 
     run(check())
 
 
+def test_what_became_ours_while_it_was_on_its_way_is_forgotten_once(ring: RingRig, run: Any) -> None:
+    async def check() -> None:
+        outbox = await ring.reopen()
+        tasks = [Task(f"http://b.test/{number}", "b.test", 1) for number in range(3)]
+        await ring.put(*tasks)
+        batch = await outbox.take("agent-01", 2)
+        with ring.ledger.group() as group:
+            assert outbox.taken_back(tasks[:1], group) == tasks[:1]
+        assert ring.owed() == 2
+        outbox.delivered(batch)
+        assert [one.task for one in await outbox.take("agent-01", 9)] == tasks[2:]
+        assert ring.owed() == 1, "it was owed no more when it was delivered"
+
+    run(check())
+
+
 def test_while_a_checkpoint_is_made_nothing_is_sent_and_nothing_is_forgotten(ring: RingRig, run: Any) -> None:
     async def check() -> None:
         outbox = await ring.reopen()

@@ -211,7 +211,7 @@ class Mailbox(StagesOwed[MailboxSheet]):
             key = owed_key(task)
             if group.get(OWED, task.host, key) is not None:
                 group.delete(OWED, task.host, key)
-                group.count("owed", -1)
+                count_owed(OwedTask("", task), group, -1)
                 # A sender may have it on its way: when it is delivered, the space says that nothing is left to forget.
                 for box in self._boxes.values():
                     box.known.pop(key, None)
