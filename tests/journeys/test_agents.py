@@ -355,10 +355,10 @@ def test_an_agent_that_is_lost_for_good_begins_again_while_the_others_live(
     assert verify(tmp_path / "crawl", deep=True).findings == []
 
 
-def losing(name: str, web: FakeWeb, part: str = "", back_after: float | None = None) -> Meanwhile:
+def losing(name: str, web: FakeWeb, part: str = "", until_told: list[str] | None = None) -> Meanwhile:
     """Take an agent's folder, or a part of it, away and end its process once it has fetched something.
 
-    It comes back where that is said.
+    It comes back as soon as these lines say that it is missed, where there are any.
     """
 
     async def lose(job: SupervisedCrawl) -> None:
@@ -367,8 +367,8 @@ def losing(name: str, web: FakeWeb, part: str = "", back_after: float | None = N
         folder = job.directory / "state" / name / part
         job.several.supervisor.agents[name].kill()
         away = folder.rename(job.directory.parent / "away")
-        if back_after is not None:
-            await asyncio.sleep(back_after)
+        if until_told is not None:
+            await until(lambda: any(f"{name} has lost its ledger" in line for line in until_told))
             away.rename(folder)
 
     return lose
@@ -380,7 +380,7 @@ def test_a_folder_that_is_brought_back_in_time_costs_nothing(tmp_path: Path) -> 
         job = SupervisedCrawl(
             [seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), report=lines.append, tables=False
         )
-        summary = asyncio.run(crawled(job, losing("agent-01", web, back_after=0.5)))
+        summary = asyncio.run(crawled(job, losing("agent-01", web, until_told=lines)))
         assert (summary.state, summary.pages) == ("finished", HOSTS * 30)
     assert any("agent-01 has its ledger again" in line for line in lines)
     assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
