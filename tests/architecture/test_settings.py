@@ -15,7 +15,7 @@ SOURCE = ROOT / "src" / "gossamer"
 #: Sheets whose fields are read by their names, all at once.
 READ_WHOLE = {
     "ExpressionSheet": "a setting for each gate; tests/unit/expressions/test_filter_language.py",
-    "HostOptions": "crawls/identity.py goes through all of them; tests/unit/assembly/test_host_settings.py",
+    "HostOptions": "crawls/identity.py goes through all of them",
     "RecrawlOptions": "recrawl/wiring.py; tests/journeys/test_recrawl.py",
     "MobileOptions": "mobile/wiring.py; tests/journeys/test_crawl_mobile.py",
     "CrawlOptions": "crawls/compiling.py goes through all of them; tests/unit/crawls/test_compiling.py shows each",

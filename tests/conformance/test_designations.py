@@ -1,4 +1,4 @@
-"""Every designation of ours keeps the promises of `contracts.designating`."""
+"""Every designation of ours keeps the promises of `storage.mailbox.contract`."""
 
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.testing.agents import check_designation

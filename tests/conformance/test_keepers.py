@@ -1,4 +1,4 @@
-"""Every keeper of ours, and one as an outside package would write it, keeps the promises of `contracts.keeping`."""
+"""Every keeper of ours, and one as an outside package would write it, keeps the promises of `storage.archive.contract`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count

@@ -1,4 +1,4 @@
-"""The ledger keeps the promises of `contracts.ledger` and `contracts.seen`, whatever bounds its memory."""
+"""The ledger keeps the promises of `storage.ledger.contract` and `storage.seen.contract`, whatever bounds its memory."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is lent keeps the promises of `contracts.lending`, and goes back into the queues when a host is recalled."""
+"""What is lent keeps the promises of `frontier.seams`, and goes back into the queues when a host is recalled."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every provider of the marshaler keeps the promises of `contracts.marshaling`."""
+"""Every provider of the marshaler keeps the promises of `agents.contract`."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What masters share, and their mail, keep the promises of `contracts.sharing`, `exchanging` and `marshaling`."""
+"""What masters share, and their mail, keep the promises of `agents.contract`, `exchanging` and `marshaling`."""
 
 import contextlib
 from collections.abc import Callable, Coroutine, Iterator, Sequence

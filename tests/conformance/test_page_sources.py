@@ -1,4 +1,4 @@
-"""Every source of a runtime keeps the promises of `contracts.sourcing`: files, a local server, WARC files, a crawl."""
+"""Every source of a runtime keeps the promises of `mobile.contract`: files, a local server, WARC files, a crawl."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Every protocol module of ours keeps the promises of `contracts.fetching`."""
+"""Every protocol module of ours keeps the promises of `fetcher.contract`."""
 
 import gzip
 from typing import Any

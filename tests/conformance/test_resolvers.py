@@ -1,4 +1,4 @@
-"""Every resolver of ours keeps the promises of `contracts.resolving`."""
+"""Every resolver of ours keeps the promises of `fetcher.contract`."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Every robots gate of ours that obeys keeps the promises of `contracts.robots`, under every policy."""
+"""Every robots gate of ours that obeys keeps the promises of `frontier.robots.contract`, under every policy."""
 
 import asyncio
 from itertools import count

@@ -1,4 +1,4 @@
-"""Every link to a runtime keeps the promises of `contracts.runtimes`: the runtime at home, and one elsewhere."""
+"""Every link to a runtime keeps the promises of `mobile.contract`: the runtime at home, and one elsewhere."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Every store of ours keeps the promises of `contracts.storing` and `contracts.seen`."""
+"""Every store of ours keeps the promises of `storage.archive.contract` and `storage.seen.contract`."""
 
 from pathlib import Path
 

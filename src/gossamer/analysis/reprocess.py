@@ -264,7 +264,10 @@ def _replay(visits: Callable[[], Iterable[Visit]]) -> type[Producer[NoSettings]]
 
 
 class ArchivedRulings(Provider[NoSettings]):
-    """Knows a failure that was tried again by its outcome: the last try is called otherwise. Implements `spiders.Rulings`."""
+    """Knows a failure that was tried again by its outcome: the last try is called otherwise.
+
+    Contract: `parsing.contract.Rulings`.
+    """
 
     def expected(self, answer: Answer) -> RetryDecision:
         is_last = answer.outcome not in TRANSIENT or answer.outcome is Outcome.GONE_AFTER_RETRIES

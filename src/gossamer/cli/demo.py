@@ -1,6 +1,6 @@
 """`gossamer demo`: a web of our own, crawled for half a minute, and what its server says of the crawl.
 
-The crawl is an ordinary one (`assembly.crawl.Crawl`, with the options that a person would type); the web comes from
+The crawl is an ordinary one (`crawls.crawl.Crawl`, with the options that a person would type); the web comes from
 `gossamer.simweb`, in a process of its own on a free loopback port, and its auditor reads the server's log afterwards.
 Nothing leaves this machine.
 """

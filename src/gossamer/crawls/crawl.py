@@ -1,8 +1,8 @@
 """One crawl from options to summary: checked, started, watched, stopped. What command line and Python API share.
 
 Order matters here: everything that can be refused is refused before the directory is touched (no half-made directory).
-:mod:`crawl_plan` says what a crawl will be, :mod:`crawl_work` how its work ends, :mod:`figures` what it has done, and
-:mod:`live_changes` changes it while it runs.
+:mod:`plan` says what a crawl will be, :mod:`work` how its work ends, :mod:`figures` what it has done, and :mod:`live` changes it
+while it runs.
 """
 
 import asyncio

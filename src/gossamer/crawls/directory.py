@@ -1,7 +1,8 @@
 """The directory of a crawl: judged before anything is touched, made, replaced, given up again.
 
-Place in the flow: :mod:`crawl` asks here what may be done with the directory that the options name, and writes the wiring as run
-into it: that file makes a directory a crawl.
+Place in the flow: :mod:`plan` reads here the wiring of a crawl that is resumed, and commands read settings in it. :mod:`crawl` asks
+what may be done with the directory that the options name, and writes the wiring as run into it: that file makes a directory a
+crawl.
 """
 
 import shutil
@@ -22,10 +23,7 @@ from gossamer.storage.rewrite_journals import refuse_unfinished, seek_again
 from gossamer.storage.tables.places import CRAWL_FILE, TRIPLES, crawl_directory
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
-# The wiring that the directory of a crawl keeps: what a crawl goes on with, and what is asked of a crawl at rest.
-#
-# Place in the flow: :mod:`crawl_plan` goes by it where a crawl is resumed, and commands read settings in it. It stands
-# apart from :mod:`place`, which writes it, so that a command that only looks imports little.
+# The wiring that the directory of a crawl keeps.
 
 
 def kept_wiring(output: str) -> Wiring:

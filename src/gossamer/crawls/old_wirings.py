@@ -1,6 +1,6 @@
 """Wirings that an older version of the program wrote into a crawl directory, so that its crawls go on.
 
-Place in the flow: :mod:`kept` calls this where a crawl is resumed or asked at rest, never for a wiring of the user's own: that
+Place in the flow: :mod:`directory` calls this where a crawl is resumed or asked at rest, never for a wiring of the user's own: that
 one is told what it lacks. Tables say what is gone, and the wiring that this version compiles shows how everything else is bound
 (decision 110).
 """

@@ -2,8 +2,8 @@
 
 Place in the flow: :mod:`of_crawl` asks here. Saved questions lie in `$XDG_CONFIG_HOME/gossamer/reports.json`: they are the
 user's, and hold for all crawls. A replay shows a page as it looked, from the archive alone: `GET /api/crawls/KEY/replay` leads
-its reader to a signed address below :data:`REPLAY`, which :mod:`guarding` lets in by its signature. A policy forbids a replayed
-page everything but its own pictures and styles, and its sandbox has no script, form, window or origin.
+its reader to a signed address below :data:`~gossamer.analysis.replaying.REPLAY`, which :mod:`guarding` lets in by its signature. A
+policy forbids a replayed page everything but its own pictures and styles, and its sandbox has no script, form, window or origin.
 
 Pages that subjects add are made here too (:func:`make_page`). Functions of packages run in the worker alone, so an endless loop, a
 crash or a page of a billion rows costs its browser an error, and nothing else notices.

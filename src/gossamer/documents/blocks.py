@@ -109,7 +109,7 @@ class Blocks(NamedTuple):
     """The blocks of a part in columns."""
 
     names: Any
-    """Of the tags before them (:func:`as_number`); 0 where they are hidden."""
+    """Of the tags before them (:func:`~gossamer.documents.tag_names.as_number`); 0 where they are hidden."""
     closing: Any
     places: Any
     words: Any

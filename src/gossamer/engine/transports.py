@@ -2,7 +2,7 @@
 
 ====================  =========================================================================
 `local:`              a queue in this process (:mod:`.local`)
-`fused:`              none: the consumer is called in place (:mod:`.fused`)
+`fused:`              none: the consumer is called in place (:mod:`.local`)
 `priority:FIELD`      a queue in this process, lowest value of a field first (:mod:`.local`)
 `unix:PATH`           between processes of one machine (:mod:`.remote`)
 `tcp:HOST:PORT`       between machines, with a shared secret (:mod:`.remote`)

@@ -1,8 +1,8 @@
 """The filter language: expressions about links, tasks and documents (rows M5, C9). For users: docs/filters.md.
 
-Place in the flow: `expressions` asks for a compiled expression for each gate, `gossamer check-filter` shows what one
-says. Text goes through `scanning` (words), `parsing` (a tree of `syntax`) and `compiling` (closures); `predicates` is
-the vocabulary, `facts` says what is known where. The grammar::
+Place in the flow: the filter `expressions` (:mod:`gossamer.parsing.filters`) asks for a compiled expression for each gate,
+`gossamer check-filter` shows what one says. :mod:`syntax` makes a tree of the text and :mod:`compiling` closures of the tree;
+:mod:`predicates` is the vocabulary, :mod:`facts` says what is known at which gate. The grammar::
 
     expression  = conjunction { "or" conjunction }
     conjunction = negation { "and" negation }
@@ -11,5 +11,7 @@ the vocabulary, `facts` says what is known where. The grammar::
     comparison  = "<" | "<=" | "=" | "!=" | ">=" | ">"
     value       = word | quoted text
 
-Every step is linear in the text, and patterns are RE2: an expression from anybody can be compiled and run.
+Every step is linear in the text, and patterns are RE2: an expression of a stranger can be compiled and run.
+
+Open first: :mod:`contract`, then :mod:`syntax`.
 """

@@ -55,7 +55,7 @@ class _Channel:
 
 
 class DnsResolver(GuardedResolver[DnsSheet]):
-    """Asks the `--resolve` table, then the hosts file and name servers. Implements `contracts.resolving.Resolver`."""
+    """Asks the `--resolve` table, then the hosts file and name servers. Implements `fetcher.contract.Resolver`."""
 
     renewed_after: ClassVar[int] = RENEWED_AFTER
     """Look-ups after which a channel makes room for a new one."""

@@ -92,7 +92,7 @@ class FileSheet(Sheet, frozen=True):
 
 
 class FileModule(Provider[FileSheet]):
-    """Reads files. Implements `contracts.fetching.ProtocolModule`."""
+    """Reads files. Implements `fetcher.contract.ProtocolModule`."""
 
     async def fetch(self, task: Task) -> Response:
         """See the contract. Reading happens on a thread: a disk may take its time."""

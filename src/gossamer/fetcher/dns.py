@@ -348,7 +348,7 @@ class GuardedResolver(Provider[R]):
 
 
 class SystemResolver(GuardedResolver[ResolverSheet]):
-    """Asks the `--resolve` table, then the operating system, in a thread. Implements `contracts.resolving.Resolver`."""
+    """Asks the `--resolve` table, then the operating system, in a thread. Implements `fetcher.contract.Resolver`."""
 
     async def find(self, host: str) -> FoundAddresses:
         """The answer of the operating system, good for the time that the sheet says."""

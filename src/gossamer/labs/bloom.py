@@ -56,8 +56,10 @@ class BloomSeenSheet(LoggedSeenSheet, frozen=True):
 
 
 class BloomSeen(LoggedSeen[BloomSeenSheet]):
-    """Keeps seen URLs in a Bloom filter, which rarely takes a new URL for a seen one. Contract: `seen.SeenSet`, except
-    for these new URLs."""
+    """Keeps seen URLs in a Bloom filter, which rarely takes a new URL for a seen one.
+
+    Contract: `storage.seen.contract.SeenSet`, except for these new URLs.
+    """
 
     kind = "bloom"
 

@@ -129,8 +129,10 @@ class DiverseQueuesSheet(Sheet, frozen=True):
 
 
 class DiverseQueues(QueuesFront[DiverseQueuesSheet]):
-    """Spreads hosts evenly: no host gets more than its share of a page (a run of tasks). Contract: `ledger.TaskQueues`, for any
-    `behind` that keeps it."""
+    """Spreads hosts evenly: no host gets more than its share of a page (a run of tasks).
+
+    Contract: `storage.ledger.contract.TaskQueues`, for any `behind` that keeps it.
+    """
 
     ledger: Uses[Ledger]
 

@@ -73,7 +73,8 @@ class JudgedPage(msgspec.Struct, frozen=True):
 
 
 class Focus(Provider[FocusSheet]):
-    """Contracts: `watching.Watcher`, `filtering.TaskFilter`, `prioritizing.Prioritizer`, `keeping.Keeper`."""
+    """Contracts: `Watcher` of `frontier.traps.contract`, `TaskFilter` of `expressions.contract`, `Prioritizer` of
+    `frontier.contract`, `Keeper` of `storage.archive.contract`."""
 
     ledger: Uses[Ledger]
     relevance: Uses[Relevance]
@@ -280,7 +281,7 @@ class WordsSheet(Sheet, frozen=True):
 
 
 class WordsRelevance(Provider[WordsSheet]):
-    """Judges pages by the words of a topic. Contract: `relevance.Relevance`.
+    """Judges pages by the words of a topic. Contract: `frontier.seams.Relevance`.
     Raises SettingError: there is neither a word nor an example, or a file cannot be read."""
 
     def __init__(self, sheet: WordsSheet | None = None) -> None:

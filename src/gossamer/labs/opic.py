@@ -236,7 +236,7 @@ class _Weighing:
 
 class OpicLedger(LedgerFront):
     """Passes everything on to the ledger, except that tasks of its groups are queued by their OPIC cash. Contract:
-    `ledger.Ledger`."""
+    `storage.ledger.contract.Ledger`."""
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
@@ -288,7 +288,7 @@ class OpicLedger(LedgerFront):
 
 
 class OpicQueues(QueuesFront[NoSettings]):
-    """Hands out each page once from the queues behind it, ordered by OPIC cash. Contract: `ledger.TaskQueues`."""
+    """Hands out each page once from the queues behind it, ordered by OPIC cash. Contract: `storage.ledger.contract.TaskQueues`."""
 
     ledger: Uses[OpicLedger]
     store: Uses[RocksLedger]

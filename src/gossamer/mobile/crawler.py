@@ -34,7 +34,7 @@ MAX_LISTS, MAX_WORDS = 100, 5_000
 MAX_SELECTORS, MAX_PROCESSORS = 20, 20
 #: Pages that one crawler may visit.
 MAX_PAGES = 10_000_000
-#: Bytes of the largest document that is judged: what parsers get of any (`model.body.MAX_READ`).
+#: Bytes of the largest document that is judged: what parsers get of any (`values.body.MAX_READ`).
 MAX_DOCUMENT = 16 << 20
 #: Pages, external URLs and rows of one batch: its size in bytes is bounded by `wire`.
 MAX_IN_BATCH = 1_000_000

@@ -2,7 +2,7 @@
 
 Place in the flow: :mod:`gossamer.mobile.running` hands a response in and gets the visit back. The stages `process`, `links` and
 `filter` of a stationary crawl and this module call the same functions, so that both come to the same links and the same verdicts
-(decision 81). :class:`Bringer` then takes the parts of a relevant document by the rules of a program; every part is bounded.
+(decision 81). :func:`brought` then takes the parts of a relevant document by the rules of a program; every part is bounded.
 
 Promise: nothing that a crawler says is imported. It may name processors that other packages offer and the owner of the runtime
 allows; names come from the owner, and versions are compared.
@@ -130,7 +130,7 @@ class PageJudge:
 
 
 class _Noting:
-    """A filter that notes what it refuses. Contract: `filtering.UrlFilter`."""
+    """A filter that notes what it refuses. Contract: `expressions.contract.UrlFilter`."""
 
     def __init__(self, inner: UrlFilter) -> None:
         self._inner = inner
@@ -148,7 +148,7 @@ class _Noting:
 
 
 class _ProgramFilter:
-    """The expressions of a program. Contracts: `filtering.UrlFilter`, `filtering.VisitFilter`."""
+    """The expressions of a program. Contracts: `expressions.contract.UrlFilter`, `expressions.contract.VisitFilter`."""
 
     def __init__(self, expressions: Mapping[Gate, Expression | None]) -> None:
         self._expressions = expressions

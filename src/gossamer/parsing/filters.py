@@ -278,7 +278,7 @@ class ExpressionSheet(Sheet, frozen=True):
 
 class ExpressionFilter(Provider[ExpressionSheet]):
     """Refuses whatever makes an expression false, and names the part of it that decided, as `filter: PART`. Contracts:
-    all of `contracts.filtering`.
+    all of `expressions.contract`.
 
     Raises:
         SettingError: an expression cannot be read, or asks for what is not known at its gate.
@@ -331,7 +331,7 @@ class ExpressionFilter(Provider[ExpressionSheet]):
         return _first(expressions, visit) if expressions else ""
 
     def is_reached(self, visit: Visit) -> bool:
-        """Whether the crawl ends with this answer. Contract: `contracts.filtering.Goal`."""
+        """Whether the crawl ends with this answer. Contract: `expressions.contract.Goal`."""
         return self._goal is not None and not self._goal.judge(visit)
 
 

@@ -212,7 +212,7 @@ class HostList:
 
 
 class _Counter:
-    """Counts the rows of one table. Contract: `feeding.CountingConsumer`."""
+    """Counts the rows of one table. Contract: `storage.tables.feeds.CountingConsumer`."""
 
     def __init__(self, connection: Connection, table: str, count: str, take: str, forget: str) -> None:
         """`count` puts what it counts into `table`, `take` brings it from there into the list, and `forget` takes all of it out."""

@@ -277,7 +277,7 @@ def item_files(directory: Path) -> list["ItemFile"]:
 
 
 class ItemFile:
-    """One file. Contracts: `feeding.FeedConsumer`, `feeding.FinishingConsumer`."""
+    """One file. Contracts: `storage.tables.feeds.FeedConsumer`, `storage.tables.feeds.FinishingConsumer`."""
 
     table = "items"
     columns: tuple[str, ...] = ("kind", "url", "data", "visit")

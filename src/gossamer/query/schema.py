@@ -1,8 +1,8 @@
 """Tables in SQL: how rows come out of row logs, and which views a question sees. All is made from the tables' declarations.
 
-Place in the flow: :mod:`engine` and :mod:`replacing` read logs by :func:`select_from_log`, :mod:`database` makes views. Of
-a table that is made of visits there are two: `pages_all` has the rows of every visit, `pages` those of the latest visit of
-each URL.
+Place in the flow: :mod:`convert`, :mod:`engine` and :mod:`feeds` read logs by :func:`select_from_log`, :mod:`database` makes
+views. Of a table that is made of visits there are two: `pages_all` has the rows of every visit, `pages` those of the latest
+visit of each URL.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ EVERY = "_all"
 #: The columns that tell visits of a URL apart in rows of older programs, which have no id.
 WHEN = ("fetched_at", "attempt")
 
-#: Bytes of the largest line of a row log, with room to spare (`stores.lines` bounds them).
+#: Bytes of the largest line of a row log, with room to spare.
 LARGEST_LINE = 8 << 20
 
 #: `hosts` is no log: see :data:`HOSTS_VIEW`.
@@ -90,7 +90,7 @@ def _value(column: ColumnSpec, first: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """SQL of the host of a canonical URL, as `model.url.host_of` has it; `url` is SQL that is written several times."""
+    """SQL of the host of a canonical URL, as `values.url.host_of` has it; `url` is SQL that is written several times."""
     authority = f"split_part({url}, '/', 3)"
     # Nearly all URLs are of the web and name no port: two comparisons and two short searches.
     plain = (

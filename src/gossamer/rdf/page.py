@@ -184,7 +184,7 @@ class StructuredDataSheet(Sheet, frozen=True):
 
 
 class StructuredDataProcessor(Provider[StructuredDataSheet]):
-    """Yields the triples of a page, and its items. Contract: `processing.Processor`."""
+    """Yields the triples of a page, and its items. Contract: `parsing.contract.Processor`."""
 
     divisible = True
 

@@ -230,7 +230,10 @@ def _kind(visit: Visit, known: KnownPage) -> str:
 
 
 class RevisitLedger(LedgerFront):
-    """Passes everything on to the ledger, and schedules visited pages for another visit. Contract: `ledger.Ledger`."""
+    """Passes everything on to the ledger, and schedules visited pages for another visit.
+
+    Contract: `storage.ledger.contract.Ledger`.
+    """
 
     revisits: Uses[RevisitSchedule]
 

@@ -179,9 +179,8 @@ def _time(text: str) -> float | None:
     return seconds
 
 
-# Policies: how long a page can wait for its next visit. Contract: `revisiting.RevisitPolicy`. The schedule asks one of them when
-# a visit ends; `--recrawl` names it. `greedy` is the policy of `--recrawl adaptive`; the others are there for who wants them, and
-# for comparison.
+# Policies: how long a page can wait for its next visit. Contract: `frontier.seams.RevisitPolicy`. The schedule asks one of them
+# when a visit ends; `--recrawl` names it. `greedy` is the policy of `--recrawl adaptive`.
 
 
 #: The least interval that a policy says, in seconds: the contract wants one above 0, and the user's bounds are far above it.

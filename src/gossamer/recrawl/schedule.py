@@ -3,8 +3,7 @@
 Place in the flow: the ledger of revisits (:mod:`gossamer.recrawl.ledger`) puts a page here when its visit ends, in the same
 group; the frontier wakes what is due.
 
-A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the queues. :mod:`index` says
-under which keys all lies.
+A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the queues.
 """
 
 from collections.abc import Sequence
@@ -103,7 +102,7 @@ def weight_of(level: int) -> float:
 
 
 class RevisitSchedule(Provider[RevisitSheet]):
-    """Keeps the known pages and the times of their next visits. Contracts: `revisiting.Revisits`, `revisiting.KnownPages`.
+    """Keeps the known pages and the times of their next visits. Contracts: `frontier.seams.Revisits`, `frontier.seams.KnownPages`.
     Raises SettingError: bounds of hosts or pages cannot be read."""
 
     ledger: Uses[Ledger]

@@ -208,7 +208,7 @@ class TextsSheet(Sheet, frozen=True):
 
 
 class ComparedTexts(Provider[TextsSheet]):
-    """Computes fingerprints of new and archived pages. Contract: `revisiting.PageTexts`."""
+    """Computes fingerprints of new and archived pages. Contract: `frontier.seams.PageTexts`."""
 
     def of_visit(self, visit: Visit) -> int:
         return Document(visit, choice=self.sheet.text).fingerprint if visit.media_type in HTML_TYPES else 0

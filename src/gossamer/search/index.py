@@ -129,7 +129,7 @@ def remove_index(directory: Path) -> None:
 
 
 class SearchIndex:
-    """The index as it is kept. Contract: `feeding.FeedConsumer`."""
+    """The index as it is kept. Contract: `storage.tables.feeds.FeedConsumer`."""
 
     table = "pages"
     columns: tuple[str, ...] = ()

@@ -1,8 +1,10 @@
 """A simulated web that any crawler can be run against, and an auditor that judges the crawl.
 
-`SimWeb(spec)` is the web as a function, `serve` puts it on the loopback network for a test, `run`
-does so, `beside` in a process of its own, `audit` reads a server's log and reports how the crawler did. See
-docs/simweb.md.
+Place in the flow: `SimWeb(spec)` is the web as a function (:mod:`site`). `serve` puts it on the loopback network for a test, `run`
+does so for the command line, and `beside` in a process of its own. :mod:`audit` reads a server's log and reports how the crawler
+did; :mod:`hostile` has servers that mean harm. See docs/simweb.md.
+
+Open first: :mod:`spec`, then :mod:`site`.
 """
 
 from gossamer.simweb.beside import beside

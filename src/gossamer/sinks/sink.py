@@ -48,7 +48,7 @@ REFUSED = "state/sinks"
 
 
 class DatabaseSink:
-    """One table of a sink. Contract: `feeding.FeedConsumer`."""
+    """One table of a sink. Contract: `storage.tables.feeds.FeedConsumer`."""
 
     rows_at_once = 5_000
 
@@ -287,7 +287,7 @@ class Delivery(msgspec.Struct, frozen=True):
 
 
 class WebhookSink:
-    """One table of a webhook. Contract: `feeding.FeedConsumer`."""
+    """One table of a webhook. Contract: `storage.tables.feeds.FeedConsumer`."""
 
     rows_at_once = 500
 

@@ -146,7 +146,7 @@ class FileHandlerSheet(Sheet, frozen=True):
 
 
 class FileHandler(Provider[FileHandlerSheet]):
-    """Runs one handler of a spider's file. Contract: `processing.Processor`."""
+    """Runs one handler of a spider's file. Contract: `parsing.contract.Processor`."""
 
     def __init__(self, sheet: FileHandlerSheet | None = None) -> None:
         super().__init__(sheet)

@@ -176,7 +176,7 @@ class LogInTable:
 
 
 class Entrances:
-    """The log-ins of a spider at work in one crawl. Implements `contracts.spiders.LogIns`."""
+    """The log-ins of a spider at work in one crawl. Implements `parsing.contract.LogIns`."""
 
     def __init__(self, table: LogInTable, now: Callable[[], float]) -> None:
         self._table = table
@@ -265,7 +265,7 @@ def _failure(plan: LogInPlan, place: str, reason: str) -> ComponentFailed:
 
 class EnteringModule(Provider[NoSettings]):
     """Logs in to a site first, then fetches with the module behind it. Implements
-    `contracts.fetching.RequestSender`."""
+    `fetcher.contract.RequestSender`."""
 
     behind: Uses[LogInSender]
     logins: Uses[LogIns]

@@ -77,7 +77,7 @@ class _Member:
 
 
 class SessionPool:
-    """The sessions of a spider at work in one crawl. Implements `contracts.spiders.SessionTurns`."""
+    """The sessions of a spider at work in one crawl. Implements `parsing.contract.SessionTurns`."""
 
     def __init__(self, plan: Sessions, now: Callable[[], float]) -> None:
         self._plan = plan
@@ -186,7 +186,7 @@ _PLAIN = requested()
 
 
 class RotatingModule(Provider[NoSettings]):
-    """Fetches with the module behind it, each task in a session. Implements `contracts.fetching.RequestSender`."""
+    """Fetches with the module behind it, each task in a session. Implements `fetcher.contract.RequestSender`."""
 
     behind: Uses[RequestSender]
     keeper: Uses[LogInSender]

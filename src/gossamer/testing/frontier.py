@@ -55,7 +55,7 @@ def check_politeness_rule(rule: PolitenessRule, hosts: Sequence[str] = ("a.test"
 
 # Conformance suite for stores of robots answers: run it over an implementation of your own.
 #
-# Each check is one promise of `contracts.robots_answers`. A broken promise raises an AssertionError that names it.
+# Each check is one promise of `frontier.robots.contract`. A broken promise raises an AssertionError that names it.
 
 _NOW = 1_700_000_000.0
 
@@ -255,7 +255,7 @@ def check_traversal(make: Callable[[], Traversal]) -> None:
 
 # Conformance suite for robots gates: run it over an implementation of your own.
 #
-# Each check is one promise of `contracts.robots`. A broken promise raises an AssertionError that names it.
+# Each check is one promise of `frontier.robots.contract`. A broken promise raises an AssertionError that names it.
 
 
 #: One day: for longer no robots.txt is good (RFC 9309, 2.4).
@@ -400,7 +400,7 @@ def _check_ending(gate: RobotsGate, ending: Response) -> None:
 
 # Conformance suite for policies of revisits: run it over an implementation of your own.
 #
-# Each check is one promise of `contracts.revisiting`. A broken promise raises an AssertionError that names it.
+# Each check is one promise of `frontier.seams`. A broken promise raises an AssertionError that names it.
 
 #: Pages that never changed, always changed, were visited once or ten thousand times, at once or over years, and were said to have
 #: changed or not.

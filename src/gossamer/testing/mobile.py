@@ -69,7 +69,7 @@ def _brought(form: str) -> Response:
 
 # Conformance suite for sources of pages: run it over a source of your own.
 #
-# Each check is one promise of `contracts.sourcing`. A broken promise raises an AssertionError that names it.
+# Each check is one promise of `mobile.contract`. A broken promise raises an AssertionError that names it.
 
 #: Paths that a stranger may write into a link, canonical as far as a URL can be. None may raise, and none may lead out.
 HOSTILE_PATHS = (
@@ -97,7 +97,7 @@ HOSTILE_PATHS = (
 
 
 def check_page_source(make: Callable[[int], PageSource], page: str, directory: str, missing: str) -> None:
-    """Check that a source keeps the promises of `contracts.sourcing.PageSource`.
+    """Check that a source keeps the promises of `mobile.contract.PageSource`.
 
     Args:
         make: returns a new source with this limit of bytes for one document.
@@ -167,7 +167,7 @@ PATIENCE, _STEP = 120.0, 5.0
 
 # Conformance suite for links to runtimes of mobile crawlers: run it over a link of your own.
 #
-# Each check is one promise of `contracts.runtimes`. A broken promise raises an AssertionError that names it.
+# Each check is one promise of `mobile.contract`. A broken promise raises an AssertionError that names it.
 
 
 #: Identities that are none: what a URL, a path or a terminal would read otherwise.
@@ -182,7 +182,7 @@ async def check_runtime_link(
     again: Callable[[], Awaitable[RuntimeLink]] | None = None,
     stranger: RuntimeLink | None = None,
 ) -> list[bytes]:
-    """Check that a link keeps the promises of `contracts.runtimes.RuntimeLink`.
+    """Check that a link keeps the promises of `mobile.contract.RuntimeLink`.
 
     Args:
         link: a link to a runtime that has no crawler of this sender.

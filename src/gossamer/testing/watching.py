@@ -15,7 +15,7 @@ from gossamer.values.visit import Response, Visit
 
 # Conformance suite for relevance: run it over an implementation of your own.
 #
-# Each check is one promise of `contracts.relevance`. A broken promise raises an AssertionError that names it.
+# Each check is one promise of `frontier.seams`. A broken promise raises an AssertionError that names it.
 
 #: Pages and links as the web has them, and as nobody should.
 _TEXTS = (

@@ -1,6 +1,6 @@
 """What hosts say of changes: when a page changed last, how often it changes, how long it can be kept.
 
-Place in the flow: a sitemap's page is found with what the sitemap says of it (`stages/process/sitemaps.py`); the ledger of
+Place in the flow: a sitemap's page is found with what the sitemap says of it (:mod:`gossamer.parsing.sitemaps`); the ledger of
 revisits gives that to the schedule, which believes it as far as it has proved true. A word about how often a page changes puts the
 page into a kind (:func:`kind_of`), and the visits of a kind teach the prior of its pages. So a word is worth as much as it has
 proved to mean on that host.

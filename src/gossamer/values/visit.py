@@ -194,7 +194,7 @@ class Response(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def content(self) -> bytes:
-        """The document's bytes, without content coding; of one on disk the first 16 MiB (`model.body.MAX_READ`)."""
+        """The document's bytes, without content coding; of one on disk the first 16 MiB (`values.body.MAX_READ`)."""
         document = self.document
         return document if type(document) is bytes else bodies.beginning(document)
 

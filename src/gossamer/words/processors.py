@@ -64,7 +64,7 @@ class WordColumnsSheet(Sheet, frozen=True):
 
 
 class WordColumns(Provider[WordColumnsSheet]):
-    """Yields an item of words for each HTML page, plain text and PDF. Contract: `processing.Processor`. Keeps no state."""
+    """Yields an item of words for each HTML page, plain text and PDF. Contract: `parsing.contract.Processor`. Keeps no state."""
 
     divisible = True
 
@@ -94,7 +94,7 @@ class WordColumns(Provider[WordColumnsSheet]):
 
 
 class PdfLinks(Provider[NoSettings]):
-    """Finds the links of a PDF. Contract: `processing.Processor`. Keeps no state."""
+    """Finds the links of a PDF. Contract: `parsing.contract.Processor`. Keeps no state."""
 
     divisible = True
     finds_links = True
@@ -105,7 +105,10 @@ class PdfLinks(Provider[NoSettings]):
 
 
 class LlmsLinks(Provider[NoSettings]):
-    """Finds the links of an `llms.txt`, which is Markdown by llmstxt.org. Contract: `processing.Processor`. Keeps no state."""
+    """Finds the links of an `llms.txt`, which is Markdown by llmstxt.org. Keeps no state.
+
+    Contract: `parsing.contract.Processor`.
+    """
 
     divisible = True
     finds_links = True

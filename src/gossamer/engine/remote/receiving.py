@@ -4,7 +4,7 @@ Frames are put into a local queue, each item once: items are numbered by stream,
 link is dropped. Every frame has a receipt; when it and all frames before it are handled, their sender is told so. When
 the queue is full nothing is read from the socket, so that back-pressure reaches the sender's producers.
 
-A consumer that keeps positions with its results has every item once even if this process is killed: :meth:`Connector.position`.
+A consumer that keeps positions with its results has every item once even if this process is killed: `position` of its connector.
 """
 
 import asyncio

@@ -67,7 +67,7 @@ def live_of(host: str, rules: GateRules) -> int:
 
 
 class PolitenessSheet(Sheet, frozen=True):
-    """Settings of :class:`HostPoliteness`. All are live."""
+    """Settings of :class:`~gossamer.frontier.politeness.provider.HostPoliteness`. All are live."""
 
     delay: (
         Annotated[

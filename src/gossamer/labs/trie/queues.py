@@ -159,7 +159,7 @@ class TrieSeenSheet(LoggedSeenSheet, frozen=True):
 
 
 class TrieSeen(LoggedSeen[TrieSeenSheet]):
-    """Keeps every URL of the crawl in a trie on the disk. Contract: `seen.SeenSet`."""
+    """Keeps every URL of the crawl in a trie on the disk. Contract: `storage.seen.contract.SeenSet`."""
 
     kind = "trie"
 

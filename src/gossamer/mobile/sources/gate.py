@@ -204,7 +204,7 @@ class GatedPages:
 
 
 class SharedRobots:
-    """A gate that crawlers in several threads ask. Contract: `robots.RobotsGate`."""
+    """A gate that crawlers in several threads ask. Contract: `frontier.robots.contract.RobotsGate`."""
 
     def __init__(self, inner: RobotsGate) -> None:
         self._inner = inner

@@ -161,7 +161,7 @@ def _authorization() -> dict[str, str]:
 
 
 # A triple store elsewhere, fed by SPARQL 1.1 Update over HTTP: each page's graph is dropped and put anew, in one request.
-# :mod:`following` feeds it beside a crawl, with the rows that the crawl's own store gets (:mod:`consumers`). Graphs of others in
+# :mod:`feeding` feeds it beside a crawl, with the rows that the crawl's own store gets (:mod:`notes`). Graphs of others in
 # the same store are never touched, so several crawls and agents can feed one. Which store it is lies in the crawl directory,
 # beside the notes of its feeding; who may write to it is said by the environment alone.
 
@@ -213,7 +213,7 @@ def endpoints(directory: Path, rest: Callable[[], bool]) -> list["RemoteTripleSt
 
 
 class RemoteTripleStore:
-    """One store elsewhere. Contract: `consumers.GraphStore`."""
+    """One store elsewhere. Contract: `rdf.store.notes.GraphStore`."""
 
     def __init__(self, folder: Path, updates: Updates) -> None:
         """Name it.

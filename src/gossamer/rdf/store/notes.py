@@ -153,7 +153,7 @@ class GraphStore(Protocol):
 
 
 class GraphFeed:
-    """Puts what the rows of `triples` say. Contract: `feeding.FeedConsumer`."""
+    """Puts what the rows of `triples` say. Contract: `storage.tables.feeds.FeedConsumer`."""
 
     table = "triples"
     columns: tuple[str, ...] = COLUMNS
@@ -180,7 +180,7 @@ class GraphFeed:
 
 
 class GoneFeed(GraphFeed):
-    """Drops the graphs of pages whose latest visit found nothing. Contract: `feeding.FeedConsumer`."""
+    """Drops the graphs of pages whose latest visit found nothing. Contract: `storage.tables.feeds.FeedConsumer`."""
 
     table = "pages"
     columns: tuple[str, ...] = ("url", "outcome", "change", "visit")

@@ -1,7 +1,7 @@
 """The triple store of a crawl: pyoxigraph's, in `triples/` of its directory, with a graph for each page that says something.
 
 It is a derived store: nothing in it is lost with it. When it was deleted, or the machine stopped while it was written, it is
-made again from the tables. One process has it open at a time; others read copies (:mod:`snapshots`).
+made again from the tables. One process has it open at a time; others read copies (:mod:`feeding`).
 """
 
 import contextlib
@@ -46,7 +46,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class TripleStore:
-    """The store of one crawl directory, open for writing; a context manager. Contract: `consumers.GraphStore`."""
+    """The store of one crawl directory, open for writing; a context manager. Contract: `rdf.store.notes.GraphStore`."""
 
     def __init__(self, directory: Path) -> None:
         self._place = directory / TRIPLES

@@ -1,6 +1,6 @@
 """What a hostile case is: one row of the table that server, test, command line and documentation read.
 
-Place in the flow: the files of this folder write cases, `table` gathers them, `server` plays them.
+Place in the flow: the files of this folder write cases, `server` gathers and plays them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Chapter A, compression: bodies that are small on the way and large in memory, or not what they say.
 
-Place in the flow: a part of `table`.
+Place in the flow: a part of `server.CASES`.
 """
 
 from __future__ import annotations

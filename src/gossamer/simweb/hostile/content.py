@@ -1,6 +1,6 @@
 """Chapters C to F: redirects and links that lead astray, pages that are hard to read, robots.txt that is none.
 
-Place in the flow: a part of `table`. The fetch of most of these is an ordinary one; what a crawl owes comes after it.
+Place in the flow: a part of `server.CASES`. The fetch of most of these is an ordinary one; what a crawl owes comes after it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Chapters C and E: documents that are hard to read, to keep or to show, and sites that say one thing in many ways.
 
-Place in the flow: a part of `table`. Each is fetched like any page; its trouble begins when it is parsed, stored, shown or
+Place in the flow: a part of `server.CASES`. Each is fetched like any page; its trouble begins when it is parsed, stored, shown or
 followed.
 """
 

@@ -1,6 +1,6 @@
 """Chapter B, transport and framing: answers that are endless, slow, no HTTP, or that contradict themselves.
 
-Place in the flow: a part of `table`.
+Place in the flow: a part of `server.CASES`.
 """
 
 from __future__ import annotations

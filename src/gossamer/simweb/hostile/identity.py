@@ -136,8 +136,8 @@ def _context(
     return context
 
 
-# Chapter G, TLS and identity: certificates that do not hold, handshakes without an end, and who asks for credentials. A part of
-# `table`. Each way in which TLS goes wrong has a port of its own; :func:`contexts` makes what is shown there, `server` plays
+# Chapter G, TLS and identity: certificates that do not hold, handshakes without an end, and requests for credentials. A part of
+# `server.CASES`. Each way in which TLS goes wrong has a port of its own; :func:`contexts` makes what is shown there, `server` plays
 # the handshakes that no TLS library would.
 
 #: Ways in which a server stalls: the crawler's deadline for the handshake has to end them.

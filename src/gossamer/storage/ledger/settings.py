@@ -11,7 +11,7 @@ _OPEN = "it is part of the store that is open"
 
 
 class LedgerSheet(Sheet, frozen=True):
-    """Settings of :class:`Ledger`."""
+    """Settings of :class:`~gossamer.storage.ledger.ledger.RocksLedger`."""
 
     directory: Annotated[
         str,
