@@ -108,7 +108,7 @@ async def _body(head: Head, reader: asyncio.StreamReader) -> AsyncIterator[bytes
     if head.status in _BODILESS:
         return
     if "transfer-encoding" in fields:
-        while size := int((await reader.readline()).partition(b";")[0], 16):
+        while size := await _size_of_chunk(reader):
             async for piece in _exactly(size, reader):
                 yield piece
             if (await reader.readline()).strip(b"\r\n"):
@@ -119,6 +119,16 @@ async def _body(head: Head, reader: asyncio.StreamReader) -> AsyncIterator[bytes
     else:
         while piece := await reader.read(_LONGEST):
             yield piece
+
+
+async def _size_of_chunk(reader: asyncio.StreamReader) -> int:
+    line = await reader.readline()
+    if not line.endswith(b"\n"):
+        raise _Early("the last chunk of the body is missing")
+    digits = line.partition(b";")[0].strip()
+    if not digits.isalnum():
+        raise ValueError("no size of a chunk")  # int() would take signs and underscores
+    return int(digits, 16)
 
 
 async def _exactly(size: int, reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
