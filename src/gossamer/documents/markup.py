@@ -278,7 +278,8 @@ class XmlTag(NamedTuple):
 
 
 def xml_tags(content: bytes) -> Iterator[XmlTag]:
-    """Every tag of a feed or sitemap, in order, by one linear scan. `content` is well-formed UTF-8."""
+    """Every tag of a feed or sitemap, in order, by one linear scan. `content` is well-formed UTF-8; a text in which it ends
+    may be half a text, and is left out."""
     tag: re.Match[bytes] | None = None
     texts: list[bytes] = []
     for match in _XML_TOKEN.finditer(content):
@@ -291,7 +292,7 @@ def xml_tags(content: bytes) -> Iterator[XmlTag]:
         elif match["cdata"] is not None:
             texts.append(match["cdata"].replace(b"&", b"&amp;"))
     if tag is not None:
-        yield _xml_tag(tag, texts)
+        yield _xml_tag(tag, [])
 
 
 def _xml_tag(tag: re.Match[bytes], texts: list[bytes]) -> XmlTag:

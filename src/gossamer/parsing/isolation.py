@@ -56,7 +56,9 @@ def slim(visit: Visit) -> Visit:
     body = b"" if type(answer.document) is StoredBody else answer.document
     return Visit(
         visit.task,
-        Response(answer.outcome, answer.status, headers=answer.headers, body=body, session=answer.session),
+        Response(
+            answer.outcome, answer.status, headers=answer.headers, body=body, cut=answer.cut, session=answer.session
+        ),
         mime=visit.mime,
     )
 

@@ -85,7 +85,7 @@ class SitemapLinks(Provider[SitemapSheet]):
             return
         relation, hosts = _spoken_for(task)
         taken = 0
-        for found in _xml_urls(read, relation) if is_xml else _text_urls(read):
+        for found in _xml_urls(read, relation, document) if is_xml else _text_urls(read, document):
             if hosts and not self._is_at_home(found.href, document.url, hosts):
                 continue
             if taken >= self.sheet.max_urls:
@@ -163,12 +163,14 @@ class _Entry:
         return Found(place, self._relation, said=hint_of(self._changed_at, self._frequency)) if place else None
 
 
-def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
-    """The entries of a `urlset` or `sitemapindex`, each with its claims of changes."""
+def _xml_urls(content: bytes, relation: str, document: Document) -> Iterator[Found]:
+    """The entries of a `urlset` or `sitemapindex`, each with its claims of changes. One that has no end is trouble of its
+    document: entries may be missing."""
     entry: _Entry | None = None
-    prefix = ""
+    prefix = root = ""
     for event in xml_tags(content):
         if event.closing:
+            root = "" if event.name == root else root
             continue
         if entry is not None:
             if event.prefix == prefix and (found := entry.see(event)) is not None:
@@ -176,17 +178,22 @@ def _xml_urls(content: bytes, relation: str) -> Iterator[Found]:
             continue
         if event.name not in ("urlset", "sitemapindex"):
             return
-        prefix, found_as = event.prefix, LISTED
+        prefix, root, found_as = event.prefix, "" if event.attributes.endswith(b"/") else event.name, LISTED
         if event.name == "sitemapindex" and not (found_as := listed_relation(relation)):
             return
         entry = _Entry(found_as)
     if entry is not None and (found := entry.found()) is not None:
         yield found
+    if root:
+        _tell(document, "it ends too early")
 
 
-def _text_urls(content: bytes) -> Iterator[Found]:
-    """One URL a line; other lines are passed over."""
-    for line in content.decode("utf-8", "replace").splitlines():
+def _text_urls(content: bytes, document: Document) -> Iterator[Found]:
+    """One URL a line; other lines are passed over, and so is half a line, where the document was cut."""
+    lines = content.decode("utf-8", "replace").splitlines(keepends=True)
+    if (document.missed or document.response.cut) and lines and not lines[-1].endswith(("\n", "\r")):
+        lines.pop()
+    for line in lines:
         url = line.strip()
         if url[:_LONGEST_SCHEME].lower().startswith(("http://", "https://")):
             yield Found(url, LISTED)

@@ -32,7 +32,7 @@ LAUGHS = (
 
 def test_entities_are_never_expanded() -> None:
     assert read(LAUGHS)[:2] == [("l", "&l9;"), ("x", "A&nbsp;")]
-    assert read(b'<!DOCTYPE l [<!ENTITY e SYSTEM "file:///etc/passwd">]><l>&e;') == [("l", "&e;")]
+    assert read(b'<!DOCTYPE l [<!ENTITY e SYSTEM "file:///etc/passwd">]><l>&e;</l>')[0] == ("l", "&e;")
 
 
 @pytest.mark.parametrize(

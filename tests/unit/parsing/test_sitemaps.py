@@ -72,6 +72,25 @@ def test_of_a_gzip_that_is_broken_in_its_middle_all_before_counts() -> None:
         assert "its gzip is damaged (" in made.trouble
 
 
+def test_a_sitemap_that_ends_too_early_is_told() -> None:
+    whole = urlset(*MANY)
+    made = findings(whole[:-200])
+    assert hrefs(made) == MANY[: len(hrefs(made))] and len(hrefs(made)) > len(MANY) - 5
+    assert made.trouble == "sitemap: it ends too early"
+    assert findings(whole).trouble == findings(index(*MANY[:3])).trouble == ""
+    assert findings(f"<s:urlset xmlns:s='{NAMESPACE}'></s:urlset>".encode()).trouble == ""
+    assert findings(b"<urlset />").trouble == ""
+
+
+def test_half_a_url_at_a_broken_end_is_none() -> None:
+    lines = "\n".join(MANY).encode()
+    for whole in (urlset(*MANY), lines):
+        for packed in (gzip.compress(whole[:-120])[:-9], gzip.compress(whole)[:-2_000]):
+            found = hrefs(findings(packed, "application/gzip"))
+            assert found == MANY[: len(found)] and len(found) > len(MANY) - 400
+    assert hrefs(findings(lines, "text/plain")) == MANY
+
+
 def test_the_members_of_a_joined_gzip_are_read_as_one() -> None:
     whole = urlset(*MANY)
     joined = b"".join(gzip.compress(whole[start : start + 10_000]) for start in range(0, len(whole), 10_000))
