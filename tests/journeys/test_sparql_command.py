@@ -216,7 +216,7 @@ def test_a_running_crawl_answers_with_everything_that_is_committed(tmp_path: Pat
 
 def test_the_store_has_what_the_table_has_whatever_is_killed(tmp_path: Path, capfd: Any) -> None:
     directory = tmp_path / "crawl"
-    with chain(160, 0.02) as web:
+    with chain(400, 0.02) as web:
         for number in range(4):
             child = start(web.url("/"), directory, *(["--resume"] if number else []))
             web.wait_for(len(web.requests) + 25)
@@ -224,11 +224,11 @@ def test_the_store_has_what_the_table_has_whatever_is_killed(tmp_path: Path, cap
                 ask(capfd, directory, COUNT)
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
-        web.pages.update(chain(160, 0.0).pages)  # nobody has to be caught at work any more
+        web.pages.update(chain(400, 0.0).pages)  # nobody has to be caught at work any more
         done = start(web.url("/"), directory, "--resume")
         _, said = done.communicate(timeout=HUNG_AFTER)
         assert done.returncode == 0, said.decode()
-        expected = sorted(web.url(f"/{n}") for n in range(160))
+        expected = sorted(web.url(f"/{n}") for n in range(400))
     rows = json.loads(ask(capfd, directory, "SELECT ?g ?n { GRAPH ?g { ?s schema:name ?n } }", "-f", "json")[1])
     assert sorted(row["g"]["value"] for row in rows["results"]["bindings"]) == expected
     capfd.readouterr()
