@@ -141,9 +141,7 @@ def _function_provider(function: ProcessorFunction) -> type[Provider[Any]]:
     return FunctionProcessor
 
 
-# Types of the values that handlers take, return and yield, for authors of handlers and for type checkers.
-#
-# Place in the flow: :mod:`spider` registers functions of these types.
+# Types of the values that handlers take, return and yield, for authors of handlers (:mod:`spider`) and for type checkers.
 
 
 class _DataclassItem(Protocol):

@@ -1,6 +1,8 @@
-"""What the stores of a wiring have to know of the crawl: where its directory is, what must survive, what is to be told.
+"""Writing into a wiring: the builder that options fill in, and what units have to know of the crawl and of each other.
 
-Place in the flow: :mod:`crawl` calls these when options are compiled into the wiring, and before it is planned.
+Place in the flow: each rule of :mod:`compiling` changes a :class:`Builder`. :mod:`crawl` says here where the directory is, what
+must survive and what is to be told, before the wiring is planned. Served schemes are declared once, by the roles of the fetch
+stage; the other stages are told what follows from them, so that a new protocol module changes nothing else (row M1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +17,6 @@ from gossamer.engine.subjects import found_at, installed
 from gossamer.engine.wiring import Wiring, with_settings
 from gossamer.storage.tables.log import TableLogSheet
 from gossamer.values.url import WITH_AUTHORITY
-
-# A wiring that the options of a crawl fill in, one after the other.
-#
-# Place in the flow: :mod:`~gossamer.crawls.compiling` takes options and a wiring, and each rule there changes this.
 
 
 class Builder:
@@ -165,10 +163,7 @@ def _keeps_files(use: str) -> bool:
     return any("directory" in found_at(place).sheet_type.__struct_fields__ for place in places)
 
 
-# Protocol modules of a wiring, as the other stages need them: a new module changes nothing else (row M1).
-#
-# Place in the flow: compiling asks here. Which schemes are served is said once, by the roles of the fetch stage; from that
-# follow the links that are kept though they name no host, and the names that are looked up by nobody.
+# Protocol modules of a wiring: the links that are kept though they name no host, and the names that are not looked up.
 
 
 def served(wiring: Wiring) -> dict[str, str]:

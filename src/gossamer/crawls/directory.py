@@ -59,11 +59,9 @@ def read_wiring(directory: Path) -> Wiring:
         raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
 
 
-# A crawl whose ledger is lost begins again beside its files when the user asks for it.
-#
-# Place in the flow: :mod:`gossamer.crawls.crawl` calls :func:`begin_anew` before any unit is up. A ledger cannot be made
-# again of the files: what was queued stands in it alone. So every URL is fetched again from the seeds on, and all whole
-# records and rows stay, as after going back to a checkpoint that held nothing.
+# A crawl whose ledger is lost begins again beside its files when the user asks for it. A ledger cannot be made again of the files:
+# what was queued stands in it alone. So every URL is fetched again from the seeds on, and all whole records and rows stay, as
+# after going back to a checkpoint that held nothing.
 
 #: A store beside a ledger, which knows URLs by itself: they would not be fetched again.
 _SIEVE = "sieve"

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from gossamer.crawls.work import CrawlWork
 
 # The units of a crawl that work in its own process, found by what they are.
-#
-# Place in the flow: what steers, counts and shows a crawl (:mod:`crawl`, :mod:`figures`, :mod:`control`) asks here.
 
 U = TypeVar("U")
 

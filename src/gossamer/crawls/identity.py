@@ -1,7 +1,7 @@
-"""Credentials that a person gave, bound to sites: `--auth`, and such fields of `--header` as look secret.
+"""What a crawl says of itself, and to single sites and hosts: identity, credentials, settings of hosts.
 
-They become `SITE Name: value` entries of the protocol module's sheet, so that no link, redirect or downgrade takes them to
-another host, scheme or port (faults 30, 100).
+Place in the flow: :mod:`compiling` puts them into the wiring. Commands that fetch without a crawl say the same, and steering
+changes settings of hosts in a running crawl.
 """
 
 import base64
@@ -26,9 +26,6 @@ from gossamer.values.request_identity import is_secret
 from gossamer.values.url import authority_of, canonical, host_of, scheme_of, site_of
 
 # The identity that a crawl states: user agent, contact, and the token that robots.txt knows it by (design question 15).
-#
-# Place in the flow: :mod:`~gossamer.crawls.compiling` puts them into the wiring; commands that fetch without a crawl say the
-# same.
 
 
 def user_agent(options: CrawlOptions) -> str:
@@ -61,13 +58,16 @@ def token_of(user_agent: str) -> str:
     return re.split(r"[/\s(]", user_agent.strip(), maxsplit=1)[0] or "Gossamer"
 
 
-#: The same with the name of a variable or file in the place of the secret.
-_REFERRED = re.compile(r"(?:(?P<host>(?:https?://)?[^\s/=@$]+/?)=)?(?P<where>[$@].+)")
+# Credentials of sites: `--auth`, and such fields of `--header` as look secret. They become `SITE Name: value` entries of the
+# protocol module's sheet, so that no link, redirect or downgrade takes them to another host, scheme or port (faults 30, 100).
 
-#: `HOST=user:password`. What does not look so is `user:password`, whose password may hold anything.
+#: `HOST=user:password`. Anything else is `user:password`, whose password may hold anything.
 _FOR_HOST = re.compile(
     r"(?P<host>(?:https?://)?(?:[^\s:/=@\[]+|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?/?)=(?P<pair>[^:]*:.*)\Z"
 )
+
+#: The same with the name of a variable or file in the place of the secret.
+_REFERRED = re.compile(r"(?:(?P<host>(?:https?://)?[^\s/=@$]+/?)=)?(?P<where>[$@].+)")
 
 
 def credentials(
@@ -148,8 +148,6 @@ def _sites(host: str, own: Sequence[str]) -> list[str]:
 
 
 # Settings of single hosts, as `[hosts."*.example.org"]` in a file of settings and `gossamer set DIR --host` have them.
-#
-# Place in the flow: :mod:`~gossamer.crawls.compiling` puts them into a wiring, steering changes them in a running crawl.
 
 #: The unit that knows when pages are visited again, where a crawl has one.
 SCHEDULE = "revisits"

@@ -1,5 +1,8 @@
-"""How a process that is ours alone is set up: event loop, garbage collector, open files. Programs that call us keep theirs, but
-for the collector while a crawl of theirs runs.
+"""This machine: the cores and memory that a crawl may use, and how a process that is ours alone is set up.
+
+Place in the flow: `doctor` shows cores and memory, and a crawl asks for them before it lets agents join by themselves. Processes of
+ours set event loop, garbage collector and open files here; programs that call us keep theirs, but for the collector while a crawl
+of theirs runs.
 """
 
 import contextlib
@@ -15,10 +18,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop  # every command imports this module, and few need a loop
 
-
-# Cores and memory that a crawl may use on this machine.
-#
-# Place in the flow: `doctor` tells it, and a crawl asks before it lets agents join by themselves.
 
 #: Bytes of memory that an agent may take, with the process that makes its tables (docs/benchmarks.md).
 AGENT_MEMORY = 400_000_000

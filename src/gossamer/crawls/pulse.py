@@ -161,10 +161,8 @@ class Pulse:
         return sorted(slow, key=lambda page: -page.seconds)
 
 
-# Documents that several agents keep: claims that the ledger of an agent knows become rows of the table `copies`.
-#
-# Place in the flow: the run of an agent writes them with each sample and at its end; a row counts when the group that
-# forgets its claim is kept, so that a kill neither loses nor doubles one.
+# Documents that several agents keep: claims that the ledger of an agent knows become rows of the table `copies`. An agent writes
+# them with each sample; a row counts when the group that forgets its claim is kept, so that a kill neither loses nor doubles one.
 
 
 def write_copies(crawl: "CrawlAtWork") -> None:
@@ -200,10 +198,8 @@ async def claim_again(run: "CrawlAtWork") -> None:
         await digests.claim_again(run.ledger.documents())
 
 
-# Samples of a crawl: how it stands, every ten seconds, as rows of the table `samples`.
-#
-# Place in the flow: :mod:`crawl` takes them while it works, and one when its work is done. The numbers are those of
-# :mod:`~gossamer.crawls.control.standing`, without what takes a look at each host: a sample costs some hundred microseconds.
+# Samples of a crawl: how it stands, every ten seconds and at its end, as rows of the table `samples`. The numbers are those of
+# :mod:`~gossamer.crawls.control.standing`, without those that need a look at each host: a sample costs some hundred microseconds.
 
 
 class Sampler:

@@ -1,4 +1,8 @@
-"""The result of a crawl: the value that `--json` prints, `status` shows and the Python API returns."""
+"""The result of a crawl: the value that `--json` prints, `status` shows and the Python API returns, and the lines of its report.
+
+Place in the flow: :mod:`figures` fills the value. When the work is over, :mod:`crawl` reports which seeds brought nothing, which
+URLs wait and why, and the command that goes on; the command line prints the sums after them.
+"""
 
 import contextlib
 import itertools
@@ -142,9 +146,7 @@ def peak_rss() -> int:
     return sum(peaks) * unit
 
 
-# The report of a crawl at its end: which seeds brought nothing, what waits and why, and the command that goes on.
-#
-# Place in the flow: :mod:`crawl` asks when the work is over and reports the lines; the command line prints the sums after them.
+# The report of a crawl at its end.
 
 #: Seeds that get a line each.
 TOLD_SEEDS = 20

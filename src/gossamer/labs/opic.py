@@ -110,8 +110,8 @@ def given(account: Account, targets: Sequence[Account]) -> int:
 
 # The ledger of a crawl by importance: what its groups push waits by the cash of its page, and visits move the cash. Stands
 # between commit, frontier and the ledger, so that cash moves in the group that keeps the visit. A kill loses and makes none, and
-# no stage knows. A page that gets more cash while it waits is queued again at a more urgent level; the queues
-# (:mod:`gossamer.labs.opic`) drop what is left of it.
+# no stage knows. A page that gets more cash while it waits is queued again at a more urgent level; the queues drop what
+# is left of it.
 
 
 #: Accounts by host and URL; under no host what is in the sink, and how many units came in.

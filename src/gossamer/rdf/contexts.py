@@ -27,10 +27,10 @@ NAME = re.compile(
 #: Term -> the datatype of its strings, `@id` for links.
 COERCED = {term: kind for kind, terms in TYPED.items() for term in terms.split()}
 
-# Contexts of JSON-LD: put in the place of their names, and weighed, since their size says nothing of the work of a parser.
-# :mod:`gossamer.rdf.jsonld` asks for both before it hands a script to pyoxigraph. That copies the context in force, term by term,
-# for each object that has one of its own, and for each name in reach of a context that belongs to a term. It reads terms that
-# stand for each other by recursion, which ends the process where there are thousands.
+# Contexts are weighed, since their size says nothing of the work of a parser: :mod:`gossamer.rdf.jsonld` asks for it before it
+# hands a script to pyoxigraph. That copies the context in force, term by term, for each object that has one of its own, and for
+# each name in reach of a context that belongs to a term. It reads terms that stand for each other by recursion, which ends the
+# process where there are thousands.
 
 
 #: Objects and lists in each other (fault 62).

@@ -1,4 +1,9 @@
-"""The elements of a page in document order: out of the parser's tree, out of XML, or out of the tags of a head alone."""
+"""The elements of a page in document order: out of the parser's tree, out of XML, or out of the tags of a head alone.
+
+Place in the flow: the readers of RDFa, microdata and `meta` run over them. Each element comes with its depth, so that a reader
+knows where the ones before it ended. XML is read by expat without a DTD: nothing is fetched, no entity is expanded, and a page
+that declares its own is refused.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,12 +17,6 @@ from gossamer.documents.markup import SPACE, TAG, attributes, resolved
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
-
-# The elements of a page in document order, out of the HTML parser's tree or out of XML: what the readers run over.
-#
-# Each element comes with its depth, so that a reader knows where the ones before it ended. XML is read by expat without a
-# DTD: nothing is fetched, no entity is expanded, and a page that declares its own is refused.
-
 
 #: Open elements at once that are taken of XML; the HTML parser has a limit of its own before it.
 MAX_DEPTH = 5_000
@@ -172,10 +171,9 @@ def xml_elements(markup: bytes) -> Iterable[Element]:
         raise NotXml(str(error)) from None
 
 
-# The elements of a head without a tree: out of the tags that the skim took one by one.
-#
-# OpenGraph's `property` stands on much of the web, and for most of those pages it is all there is: making a tree, be it of the
-# head alone, costs more than reading it. What is not plain is left to the tree.
+# The elements of a head without a tree: out of the tags that the skim took one by one. OpenGraph's `property` stands on much of
+# the web, and for most of those pages it is all there is: making a tree, be it of the head alone, costs more than reading it.
+# What is not plain is left to the tree.
 
 _HEAD = re.compile(rb"<head(?=[%s/>])" % SPACE, re.IGNORECASE)
 # What may stand before a head that is one, besides `html`.

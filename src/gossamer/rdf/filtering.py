@@ -15,7 +15,7 @@ from gossamer.documents.skim import MAX_PECULIAR, MAX_REMEMBERED, Tag
 from gossamer.rdf.terms import USES_VOCABULARY, XHV
 from gossamer.values.visit import Triple
 
-# Whether a page can hold structured data, and where: asked before anything is parsed, because most pages hold none.
+# Before anything is parsed: whether a page can hold structured data, and where. Most pages hold none.
 #
 # JSON-LD stands in scripts and OpenGraph in `meta` elements, which the skim took one by one; the same tags stand on page
 # after page of a site, and what they show is remembered. Attributes of RDFa and microdata may stand on any element: behind

@@ -11,7 +11,7 @@ from gossamer.values.visit import Triple
 # What is done with triples once they are all there: patterns that are copied, vocabularies that are expanded.
 #
 # Both follow the documents: property copying is section 3.5 of HTML+RDFa 1.1, vocabulary expansion section 10.1 of RDFa Core
-# 1.1. Vocabularies are never fetched; those that are known are in :mod:`gossamer.rdf.vocabularies`.
+# 1.1. Vocabularies are never fetched; those that are known stand below.
 
 
 COPY = f"{RDFA}copy"

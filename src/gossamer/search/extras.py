@@ -1,4 +1,8 @@
-"""What the index has of a document beside its own words, and the forward index of its terms."""
+"""What the index has of a document beside its own words, and the forward index of its terms.
+
+Place in the flow: `gossamer index` calls :func:`add_extras` after the feed, with what the tables say then; `gossamer index --terms`
+calls :func:`write_terms` when the index is up to date.
+"""
 
 import hashlib
 from collections import Counter
@@ -22,10 +26,8 @@ from gossamer.storage.tables.places import RANKS, table_names
 
 #: Different texts of links to a page that are indexed, and characters of one.
 ANCHORS, ANCHOR = 50, 100
-# What the index has of a document beside its own words: texts of links to it, its rank, the types of things on it.
-#
-# Place in the flow: `gossamer index` calls :func:`add_extras` after the feed, with what the tables say then. Only documents of
-# which they say something else than the index has are written again, out of what the index keeps of them.
+# Texts of links to a document, its rank, the types of things on it. Only documents of which the tables say something else than the
+# index has are written again, out of what the index keeps of them.
 
 
 #: Types of things of a page.
@@ -78,10 +80,8 @@ def _with(told: Mapping[str, Mapping[str, Any]], url: str, old: tantivy.Document
     return written({**kept, **told[url]})
 
 
-# The forward index: the table `terms`, which says of each document how often each term stands in its title and text.
-#
-# Place in the flow: `gossamer index --terms` calls :func:`write_terms` after the index is up to date. Texts and analyzers
-# are the index's own, so a row is there exactly where a question for the term finds the document.
+# The forward index: the table `terms`, which says of each document how often each term stands in its title and text. Texts and
+# analyzers are the index's own, so a row is there exactly where a question for the term finds the document.
 
 
 def write_terms(index: SearchIndex, target: Path) -> int:

@@ -1,4 +1,8 @@
-"""The search index of a crawl brought up to date at any time, and searched in a process that can be killed."""
+"""The search index of a crawl brought up to date at any time, and searched in a process that can be killed.
+
+Place in the flow: `gossamer index` asks here: the feed of visits comes first, then what the tables say of documents. Beside a
+running crawl that keeps its index itself, it says so.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -25,10 +29,6 @@ from gossamer.values.visit import HTML_TYPES
 from gossamer.words.options import PDF, TEXT_TYPES
 from gossamer.words.pages import told
 from gossamer.words.pdf import PdfReading
-
-# The search index of a crawl brought up to date, at any time: the feed of visits first, then what tables say of documents.
-#
-# Place in the flow: `gossamer index` asks here. Beside a running crawl that keeps its index itself, it says so.
 
 
 class Indexed(msgspec.Struct, frozen=True):

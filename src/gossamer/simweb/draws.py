@@ -1,4 +1,9 @@
-"""Random numbers that need no generator, one by one and over whole arrays: every draw is a function of (seed, number)."""
+"""Random numbers that need no generator, one by one and over whole arrays: every draw is a function of (seed, number).
+
+Place in the flow: the bottom of the simulated web. :mod:`hosts`, :mod:`page` and :mod:`render` ask here what a host or page is
+like; :mod:`graph` does the same sums on whole arrays. For the two to agree to the last page, everything here is integer
+arithmetic: a floating-point power may differ in its last bit between the scalar and the vector unit, an integer product may not.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +14,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from xxhash import xxh64_intdigest
-
-# Random numbers that need no generator: every draw is a function of (seed, number). The bottom of the simulated web. `hosts`,
-# `pages` and `changes` ask here what a host or page is like; `graph` does the same sums on whole arrays. For the two to agree to
-# the last page, everything here is integer arithmetic: a floating-point power may differ in its last bit between the scalar and
-# the vector unit, an integer product may not.
-
 
 MASK64 = (1 << 64) - 1
 MASK60 = (1 << 60) - 1

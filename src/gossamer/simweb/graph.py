@@ -1,6 +1,8 @@
 """The whole web as a value: every page and link in arrays, the importance of each page, and the pages that a crawl should ask for.
 
 Place in the flow: tests and the auditor hold what a crawl asked for, breadth first, by scope, depth and robots.txt, against this.
+The draws are those of :mod:`page`, over whole arrays; a property test compares the two link by link. Needs NumPy (the extra
+`simweb`).
 """
 
 from __future__ import annotations
@@ -28,9 +30,6 @@ from gossamer.simweb.page import (
 )
 from gossamer.simweb.site import Role, SimWeb
 
-# The same draws as in `pages`, over whole arrays; a property test compares the two link by link.
-# Needs NumPy (the extra `simweb`).
-#
 # A page is a number here: the first page of its host plus its index. Copies share the links of their
 # original, so links are stored for pages with content of their own only.
 

@@ -1,4 +1,4 @@
-"""How a row of a table becomes one line of JSON that a terminal or a pager can show. Pure; the same line serves table and log.
+"""How a row of a table becomes one line of JSON that a terminal or a pager can show, and the notes of a crawl in such lines.
 
 Place in the flow: :mod:`gossamer.storage.tables.log` and :mod:`gossamer.storage.logs` write these lines,
 :mod:`gossamer.storage.archive.cdxj` those of the index.
@@ -98,10 +98,8 @@ def _without_surrogates(value: object) -> object:
     return value
 
 
-# `logs/notes.jsonl`: the lines that a crawl at work tells people, one a line, with their time.
-#
-# Place in the flow: a command that runs a crawl prints a line on its terminal and notes it here for later
-# (`gossamer log`). A note is a courtesy: if it cannot be written, the crawl goes on.
+# `logs/notes.jsonl`: lines that a command which runs a crawl has printed on its terminal, with their time, for `gossamer log`. A
+# note is a courtesy: if it cannot be written, the crawl goes on.
 
 #: Where it lies, inside the crawl directory.
 NOTES_LOG = "logs/notes.jsonl"

@@ -1,4 +1,9 @@
-"""A triple store elsewhere, fed by SPARQL 1.1 Update over HTTP."""
+"""A triple store elsewhere, fed by SPARQL 1.1 Update over HTTP: each page's graph is dropped and put anew, in one request.
+
+Place in the flow: :mod:`feeding` feeds it beside a crawl, with the rows that the crawl's own store gets (:mod:`notes`). Graphs of
+others in the same store are never touched, so several crawls and agents can feed one. Which store it is lies in the crawl
+directory, beside the notes of its feeding; the environment alone holds the credentials to write to it.
+"""
 
 import base64
 import hashlib
@@ -159,11 +164,6 @@ def _authorization() -> dict[str, str]:
         return {"Authorization": secret}
     return {"Authorization": f"Basic {base64.b64encode(secret.encode()).decode()}"}
 
-
-# A triple store elsewhere, fed by SPARQL 1.1 Update over HTTP: each page's graph is dropped and put anew, in one request.
-# :mod:`feeding` feeds it beside a crawl, with the rows that the crawl's own store gets (:mod:`notes`). Graphs of others in
-# the same store are never touched, so several crawls and agents can feed one. Which store it is lies in the crawl directory,
-# beside the notes of its feeding; who may write to it is said by the environment alone.
 
 # SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken. The way from
 # :mod:`endpoint` to a server. Decisions about an answer are :func:`verdict`, a table.

@@ -1,4 +1,9 @@
-"""Feeding triple stores beside a crawl, and the copies that can be read meanwhile."""
+"""Feeding triple stores beside a crawl, and the copies that can be read meanwhile.
+
+Only the process that feeds a store can copy it. A reader that finds the store free is that process: it has the store take what it
+has not, and copies it. Otherwise it leaves a *wish* in a folder of its own, and the process that feeds the store puts the copy
+there when it has taken everything that was committed. A copy is made of links to files that never change.
+"""
 
 import contextlib
 import time
@@ -13,13 +18,6 @@ from gossamer.rdf.store.store import COPIES, STORE, TripleStore
 from gossamer.storage.tables.feeds import FeedConsumer, FollowerNote
 from gossamer.storage.tables.places import TRIPLES, following
 from gossamer.values.errors import CrawlDirectoryError
-
-# Copies of a crawl's triple store that can be read while the store is fed.
-#
-# Only the process that feeds a store can copy it. Whoever wants a copy is that process where nobody else is: it has the store take
-# what it has not, and copies it. Otherwise it leaves a *wish* in a folder of its own, and the process that feeds it puts the copy
-# there when it has taken everything that was committed. A copy is made of links to files that never change.
-
 
 #: The file that asks for a copy, and the one that says why there is none.
 _WISH = "wish"

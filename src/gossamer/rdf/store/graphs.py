@@ -1,4 +1,8 @@
-"""The graphs of pages: how rows of the table `triples` become graphs, and the forms in which graphs are written."""
+"""The graphs of pages: how rows of the table `triples` become graphs, and the forms in which graphs are written.
+
+A graph is named by the URL of its page, and holds what the latest visit found. Blank nodes get names that no other visit gives, so
+that equal names in two pages stay two nodes where the pages are written together.
+"""
 
 import re
 from collections import Counter
@@ -16,12 +20,6 @@ from gossamer.rdf.terms import STRING, clean_iri
 from gossamer.rdf.writing import used_prefixes
 from gossamer.values.identity import visit_order
 from gossamer.values.visit import Triple
-
-# What rows of the table `triples` say of the graphs of pages, and how they are written as N-Quads. Pure code.
-#
-# A graph is named by the URL of its page, and holds what the latest visit found. Blank nodes get names that no other visit
-# gives, so that equal names in two pages stay two nodes where the pages are written together.
-
 
 #: What is taken of the table, in this order.
 COLUMNS = ("graph", "subject", "predicate", "object", "datatype", "language", "visit")

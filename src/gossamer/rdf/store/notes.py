@@ -1,4 +1,9 @@
-"""The two feeds that a triple store follows, and the notes by which it goes on after a kill."""
+"""The two feeds that a triple store follows, and the notes by which it goes on after a kill.
+
+The notes say how far each feed was taken, and which visit each graph is of. They are one SQLite file beside the store. What is
+done to a store can be done twice, so the store is changed first and the note written after: a kill between the two has the rows
+come once more.
+"""
 
 import contextlib
 import sqlite3
@@ -13,12 +18,6 @@ from gossamer.rdf.store.graphs import COLUMNS, PageGraph, newest_graphs
 from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.identity import visit_order
-
-# What a triple store's feeding has to remember: how far each feed was taken, and which visit each graph is of.
-#
-# It is one SQLite file beside the store. What is done to a store can be done twice, so the store is changed first and the note
-# written after: a kill between the two has the rows come once more.
-
 
 #: Raised when notes or what they stand for change their meaning.
 VERSION = "1"

@@ -192,12 +192,9 @@ class DelayedTasks:
         self.next_due = float("inf") if row is None else time_of(row[0])
 
 
-# Tasks that are set aside: those of families that look like traps, behind everything else (design question 22).
-#
-# Place in the flow: committer and frontier set tasks aside by a group; the frontier brings some back as probes, or all of them. A
-# task that is set aside is neither queued nor in flight, and as durable as those that are: it moves with the group that says so.
-#
-# A family has a row with its count, and chunks of its tasks in the order in which they came. Nothing of it is kept in memory.
+# Tasks that are set aside: those of families that look like traps, behind everything else (design question 22). They are neither
+# queued nor in flight, and as durable as those that are. A family has a row with its count, and chunks of its tasks in the order
+# in which they came; nothing of it is kept in memory.
 
 _rows = msgspec.msgpack.Decoder(SetAside)
 _encode = msgspec.msgpack.Encoder().encode
