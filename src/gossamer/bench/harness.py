@@ -296,8 +296,12 @@ def measured(command: Sequence[str], cwd: Path, environment: Mapping[str, str] |
     with pinned(min):
         child = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=cwd, env={**os.environ, **(environment or {})})
     assert child.stdout is not None
-    with child.stdout as said:
-        output = said.read()
+    try:
+        with child.stdout as said:
+            output = said.read()
+    except BaseException:
+        child.kill()
+        raise
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in (0, 4, 8):

@@ -2,6 +2,7 @@
 
 import importlib
 import shlex
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ class _Benchmarks(click.Group):
         run = found_at(known[cmd_name][0])
 
         def printed(json_file: str | None, **options: Any) -> None:
+            # A benchmark that is ended takes its servers and crawls with it.
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
             report = run(**options)
             report.command = shlex.join(["gossamer", *sys.argv[1:]])
             print(report.text())
