@@ -1,8 +1,8 @@
 """What a page says to robots about itself: `X-Robots-Tag` fields and meta tags. Pure; read by processors and the commit.
 
 Neither is in RFC 9309. The words are those that search engines agree on; all of them are recorded, and which of them a
-crawl follows is decided elsewhere. Search engines name the comma alone between them; pages also write semicolons and blanks, and a
-crawler that means to obey reads these too.
+crawl follows is decided elsewhere. Search engines name the comma alone between them; pages also write semicolons, blanks and the
+commas of their own script, and a crawler that means to obey reads whatever is no part of a word so.
 """
 
 import re
@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 
 #: Directives that have a value behind a colon: anything else before a colon is an agent's name.
 _VALUED = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
+
+#: Directives that no agent is named after, so that one before a colon, as in `nofollow: true`, is meant.
+_WORDS = frozenset(("noindex", "nofollow", "none", "noarchive", "nocache", "nosnippet", "noimageindex", "notranslate"))
 
 #: Directives of a page that are kept: more are no statement but a load (fault 76).
 MAX_DIRECTIVES = 64
@@ -23,7 +26,7 @@ NO_COPY = "the page asks that no copy of it be kept"
 
 #: One directive: with its date, which goes to the end; with another value; or a word.
 _DIRECTIVE = re.compile(
-    r"unavailable_after\s*:.*|max-(?:snippet|image-preview|video-preview)\s*:\s*[^\s:]*|[^\s:|/]+", re.DOTALL
+    r"unavailable_after\s*:.*|max-(?:snippet|image-preview|video-preview)\s*:\s*[^\s:]*|[\w.-]+", re.DOTALL
 )
 
 #: Marks that some pages write around a directive.
@@ -81,7 +84,7 @@ def _of_value(value: str, agent: str) -> list[str]:
     is_ours = True
     for part in _parts(value):
         name, begin = _NAME.match(part), 0
-        if name is not None and name[1].lower() not in _VALUED:
+        if name is not None and name[1].lower() not in _VALUED | _WORDS:
             is_ours, begin = name[1].lower() in (agent, "*", "robots"), name.end()
         if is_ours:
             words = (_folded(one[0]).strip(_AROUND) for one in _DIRECTIVE.finditer(part[begin:].lower()))

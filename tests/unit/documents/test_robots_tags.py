@@ -35,6 +35,11 @@ from gossamer.documents.robots_tags import MAX_DIRECTIVE, MAX_DIRECTIVES, concer
         (["NOINDEX;NOFOLLOW;"], {"noindex", "nofollow"}),
         (["noindex nofollow"], {"noindex", "nofollow"}),
         (["noindex\tnofollow\nnoarchive|nosnippet/none"], {"noindex", "nofollow", "noarchive", "nosnippet", "none"}),
+        (
+            ["noindex，nofollow、noarchive+nosnippet&nocache!"],
+            {"noindex", "nofollow", "noarchive", "nosnippet", "nocache"},
+        ),
+        (["nofollow: true; NoIndex:1"], {"nofollow", "true", "noindex", "1"}),
         (["otherbot: noindex nofollow; gossamer: noarchive nosnippet"], {"noarchive", "nosnippet"}),
         (["noindex max-snippet: 20 nofollow"], {"noindex", "max-snippet: 20", "nofollow"}),
         (
