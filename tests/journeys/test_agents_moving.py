@@ -212,6 +212,8 @@ def test_domains_that_moved_stay_where_they_are_when_agents_join_and_go_home_whe
             await job.several.moves.move("agent-00", "agent-01", domains)
             for number in (3, 1):
                 job.others.resize(number)
+                with pytest.raises(UsageError, match="all agents rest"):
+                    await job.several.moves.move("agent-01", "agent-00", domains)
                 await until(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
                 await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
                 if number == 3:

@@ -300,6 +300,8 @@ class DomainMoves:
         """
         if self.is_under_way:
             raise UsageError("other domains are moving; try again in some seconds")
+        if self._supervisor.is_resting:
+            raise UsageError("all agents rest for some seconds; ask again")
         move = DomainMove(f"{time.time_ns():x}", giver, taker, tuple(domains))
         (self._directory / MOVING).parent.mkdir(parents=True, exist_ok=True)
         replace_file(self._directory / MOVING, msgspec.json.encode(move))
