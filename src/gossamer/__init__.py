@@ -1,4 +1,4 @@
-"""Gossamer, a web crawler. The public names; nobody inside the package imports this module.
+"""Gossamer, a web crawler. The public names; no module inside the package imports this one.
 
 Names are loaded on first use, so that `import gossamer` costs nothing and the command line starts at once.
 """

@@ -217,7 +217,7 @@ def test_a_failing_log_in_costs_one_line_and_exit_code_4_at_the_command_line(tmp
     assert failed.returncode == 4, failed.stderr
     lines = [line for line in failed.stderr.splitlines() if "log-in" in line]
     assert "Traceback" not in failed.stderr and "pa55word" not in failed.stderr
-    assert "members.py:" in lines[-1] and "it says that nobody is logged in" in lines[-1]
+    assert "members.py:" in lines[-1] and "it says that no user is logged in" in lines[-1]
 
 
 def test_a_failing_log_in_ends_the_crawl_with_one_line_that_leads_to_it(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_failing_log_in_ends_the_crawl_with_one_line_that_leads_to_it(tmp_path
         assert "/home" not in web.targets()
     told = str(caught.value)
     assert "\n" not in told and "test_sessions.py:" in told
-    assert f"the log-in at {web.url('/login')} failed: it says that nobody is logged in" in told
+    assert f"the log-in at {web.url('/login')} failed: it says that no user is logged in" in told
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ READER = "program"
 #: What is yielded: successful HTML documents; documents of every type; every visit, whatever came of it.
 Yields = Literal["pages", "documents", "outcomes"]
 
-#: What the crawl tells goes here: what needs somebody to act, errors of processors among it.
+#: What the crawl tells goes here: what needs a person to act, errors of processors among it.
 LOG = logging.getLogger("gossamer")
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.request import Request
 from gossamer.values.url import canonical, host_of, scheme_of
 
-#: Hosts that a token may be asked of without TLS: nobody listens between (RFC 8252, 8.3).
+#: Hosts that a token may be asked of without TLS: nothing listens between (RFC 8252, 8.3).
 _LOOPBACK = frozenset(("127.0.0.1", "[::1]", "localhost"))
 
 #: Characters of what a server says of a refusal that are told.

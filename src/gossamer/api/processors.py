@@ -180,5 +180,5 @@ Seeds: TypeAlias = str | Request | Iterable[str | Request]
 Handler: TypeAlias = Callable[[Page], Results]
 Method: TypeAlias = Callable[[Any, Page], Results]
 
-#: A log-in: False where nobody is logged in after it.
+#: A log-in: False where no user is logged in after it.
 LogIn: TypeAlias = Callable[[Session], Awaitable[bool | None]]

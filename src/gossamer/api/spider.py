@@ -279,7 +279,7 @@ class Spider:
         return {**({"cookies": "keep"} if len(self.logins) or self.sessions.count else {}), **self.options}
 
     def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
-        """A crawl of this spider that somebody else runs; `more`: further arguments of :class:`~gossamer.crawls.crawl.Crawl`."""
+        """A crawl of this spider that another program runs; `more`: further arguments of :class:`~gossamer.crawls.crawl.Crawl`."""
         return make_crawl(self._made(seeds, options), **more)
 
     def _made(self, seeds: Iterable[str | Request], options: Mapping[str, Any]) -> Made:

@@ -241,7 +241,7 @@ async def run_interruptible(
 ) -> "Summary":
     """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists.
 
-    A crawl stops before it says so: nothing depends on whether somebody reads that.
+    A crawl stops before it says so: nothing depends on whether a person reads that.
     """
     import asyncio
 

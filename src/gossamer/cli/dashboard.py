@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--without-tls",
     is_flag=True,
-    help="Let other machines in without TLS; anybody who can read the traffic then gets the token.",
+    help="Let other machines in without TLS; everyone who can read the traffic then gets the token.",
 )
 def dashboard(directories: tuple[str, ...], address: str, certificate: str, key: str, without_tls: bool) -> int:
     """Show crawls in the browser, until Ctrl-C: how they stand, their problems, and the remedies.

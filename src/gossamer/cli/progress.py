@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.values.visit import Record
 
-#: Seconds between lines where nobody looks at a terminal.
+#: Seconds between lines where there is no terminal.
 LINE_INTERVAL = 10.0
 
 #: Seconds between redraws: often enough to look alive, too seldom to cost.

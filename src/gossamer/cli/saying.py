@@ -11,7 +11,7 @@ same in each case (:func:`tell`, :func:`finish`).
 :mod:`gossamer.__main__` takes Ctrl-C while modules are loaded, and each command is called :func:`interruptible`: the process ends
 at once, with a status that is documented and without a traceback. `crawl` and `resume` enter :class:`Leaving` before they import
 the crawler; while the crawl is at work its event loop has the signals (:mod:`gossamer.cli.crawl`). Before that nothing was made,
-and after it everything is kept, so there is nothing to finish, and nothing waits for an output that nobody reads.
+and after it everything is kept, so there is nothing to finish, and nothing waits for an output without a reader.
 """
 
 import codecs
@@ -190,7 +190,7 @@ _left: list[Exception] = []
 
 
 def has_gone(error: OSError) -> bool:
-    """Whether an error of writing says that nobody reads any more."""
+    """Whether an error of writing says that the reader has gone."""
     return error.errno in _GONE
 
 

@@ -1,4 +1,4 @@
-"""A standing in words: the one text of `status`, of the live panel, and of the lines of a crawl that nobody watches.
+"""A standing in words: the one text of `status`, of the live panel, and of the lines of a crawl without a terminal.
 
 Place in the flow: :mod:`gossamer.crawls.control.standing` makes the value; here each part of it becomes a few words, and
 callers choose among them by the room that they have.
@@ -49,7 +49,7 @@ def shown_master(one: "MasterStanding") -> str:
 
 
 def shown_links(now: "CrawlStanding") -> str:
-    """How many of the links that pages had in this run were new; empty where nobody counts them."""
+    """How many of the links that pages had in this run were new; empty where they are not counted."""
     return f", {now.new_links / now.links:.0%} of {now.links:,} links new" if now.links else ""
 
 

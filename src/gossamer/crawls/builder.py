@@ -170,7 +170,7 @@ def served(wiring: Wiring) -> dict[str, str]:
     """Scheme -> the provider that fetches its URLs.
 
     Raises:
-        WiringError: a scheme has several: nobody could tell which of them a URL is for.
+        WiringError: a scheme has several, so that no URL says which of them it is for.
     """
     found: dict[str, str] = {}
     for component, plan in wiring.components.items():

@@ -1,6 +1,6 @@
 """What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.engine.catalog`).
 
-A class is imported when a wiring names it, so that nobody pays for what a crawl does not use. Import contracts see no edge in a
+A class is imported when a wiring names it, so that a crawl pays for what it uses alone. Import contracts see no edge in a
 name; they need none here, since this package may import all that is named, and a test resolves every name.
 """
 

@@ -1,8 +1,8 @@
 """What the main process asks of its children while they run, and how they answer: figures of their units, settings.
 
-Place in the flow: :mod:`~gossamer.crawls.processes` starts a child with one end of a socket pair, by its number; nobody else can
-reach it. Each message is one line of JSON; the main process asks, the child answers, one at a time, each answer with the number
-of its question: so one that comes too late is not taken for another.
+Place in the flow: :mod:`~gossamer.crawls.processes` starts a child with one end of a socket pair, by its number; no other process
+can reach it. Each message is one line of JSON; the main process asks, the child answers, one at a time, each answer with the
+number of its question: so one that comes too late is not taken for another.
 """
 
 import asyncio

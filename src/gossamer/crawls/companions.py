@@ -44,7 +44,7 @@ def write_hosts(running: RunningGraph) -> None:
             log.committed(ends)
 
 
-#: Seconds between two looks for closed row logs. A segment takes minutes to fill, and whoever asks meanwhile reads logs.
+#: Seconds between two looks for closed row logs. A segment takes minutes to fill, and a question meanwhile reads logs.
 INTERVAL = 60.0
 
 #: Steps by which the process gives way to the crawl beside it.
@@ -128,7 +128,7 @@ class Companions:
             has_tables: make tables; without, rows stay in their logs, and no mirror is written.
 
         Raises:
-            UsageError: the options do not fit, or a file or folder that is to be written is somebody else's.
+            UsageError: the options do not fit, or a file or folder that is to be written belongs to another crawl or user.
         """
         self._tables = TableMaker(plan.directory, report) if has_tables else None
         self._following = Following(plan.directory, options, report, triples=plan.keeps_triples)

@@ -143,7 +143,7 @@ def _concurrency(builder: Builder) -> None:
 
 
 def _agents(builder: Builder) -> None:
-    """As many as a person says, and nobody joins by himself; unless the person says how many may."""
+    """As many as a person says, and none joins by itself; unless the person says how many may."""
     number, most = builder.options.agents, builder.options.max_agents
     if most is None:
         builder.set_where_present("frontier", {"max_agents": number})
@@ -165,7 +165,7 @@ def _filter(builder: Builder) -> None:
 
 
 def _until(builder: Builder) -> None:
-    """A wiring that was written before there were goals has nobody ask for them."""
+    """In a wiring that was written before there were goals, no unit asks for them."""
     wiring = builder.wiring
     for name, plan in wiring.components.items():
         if plan.use == "commit" and "goals" not in plan.providers:

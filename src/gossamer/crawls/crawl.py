@@ -256,7 +256,7 @@ class Crawl(CrawlAtWork):
 
     def tell_each(self, told: Callable[[Record], None]) -> bool:
         """Call this with the record of each URL as soon as it is committed; to be said before the run. Others keep theirs to
-        themselves, so that nobody joins by himself."""
+        themselves, so that no agent joins by itself."""
         self.told = told
         if self.others is not None:
             self.others.stay("--verbose prints each URL")

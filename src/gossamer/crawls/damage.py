@@ -2,7 +2,7 @@
 
 Place in the flow: :mod:`gossamer.crawls.crawl` calls :func:`bring_back` when units are up and none has worked yet. What ledgers
 committed is held against the files (:mod:`gossamer.storage.recovery`), what was made of them against its notes
-(:mod:`gossamer.storage.tables.manifest`). A lost index stops nobody: it is made again from the archive when the run ends.
+(:mod:`gossamer.storage.tables.manifest`). A lost index stops no crawl: it is made again from the archive when the run ends.
 """
 
 from collections import Counter

@@ -196,7 +196,7 @@ def _followers(directory: Path) -> dict[str, str]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """The file as it is, whole or not at all; nobody else may read it, since it tells where databases are."""
+    """The file as it is, whole or not at all; only its owner may read it, since it tells where databases are."""
     fresh = target.with_name(f"{target.name}.new")
     fresh.touch(mode=0o600)
     fresh.write_bytes(source.read_bytes())

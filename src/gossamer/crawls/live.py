@@ -319,7 +319,7 @@ def read_changes(directory: Path, wiring: Wiring) -> list[Difference]:
         except WiringError:
             if fitting:
                 break
-            continue  # a kill came between this change and the wiring, or somebody has edited that one
+            continue  # a kill came between this change and the wiring, or a person has edited that one
         fitting.append(change)
         wiring = before
     return fitting[::-1]

@@ -51,7 +51,7 @@ def room_for_agents(working: int, cores: int, free: int | None) -> int:
     Args:
         working: agents at work, which have their core and their memory.
         cores: of the machine.
-        free: bytes of memory, without those that agents have; None where nobody knows.
+        free: bytes of memory, without those that agents have; None where it is not known.
     """
     by_memory = math.inf if free is None else working + free // AGENT_MEMORY
     return int(max(working, min(cores, by_memory)))

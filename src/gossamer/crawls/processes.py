@@ -23,7 +23,7 @@ from gossamer.engine.sheet import nearest
 from gossamer.engine.wiring import MAIN_PROCESS, ProviderPlan, Wiring, write
 from gossamer.values.visit import Record, Visit
 
-#: Processes of this name, or of one that begins with it and a hyphen, are started by somebody else: their part of the wiring
+#: Processes of this name, or of one that begins with it and a hyphen, are started by another program: their part of the wiring
 #: is a program of the user's own. Its connectors have addresses with a path or port, since it must know them.
 OUTSIDE = "outside"
 
@@ -167,7 +167,7 @@ def with_other_names(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def is_outside(process: str) -> bool:
-    """Whether a process is started by somebody else."""
+    """Whether a process is started by another program."""
     return process == OUTSIDE or process.startswith(f"{OUTSIDE}-")
 
 

@@ -53,7 +53,7 @@ def view_of(options: CrawlOptions) -> str:
         "resolve": sorted(options.resolve),
         "proxy": bool(options.proxy),
         "ca_file": options.ca_file,
-        # Whoever proves who asks may be told rules that others are not.
+        # A client that proves its identity may be told rules that others are not.
         "proves": bool(options.auth or options.header or options.cookie_file),
     }
     if not any(differing.values()):

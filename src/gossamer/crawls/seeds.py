@@ -88,7 +88,7 @@ def users_of(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _likely(text: str) -> str:
-    """What somebody probably meant who wrote this for a URL."""
+    """The URL that a person who wrote this probably meant."""
     if not text or "://" in text:
         return "; write it in full, as https://example.org/"
     path = Path(text)
@@ -150,7 +150,7 @@ async def check_addresses(
                 if scheme_of(url) in unresolved:
                     continue  # its name is that of no machine
                 if any(table.get(host_of(url)) for table in lent):
-                    continue  # nobody asks it from here
+                    continue  # it is not asked from here
                 try:
                     await _check(url, resolver, proxied=proxied)
                 except AddressRefused as error:
@@ -182,7 +182,7 @@ async def _check(url: str, resolver: GuardedResolver[Any], *, proxied: bool) -> 
     if not host:
         return  # a file of this machine
     if proxied and not resolver.sheet.only_loopback:
-        # Names are the proxy's to look up, and no name server's to know of. Where nobody may be asked off this machine, it
+        # Names are the proxy's to look up, and no name server's to know of. Where no server may be asked off this machine, it
         # has to be known what is on it.
         resolver.judge(host, port)
     else:

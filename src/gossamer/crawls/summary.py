@@ -154,7 +154,7 @@ TOLD_SEEDS = 20
 #: Rows of the log that are searched for the seeds: they are fetched first.
 LOOKED_AT = 10_000
 
-#: Outcomes that bring a document, or say that the one we have is still the one, or that there is one nobody wants.
+#: Outcomes that bring a document, or say that the one we have is still the one, or that there is one that is not wanted.
 _BROUGHT = (Outcome.OK, Outcome.NOT_MODIFIED, Outcome.TRUNCATED, Outcome.IRRELEVANT)
 
 #: Outcomes that a later try may mend, or that no try has mended.

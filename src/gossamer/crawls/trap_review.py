@@ -164,7 +164,7 @@ def _move(family: Family, to: list[str], out_of: list[str]) -> None:
 
 
 def decided_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[str]) -> dict[str, list[str]]:
-    """The same, of a crawl that nobody is at work on. Nothing is written.
+    """The same, of a crawl at rest. Nothing is written.
 
     Raises:
         UsageError: there is no crawl, it does not look for traps, or nothing was set aside under one of the identifiers.

@@ -66,7 +66,7 @@ from gossamer.values.errors import GossamerError, UsageError
 #: Where the files lie.
 STATIC = Path(__file__).with_name("static")
 
-#: Kept by a browser, and asked for each time; nothing in them is anybody's secret.
+#: Kept by a browser, and asked for each time; nothing in them is secret.
 _KEPT = "no-cache"
 
 

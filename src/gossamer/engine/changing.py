@@ -79,7 +79,7 @@ class _Change:
                 old = self.running.connectors.get(connector)
                 if old is not None and old.ended and connector not in self.todo.leaving_connectors:
                     raise WiringError(
-                        f"{self.whole.wiring.source}: components.{name}: connector {connector!r} has ended; nobody would "
+                        f"{self.whole.wiring.source}: components.{name}: connector {connector!r} has ended; no unit would "
                         "receive what it sends"
                     )
 

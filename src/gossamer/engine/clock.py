@@ -58,7 +58,7 @@ class SystemClock:
 
 
 #: Seconds' worth of tokens that may be saved up: bridges a late turn of the event loop, and is too short for a burst that
-#: anybody would notice.
+#: a server would notice.
 BURST = 0.1
 
 

@@ -110,7 +110,7 @@ class HostTurns:
         self.is_withheld: Callable[[str], bool] = lambda name: False
         """Says which hosts are not asked, since they are about to go to another agent."""
         self.is_doubtful: Callable[[str], bool] = lambda name: False
-        """Says of which hosts nobody here knows when they were asked last."""
+        """Says of which hosts it is not known here when they were asked last."""
         self._only_spent: bool | None = None
         """Whether only spent hosts are left, in this round; None until that was asked."""
 

@@ -82,7 +82,7 @@ def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
 #: Seconds that a crawl waits for retries alone, unless told otherwise: the first retry comes after 10 s.
 USUAL = 30.0
 
-#: Failures that are remembered, to be told at the end: far more than anybody reads.
+#: Failures that are remembered, to be told at the end: far more than a person reads.
 _REMEMBERED = 512
 
 #: Failures that can be followed by a retry.

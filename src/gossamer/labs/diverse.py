@@ -6,7 +6,7 @@ So many tasks make a *page*. When a page begins, it is counted how many tasks ea
 What is too much for a page steps back to a later one. The seed writes pages out as files; here tasks stay where they lie, so that
 order within a host and what a kill leaves are those of the queues behind.
 
-A host that politeness lets wait keeps nobody waiting: those behind it on the page come first. Where all hosts of a page wait, the
+A host that politeness lets wait keeps no other waiting: those behind it on the page come first. Where all hosts of a page wait, the
 next page is laid behind it.
 
 Against the default (docs/benchmarks.md): politeness already keeps a host from being asked too often. A page adds fairness where

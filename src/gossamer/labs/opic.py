@@ -45,7 +45,7 @@ class AccountState(IntEnum):
     """What became of the page."""
 
     MET = 0
-    """Linked to; nobody has queued it here, as where a filter refuses it."""
+    """Linked to; it is not queued here, as where a filter refuses it."""
     QUEUED = 1
     VISITED = 2
 

@@ -353,7 +353,7 @@ def _line(page: "BroughtPage") -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """The value of an item; its text where a stranger wrote no JSON, or more brackets than anybody reads."""
+    """The value of an item; its text where a stranger wrote no JSON, or more brackets than are read."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

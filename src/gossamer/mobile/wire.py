@@ -2,7 +2,7 @@
 
 Place in the flow: home sends a crawler as bytes, and a runtime sends its results as frames that it made while the crawler ran. The
 reader believes nothing that the bytes say of themselves: a length is compared with its bound before anything is read, a frame is
-unpacked within a bound whatever its head claims, and types, bounds and version are checked before anybody uses a value. ::
+unpacked within a bound whatever its head claims, and types, bounds and version are checked before a value is used. ::
 
     bytes   = preamble crawler { batch }
     preamble= "GSMC" version            one byte

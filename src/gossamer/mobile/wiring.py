@@ -41,7 +41,7 @@ _UNSAYABLE: Mapping[str, str] = {
     "follow_nofollow": "crawlers do not follow such links",
     "page_requisites": "crawlers follow the links of pages alone",
     "mirror": "it needs page requisites",
-    "language": "crawlers follow the links of a page before anybody looks for its language",
+    "language": "crawlers follow the links of a page before its language is known",
     "topic": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
     "topic_page": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",
     "relevance": "crawlers judge pages by filters alone; give --filter 'store: keywords(...)'",

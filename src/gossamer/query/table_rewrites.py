@@ -48,7 +48,7 @@ def check_tables(directory: Path) -> None:
     for name in table_names(directory):
         if name not in known:
             raise CrawlDirectoryError(
-                f"{directory / TABLES / name} is a table that nobody declared, so its rows cannot be judged; move it elsewhere"
+                f"{directory / TABLES / name} is a table that is not declared, so its rows cannot be judged; move it elsewhere"
             )
 
 

@@ -1,4 +1,4 @@
-"""Whether a page can hold structured data at all, and which of its triples nobody wrote as such."""
+"""Whether a page can hold structured data at all, and which of its triples its author did not mean as data."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -99,7 +99,7 @@ def _is_json_ld(raw: bytes) -> bool:
 _known_shown = lru_cache(maxsize=4_096)(_shown)
 _known_json_ld = lru_cache(maxsize=1_024)(_is_json_ld)
 
-# Triples that nobody wrote as such: links that a page has for browsers, and that RDFa reads as statements about it.
+# Triples that no author meant as data: links that a page has for browsers, and that RDFa reads as statements about it.
 #
 # A *rule* is the IRI of a predicate, a link type as `rel` has it, such as `stylesheet`, or `meta:NAME` for a `meta` element. The
 # link type stands for itself in the vocabulary of XHTML and in each default vocabulary of the page (`vocab`), where the object

@@ -71,7 +71,7 @@ def times_of(data: bytes) -> tuple[float, float]:
 
 
 def is_unplanned(ledger: LedgerReader) -> bool:
-    """Whether a ledger may have pages that were visited when nobody kept a schedule, and that have no time yet."""
+    """Whether a ledger may have pages that were visited before there was a schedule, and that have no time yet."""
     if ledger.meta(CAME):
         return True
     unplanned = unplanned_visits(ledger)
@@ -174,7 +174,7 @@ def learn(group: Group, host: str, before: KnownPage, page: KnownPage) -> KnownP
     return msgspec.structs.replace(page, evidence=evidence, signalled=0)
 
 
-# Pages that a crawl visited when nobody kept a schedule. Where a crawl gets a schedule later (`gossamer resume DIR --recrawl
+# Pages that a crawl visited before it had a schedule. Where a crawl gets a schedule later (`gossamer resume DIR --recrawl
 # ...`), the schedule of known pages (:mod:`~gossamer.recrawl.schedule`) plans them step by step.
 
 #: Rows that are read at once, so that the crawl goes on meanwhile.

@@ -42,7 +42,7 @@ from gossamer.values.page_history import KnownPage, after
 from gossamer.values.url import host_of, path_of
 from gossamer.values.visit import Location, Visit
 
-# Pages that are deleted from a crawl: nothing is known of them any more, and nobody comes back to them. `gossamer delete` calls
+# Pages that are deleted from a crawl: nothing is known of them any more, and no visit comes back to them. `gossamer delete` calls
 # :func:`forget_known` before it takes rows and hosts out of the ledger. It can be killed and called again.
 
 
@@ -193,7 +193,7 @@ class _Scheduling:
         if before is not None and before.is_page and visit.is_page:
             self._group.count("pages", -1)
         for url, said in visit.said:
-            # Nobody is believed of the pages of others: that would spend what these have earned.
+            # No host is believed of the pages of others: that would spend what these have earned.
             if host_of(url) == host and schedule.told(self._group, host, url, said, now):
                 self._group.count(SIGNALLED)
         known = after(before, visit, now)

@@ -118,7 +118,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         self._since = 0.0
         """No host is looked at before: the search need not walk over what was."""
         self._past: PastVisits | None = None
-        """Visits that nobody planned for; None where all are planned."""
+        """Visits without a plan; None where all are planned."""
         self._begun: tuple[int, int] = (0, 0)
         self._price = Price()
         self._usual = USUAL
@@ -365,7 +365,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
     # -- what was visited without a schedule
 
     def _plan(self, past: PastVisits, now: float) -> None:
-        """Plan the next visits of some pages that were visited when nobody kept a schedule."""
+        """Plan the next visits of some pages that were visited before there was a schedule."""
         rows = past.take()
         if rows is None:
             past.end()

@@ -153,7 +153,7 @@ class SearchIndex:
         self._index = open_index(directory)
         self._schema = self._index.schema
         self.unread = 0
-        """Documents whose text nobody could read out of the archive: they are in the index by their titles."""
+        """Documents whose text could not be read out of the archive: they are in the index by their titles."""
         self.cut = 0
         """Documents of which only the first :data:`~gossamer.documents.text.MAX_TEXT` characters are in the index."""
         try:

@@ -283,7 +283,7 @@ class Delivery(msgspec.Struct, frozen=True):
     """Which making of the table the rows are of."""
     rows: list[dict[str, Any]]
     is_trial: bool = False
-    """`gossamer sink check` asks whether somebody listens."""
+    """`gossamer sink check` asks whether a server listens."""
 
 
 class WebhookSink:

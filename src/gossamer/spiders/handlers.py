@@ -148,7 +148,7 @@ class HandlerTable:
         self._failed: list[HandlerPlan] = []
 
     def __repr__(self) -> str:
-        return f"<HandlerTable of {', '.join(one.name for one in self.all()) or 'nobody'}>"
+        return f"<HandlerTable of {', '.join(one.name for one in self.all()) or 'none'}>"
 
     def all(self) -> list[HandlerPlan]:
         return [*(one for those in self._pages.values() for one in those), *self._failed]

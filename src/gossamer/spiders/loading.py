@@ -105,7 +105,7 @@ def _as_module(module: ModuleType, path: Path) -> Iterator[None]:
     """While a file is loaded and after, its classes find their module; modules beside it are found while it is loaded."""
     sys.modules[module.__name__] = module
     folder = str(path.resolve().parent)
-    sys.path.append(folder)  # behind all that is installed: a file called random.py takes nobody's place
+    sys.path.append(folder)  # behind all that is installed: a file called random.py takes the place of no library
     token = _is_loading.set(True)
     try:
         yield

@@ -42,7 +42,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 _SPENT = 0.9
 
 #: The reason that is told where a log-in returns False.
-_NOT_IN = "it says that nobody is logged in"
+_NOT_IN = "it says that no user is logged in"
 
 
 class Session:

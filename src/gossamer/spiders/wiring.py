@@ -166,7 +166,7 @@ class HandlingProcess(Process):
     handlers: Uses[PageHandlers]
 
     def _read(self, visit: Visit) -> Visit | Coroutine[Any, Any, Visit]:
-        """What hands the visit to its handler; where nobody wants it, as for any crawl."""
+        """What hands the visit to its handler; as for any crawl where no handler wants it."""
         if visit.response.outcome in DOCUMENTS and not visit.response.barred and not visit.is_robots:
             visit = self._sniffed(visit)
         if self.handlers.wants(visit):

@@ -54,7 +54,7 @@ class LoggedOut(Retry):
 
     def __init__(self, reason: str = "") -> None:
         """`reason`: for the log."""
-        super().__init__(0, reason or "nobody is logged in")
+        super().__init__(0, reason or "no user is logged in")
 
 
 class PageSession:

@@ -33,7 +33,7 @@ _SECRET_NAME = re.compile(
 )
 _SECRET_VALUE = re.compile(r"(?:basic|bearer|digest|negotiate|token|apikey) +\S", re.IGNORECASE)
 
-#: Fields that frame a message or identify who sends it: a setting of another name, or nobody's to set.
+#: Fields that frame a message or identify who sends it: a setting of another name, or not a person's to set.
 RESERVED_FIELDS = frozenset(
     (
         "host",

@@ -3,7 +3,7 @@
 Place in the flow: `gossamer export --to markdown` and `--to chunks` call it. Pages are read one by one, so memory is flat.
 
 Promises: a file is a function of the page; what has no words is counted, and the command tells it. Chunks since a mark are those
-that are *new*, *changed* (in the place of another one under the same headings) and *gone*; whoever applies them to what was
+that are *new*, *changed* (in the place of another one under the same headings) and *gone*; a program that applies them to what was
 exported at the mark has what an export of all of them has now.
 """
 

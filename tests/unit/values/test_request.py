@@ -119,6 +119,6 @@ def test_a_retry_says_how_long_it_waits_and_why() -> None:
     )
     assert (LoggedOut().after, str(LoggedOut()), json.dumps(str(LoggedOut("gone")))) == (
         0,
-        "nobody is logged in",
+        "no user is logged in",
         '"gone"',
     )

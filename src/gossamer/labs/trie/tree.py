@@ -1,7 +1,7 @@
 """The trie: put, look up, list and forget keys; chunks are loaded where a walk comes to them, and written together.
 
 What changes stays in memory until :meth:`DiskTrie.checkpoint` writes all changed chunks at once (the seed's way out of seeks,
-section 7.3.1: collect, shift in memory, write in chunks). Whoever owns the trie keeps a log of what came since, and gives it again
+section 7.3.1: collect, shift in memory, write in chunks). The owner of the trie keeps a log of what came since, and gives it again
 after a kill.
 """
 

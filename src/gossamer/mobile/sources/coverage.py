@@ -1,6 +1,6 @@
 """The pages that a mobile crawler without any wishes would reach at a runtime: home pages, sitemaps, and all that they link to.
 
-Place in the flow: `gossamer runtime check` shows it to an owner before anybody sends a crawler. The crawler here is one like any
+Place in the flow: `gossamer runtime check` shows it to an owner before a crawler comes. The crawler here is one like any
 other, with the same runner and the same gate, so the answer is not a guess. Nothing is listed.
 """
 

@@ -80,7 +80,7 @@ async def ask(
     """Have a question answered.
 
     Args:
-        store: a copy of a store, which nobody writes.
+        store: a copy of a store, which is not written to.
         limits: what it may take.
         take: gets the answer, piece by piece.
         begin: is told the form of the answer before its first piece.

@@ -45,7 +45,7 @@ class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
     delay: float = 0.0
     """The least gap between requests to one host, in seconds, that it was told to keep."""
     triples: Path | None = None
-    """A CSV file of the triples that it found; None where nobody asks for them."""
+    """A CSV file of the triples that it found; None where they are not asked for."""
 
 
 class Audit(msgspec.Struct, frozen=True):

@@ -199,7 +199,7 @@ CASES: Final = (
     HostileCase(
         number="A8",
         name="unknown coding",
-        does="A content coding that nobody asked for.",
+        does="A content coding that was not asked for.",
         outcome=Outcome.OK,
         script=_coding(b"x-unheard-of", _PLAIN),
         then="read as if it were not named, and the row notes it",

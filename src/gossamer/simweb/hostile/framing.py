@@ -217,7 +217,7 @@ _BODIES: Final = (
     HostileCase(
         number="B18b",
         name="more than promised",
-        does="Sends a second answer that nobody asked for after the first, and stays.",
+        does="Sends a second answer, unasked, after the first, and stays.",
         outcome=Outcome.OK,
         script=_kept_open(
             OK + HTML + b"Content-Length: %d\r\n\r\n" % len(PAGE) + PAGE + OK + b"Content-Length: 8\r\n\r\npoisoned"
@@ -235,7 +235,7 @@ _BODIES: Final = (
     HostileCase(
         number="B25b",
         name="304 with a body",
-        does="A 304 that nobody asked for, with a body.",
+        does="A 304 to a request without conditions, with a body.",
         outcome=Outcome.NOT_MODIFIED,
         script=always(b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello"),
         then="the body is left out, the connection closed",

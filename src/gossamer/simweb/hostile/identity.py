@@ -45,7 +45,7 @@ _Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Signer:
-    """An authority, or anybody who signs like one."""
+    """An authority, or a stranger who signs like one."""
 
     def __init__(self, name: str, by: Signer | None = None) -> None:
         self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -170,7 +170,7 @@ _REFUSED: Final = tuple(
         then="no request is sent",
     )
     for number, name, does, tls in (
-        ("G98a", "unknown authority", "A certificate by an authority that nobody knows.", "unknown"),
+        ("G98a", "unknown authority", "A certificate by an unknown authority.", "unknown"),
         ("G98b", "expired", "A certificate that has expired.", "expired"),
         ("G98c", "wrong name", "A certificate for another name.", "name"),
         ("G98d", "self-signed", "A certificate that vouches for itself.", "self"),

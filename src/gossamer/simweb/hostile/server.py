@@ -40,7 +40,7 @@ NOT_PLAYED: Final[dict[str, str]] = {
     "E66": "documents other than HTML are not parsed",
     "E68, E72, E75": "torn archives, previews, floods of copies: belong to the archive, the screens and the simulated web",
     "F86, F89-F97": "rules and paces over many requests: belong to robots.txt and politeness, and to the auditor",
-    "G98, revoked": "nobody is asked whether a certificate was revoked; there is no list to look it up in",
+    "G98, revoked": "no server is asked whether a certificate was revoked; there is no list to look it up in",
     "G99, after the handshake": "renegotiation and key updates without an end: Python's TLS cannot begin them",
     "G101-G103": "who we say that we are, signatures, and proxies: belong to the options; proxies to tests of the fetcher",
 }

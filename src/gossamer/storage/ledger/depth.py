@@ -139,7 +139,7 @@ class DepthLimit:
     def _refuse(self, limit: int | None) -> None:
         if limit is not None:
             raise SettingError(
-                "setting 'depth': this crawl began without a limit of depth, so that nobody knows the shortest ways to its pages; "
+                "setting 'depth': this crawl began without a limit of depth, so that the shortest ways to its pages are not known; "
                 "begin a crawl with --depth N, which may be large, to change N later"
             )
 
