@@ -6,11 +6,13 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from gossamer.agents.digests import claim_again, write_copies
 from gossamer.agents.domain_moves import MovingDomains
 from gossamer.agents.growth import Load, LoadGauge
 from gossamer.agents.line import place_of
@@ -22,7 +24,7 @@ from gossamer.crawls.companions import write_hosts
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import bring_back, restored_lines
 from gossamer.crawls.figures import RunFigures, UnitsAtWork
-from gossamer.crawls.pulse import Sampler, claim_again, write_copies
+from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED
 from gossamer.crawls.work import CrawlAtWork
@@ -201,7 +203,7 @@ class AgentRun(CrawlAtWork):
         self._life = f"{os.getpid()}-{time.time_ns()}"
         keep_failed = setting_aside(directory, agent)
         self.running = RunningGraph(graph, report=self.report, meeting=str(folder), keep_failed=keep_failed)
-        self._sampler = Sampler(self)
+        self._sampler = Sampler(self, beside=partial(write_copies, self))
         self._rates = LentRates(self.units, among)
         self._figures = RunFigures(directory, self.units, self._work, time.monotonic())
         self._gauge = LoadGauge(self)

@@ -14,6 +14,7 @@ lost its ledger, it claims all of its documents anew when it starts.
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings
@@ -21,11 +22,18 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.contract import COPIES, DIGESTS
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import OwesUrls
+from gossamer.storage.tables.log import TableLog
+from gossamer.storage.tables.row_tables import COPIES as COPIED
+from gossamer.storage.tables.row_tables import copy_row
 from gossamer.values.agents import Claim, as_task, claim_of, claim_of_row, claimed_by, packed, unpacked
+from gossamer.values.errors import GossamerError
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Record
+
+if TYPE_CHECKING:
+    from gossamer.crawls.work import CrawlAtWork
 
 #: Documents that one group claims again: some milliseconds of the event loop.
 _AT_ONCE = 500
@@ -155,3 +163,36 @@ def _keep(claim: Claim, group: Group) -> None:
     group.count("copies")
     for one in (claim,) if first.copies else (first, claim):
         group.put(COPIES, None, one.copy_key, packed(one))
+
+
+# Claims that the ledger of an agent knows become rows of the table `copies`. An agent writes them with each sample; a row counts
+# when the group that forgets its claim is kept, so that a kill neither loses nor doubles one.
+
+
+def write_copies(crawl: "CrawlAtWork") -> None:
+    """Write the claims that are in no table yet. Those that cannot be written are counted by the log, and are written later."""
+    for digests in crawl.providers(AgentDigests):
+        for log in crawl.providers(TableLog)[:1]:
+            _write(crawl, digests, log)
+
+
+def _write(crawl: "CrawlAtWork", digests: AgentDigests, log: TableLog) -> None:
+    for claims in digests.unwritten():
+        try:
+            log.add(COPIED.name, map(copy_row, claims))
+            ends = log.ends()
+            with crawl.ledger.group() as group:
+                digests.written(claims, group)
+                for file, end in ends.items():
+                    group.written(file, end)
+        except (OSError, GossamerError):
+            log.take_back()
+            log.metrics.count("copies_late")
+            return
+        log.committed(ends)
+
+
+async def claim_again(run: "CrawlAtWork") -> None:
+    """Let an agent claim the documents that it has not claimed: it was alone when it met them, or another agent lost its ledger."""
+    for digests in run.providers(AgentDigests):
+        await digests.claim_again(run.ledger.documents())

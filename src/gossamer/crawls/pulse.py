@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.agents.digests import AgentDigests
 from gossamer.crawls.control.waits import disk_free
 from gossamer.engine.clock import Clock, SystemClock
 from gossamer.storage.tables.log import TableLog
-from gossamer.storage.tables.row_tables import COARSE, COPIES, FINE, SAMPLES, SampleRow, copy_row
+from gossamer.storage.tables.row_tables import COARSE, FINE, SAMPLES, SampleRow
 from gossamer.values.errors import GossamerError
 from gossamer.values.identity import utc_text
 from gossamer.values.outcome import ERRORS
@@ -161,52 +160,19 @@ class Pulse:
         return sorted(slow, key=lambda page: -page.seconds)
 
 
-# Documents that several agents keep: claims that the ledger of an agent knows become rows of the table `copies`. An agent writes
-# them with each sample; a row counts when the group that forgets its claim is kept, so that a kill neither loses nor doubles one.
-
-
-def write_copies(crawl: "CrawlAtWork") -> None:
-    """Write the claims that are in no table yet. Those that cannot be written are counted by the log, and are written later.
-
-    Args:
-        crawl: at work. One that has no other agents has no claims.
-    """
-    for digests in crawl.providers(AgentDigests):
-        for log in crawl.providers(TableLog)[:1]:
-            _write(crawl, digests, log)
-
-
-def _write(crawl: "CrawlAtWork", digests: AgentDigests, log: TableLog) -> None:
-    for claims in digests.unwritten():
-        try:
-            log.add(COPIES.name, map(copy_row, claims))
-            ends = log.ends()
-            with crawl.ledger.group() as group:
-                digests.written(claims, group)
-                for file, end in ends.items():
-                    group.written(file, end)
-        except (OSError, GossamerError):
-            log.take_back()
-            log.metrics.count("copies_late")
-            return
-        log.committed(ends)
-
-
-async def claim_again(run: "CrawlAtWork") -> None:
-    """Let an agent claim the documents that it has not claimed: it was alone when it met them, or another agent lost its ledger."""
-    for digests in run.providers(AgentDigests):
-        await digests.claim_again(run.ledger.documents())
-
-
 # Samples of a crawl: how it stands, every ten seconds and at its end, as rows of the table `samples`. The numbers are those of
 # :mod:`~gossamer.crawls.control.standing`, without those that need a look at each host: a sample costs some hundred microseconds.
 
 
 class Sampler:
-    """Takes the samples of a crawl, and writes them beside its other rows, as it does copies that agents have of one document."""
+    """Takes the samples of a crawl, and writes them beside its other rows."""
 
-    def __init__(self, crawl: "CrawlAtWork", clock: Clock | None = None) -> None:
-        """`clock` says when a sample is due: the machine's, unless another is given, since people look at the plots."""
+    def __init__(
+        self, crawl: "CrawlAtWork", clock: Clock | None = None, beside: Callable[[], None] = lambda: None
+    ) -> None:
+        """`clock` says when a sample is due: the machine's, unless another is given, since people look at the plots.
+        `beside` is called with each sample."""
+        self._beside = beside
         self._crawl = crawl
         self._clock = clock or SystemClock()
         self._kept = 0
@@ -229,7 +195,7 @@ class Sampler:
         while True:
             await self._clock.sleep(FINE)
             self.take()
-            write_copies(self._crawl)
+            self._beside()
 
     def take(self, ended: str = "") -> None:
         """Take a sample and write it; `ended` is the state in which the run ends.
