@@ -2,7 +2,7 @@
 
 The site is served by nginx (on its own processor where there are two), because a server of ours would share the crawler's
 habits. Peers of Python live in environments of their own, made by pip on the first run; wget is measured where it is
-installed. What is compared is CPU a page: wall time on a shared machine says more about the neighbours.
+installed. CPU a page is compared: wall time on a shared machine says more about the neighbours.
 """
 
 import compileall

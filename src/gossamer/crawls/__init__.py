@@ -3,7 +3,7 @@
 Place in the flow: :mod:`options` are compiled into a wiring (:mod:`compiling`), judged with directory and seeds before
 anything is touched (:mod:`plan`), run (:mod:`crawl`, :mod:`work`) and summed up (:mod:`summary`). It is the only room
 that imports concrete parts of the core, by the names of :mod:`catalog`. While it runs, a crawl listens at a private
-socket (:mod:`control`). What is made of it beside the run, tables and followers, works in processes of its own
+socket (:mod:`control`). Tables and followers are made beside the run, in processes of their own
 (:mod:`companions`, :mod:`followers`).
 
 Promises: a crawl that cannot be is refused in one line before anything is made; a directory belongs to one crawl; a

@@ -64,7 +64,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Damages(msgspec.Struct, frozen=True):
-    """What is wrong with a directory, without reading what its files hold."""
+    """The faults of a directory, without reading what its files hold."""
 
     files: list[Loss]
     tables: list[Damage]

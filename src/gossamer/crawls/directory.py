@@ -133,7 +133,7 @@ def begin_ledger_anew(directory: Path, ledger: RocksLedger) -> int:
 
 
 def lost_ledgers(directory: Path) -> list[Path]:
-    """What is left of ledgers that were lost: folders, for who wants to look."""
+    """The remains of ledgers that were lost: folders, for a closer look."""
     return sorted((directory / STATE_DIRECTORY).glob(f"*/{_ASIDE}-*"))
 
 

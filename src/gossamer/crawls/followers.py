@@ -131,7 +131,7 @@ class Following:
             _copy(self._sinks, self._directory / SINKS_FILE)
 
     async def start(self, *, once: bool = False) -> None:
-        """Feed what is registered from now on, or once. What has nothing to do starts when it has."""
+        """Feed what is registered from now on, or once. A follower without work starts when it has some."""
         self._failures = _followers(self._directory)
         self._idle = list(self._failures)
         await self._start_busy(once=once)

@@ -164,7 +164,7 @@ HOST_SETTINGS = {
 
 
 class HostOptions(Sheet, frozen=True):
-    """What can be set for single hosts. The names are those of the options that it takes the place of."""
+    """The settings of single hosts. The names are those of the options that it takes the place of."""
 
     delay: (
         Annotated[float, setting("Wait this long between two requests.", unit="s", ge=0)] | Literal["auto"] | None

@@ -1,6 +1,6 @@
 """What a crawl does over the last seconds: speed, growth, and pages that take long. Sampled once a second, never for each page.
 
-Place in the flow: the crawl's process takes the pulse while it works; `status` and progress read it. What is remembered is bounded:
+Place in the flow: the crawl's process takes the pulse while it works; `status` and progress read it. Its memory is bounded:
 eleven samples of the counters, seven of the sizes, and the pages that have been under way for longest.
 """
 
@@ -40,12 +40,12 @@ SLOW = 10.0
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """What is sampled each time."""
+    """One sample."""
 
     pages: int
     fetched: int
     flights: Sequence[str]
-    """What has been under way for longest, the oldest first."""
+    """The pages that have been under way for longest, the oldest first."""
     cpu: float = 0.0
     """Seconds of CPU that the process has used."""
 

@@ -195,7 +195,7 @@ class RunEnding:
         self._unsent = unsent
 
     def lines(self, summary: Summary, *, is_kept: bool) -> Iterator[str]:
-        """What is to be told of this end. `is_kept`: the directory stays, so that the crawl can go on."""
+        """The lines that tell of this end. `is_kept`: the directory stays, so that the crawl can go on."""
         if summary.state == "incomplete" and not has_brought(summary):
             yield from self._seed_lines(summary)
         if self._unsent and is_kept:

@@ -127,7 +127,7 @@ class CrawlWork:
             self.abort()
 
     async def _cut_in_time(self, work: "asyncio.Future[None]", frontier: Frontier) -> None:
-        """What is in flight when the time is up has :data:`BEYOND` to come in; then it is cut. Limits may change meanwhile."""
+        """Requests in flight when the time is up have :data:`BEYOND` to come in; then they are cut. Limits may change meanwhile."""
         assert self._running is not None
         while not work.done():
             left = frontier.totals.ends_at() - frontier.clock.monotonic()

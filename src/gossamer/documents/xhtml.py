@@ -1,8 +1,8 @@
 """XHTML: pages that are XML, rewritten as the HTML that says the same, so that everything behind reads one language.
 
 Place in the flow: :class:`~gossamer.documents.document.Document` calls :func:`as_html` on the text of a page of the type
-`application/xhtml+xml`; the process stage calls :func:`type_of_xml` to know XHTML that is sent as plain XML. What is not
-well-formed stays as it is, and is read as HTML.
+`application/xhtml+xml`; the process stage calls :func:`type_of_xml` to know XHTML that is sent as plain XML. A document that is
+not well-formed stays as it is, and is read as HTML.
 
 The parser is expat, without a DTD: nothing is fetched, and a page that declares anything of its own (entities, attributes) is
 refused at its DOCTYPE and read as HTML, so that no entity is ever expanded (fault 60). The names that HTML has for characters

@@ -1,4 +1,4 @@
-"""What has to be done to a running graph so that it becomes another one, or why that cannot be.
+"""The steps by which a running graph becomes another one, or the reason why it cannot.
 
 Place in the flow: :mod:`~gossamer.engine.changing` asks here before it touches anything, and carries out the answer. Both graphs
 are checked already, each as a whole; here they are held against each other. Plain code: nothing runs.

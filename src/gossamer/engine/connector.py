@@ -5,7 +5,7 @@ it: they hold one of its ends (:mod:`gossamer.engine.ends`), and cannot tell a q
 
 Promises of every connector (suite: `gossamer.testing.check_connector`):
 
-1. What is sent is received once, in the order of sending where there is one producer and one consumer.
+1. Each item that is sent is received once, in the order of sending where there is one producer and one consumer.
 2. A bulk put stays contiguous: no other producer's items come between.
 3. At most `capacity` items wait; a producer that finds no room is suspended until there is some.
 4. An item of the wrong type is refused before it enters, and the connector is unharmed.

@@ -139,7 +139,7 @@ def _names(one: Subject) -> Iterator[tuple[str, str]]:
 
 
 def found_at(place: str) -> Any:
-    """What stands at `module:attribute`.
+    """The object at `module:attribute`.
 
     Raises:
         UnknownName: nothing does.

@@ -129,7 +129,7 @@ def known_schemes() -> list[str]:
 
 
 def transport_of(address: str) -> Transport:
-    """What is registered for an address' scheme.
+    """The transport of an address' scheme.
 
     Raises:
         UnknownName: nothing is; lists the known schemes.

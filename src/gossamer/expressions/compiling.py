@@ -1,4 +1,4 @@
-"""A tree to closures. What is known of a whole page is put in before its links are looked at, and leaves the expression."""
+"""A tree to closures. Facts of a whole page are put in before its links are looked at, and leave the expression."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache

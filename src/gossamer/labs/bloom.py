@@ -26,7 +26,7 @@ _HALF = (1 << 64) - 1
 
 
 class BloomState(msgspec.Struct):
-    """What stands beside the bits."""
+    """The file beside the bits."""
 
     secret: int
     bits: int

@@ -63,7 +63,7 @@ class FocusSheet(Sheet, frozen=True):
 
 
 class JudgedPage(msgspec.Struct, frozen=True):
-    """What is known of a page that is being committed."""
+    """The facts of a page that is being committed."""
 
     score: float
     distance: int

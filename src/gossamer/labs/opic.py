@@ -51,7 +51,7 @@ class AccountState(IntEnum):
 
 
 class Account:
-    """What is kept of one page."""
+    """The account of one page."""
 
     __slots__ = ("attempt", "cash", "copies", "level", "state")
 
@@ -269,7 +269,7 @@ class OpicLedger(LedgerFront):
             raise
 
     def account(self, task: Task) -> Account:
-        """What is kept of a task's page. Change nothing of it."""
+        """The account of a task's page. Change nothing of it."""
         key = key_of(task.host, task.identity)
         account = self._remembered.get(key)
         if account is None:
@@ -327,7 +327,7 @@ class OpicQueues(QueuesFront[NoSettings]):
         return is_elsewhere or account.state == AccountState.VISITED or account.attempt > task.attempt
 
     def _end_copies(self) -> None:
-        """What was dropped is out of the queues for good."""
+        """Dropped tasks are out of the queues for good."""
         if self._dropped:
             dropped, self._dropped = self._dropped, []
             with self.ledger.weighing() as group:

@@ -192,7 +192,7 @@ class Items:
 
 
 def _vocabulary_of(kind: str) -> str:
-    """What stands before the names of properties, by the type of an item."""
+    """The prefix of names of properties, by the type of an item."""
     for registered, vocabulary in _REGISTERED.items():
         if kind.startswith(registered):
             return vocabulary

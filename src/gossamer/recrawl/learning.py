@@ -65,7 +65,7 @@ def due_key(due: float, page: bytes) -> bytes:
 
 
 def times_of(data: bytes) -> tuple[float, float]:
-    """What is kept under `h`. The first schedules had the first time alone: their pages may be due at any time."""
+    """The value under `h`. The first schedules had the first time alone: their pages may be due at any time."""
     looked_at, first = TIMES.unpack(data.ljust(TIMES.size, b"\0"))
     return looked_at, first
 
@@ -135,7 +135,7 @@ def _kept(group: Group, host: str | None, key: bytes) -> RateGroup:
 
 
 def usual(group: Group) -> Belief:
-    """What is believed of a page of which nothing is known, not even its host."""
+    """The belief about a page of which nothing is known, not even its host."""
     return prior_of(_kept(group, None, _ALL), USUAL)
 
 

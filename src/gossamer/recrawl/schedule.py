@@ -148,7 +148,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
     # -- what is known
 
     def known(self, task: Task) -> KnownPage | None:
-        """What is known of a task's page; None where it was never visited, or is not visited again."""
+        """The record of a task's page; None where it was never visited, or is not visited again."""
         data = self.store.spaces.get(SCHEDULE, task.host, page_key(task.identity))
         return None if data is None else pages.decode(data)
 

@@ -218,7 +218,7 @@ class SearchIndex:
 
     @contextlib.contextmanager
     def _committed(self, mark: FeedMark) -> Any:
-        """What is done within is kept together with the mark, or not at all."""
+        """All changes within are kept together with the mark, or none is."""
         try:
             yield
             self._writer.delete_documents_by_term("kind", MARK)

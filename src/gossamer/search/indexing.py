@@ -32,7 +32,7 @@ from gossamer.words.pdf import PdfReading
 
 
 class Indexed(msgspec.Struct, frozen=True):
-    """What was done."""
+    """The result of bringing an index up to date."""
 
     documents: int
     """In the index now."""

@@ -317,7 +317,7 @@ class WebhookSink:
         return self._note.mark
 
     def rebuild(self, generation: int) -> None:
-        """See the contract. What was told is not told again when the table is made anew, as by `reprocess`, `trim` or `delete`."""
+        """A row that was told is not told again when the table is made anew, as by `reprocess`, `trim` or `delete`."""
         newest = max(self._note.newest, self._note.known_until)
         self._keep(WebhookNote(FeedMark(generation), "", newest))
 

@@ -73,7 +73,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
     logins = LogInTable()
     plan_of_sessions = NO_SESSIONS
     asked: Mapping[str, Sequence[Requested | None]] = {}
-    """What is asked of seeds, by their canonical URLs; a plain request of those that are not here."""
+    """The requests of seeds, by their canonical URLs; a plain request of those that are not here."""
 
     keeps_state = True
 

@@ -118,8 +118,8 @@ class SessionPool:
         return name
 
     def _freshest(self) -> str:
-        """Who has asked for least since it began: a page that was refused goes there, since a site that gives each session so
-        many pages refuses those that took turns at the same time."""
+        """The session that has asked for least since it began: a page that was refused goes there, since a site that gives each
+        session so many pages refuses those that took turns at the same time."""
         names = [name for name in map(str, range(1, self._plan.count + 1)) if name in self._members]
         return min(names, key=lambda name: self._members[name].since, default="")
 

@@ -137,7 +137,7 @@ def _with_front(wiring: Wiring, name: str, front: ProviderPlan) -> Wiring:
 
 
 def asked_of(seeds: Iterable[str | Request], wiring: Wiring) -> dict[str, list[Requested | None]]:
-    """What is asked of each seed, by the URL that the crawl has for it.
+    """The request of each seed, by the URL that the crawl has for it.
 
     Args:
         seeds: they were read as URLs already.

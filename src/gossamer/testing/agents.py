@@ -82,7 +82,7 @@ class MailboxRig(Protocol):
     heirs: tuple[str, ...]
     """Senders under these names get what the first recipient is sent and has not acknowledged when it falls silent."""
     is_kept: bool
-    """What is put outlives the process."""
+    """Entries outlive the process."""
 
     async def reopen(self) -> Owing:
         """Close what is open as a kill would, and open it again."""

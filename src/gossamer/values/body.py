@@ -103,7 +103,7 @@ Body = bytes | StoredBody
 
 
 class BodyWriter:
-    """Takes a body piece by piece. What is held in memory never exceeds the threshold and one piece."""
+    """Takes a body piece by piece. The memory never holds more than the threshold and one piece."""
 
     __slots__ = ("_directory", "_file", "_pieces", "_sha1", "_sha256", "_threshold", "size")
 

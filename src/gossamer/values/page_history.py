@@ -1,4 +1,4 @@
-"""What is known of a page that was visited before, and what another visit says of it: changed or not, and by what.
+"""The history of a page that was visited before, and the word of another visit on it: changed or not, and by what.
 
 Place in the flow: the stage `changes` compares each visit with what is known (:func:`compared`); the ledger of revisits keeps
 what is known then (:func:`after`), beside the time of the next visit. Pure code over values.
@@ -46,7 +46,7 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     is_page: bool = False
     """It counts as a page of the crawl already."""
     request: Requested | None = None
-    """What is asked for beside the URL, as label and data of a spider's request; None for a plain GET."""
+    """The request beside the URL, as label and data of a spider's request; None for a plain GET."""
     waits: float = 0.0
     """Seconds from its last visit to the next, as the policy said; 0 before it said anything."""
     evidence: Evidence = Evidence()

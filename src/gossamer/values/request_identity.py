@@ -88,7 +88,7 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     """Everything that a task asks for beside its URL. Made by :func:`requested`."""
 
     mark: str = ""
-    """What it is known by beside its URL; empty where the URL alone says it."""
+    """Its identity beside the URL; empty where the URL alone says it."""
     method: str = "GET"
     body: bytes = b""
     headers: tuple[tuple[str, str], ...] = ()

@@ -48,7 +48,7 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     """Validators of the copy that we have (RFC 9110, 8.8): asked with them, a server says `not_modified`."""
     last_modified: str = ""
     request: Requested | None = None
-    """What is asked for beside the URL; None for a plain GET."""
+    """The request beside the URL; None for a plain GET."""
 
     @property
     def identity(self) -> str:

@@ -31,7 +31,7 @@ _AT_ONCE = 200
 
 
 class WordsWritten(msgspec.Struct, frozen=True):
-    """What was written."""
+    """The sums of an export."""
 
     pages: int
     rows: int

@@ -35,7 +35,7 @@ _PARTED, _COMPOUND = re.compile("(?<!\\w)(\\w++)[\ufffe\x02](\\w++)"), re.compil
 
 
 class PdfText(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is read of a PDF."""
+    """The contents of a PDF."""
 
     title: str = ""
     author: str = ""

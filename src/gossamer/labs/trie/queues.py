@@ -231,7 +231,7 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
 
 
 class TrieTurns:
-    """What waits in a trie."""
+    """The URLs that wait in a trie."""
 
     def __init__(self, trie: DiskTrie) -> None:
         self._trie = trie

@@ -206,7 +206,7 @@ class CrawlerKeeper:
 
         Args:
             fetch: the source of its pages, behind the owner's gate.
-            keep: gets its batches in order. What it raises ends the crawler, and is raised here.
+            keep: gets its batches in order. An error in it ends the crawler, and is raised here.
         """
         ours, theirs = socket.socketpair()
         with ours:

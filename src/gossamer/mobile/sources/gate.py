@@ -1,6 +1,6 @@
 """The pages of one crawler: every URL passes the owner's sheet and the site's robots.txt before a source is asked (decision 82).
 
-Place in the flow: the runner asks here (:class:`~gossamer.mobile.running.Fetch`). What is refused has a name, is counted, and is
+Place in the flow: the runner asks here (:class:`~gossamer.mobile.running.Fetch`). A refusal has a name, is counted, and is
 remembered with its first examples for the owner. The crawler itself learns only that the URL is blocked.
 """
 

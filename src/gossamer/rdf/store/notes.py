@@ -1,7 +1,7 @@
 """The two feeds that a triple store follows, and the notes by which it goes on after a kill.
 
-The notes say how far each feed was taken, and which visit each graph is of. They are one SQLite file beside the store. What is
-done to a store can be done twice, so the store is changed first and the note written after: a kill between the two has the rows
+The notes say how far each feed was taken, and which visit each graph is of. They are one SQLite file beside the store. Each
+change of a store can be made twice, so the store is changed first and the note written after: a kill between the two has the rows
 come once more.
 """
 

@@ -35,7 +35,7 @@ COLUMNS: Final = {
     "flags": np.int8,
     "agent": np.int32,
 }
-"""What is kept of each request, 40 bytes of it; large logs are many requests."""
+"""The record of each request, 40 bytes; large logs are many requests."""
 
 CHUNK: Final = 1 << 17
 """Requests that are gathered as plain integers before they are packed into columns."""

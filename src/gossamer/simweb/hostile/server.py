@@ -151,7 +151,7 @@ class HostileWeb:
 
     @property
     def _oddities(self) -> dict[str, _Serve]:
-        """What is played on ports where there is no TLS at all, or none that a library would speak."""
+        """Conversations on ports where there is no TLS at all, or none that a library would speak."""
         return {
             "stalled": self._stall,
             "plain": self._speak_plainly,
