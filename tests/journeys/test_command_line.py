@@ -398,6 +398,17 @@ def test_ctrl_c_ends_gracefully_and_a_second_one_at_once(tmp_path: Path) -> None
     assert (tmp_path / "c" / "logs" / "crawl.jsonl").read_text().count('"event":"page"') == 1
 
 
+def test_an_option_of_an_earlier_version_is_no_advice() -> None:
+    _, _, err = gossamer("crawl", "http://127.0.0.1:9/", "--keep-tryin")
+    assert "--keep-trying" not in err and "'--keep-words'" in err
+    assert "'--delay'" in gossamer("crawl", "http://127.0.0.1:9/", "--dely", "1")[2]
+
+
+def test_a_seed_whose_name_has_no_address_is_told_in_words(tmp_path: Path) -> None:
+    _, _, err = gossamer("crawl", "http://gone.invalid/", "--contact", "a@b.example", "-o", str(tmp_path / "c"))
+    assert "gossamer: seed http://gone.invalid/: its name has no address (dns_failed)\n" in err
+
+
 def test_an_unknown_command_names_the_nearest() -> None:
     status, _, err = gossamer("crawll", "http://127.0.0.1:9/")
     assert status == 2

@@ -22,6 +22,17 @@ def test_a_file_becomes_quads_and_the_rest_is_told(tmp_path: Path, capsys: pytes
     assert "dropped 2" in err and "next 1" in err
 
 
+def test_names_that_mean_nothing_are_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.html"
+    path.write_text(
+        '<a rel="no-term no:curie" property="zork" href=x>x</a><script type="application/ld+json">{</script>'
+    )
+    assert main(["rdf", str(path)]) == 0
+    err = capsys.readouterr().err
+    assert "no vocabulary of the page has this name: zork (UnresolvedTerm)" in err
+    assert "a script is no JSON-LD: " in err
+
+
 def test_the_filter_is_the_persons_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.html").write_text(PAGE)
     given = ["rdf", str(tmp_path / "page.html"), "--base", "http://a.test/"]

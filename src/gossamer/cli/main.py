@@ -262,6 +262,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         where = error.ctx.command_path if error.ctx is not None else "gossamer"
         if where == "gossamer" and called in all_commands():
             where = f"gossamer {called}"
+        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+            error = click.NoSuchOption(error.option_name, possibilities=_present_options(error.ctx), ctx=error.ctx)
         message = error.format_message()
         if isinstance(error, click.exceptions.NoArgsIsHelpError) and isinstance(error.ctx.command, click.Group):
             message = f"say which: {', '.join(error.ctx.command.list_commands(error.ctx))}"
@@ -281,6 +283,12 @@ def _run(arguments: Sequence[str] | None) -> int:
             return _refuse("there is not enough memory for this; what was committed is kept, so try again with more", 4)
         raise
     return result if isinstance(result, int) else 0
+
+
+def _present_options(context: click.Context) -> list[str]:
+    """The options of a command that its help shows: those of earlier versions work, and are no advice."""
+    records = (param.get_help_record(context) for param in context.command.get_params(context))
+    return [word.strip(",") for record in records if record for word in record[0].split() if word.startswith("--")]
 
 
 def _check_text(arguments: Sequence[str]) -> None:

@@ -27,6 +27,14 @@ from gossamer.values.visit import CUTS_OF_PAGES
 ENDED = "ended"
 
 
+#: Why a host waits for longer than its delay (:class:`~gossamer.frontier.politeness.places.HeldBy`), in words.
+_HELD = {
+    "dns_failed": "its name has no address",
+    "unreachable": "it does not answer",
+    "refusals": "it asked for a pause",
+    "robots_unreachable": "its robots.txt is out of reach",
+}
+
 #: Where the supervisor of several agents keeps that of the crawl as a whole, inside its directory.
 ENDED_FILE = "state/ended.json"
 
@@ -212,7 +220,9 @@ class RunEnding:
         waiting = summary.waiting
         assert waiting is not None
         errors = self._errors()
-        reasons = ", ".join(f"{name} ({why}{errors.get(name, '')})" for name, why in waiting.hosts.items())
+        reasons = ", ".join(
+            f"{name} ({_HELD.get(why, why)}{errors.get(name, '')})" for name, why in waiting.hosts.items()
+        )
         return (
             f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
             f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next} at the earliest; "
@@ -231,7 +241,8 @@ class RunEnding:
                 met = (
                     why for site, why in reasons.items() if seed.startswith(f"{site}/") or f"//{_host(site)}/" in seed
                 )
-                why = next(met, "no answer before the end")
+                why = next(met, "")
+                why = f"{_HELD[why]} ({why})" if why in _HELD else why or "no answer before the end"
             else:
                 why = _reason(row)
             yield f"seed {seed}: {why}"

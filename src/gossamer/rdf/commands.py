@@ -27,6 +27,16 @@ if TYPE_CHECKING:
     from gossamer.rdf.page import StructuredData
     from gossamer.rdf.store.asking import QuestionLimits
 
+#: Warnings that name nothing but what they are about, in words.
+_WORDS = {
+    "UnresolvedTerm": "no vocabulary of the page has this name",
+    "UnresolvedCURIE": "the page declares no such prefix",
+    "PrefixRedefinition": "the page declares a known prefix anew",
+    "VocabReferenceError": "this vocabulary is not bundled",
+    "UnknownContext": "this JSON-LD context is not known, and left out",
+    "JsonLdError": "a script is no JSON-LD",
+}
+
 # `gossamer rdf`: the triples of one page. The command line's door to :mod:`gossamer.rdf`, beside `inspect`.
 
 
@@ -116,7 +126,8 @@ def _write(data: "StructuredData", form: str, url: str) -> None:
 
 def _warn(data: "StructuredData") -> None:
     for warned in data.warnings:
-        tell(f"{warned.kind}: {warned.about}")
+        said = _WORDS.get(warned.kind)
+        tell(f"{said}: {warned.about} ({warned.kind})" if said else f"{warned.kind}: {warned.about}")
     named = Counter(warned.kind for warned in data.warnings)
     for kind, count in sorted((data.counts - named).items()):
         tell(f"{kind}: {count}{' more' if kind in named else ''}")
