@@ -115,8 +115,10 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
             shutil.rmtree(tmp_path / "crawl/state/master-01")
             masters["master-01"].kill()
             await until(lambda: masters["master-01"].is_gone)
-            told = (await job.several.standing(units=False)).each_master
-            assert [(one.name, one.state) for one in told] == [("master-00", "running"), ("master-01", "gone")]
+            states = list[tuple[str, str]]()
+            while states != [("master-00", "running"), ("master-01", "gone")]:  # a busy one may be late for once
+                states = [(one.name, one.state) for one in (await job.several.standing(units=False)).each_master]
+                await asyncio.sleep(0.01)
             agent = job.several.supervisor.agents["agent-01"]
             await until(lambda: agent.has_worked)
             agent.kill()
