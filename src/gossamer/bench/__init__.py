@@ -1,5 +1,7 @@
 """Benchmarks: each a function that returns a report, reached by `gossamer bench NAME`. Each prints tables and can write JSON.
 
+Place in the flow: beside everything; the command imports one by its name. :mod:`harness` has what benchmarks share.
+
 Absolute times mean little on another machine or in another hour: every table names machine and versions, and what is
 compared stands in one run. These come with the package; a checkout has more, in `tools/bench`, reached the same way.
 """
