@@ -2,7 +2,7 @@
 
 Place in the flow: seen sets in files of their own (:mod:`trie`, :mod:`bloom`), queues with a diversity threshold
 (:mod:`diverse`), importance while the crawl runs (:mod:`opic`), and crawls that keep to a topic (:mod:`focus`). :mod:`wiring`
-puts the latter two into a crawl; the others are named in a wiring.
+puts the trie, importance and topics into a crawl by its options; the others are named in a wiring.
 
 Open first: :mod:`wiring`, then the module of the part.
 """

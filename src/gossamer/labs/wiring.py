@@ -1,7 +1,8 @@
-"""Wirings of crawls whose next page is chosen by importance or by a topic.
+"""Wirings of crawls whose next page is chosen by importance, by a topic, or by turns in a trie.
 
-Place in the flow: `--strategy opic`, `--topic`, `--topic-page` and `--relevance` are compiled here: parts of OPIC between
-the stages and the ledger, the focus at the commit, and what scores pages and links.
+Place in the flow: `--strategy opic`, `--strategy trie`, `--topic`, `--topic-page` and `--relevance` are compiled here: parts
+of OPIC between the stages and the ledger, the trie in front of the queues, the focus at the commit with the scores of pages and
+links.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """What the frontier hands out and takes back: a task goes to the fetchers, an answer says that the host is free again.
 
-Beside them: the decision about a page after an answer, leases between the keeper of a queue and a crawler, and quarantined
-URLs of a part of a host that looks like a trap.
+Beside them: the decision about a page after an answer, leases between the keeper of a queue and a crawler, and URLs that are
+set aside because their part of a host looks like a trap.
 """
 
 from enum import Enum
@@ -183,7 +183,7 @@ class LeaseRenewal(msgspec.Struct, frozen=True, gc=False):
     life: str
 
 
-# -- quarantine: these URLs wait behind everything else, and are not lost
+# -- set aside: these URLs wait behind everything else, and are not lost
 
 #: Bits of a family's identifier: ten hexadecimal digits, which people can copy.
 _BITS = 40
