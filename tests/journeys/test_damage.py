@@ -464,6 +464,15 @@ def test_one_changed_byte_of_a_file_that_is_written_once_is_found(
     assert verify(crawl, deep=True).findings == []
 
 
+def test_a_changed_byte_anywhere_in_a_table_of_a_checkpoint_is_found(whole: Path, tmp_path: Path) -> None:
+    crawl = Path(shutil.copytree(whole, tmp_path / "crawl"))
+    path = min(crawl.glob("state/agent-00/checkpoints/kept/*.sst"))
+    data = path.read_bytes()
+    for place in range(0, len(data), len(data) // 12):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 8]) + data[place + 1 :])
+        assert verify(crawl, deep=True).findings, place
+
+
 def test_a_changed_index_is_made_again_and_a_changed_log_is_gone_on_without(
     crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
 ) -> None:
