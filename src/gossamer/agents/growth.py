@@ -75,6 +75,8 @@ def why_fixed(graph: Graph) -> str:
     http = graph.providers.get("http")
     if http is not None and getattr(http.sheet, "cookies", "off") != "off":
         return "cookies are in the memory of its process"
+    if "store-publisher" in {plan.use for plan in graph.wiring.providers.values()}:
+        return "--store keeps a crawl of one agent"
     if crawlers_of(graph.wiring):
         return "crawlers share its queue already"
     if any(plan.use == "crawlers" for plan in graph.wiring.components.values()):

@@ -335,3 +335,17 @@ class CrawlKeywords(TypedDict, total=False):
 
     irrelevant: Literal["counts", "rows"]
     """Only count irrelevant pages of mobile crawls (counts), or keep a row for each (rows)."""
+
+    store: str
+    """Keep a copy of the crawl there, from which it can go on elsewhere: s3://, gs:// or az:// with a place, or a
+    folder on another disk."""
+
+    checkpoint_every: float | str
+    """With --store, publish a checkpoint this often."""
+
+    lease: float | str
+    """With --store, count an owner as gone that has not been heard of for this long; one that cannot reach the store
+    for as long asks no host."""
+
+    take_over: bool
+    """Take the crawl of a store even if its owner may be alive."""

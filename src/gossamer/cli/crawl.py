@@ -143,12 +143,14 @@ def crawl(
 
 @click.command(cls=OptionsInGroups, epilog=EPILOG)
 @click.argument("directory", metavar="DIR")
+@click.option("-o", "--output", metavar="DIR", help="Where DIR is a store: an empty folder for the crawl.")
 @resume_options
 @configured
 @in_browser
 @told
 def resume(
     directory: str,
+    output: str | None,
     config: str | None,
     sets: tuple[str, ...],
     as_json: bool,
@@ -162,10 +164,12 @@ def resume(
 
     It goes on with its configuration, changed by the options that are given here. It asks again for URLs that were in
     flight when it ended, and for nothing that it has kept. This does the same as `gossamer crawl --resume -o DIR`. A crawl
-    that is only paused goes on with `gossamer continue DIR`.
+    that is only paused goes on with `gossamer continue DIR`. DIR may be the store of a crawl (`--store`): it then goes on
+    in the folder that -o names, once its old owner has been silent for --lease, or with --take-over.
 
     \b
     gossamer resume mycrawl
+    gossamer resume s3://bucket/mycrawl -o mycrawl
     gossamer resume mycrawl --max-pages 100000 --set politeness.delay=5s
     """
     given |= {"output": directory, "resume": True}
@@ -179,8 +183,21 @@ def resume(
         raise click.UsageError(f"--dashboard {behind[0]}: write [HOST:]PORT, as 127.0.0.1:8080")
     check_dashboard(address)
     with Leaving() as leaving:
+        options = _brought_back(directory, output, options)
         job = _job([], options, None, read_sets(sets))
         return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, fail_on=fail_on, dashboard=address)
+
+
+def _brought_back(place: str, output: str | None, options: "CrawlOptions") -> "CrawlOptions":
+    """The options for a crawl directory; a crawl that lies in a store is brought back into one first."""
+    if not Path(place, "crawl.toml").exists():
+        from gossamer.stores.elsewhere import bring_back, is_store
+
+        if is_store(place):
+            return bring_back(place, output or "", options, _say)
+    if output is not None:
+        raise click.UsageError(f"-o says where a crawl of a store goes on, and {place} is no store; leave it out")
+    return options
 
 
 def _job(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.helping import crawl_to_read
 from gossamer.cli.output import instant, raw_cells, tell_damage
 from gossamer.cli.saying import tell, tell_plain
 from gossamer.engine.sheet import show_count
@@ -26,7 +27,7 @@ _PATIENCE = 300.0
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=True)
 @click.option(
     "--to",
     "form",

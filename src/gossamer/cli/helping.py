@@ -5,10 +5,13 @@ Both give their groups to :func:`write_groups`, which knows what was asked for. 
 that there are import more than all of click, and none shows a part.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import click
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: Where a context keeps what was asked for: a heading, EVERYTHING, or nothing for what people use.
 ASKED = "gossamer.help"
@@ -135,3 +138,17 @@ def _brief(text: str) -> str:
     for end in (". ", "; "):
         first = first.partition(end)[0]
     return f"{first.removesuffix('.')}.{default}"
+
+
+def crawl_to_read(*, archive: bool) -> Callable[[F], F]:
+    """The argument DIR of a command that changes nothing: the directory of a crawl, or the store of one that is elsewhere, whose
+    last checkpoint then lies in a cache here; with `archive`, its documents too."""
+
+    def here(ctx: click.Context, param: click.Parameter, given: str) -> str:
+        if Path(given, "crawl.toml").exists():
+            return given
+        from gossamer.stores.elsewhere import is_store, read_here
+
+        return str(read_here(given, archive=archive)) if is_store(given) else given
+
+    return click.argument("directory", metavar="DIR", callback=here)

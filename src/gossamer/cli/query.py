@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from gossamer.cli.helping import crawl_to_read
 from gossamer.cli.output import in_form, opened, raw_cells, tell_damage, to_file
 from gossamer.cli.saying import tell
 from gossamer.values.errors import UsageError
@@ -27,7 +28,7 @@ _NO_LINKS = (
 
 
 @click.command(name="query")
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=False)
 @click.argument("sql", metavar="SQL")
 @in_form(("table", "csv", "jsonl", "parquet"), "Write the answer in this format.")
 @to_file
@@ -91,7 +92,7 @@ IN_A_PAGE = 200
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=False)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @in_form(
     ("table", "csv", "jsonl", "html"),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from gossamer.cli.helping import crawl_to_read
 from gossamer.cli.saying import empty_terminal, say_json, say_lines, shown
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import Status
@@ -153,7 +154,7 @@ PROBLEMS = 2
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=False)
 @click.option(
     "--units",
     is_flag=True,
@@ -299,7 +300,7 @@ FIRST = 10
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until the crawl ends or Ctrl-C.")
 @click.option("--agent", "agents", multiple=True, metavar="NAME", help="Show only entries of this agent (repeatable).")
 @click.option(

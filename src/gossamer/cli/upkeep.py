@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from gossamer.cli.helping import crawl_to_read
 from gossamer.cli.saying import say_json, say_lines, tell
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.values.errors import CrawlDirectoryError
@@ -103,7 +104,7 @@ def trim(directory: str, versions: int | None, accept_loss: bool, as_json: bool)
 
 
 @click.command(epilog="Exit status: 0 the crawl is whole, 2 DIR holds no crawl, 5 the crawl is damaged.")
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=True)
 @click.option("--deep", is_flag=True, help="Read every record, row, index line and table, not only names and lengths.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def verify(directory: str, deep: bool, as_json: bool) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.helping import crawl_to_read
 from gossamer.cli.output import digits_of
 from gossamer.cli.saying import say_bytes, say_json, say_lines, tell
 from gossamer.values.errors import UnreadableUrl, UsageError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=True)
 @click.argument("url")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def why(directory: str, url: str, as_json: bool) -> None:
@@ -160,7 +161,7 @@ def trap_lines(found: "Suspicions") -> list[str]:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=True)
 @click.argument("url", metavar="URL")
 @click.option(
     "--headers", is_flag=True, help="Write the answer's status line and header fields, instead of the document."

@@ -29,7 +29,7 @@ from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED, RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
-from gossamer.crawls.work import CrawlAtWork, RunLines
+from gossamer.crawls.work import CrawlAtWork, Lapsing, RunLines
 from gossamer.engine.catalog import Catalog
 from gossamer.engine.clock import Clock
 from gossamer.engine.connector import Statistics
@@ -212,6 +212,8 @@ class Crawl(CrawlAtWork):
         self.figures.begin()
         for lease in self.units.components(LeaseUrls):
             lease.lapsed = fleet.end
+        for unit in self.providers(Lapsing):
+            unit.lapsed = self.abort
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
         if self.exchange is not None:

@@ -20,11 +20,14 @@ from gossamer.crawls.summary import option_name
 from gossamer.engine.component import Producer
 from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
+from gossamer.engine.sheet import Sheet
+from gossamer.engine.unit import Provider
 from gossamer.frontier.component import Frontier
 from gossamer.storage.json_lines import note_line
 from gossamer.storage.ledger.ledger import RocksLedger
 
 U = TypeVar("U")
+S = TypeVar("S", bound=Sheet)
 
 #: Seconds that a stopped crawl waits for what is in flight: a stop takes ten at most (fault 116).
 GRACE = 8.0
@@ -143,6 +146,13 @@ class CrawlWork:
                 self._tear()
                 return
             await frontier.clock.sleep(min(left, LOOK_AT_LIMITS))
+
+
+class Lapsing(Provider[S]):
+    """A provider that ends the crawl where it finds that another process has the crawl by now."""
+
+    lapsed: Callable[[], None] = staticmethod(lambda: None)
+    """Ends the crawl; set by who runs it."""
 
 
 # The base of every crawl whose units work in its own process, whether it is the only agent or one of several.

@@ -41,6 +41,7 @@ SHIPPED = (
     "gossamer.words",
     "gossamer.sinks",
     "gossamer.mobile",
+    "gossamer.stores",
     "gossamer.agents",
 )
 

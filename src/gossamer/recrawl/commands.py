@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from gossamer.cli.helping import crawl_to_read
 from gossamer.cli.output import digits_of, in_form, instant, opened, tell_damage, to_file
 from gossamer.cli.saying import tell
 from gossamer.query.archive import ArchiveReader
@@ -35,7 +36,7 @@ _PLAIN = "\x1b[0m"
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=True)
 @click.option(
     "--since", metavar="T", help="Show only changes found at this time or later, as 2026-03-01, or 1d for a day ago."
 )
@@ -94,7 +95,7 @@ def _tell(directory: str, count: int, newest: int | None) -> None:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read(archive=True)
 @click.argument("url", metavar="URL")
 @click.option(
     "--at",

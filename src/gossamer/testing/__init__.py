@@ -56,6 +56,7 @@ _HOMES = {
     "check_shared_state": "agents",
     "check_semi_synchronous": "components",
     "check_spaces": "ledger",
+    "check_store": "storage",
     "check_synchronous": "components",
     "check_table": "feeding",
     "check_task_queues": "ledger",

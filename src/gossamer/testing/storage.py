@@ -1,5 +1,6 @@
-"""Conformance suites for archives, row logs and keepers."""
+"""Conformance suites for archives, row logs, keepers and stores."""
 
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import msgspec
 
 from gossamer.storage.archive.contract import Archive, Keeper, RowLog
 from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.stores.contract import ABSENT, ObjectChanged, ObjectMissing, Store
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Item, Location, Record, Response, Visit, sha1_base32
@@ -297,3 +299,74 @@ class _Suite:
         found, expected = sorted(self._kept()), sorted(self._expected)
         lost = [url for url in expected if url not in found]
         assert found == expected, f"{trouble}: {len(found)} kept, {len(expected)} expected, lost: {lost[:3]}"
+
+
+# The suite of stores.
+
+#: Writers of one object at once.
+_WRITERS = 8
+
+
+def check_store(store: Store) -> None:
+    """Check every promise of a store that is empty, and leave it empty."""
+    assert list(store.list("a/")) == [], "a store with nothing in it lists nothing"
+    _must_raise(ObjectMissing, lambda: store.get("a/none"), "an object that is not there has no bytes")
+    _must_raise(ObjectMissing, lambda: store.stat("a/none"), "an object that is not there has no size")
+    first = store.put("a/b/one", b"0123456789")
+    assert store.get("a/b/one") == b"0123456789", "an object has the bytes that were put"
+    assert store.get("a/b/one", 3, 4) == b"3456", "a range has these bytes"
+    assert store.get("a/b/one", 8, 9) == b"89", "a range that goes beyond the end has what is there"
+    assert store.get("a/b/one", 10, 1) == b"", "a range behind the end has nothing"
+    seen = store.stat("a/b/one")
+    assert (seen.size, seen.tag) == (10, first), "an object has the size and the tag of its bytes"
+    assert seen.modified > 0, "an object says when it was put"
+    second = store.put("a/b/one", b"other")
+    assert store.get("a/b/one") == b"other", "an object is replaced whole"
+    assert first != second == store.stat("a/b/one").tag, "other bytes have another tag"
+    _must_raise(ObjectChanged, lambda: store.put("a/b/one", b"x", ABSENT), "an object that is there is not made")
+    _must_raise(ObjectChanged, lambda: store.put("a/b/one", b"x", first), "an object that has changed is not replaced")
+    _must_raise(ObjectChanged, lambda: store.put("a/none", b"x", first), "an object that is gone is not replaced")
+    assert store.get("a/b/one") == b"other", "an object that was not replaced is as it was"
+    third = store.put("a/b/one", b"third", second)
+    assert store.stat("a/b/one").tag == third, "an object that has not changed is replaced"
+    store.put("a/empty", b"", ABSENT)
+    assert store.get("a/empty") == b"", "an object may be empty"
+    large = bytes(range(256)) * 40_000
+    store.put("ab/large", large)
+    assert store.get("ab/large", 9_999_999, 3) == large[9_999_999:10_000_002], "a large object has all its bytes"
+    assert sorted(store.list("a/")) == ["a/b/one", "a/empty"], "what is below a prefix is listed, and nothing else"
+    _one_of_many_wins(store, ABSENT)
+    _one_of_many_wins(store, store.stat("ab/raced").tag)
+    store.delete(["a/b/one", "a/empty", "a/none", "ab/large", "ab/raced"])
+    assert [*store.list("a/"), *store.list("ab/")] == [], (
+        "what is deleted is gone, and what was never there does no harm"
+    )
+
+
+def _one_of_many_wins(store: Store, expect: str) -> None:
+    won: list[int] = []
+
+    def write(number: int) -> None:
+        try:
+            store.put("ab/raced", f"writer {number} of those that expect {expect!r}".encode(), expect)
+        except ObjectChanged:
+            return
+        won.append(number)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(_WRITERS)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len(won) == 1, "of several that expect the same, one replaces the object"
+    assert store.get("ab/raced").startswith(f"writer {won[0]} ".encode()), (
+        "the object has the bytes of the one that did"
+    )
+
+
+def _must_raise(kind: type[Exception], do: Callable[[], object], promise: str) -> None:
+    try:
+        do()
+    except kind:
+        return
+    raise AssertionError(promise)

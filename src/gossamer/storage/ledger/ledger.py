@@ -421,9 +421,18 @@ class RocksLedger(LedgerReader):
             UsageError: the name cannot be used, or is taken.
         """
         self.places.check_name(name)
+        await self._flush_at_work()
+        return self.checkpoint(name)
+
+    async def snapshot_at_work(self, path: Path) -> None:
+        """As :meth:`checkpoint_at_work`, into a folder that is not there yet."""
+        await self._flush_at_work()
+        self.flush_moves()
+        self._store.snapshot_to(path)
+
+    async def _flush_at_work(self) -> None:
         for _ in range(_FLUSHES):
             await asyncio.to_thread(self._store.flush)
-        return self.checkpoint(name)
 
     def checkpoint(self, name: str) -> Path:
         """Keep the present state under a name, as a snapshot that shares its files.

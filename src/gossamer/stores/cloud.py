@@ -1,0 +1,99 @@
+"""A store in S3 and what is compatible with it, in Google's or in Azure's, by the package `obstore`.
+
+Where it is and who asks, the usual variables of the environment say (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`,
+`GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME` and so on), or the machine's role.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from gossamer.engine.errors import install_command
+from gossamer.stores.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, StoreFailed
+from gossamer.values.errors import UsageError
+
+try:
+    import obstore
+    from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
+    from obstore.store import from_url
+except ImportError:
+    raise UsageError(f"--store with S3, GCS or Azure needs the package obstore: {install_command('store')}") from None
+
+#: How long one request may take, and how long it is repeated where a server is busy: an owner that cannot reach its store rests
+#: after the lease anyway.
+_CLIENT: Any = {"timeout": "30s", "connect_timeout": "5s"}
+_RETRIES: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}
+
+#: Where the environment names a server other than Amazon's.
+_ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT")
+
+#: Characters of an error that are told, and where a server tells its own.
+_TOLD = 160
+_OF_SERVER = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
+
+
+class CloudStore:
+    """Contract: `Store`."""
+
+    def __init__(self, url: str) -> None:
+        self.name = url
+        # A server of one's own may speak http: its address says so.
+        endpoint = next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
+        client: Any = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
+        with self._told():
+            self._store = from_url(url, client_options=client, retry_config=_RETRIES)
+
+    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+        mode: Any = "overwrite" if expect is None else "create" if expect == ABSENT else {"e_tag": expect}
+        try:
+            with self._told(key):
+                return obstore.put(self._store, key, data, mode=mode, use_multipart=False)["e_tag"] or ""
+        except ObjectMissing:
+            raise ObjectChanged(key) from None
+
+    def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        with self._told(key):
+            if start or length is not None:
+                size = self.stat(key).size
+                end = size if length is None else min(size, start + length)
+                return bytes(obstore.get_range(self._store, key, start=start, end=end)) if start < end else b""
+            return bytes(obstore.get(self._store, key).bytes())
+
+    def stat(self, key: str) -> Stat:
+        with self._told(key):
+            seen = obstore.head(self._store, key)
+            return Stat(seen["size"], seen["e_tag"] or "", seen["last_modified"].timestamp())
+
+    def list(self, prefix: str) -> Iterator[str]:
+        with self._told():
+            for batch in obstore.list(self._store, prefix.rstrip("/")):
+                yield from (found["path"] for found in batch)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        with self._told(), contextlib.suppress(NotFoundError, FileNotFoundError):
+            if keys:
+                obstore.delete(self._store, list(keys))
+
+    @contextlib.contextmanager
+    def _told(self, key: str = "") -> Iterator[None]:
+        """Say errors of the package in the words of the contract."""
+        try:
+            yield
+        except (AlreadyExistsError, PreconditionError):
+            raise ObjectChanged(key) from None
+        except (NotFoundError, FileNotFoundError) as error:
+            if key and "NoSuchBucket" not in str(error):
+                raise ObjectMissing(key) from None
+            raise StoreFailed(f"the store {self.name}: {_cause(error)}") from None
+        except (BaseError, OSError, ValueError) as error:
+            raise StoreFailed(f"the store {self.name}: {_cause(error)}") from None
+
+
+def _cause(error: Exception) -> str:
+    """An error in one line: as the server tells it, else as the package does. Neither has a key in it."""
+    told = _OF_SERVER.search(str(error))
+    text = ": ".join(told.groups()) if told else str(error).split("\n\nDebug source", 1)[0]
+    return " ".join(text.split())[:_TOLD]

@@ -1,0 +1,286 @@
+"""What lies in a store, and who may write there.
+
+    agents/NAME/head.json                     who owns the agent, and which checkpoint counts
+    agents/NAME/checkpoints/EPOCH-N.json      the files of a checkpoint, and the parts that each consists of
+    agents/NAME/data/EPOCH/DIGEST             a part: some bytes of a file
+
+The head is the only object that is replaced, and only if it is unchanged. So it is fence and pointer at once: whoever has claimed
+the agent has changed it, and what another process publishes then is refused. A checkpoint names only parts that are in the store.
+Readers go by checkpoints: what an owner shipped that was fenced lies there too, and counts for nothing. A part bears the epoch of
+the owner that shipped it, so that nobody removes what another one names, and its digest, which is checked when it is read.
+"""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from gossamer.engine.files import replace_file
+from gossamer.engine.sheet import show_seconds
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.stores.contract import ABSENT, ObjectChanged, ObjectMissing, Store, StoreFailed
+from gossamer.values.errors import CrawlDirectoryError
+
+#: Bytes of a part at most: so much of a file is in memory at a time, for each thread that ships.
+PART_BYTES = 8 << 20
+
+#: Threads that bring parts back at once, and bytes of a digest.
+_FETCHERS, _DIGEST = 4, 20
+
+#: Settings and state may hold passwords; the rest is as readable as pages are.
+STATE, _PRIVATE, _USUAL = "state/", 0o600, 0o644
+
+
+class StoredPart(msgspec.Struct, frozen=True, array_like=True):
+    """Some bytes of a file."""
+
+    key: str
+    size: int
+
+    @property
+    def digest(self) -> str:
+        """Of its bytes."""
+        return self.key.rpartition("/")[2]
+
+
+def digest_of(data: bytes) -> str:
+    """A digest that nobody can forge: pages of strangers are in these bytes."""
+    return hashlib.blake2b(data, digest_size=_DIGEST).hexdigest()
+
+
+class StoredCheckpoint(msgspec.Struct, frozen=True):
+    """A whole crawl directory at one instant."""
+
+    files: dict[str, tuple[StoredPart, ...]]
+    """File, inside the crawl directory -> its parts in order."""
+
+    @property
+    def keys(self) -> set[str]:
+        """Every part."""
+        return {part.key for parts in self.files.values() for part in parts}
+
+    @property
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(part.size for parts in self.files.values() for part in parts)
+
+
+class StoreHead(msgspec.Struct, frozen=True):
+    """The owner of an agent, and its checkpoint."""
+
+    epoch: int
+    """One more with each owner."""
+    life: str
+    """The name of the owner, unlike every other."""
+    holder: str
+    """The owner as people know it; empty after it has ended."""
+    lease: float
+    """Seconds after which it may be counted as gone."""
+    checkpoint: str = ""
+    """The key of the checkpoint that counts."""
+    published: float = 0.0
+    """When that was, in seconds since the epoch."""
+
+
+#: Where a crawl directory notes under which names it has owned its store.
+OWNED = "state/store.json"
+
+
+class Owned(msgspec.Struct, frozen=True):
+    """What a crawl directory knows of its store."""
+
+    url: str
+    lives: tuple[str, ...]
+    """The last names of its owners in this directory: the claim of the last one may not have arrived."""
+
+
+def owned(directory: Path) -> Owned | None:
+    """What a crawl directory knows of its store; None where it has none."""
+    with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
+        return msgspec.json.decode((directory / OWNED).read_bytes(), type=Owned)
+    return None
+
+
+def note_owned(directory: Path, note: Owned) -> None:
+    """Note it: whole, or not at all."""
+    (directory / OWNED).parent.mkdir(parents=True, exist_ok=True)
+    replace_file(directory / OWNED, msgspec.json.encode(note))
+
+
+def new_life() -> tuple[str, str]:
+    """A name for an owner that begins, and how people know it."""
+    return secrets.token_hex(8), f"process {os.getpid()} on {socket.gethostname()}"
+
+
+class AgentInStore:
+    """One agent's place in a store. Calls block."""
+
+    def __init__(self, store: Store, agent: str) -> None:
+        self.store = store
+        self.folder = f"agents/{agent}"
+        self._key = f"{self.folder}/head.json"
+        self.head: StoreHead | None = None
+        """As it was last read or written."""
+        self._tag = ABSENT
+        self._number = 0
+
+    def read(self) -> StoreHead | None:
+        """Look at the head; None where there is none."""
+        for _ in range(3):
+            try:
+                tag = self.store.stat(self._key).tag
+                data = self.store.get(self._key)
+                if self.store.stat(self._key).tag == tag:
+                    self.head, self._tag = msgspec.json.decode(data, type=StoreHead), tag
+                    return self.head
+            except ObjectMissing:
+                self.head, self._tag = None, ABSENT
+                return None
+            except msgspec.DecodeError as error:
+                raise StoreFailed(f"the store {self.store.name}: {self._key} is damaged: {error}") from None
+        raise StoreFailed(f"the store {self.store.name}: {self._key} is replaced all the time; try again")
+
+    def refuse_living(self, now: float) -> None:
+        """Refuse an agent whose owner may be alive; `now` is by the clock of the store. Raises CrawlDirectoryError."""
+        if self.head is not None and self.head.holder:
+            age = max(0.0, now - self.store.stat(self._key).modified)
+            if age < self.head.lease:
+                raise CrawlDirectoryError(
+                    f"the crawl in {self.store.name} is owned by {self.head.holder}, heard of {show_seconds(age)} ago; "
+                    f"stop that, or try again in {show_seconds(self.head.lease - age)}, or add --take-over"
+                )
+
+    def claim(self, life: str, holder: str, lease: float) -> StoreHead:
+        """Become the owner of what :meth:`read` has seen.
+
+        Raises:
+            ObjectChanged: somebody else has become it meanwhile.
+        """
+        before = self.head or StoreHead(0, "", "", lease)
+        self._number = 0
+        return self._put(msgspec.structs.replace(before, epoch=before.epoch + 1, life=life, holder=holder, lease=lease))
+
+    def renew(self) -> None:
+        """Say that the owner is alive. Raises ObjectChanged: it is the owner no more."""
+        assert self.head is not None
+        self._put(self.head)
+
+    def publish(self, checkpoint: StoredCheckpoint, *, has_ended: bool) -> None:
+        """Let this checkpoint count; with `has_ended`, anybody may own the agent from then on.
+
+        Raises:
+            ObjectChanged: this process is the owner no more, and nothing has changed.
+        """
+        assert self.head is not None
+        self._number += 1
+        key = f"{self.folder}/checkpoints/{self.head.epoch:06d}-{self._number:06d}.json"
+        self.store.put(key, msgspec.json.encode(checkpoint))
+        holder = "" if has_ended else self.head.holder
+        self._put(msgspec.structs.replace(self.head, holder=holder, checkpoint=key, published=time.time()))
+
+    def _put(self, head: StoreHead) -> StoreHead:
+        before, data = (self.head, self._tag), msgspec.json.encode(head)
+        try:
+            self._tag = self.store.put(self._key, data, self._tag)
+        except ObjectChanged:
+            # Its answer may have been lost, and the request repeated.
+            if (found := self.read()) is None or found.life != head.life:
+                self.head, self._tag = before  # what somebody else has written is not for this process to replace
+                raise
+            if found != head:
+                self._tag = self.store.put(self._key, data, self._tag)
+        self.head = head
+        return head
+
+    def checkpoint(self) -> StoredCheckpoint:
+        """The checkpoint that counts; an empty one where nothing was published.
+
+        Raises:
+            CrawlDirectoryError: it is not there, or damaged.
+        """
+        key = self.head.checkpoint if self.head is not None else ""
+        if not key:
+            return StoredCheckpoint({})
+        try:
+            return msgspec.json.decode(self.store.get(key), type=StoredCheckpoint)
+        except ObjectMissing:
+            raise CrawlDirectoryError(f"the store {self.store.name} is damaged: {key} is missing") from None
+        except msgspec.DecodeError as error:
+            raise CrawlDirectoryError(f"the store {self.store.name} is damaged: {key}: {error}") from None
+
+    # -- parts
+
+    def part_key(self, digest: str) -> str:
+        """Where a part lies that this owner ships."""
+        assert self.head is not None
+        return f"{self.folder}/data/{self.head.epoch:06d}/{digest}"
+
+    def bring(
+        self,
+        files: Mapping[str, tuple[StoredPart, ...]],
+        into: Path,
+        have: Mapping[str, tuple[StoredPart, ...]] = {},
+        beat: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Write files of a checkpoint below a folder, each whole or not at all.
+
+        Args:
+            files: those that are wanted, with their parts.
+            into: the folder.
+            have: the files that it has, with their parts.
+            beat: is called now and then meanwhile.
+
+        Raises:
+            CrawlDirectoryError: a part is missing, or has other bytes than were shipped; names it.
+        """
+        for name in files:
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                raise CrawlDirectoryError(f"the store {self.store.name} is damaged: it names a file {name!r}")
+        with ThreadPoolExecutor(_FETCHERS) as pool:
+            for name, parts in files.items():
+                path, there = into / name, have.get(name, ())
+                if name in have and there == parts:
+                    continue
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if there and there == parts[: len(there)]:
+                    fresh, mode, missing = path, "ab", parts[len(there) :]  # it has grown
+                else:
+                    fresh, mode, missing = path.with_name(f".{path.name}.new"), "wb", parts
+                with fresh.open(mode) as file:
+                    fresh.chmod(_PRIVATE if name == CRAWL_FILE or name.startswith(STATE) else _USUAL)
+                    for start in range(0, len(missing), _FETCHERS):
+                        file.writelines(pool.map(self._part, missing[start : start + _FETCHERS]))
+                        beat()
+                fresh.replace(path)
+
+    def _part(self, part: StoredPart) -> bytes:
+        try:
+            data = self.store.get(part.key)
+        except ObjectMissing:
+            raise CrawlDirectoryError(f"the store {self.store.name} is damaged: {part.key} is missing") from None
+        if digest_of(data) != part.digest:
+            raise CrawlDirectoryError(
+                f"the store {self.store.name} is damaged: {part.key} has other bytes than were shipped"
+            )
+        return data
+
+    def left_by_others(self) -> Iterator[str]:
+        """What earlier owners left that were killed or fenced: they publish nothing more, so nobody will name it."""
+        assert self.head is not None
+        named, own = {self.head.checkpoint, *self.checkpoint().keys}, f"{self.head.epoch:06d}"
+        for kind in ("data", "checkpoints"):
+            start = f"{self.folder}/{kind}/"
+            for key in self.store.list(start):
+                if key not in named and key.removeprefix(start)[: len(own)] < own:
+                    yield key
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Remove objects that no checkpoint names any more."""
+        self.store.delete(sorted(keys))

@@ -1,0 +1,96 @@
+"""Options of `gossamer crawl` for a crawl that outlives its machine, and the provider that they add."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from gossamer.crawls.options import CHANGES_GRAPH, part_of
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.crawls.builder import Builder
+
+#: The provider that ships and publishes, in the wiring.
+PUBLISHER = "store"
+
+#: The only agent of a crawl that has a store.
+AGENT = "agent-00"
+
+#: Providers that keep state in files that no checkpoint of a ledger covers.
+_UNCOVERED = ("sieve", "url-trie", "bloom-seen", "trie-queues")
+
+
+class StoreOptions(Sheet, frozen=True):
+    """Where a copy of the crawl is kept."""
+
+    store: Annotated[
+        str,
+        setting(
+            "Keep a copy of the crawl there, from which it can go on elsewhere: s3://, gs:// or az:// with a place, "
+            "or a folder on another disk.",
+            restart=CHANGES_GRAPH,
+        ),
+    ] = ""
+    checkpoint_every: Annotated[
+        float, setting("With --store, publish a checkpoint this often.", unit="s", restart=CHANGES_GRAPH, ge=1)
+    ] = 300.0
+    lease: Annotated[
+        float,
+        setting(
+            "With --store, count an owner as gone that has not been heard of for this long; one that cannot reach the "
+            "store for as long asks no host.",
+            unit="s",
+            restart=CHANGES_GRAPH,
+            ge=3,
+        ),
+    ] = 30.0
+    take_over: Annotated[
+        bool, setting("Take the crawl of a store even if its owner may be alive.", restart=CHANGES_GRAPH)
+    ] = False
+
+
+def wire(builder: "Builder") -> None:
+    """Have a crawl publish into its store. Raises UsageError: the options do not fit together, or the crawl."""
+    given, usual = part_of(builder.options, StoreOptions), StoreOptions()
+    known = builder.wiring.providers.get(PUBLISHER)
+    if not given.store and known is None:
+        if given != usual:
+            raise UsageError("--checkpoint-every, --lease and --take-over need a store; also give --store")
+        return
+    settings = dict(known.settings) if known is not None else {}
+    if given.store:
+        from gossamer.stores.head import owned
+        from gossamer.stores.opening import store_name
+
+        name = store_name(given.store)
+        is_reborn = builder.options.resume and (note := owned(Path(builder.options.output))) and note.url == name
+        if settings.get("url", name) != name and not is_reborn:
+            raise UsageError(
+                f"--store {name}: the crawl has the store {settings['url']}, and keeps it; leave --store out"
+            )
+        settings["url"] = name
+    if given.checkpoint_every != usual.checkpoint_every:
+        settings["every"] = given.checkpoint_every
+    if given.lease != usual.lease:
+        settings["lease"] = given.lease
+    _refuse_several(builder)
+    if found := next((plan.use for plan in builder.wiring.providers.values() if plan.use in _UNCOVERED), None):
+        raise UsageError(f"--store cannot keep what the unit {found!r} has in files of its own; leave one of them out")
+    builder.add_provider(PUBLISHER, "store-publisher", settings, {"ledger": "ledger"})
+    builder.bind_also("politeness", "rules", "hosts", PUBLISHER)
+
+
+def _refuse_several(builder: "Builder") -> None:
+    """Several agents would need a place each, and what they owe each other would have to wait for their checkpoints."""
+    from gossamer.storage.recovery import members_of
+
+    options, ledger = builder.options, builder.wiring.providers.get("ledger")
+    found = [*options.dividing]
+    if (options.crawlers or 1) > 1:
+        found.append("--crawlers")
+    if options.exchange == "files" or (ledger is not None and ledger.settings.get("agent", AGENT) != AGENT):
+        found.append("--exchange files")
+    if found:
+        raise UsageError(f"--store keeps a crawl of one agent; leave out {found[0]} or --store")
+    if options.resume and members_of(Path(options.output)):
+        raise UsageError(f"--store keeps a crawl of one agent, and {options.output} has several; leave --store out")

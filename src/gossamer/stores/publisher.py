@@ -1,0 +1,371 @@
+"""The provider that ships what is new of a crawl to its store, publishes checkpoints, and stays its owner.
+
+Place in the flow: it stands beside the commit and reads the crawl directory between two of its groups. A checkpoint is one
+instant: a snapshot of the ledger, the files of archive and rows up to the ends that this ledger has committed, and every other
+file as it is. What grows is shipped by what came since; tables never change. Then the head is replaced
+(:mod:`gossamer.stores.head`).
+
+It is a rule of politeness, too: an owner that could not say for a lease that it is alive asks no host, since another one may have
+taken the crawl. Where that is so it ends the crawl, and writes nothing more into the store.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from gossamer.crawls.work import Lapsing
+from gossamer.engine.ends import Uses
+from gossamer.engine.files import Point, crash_at
+from gossamer.engine.sheet import Sheet, setting, show_seconds
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.rewrite_journals import DELETED
+from gossamer.storage.tables.places import reading
+from gossamer.stores.contract import ObjectChanged, Store, StoreFailed
+from gossamer.stores.head import (
+    PART_BYTES,
+    AgentInStore,
+    Owned,
+    StoredCheckpoint,
+    StoredPart,
+    digest_of,
+    new_life,
+    note_owned,
+    owned,
+)
+from gossamer.stores.opening import open_store, probe
+from gossamer.values.errors import CrawlDirectoryError
+
+#: Threads that ship at once.
+_SHIPPERS = 3
+
+#: An owner says so many times in a lease that it is alive, and asks no host in the last part of it, so that nothing is in
+#: flight when another one takes over.
+_BEATS, _QUIET = 6, 0.75
+
+#: What is made for this machine alone, or made again of the rest: locks, ledgers but for their snapshot, indexes, leftovers.
+_LEFT = re.compile(
+    r"(.*/)?\..*|.*\.(lock|new|sock)|.*/lock|quarantine/.*|index/.*|triples/.*|state/(store\.json|control-folder)"
+    r"|state/[^/]+/(ledger|checkpoints|making|made|replaced|publishing|damaged[^/]*)/.*"
+)
+
+#: Bytes of a note: whatever is larger is replaced whole, and stands by itself.
+_SMALL = 64 << 10
+
+#: Files that grow by commits: what no ledger has committed of them does not count.
+_GROWING = re.compile(r"warc/.*\.warc\.gz|state/[^/]+/rows/.*\.jsonl|logs/crawl\.jsonl")
+
+
+class PublisherSheet(Sheet, frozen=True):
+    """Settings of :class:`Publisher`."""
+
+    directory: Annotated[str, setting("Use this crawl directory.", restart="it is published", names="a folder")] = "."
+    url: Annotated[str, setting("Publish into this store.", restart="the crawl keeps its store")] = ""
+    every: Annotated[float, setting("Publish a checkpoint this often.", unit="s", ge=1)] = 300.0
+    lease: Annotated[
+        float,
+        setting(
+            "Ask no host once the store could not be reached for this long.", unit="s", restart="it is timed", ge=3
+        ),
+    ] = 30.0
+
+
+class _File(NamedTuple):
+    """A file of a checkpoint that is to be shipped."""
+
+    path: Path
+    end: int
+    signature: tuple[int, int, int]
+    grows: bool
+    data: bytes | None = None
+    """All of it, where it is small: notes say how far other files are committed, so they are of the same instant."""
+
+    @classmethod
+    def seen(cls, path: Path, end: int | None = None) -> "_File":
+        """A file as it is now; what grows has an `end`."""
+        stat = path.stat()
+        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        return cls(path, stat.st_size if end is None else end, signature, end is not None)
+
+    def pieces(self, at: int) -> Iterator[bytes]:
+        """What follows a byte, in pieces of a part each; of a file that was replaced meanwhile, the new one.
+
+        Raises:
+            OSError: it became shorter meanwhile, or is gone.
+        """
+        if self.data is not None:
+            yield from [self.data] if self.data else []
+            return
+        with self.path.open("rb") as file:
+            end = self.end if self.grows else os.fstat(file.fileno()).st_size
+            file.seek(at)
+            while at < end:
+                if not (data := file.read(min(PART_BYTES, end - at))):
+                    raise OSError(f"{self.path} became shorter while it was shipped")
+                yield data
+                at += len(data)
+
+
+class Publisher(Lapsing[PublisherSheet]):
+    """Publishes a crawl into its store. A rule of politeness: `store` is why hosts rest while it cannot."""
+
+    keeps_state = True
+    word = "store"
+    ledger: Uses[RocksLedger]
+
+    def __init__(self, sheet: PublisherSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._directory = Path(self.sheet.directory)
+        self._place: AgentInStore | None = None
+        self._known = StoredCheckpoint({})
+        self._signatures: dict[str, tuple[int, int, int]] = {}
+        self._torn: set[str] = set()
+        """Files that were damaged when this life began: what was shipped of them is no beginning of what they become."""
+        self._is_fenced = False
+        self._is_failing = False
+        self.heard = 0.0
+        """When the store last said that this process is the owner."""
+        self.opened: Callable[[str], Store] = open_store
+        self._published = 0.0
+        self._is_ending = False
+        self._task: asyncio.Task[None] | None = None
+        self._publishing: asyncio.Task[bool] | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self.metrics.gauge("seconds_since_checkpoint", lambda: time.monotonic() - self._published)
+
+    async def start(self) -> None:
+        """Become the owner. Raises CrawlDirectoryError: the store does not do, or somebody else owns what is in it."""
+        began = _now()
+        await asyncio.to_thread(self._begin, self.opened(self.sheet.url))
+        self.heard, self._published = began, time.monotonic()
+        self._task = asyncio.create_task(self._work())
+
+    async def stop(self) -> None:
+        """Publish what the crawl came to. The ledger is open still, and nothing is committed any more."""
+        if self._task is None:
+            return
+        self._is_ending = True
+        if self._publishing is not None:
+            await self._publishing
+        if not self._is_fenced and not await self._came_to_nothing():
+            await self.publish(has_ended=True)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def rest(self, host: str, wall: float) -> float:
+        """Let every host rest while another process may own the crawl."""
+        left = self.heard + _QUIET * self.sheet.lease - _now()
+        return 0.0 if left > 0.0 and not self._is_fenced else self.sheet.lease / _BEATS
+
+    # -- ownership
+
+    def _begin(self, store: Store) -> None:
+        _, odd = probe(store)
+        if odd:
+            self.report(odd)
+        self._place = place = AgentInStore(store, self.ledger.sheet.agent)
+        note, head = owned(self._directory), place.read()
+        lives = note.lives if note is not None else ()
+        if head is not None and head.life not in lives:
+            if note is None or not lives:
+                raise CrawlDirectoryError(
+                    f"the store {store.name} holds a crawl already; name an empty place, or go on with that one: "
+                    f"gossamer resume {store.name} -o DIR"
+                )
+            raise CrawlDirectoryError(
+                f"the crawl went on elsewhere ({head.holder or 'it has ended there'}), so {self._directory} is out of date; "
+                f"go on with it in another folder: gossamer resume {store.name} -o DIR"
+            )
+        life, holder = new_life()
+        # Noted before the claim, so that this directory knows its own claim after a kill.
+        note_owned(self._directory, Owned(self.sheet.url, (*((head.life,) if head else ()), life)))
+        crash_at(Point.BEGINNING)
+        try:
+            place.claim(life, holder, self.sheet.lease)
+        except ObjectChanged:
+            raise CrawlDirectoryError(f"another process has just taken the crawl in {store.name}") from None
+        self._known = place.checkpoint()
+        for name, parts in self._known.files.items():
+            with contextlib.suppress(FileNotFoundError):
+                if (self._directory / name).stat().st_size < _size(parts):
+                    self._torn.add(name)
+
+    async def _work(self) -> None:
+        """Say that the owner is alive, and publish when it is time; both until the end."""
+        while True:
+            await asyncio.sleep(min(self.sheet.lease / _BEATS, self.sheet.every))
+            await self._in_store(self._renew)
+            if self._is_fenced:
+                self.lapsed()
+            is_time = not self._is_ending and time.monotonic() - self._published >= self.sheet.every
+            if is_time and (self._publishing is None or self._publishing.done()):
+                self._publishing = asyncio.create_task(self.publish())
+
+    def _renew(self) -> None:
+        assert self._place is not None
+        self._place.renew()
+
+    async def _in_store(self, do: Callable[[], None]) -> bool:
+        """Change the head, one change at a time; False where that could not be. Whoever is the owner no more ends the crawl."""
+        async with self._one_at_a_time:
+            began = _now()
+            try:
+                if not self._is_fenced:
+                    await asyncio.to_thread(do)
+            except ObjectChanged:
+                self._end()
+            except StoreFailed as error:
+                self._fail(str(error))
+            else:
+                self.heard = began
+                if self._is_failing:
+                    self._is_failing = False
+                    self.report(f"the store {self.sheet.url} can be reached again")
+                return not self._is_fenced
+            return False
+
+    def _end(self) -> None:
+        if not self._is_fenced:
+            self._is_fenced = True
+            self.report(
+                f"the crawl in {self.sheet.url} belongs to another process by now, so this one ends; nothing of it is "
+                "published any more"
+            )
+
+    def _fail(self, why: str) -> None:
+        self.metrics.count("failures")
+        if not self._is_failing:
+            self._is_failing = True
+            self.report(
+                f"{why}; trying again, and asking no host after {show_seconds(_QUIET * self.sheet.lease)} without it"
+            )
+
+    # -- checkpoints
+
+    async def _came_to_nothing(self) -> bool:
+        """Leave nothing in the store of a crawl that fetched nothing: its directory is removed, too."""
+        place, counters = self._place, self.ledger.counters()
+        assert place is not None and place.head is not None
+        if place.head.epoch > 1 or counters.get("fetched"):
+            return False
+        with contextlib.suppress(StoreFailed):
+            await asyncio.to_thread(lambda: place.remove(place.store.list(f"{place.folder}/")))
+        return True
+
+    async def publish(self, *, has_ended: bool = False) -> bool:
+        """Publish the present state; False where that could not be."""
+        try:
+            is_published = await self._published_now(has_ended)
+        except (CrawlDirectoryError, OSError) as error:
+            is_told = isinstance(error, StoreFailed)
+            self._fail(str(error) if is_told else f"the checkpoint could not be made: {error}")
+            is_published = False
+        if has_ended and not is_published and not self._is_fenced:
+            old = show_seconds(time.monotonic() - self._published)
+            self.report(
+                f"what came in the last {old} is in {self._directory} alone: the last checkpoint was not published"
+            )
+        return is_published
+
+    async def _published_now(self, has_ended: bool) -> bool:
+        place, snapshot = self._place, self.ledger.places.state / "publishing"
+        assert place is not None
+        began = time.monotonic()
+        shutil.rmtree(snapshot, ignore_errors=True)
+        with reading(self._directory):  # no row log goes while it is shipped, where a table was made of it
+            try:
+                await self.ledger.snapshot_at_work(snapshot)
+                files = dict(self._files(snapshot, self.ledger.committed_ends()))
+                checkpoint = await asyncio.to_thread(self._shipped, files)
+            finally:
+                shutil.rmtree(snapshot, ignore_errors=True)
+        before = self._known
+        if checkpoint == before and not has_ended:
+            self._published = began
+            return True
+        crash_at(Point.CHECKPOINT)
+        old = place.head.checkpoint if place.head is not None else ""
+        if not await self._in_store(lambda: place.publish(checkpoint, has_ended=has_ended)):
+            return False
+        is_first = not self._signatures
+        self._known, self._published = checkpoint, began
+        self._torn.clear()
+        self._signatures = {name: file.signature for name, file in files.items()}
+        self.metrics.count("checkpoints")
+        gone = {*(before.keys - checkpoint.keys), old} - {""}
+        with contextlib.suppress(StoreFailed):  # what nobody names any more harms nobody
+            await asyncio.to_thread(lambda: place.remove({*gone, *(place.left_by_others() if is_first else ())}))
+        return True
+
+    def _files(self, snapshot: Path, ends: Mapping[str, int]) -> Iterator[tuple[str, _File]]:
+        """Every file that belongs to the checkpoint, by its name in the crawl directory. It is one instant: nothing waits here."""
+        ledger = f"{STATE_DIRECTORY}/{self.ledger.sheet.agent}/ledger"
+        for path in snapshot.iterdir():
+            yield f"{ledger}/{path.name}", _File.seen(path)
+        for path in self._directory.rglob("*"):
+            name = path.relative_to(self._directory).as_posix()
+            if _LEFT.fullmatch(name) or not path.is_file():
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                if name in ends:
+                    yield name, _File.seen(path, ends[name])
+                elif not _GROWING.fullmatch(name):
+                    file = _File.seen(path)
+                    is_new = file.end <= _SMALL and file.signature != self._signatures.get(name)
+                    yield name, file._replace(data=path.read_bytes()) if is_new else file
+
+    def _shipped(self, files: Mapping[str, _File]) -> StoredCheckpoint:
+        """Ship what is not in the store yet; returns the checkpoint."""
+        before, made = self._known.files, dict[str, tuple[StoredPart, ...]]()
+        # A deletion writes over bytes that were shipped. It notes that it did, and is done at rest.
+        may_grow = bool(self._signatures) or self._has_same(files.get(DELETED), before.get(DELETED, ()))
+        with ThreadPoolExecutor(_SHIPPERS) as pool:
+            waiting = {}
+            for name, file in files.items():
+                known = before.get(name, ())
+                if known and self._signatures.get(name) == file.signature and _size(known) == file.end:
+                    made[name] = known
+                else:
+                    is_whole = may_grow and name not in self._torn
+                    kept = known if is_whole and file.grows and _size(known) <= file.end else ()
+                    waiting[name] = pool.submit(self._parts, file, kept, known)
+            for name, future in waiting.items():
+                try:
+                    made[name] = future.result()
+                except FileNotFoundError:
+                    if files[name].grows:
+                        raise
+        return StoredCheckpoint(made)
+
+    def _has_same(self, file: _File | None, known: Sequence[StoredPart]) -> bool:
+        digests = [] if file is None else [digest_of(data) for data in file.pieces(0)]
+        return digests == [part.digest for part in known]
+
+    def _parts(self, file: _File, kept: Sequence[StoredPart], known: Sequence[StoredPart]) -> tuple[StoredPart, ...]:
+        """The parts of a file: those that are `kept`, and what follows them, shipped unless it is among the `known` ones."""
+        assert self._place is not None
+        there, parts = {part.digest: part for part in known}, [*kept]
+        for data in file.pieces(_size(kept)):
+            digest = digest_of(data)
+            if (part := there.get(digest)) is None:
+                part = StoredPart(self._place.part_key(digest), len(data))
+                self._place.store.put(part.key, data)
+                self.metrics.count("objects")
+                self.metrics.count("bytes", len(data))
+            parts.append(part)
+        return tuple(parts)
+
+
+def _size(parts: Iterable[StoredPart]) -> int:
+    return sum(part.size for part in parts)
+
+
+def _now() -> float:
+    """Seconds that pass also while the machine sleeps, where the system counts these."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

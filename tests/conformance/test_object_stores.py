@@ -1,0 +1,57 @@
+"""Every kind of store keeps the promises of `stores.contract`, and one that ignores conditions is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.s3 import BUCKET, careless_server, s3_server, variables
+
+from gossamer.stores.contract import Store, StoreFailed
+from gossamer.stores.opening import open_store, probe
+from gossamer.testing.storage import check_store
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture(params=["folder", "s3"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    if request.param == "folder":
+        return open_store(f"folder:{tmp_path / 'store'}")
+    for name, value in variables(request.getfixturevalue("server")).items():
+        monkeypatch.setenv(name, value)
+    return open_store(f"s3://{BUCKET}/{tmp_path.name}")
+
+
+def test_a_store_keeps_its_promises(store: Store) -> None:
+    check_store(store)
+
+
+def test_a_store_that_obeys_conditions_passes_the_probe_which_leaves_nothing(store: Store) -> None:
+    told, odd = probe(store)
+    assert told > 0
+    assert odd == ""
+    assert list(store.list("probes/")) == []
+
+
+def test_a_store_that_ignores_conditions_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with careless_server() as url:
+        for name, value in variables(url).items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(StoreFailed, match=r"ignores conditions: it overwrites .*use another store") as refused:
+            probe(open_store("s3://crawls/x"))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_store_that_cannot_be_reached_or_has_no_bucket_is_told_in_one_line_without_secrets(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables(server).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(StoreFailed, match="NoSuchBucket: ") as refused:
+        probe(open_store("s3://nowhere/x"))
+    assert "\n" not in str(refused.value)
+    assert "hushhush" not in str(refused.value)

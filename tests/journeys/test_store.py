@@ -1,0 +1,189 @@
+"""A crawl with a store loses its folder and goes on elsewhere: nothing is lost, and no host is asked too early."""
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.s3 import BUCKET, careless_server, s3_server, variables
+
+from gossamer.testing.clock import HUNG_AFTER
+from tools.killing.loop import hits_of
+from tools.killing.site import Round, served
+
+CONCURRENCY, DELAY = 16, 0.25
+
+ROUND = Round(seed=11, pages=500, delay=DELAY, depth=None, concurrency=CONCURRENCY)
+
+LEASE = 3.0
+
+PUBLISHING = ["--checkpoint-every", "1s", "--lease", f"{LEASE:g}s"]
+
+GOSSAMER = [sys.executable, "-P", "-m", "gossamer"]
+
+
+class Site:
+    """A simulated web, a store, and the crawls of it."""
+
+    def __init__(self, folder: Path, port: int, store: str, environment: dict[str, str]) -> None:
+        self.folder, self.port, self.store = folder, port, store
+        self.environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), **environment}
+
+    def begin(self, name: str, command: list[str]) -> "subprocess.Popen[bytes]":
+        with (self.folder / f"{name}.said").open("wb") as said:
+            return subprocess.Popen(
+                command, stdout=said, stderr=said, env=self.environment, start_new_session=True, cwd=self.folder
+            )
+
+    def crawl(self, name: str) -> "subprocess.Popen[bytes]":
+        command = ROUND.command(self.folder / name, self.port)
+        return self.begin(name, [*command, "--store", self.store, *PUBLISHING])
+
+    def resume(self, name: str, *more: str) -> "subprocess.Popen[bytes]":
+        return self.begin(name, [*GOSSAMER, "resume", self.store, "-o", str(self.folder / name), "--json", *more])
+
+    def said(self, name: str) -> str:
+        return (self.folder / f"{name}.said").read_text()
+
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*GOSSAMER, *words], capture_output=True, text=True, env=self.environment, timeout=HUNG_AFTER, check=False
+        )
+
+    def pages_of_store(self) -> set[str]:
+        """The pages of the last checkpoint; none before the first."""
+        told = self.run("query", self.store, "select url from pages", "--format", "csv")
+        return set(told.stdout.split()[1:]) if told.returncode == 0 else set()
+
+    def pages(self, name: str) -> set[str]:
+        """The pages in the log of a crawl directory."""
+        log = self.folder / name / "logs" / "crawl.jsonl"
+        lines = log.read_bytes().splitlines(keepends=True)
+        rows = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        return {row["url"] for row in rows if row["event"] == "page"}
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + HUNG_AFTER
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+@contextmanager
+def site(folder: Path, store: str, environment: dict[str, str]) -> Iterator[Site]:
+    with served(ROUND, folder / "requests.log") as port:
+        yield Site(folder, port, store, environment)
+
+
+@contextmanager
+def on(kind: str, folder: Path) -> Iterator[Site]:
+    if kind == "folder":
+        with site(folder, str(folder / "store"), {}) as one:
+            yield one
+        return
+    with s3_server() as url, site(folder, f"s3://{BUCKET}/x", variables(url)) as one:
+        yield one
+
+
+def check_web(one: Site, name: str) -> dict[str, list[float]]:
+    """All pages are there, once, and the server saw no host asked too early; returns when each URL was asked for."""
+    counted = one.run(
+        "query", str(one.folder / name), "select count(*), count(distinct url) from pages", "--format", "csv"
+    )
+    total, distinct = counted.stdout.splitlines()[1].split(",")
+    assert total == distinct, "each page once"
+    assert ROUND.expected() - one.pages(name) == set()
+    asked: dict[str, list[float]] = defaultdict(list)
+    hosts: dict[str, list[float]] = defaultdict(list)
+    for hit in hits_of(one.folder / "requests.log"):
+        asked[hit.url].append(hit.start)
+        hosts[hit.host].append(hit.start)
+    gaps = [later - before for starts in map(sorted, hosts.values()) for before, later in itertools.pairwise(starts)]
+    assert min(gaps) >= DELAY * 0.98
+    return asked
+
+
+@pytest.mark.parametrize("kind", ["folder", "s3"])
+def test_a_crawl_that_is_killed_with_its_folder_goes_on_elsewhere(kind: str, tmp_path: Path) -> None:
+    with on(kind, tmp_path) as one:
+        process = one.crawl("first")
+        until(one.pages_of_store)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        committed, published = one.pages("first"), one.pages_of_store()
+        shutil.rmtree(tmp_path / "first")
+        assert one.resume("second", "--take-over").wait(HUNG_AFTER) == 0, one.said("second")
+        asked = check_web(one, "second")
+        twice = {url for url in asked if url in committed and len(asked[url]) > 1 and url not in published}
+        assert published & committed == published, "a checkpoint has nothing that was not committed"
+        assert len(twice) <= len(committed - published) + CONCURRENCY
+        whole = one.run("verify", "--deep", one.store)
+        assert whole.returncode == 0, whole.stderr
+        here, there = (
+            one.run("cat", place, ROUND.first_page).stdout for place in (str(tmp_path / "second"), one.store)
+        )
+        assert here == there != ""
+        told = json.loads(one.run("status", one.store, "--json").stdout)
+        assert told["state"] == "finished"
+
+
+def test_an_owner_that_was_suspended_for_longer_than_its_lease_ends_and_harms_nothing(tmp_path: Path) -> None:
+    with on("folder", tmp_path) as one:
+        old = one.crawl("first")
+        until(one.pages_of_store)
+        refused = one.run("resume", one.store, "-o", str(tmp_path / "early"))
+        assert refused.returncode == 5
+        assert "is owned by process" in refused.stderr
+        assert refused.stderr.count("\n") == 1
+        os.killpg(old.pid, signal.SIGSTOP)
+        time.sleep(LEASE + 1)
+        new = one.resume("second")
+        until((tmp_path / "second" / "logs" / "crawl.jsonl").exists)
+        os.killpg(old.pid, signal.SIGCONT)
+        assert old.wait(HUNG_AFTER) == 3
+        assert one.said("first").count("belongs to another process by now, so this one ends") >= 1
+        assert new.wait(HUNG_AFTER) == 0, one.said("second")
+        check_web(one, "second")
+        again = one.run("resume", str(tmp_path / "first"))
+        assert again.returncode == 5
+        assert "went on elsewhere" in again.stderr
+
+
+def test_a_store_that_ignores_conditions_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:
+    with careless_server() as url, site(tmp_path, f"s3://{BUCKET}/x", variables(url)) as one:
+        assert one.crawl("first").wait(HUNG_AFTER) == 5
+        assert "ignores conditions" in one.said("first")
+        assert not (tmp_path / "first").exists()
+        assert not (tmp_path / "requests.log").exists() or hits_of(tmp_path / "requests.log") == []
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--store", "s3://bucket/x", "--agents", "2"], "one agent; leave out --agents"),
+        (["--store", "s3://key:hushhush@bucket/x"], "give keys in the environment"),
+        (["--store", "http://host/x"], "no store of this kind"),
+        (["--checkpoint-every", "10s"], "also give --store"),
+        (["--store", "folder:/proc/nothing/x"], "the store /proc/nothing/x: "),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(more: list[str], told: str, tmp_path: Path) -> None:
+    one = Site(tmp_path, 1, "", {})
+    refused = one.run(
+        "crawl", "http://127.0.0.1:1/", "-o", str(tmp_path / "x"), "--allow-network", "127.0.0.0/8", *more
+    )
+    assert refused.returncode in (2, 5)
+    assert told in refused.stderr
+    assert "hushhush" not in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert not (tmp_path / "x").exists()

@@ -1,0 +1,298 @@
+"""What a crawl ships, how often it asks its store, and what it does when that fails or belongs to another one."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.stores.contract import StoreFailed
+from gossamer.stores.elsewhere import bring_back, is_store, read_here
+from gossamer.stores.folder import FolderStore
+from gossamer.stores.head import AgentInStore
+from gossamer.stores.publisher import Publisher, PublisherSheet
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+
+WARC = "warc/example-agent-00-20261128000000-00000.warc.gz"
+
+
+class Counted(FolderStore):
+    """Counts its requests, and fails when it is told to."""
+
+    asked = 0
+    fails = False
+
+    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+        self.asked += 1
+        if self.fails:
+            raise StoreFailed("the store is out of reach")
+        return super().put(key, data, expect)
+
+
+class Crawled:
+    """A crawl directory with a ledger, a growing archive file and a publisher."""
+
+    def __init__(self, folder: Path, name: str = "crawl") -> None:
+        self.folder, self.store = folder / name, Counted(folder / "store")
+        (self.folder / "warc").mkdir(parents=True, exist_ok=True)
+        (self.folder / "crawl.toml").write_text("# a wiring\n")
+        self.ledger = RocksLedger(LedgerSheet(directory=str(self.folder)))
+        self.said: list[str] = []
+        self.ended = 0
+        self.publisher = Publisher(
+            PublisherSheet(directory=str(self.folder), url=str(folder / "store"), every=3600, lease=3600)
+        )
+        self.publisher.ledger = self.ledger
+        self.publisher.opened = lambda url: self.store
+        self.publisher.report = self.said.append
+        self.publisher.lapsed = self._end
+
+    def _end(self) -> None:
+        self.ended += 1
+
+    def commit(self, data: bytes) -> None:
+        path = self.folder / WARC
+        with path.open("ab") as file:
+            file.write(data)
+        with self.ledger.group() as group:
+            group.count("fetched")
+            group.written(WARC, path.stat().st_size)
+
+    async def publish(self) -> dict[str, int]:
+        """What one publication counted."""
+        before = dict(self.publisher.metrics.counters)
+        asked = self.store.asked
+        await self.publisher.publish()
+        after = self.publisher.metrics.counters
+        return {
+            "requests": self.store.asked - asked,
+            **{name: after[name] - before.get(name, 0) for name in ("objects", "bytes", "checkpoints")},
+        }
+
+
+@contextlib.asynccontextmanager
+async def crawled(folder: Path, name: str = "crawl") -> AsyncIterator[Crawled]:
+    one = Crawled(folder, name)
+    one.ledger.open()
+    try:
+        await one.publisher.start()
+        try:
+            yield one
+        finally:
+            await one.publisher.stop()
+    finally:
+        one.ledger.close()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def options(**given: object) -> CrawlOptions:
+    return all_options()(**given)  # type: ignore[arg-type]
+
+
+def back(folder: Path, name: str, tell: Callable[[str], None] = lambda line: None, **given: object) -> Path:
+    bring_back(str(folder / "store"), str(folder / name), options(**given), tell)
+    return folder / name
+
+
+def test_only_what_came_since_is_shipped_and_nothing_costs_three_requests_at_most(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"a" * 100_000)
+            first = await one.publish()
+            assert first["bytes"] > 100_000
+            nothing = await one.publish()
+            assert nothing["objects"] == 0
+            assert nothing["requests"] <= 3
+            one.commit(b"b" * 10)
+            with (one.folder / WARC).open("ab") as file:
+                file.write(b"torn, and never committed")
+            later = await one.publish()
+            assert 0 < later["bytes"] < 100_000, "of a file that has grown, only what came since"
+        found = AgentInStore(one.store, "agent-00")
+        found.read()
+        assert sum(part.size for part in found.checkpoint().files[WARC]) == 100_010
+
+    asyncio.run(body())
+
+
+def test_a_checkpoint_names_only_what_is_in_the_store_and_what_none_names_is_removed(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            for number in range(4):
+                one.commit(b"%d" % number)
+                (one.folder / "state" / "samples").write_text(f"replaced {number} times")
+                await one.publish()
+                place = AgentInStore(one.store, "agent-00")
+                place.read()
+                there = set(one.store.list("agents/"))
+                assert place.head is not None
+                assert there == {place.head.checkpoint, "agents/agent-00/head.json", *place.checkpoint().keys}
+
+    asyncio.run(body())
+
+
+def test_what_owners_left_that_were_killed_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+        one.store.put("agents/agent-00/data/000001/shipped-and-never-named", b"x")
+        async with crawled(tmp_path) as one:
+            await one.publish()
+            place = AgentInStore(one.store, "agent-00")
+            head = place.read()
+            assert head is not None
+            named = {head.checkpoint, *place.checkpoint().keys}
+            assert {*one.store.list("agents/")} == {"agents/agent-00/head.json", *named}
+
+    asyncio.run(body())
+
+
+def test_a_file_that_was_damaged_is_shipped_anew(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"0123456789")
+        (tmp_path / "crawl" / WARC).write_bytes(b"01")
+        async with crawled(tmp_path) as one:
+            one.ledger.give_up_ends({WARC: 2})
+            one.commit(b"and what came after the damage")
+            await one.publish()
+        assert (back(tmp_path, "new") / WARC).read_bytes() == b"01and what came after the damage"
+
+    asyncio.run(body())
+
+
+def test_a_deletion_at_rest_reaches_the_store_with_the_next_checkpoint(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"a secret")
+        with (one.folder / WARC).open("r+b") as file:
+            file.write(b"********")
+        (one.folder / "state" / "deleted.jsonl").write_text("{}\n")
+        async with crawled(tmp_path) as one:
+            await one.publish()
+        data = [one.store.get(key) for key in one.store.list("agents/")]
+        assert not any(b"a secret" in found for found in data)
+        assert any(b"********" in found for found in data)
+
+    asyncio.run(body())
+
+
+def test_a_crawl_that_fetched_nothing_leaves_nothing_in_its_store(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            pass
+        assert list(one.store.list("agents/")) == []
+
+    asyncio.run(body())
+
+
+def test_a_crawl_goes_on_in_an_empty_folder_and_its_old_owner_ends_and_changes_nothing(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as old:
+            old.commit(b"published")
+            await old.publish()
+            old.commit(b"lost")
+            with pytest.raises(CrawlDirectoryError, match="is owned by process"):
+                back(tmp_path, "early")
+            assert not (tmp_path / "early").exists()
+            back(tmp_path, "new", take_over=True)
+            assert (tmp_path / "new" / WARC).read_bytes() == b"published"
+            async with crawled(tmp_path, "new") as new:
+                assert new.ledger.committed_ends()[WARC] == len(b"published")
+                assert not new.ledger.is_clean, "so that every host waits its whole delay"
+                before = sorted(new.store.list("agents/"))
+                await old.publish()
+                assert [line for line in old.said if "belongs to another process" in line] == old.said
+                assert old.publisher.rest("a.test", 0.0) > 0.0
+                assert sorted(key for key in new.store.list("agents/") if key in before) == before
+                new.commit(b", and more")
+        assert (await asyncio.to_thread(back, tmp_path, "third") / WARC).read_bytes() == b"published, and more"
+        with pytest.raises(CrawlDirectoryError, match="the crawl went on elsewhere"):
+            async with crawled(tmp_path):
+                pass
+
+    asyncio.run(body())
+
+
+def test_an_owner_that_cannot_reach_its_store_for_a_lease_asks_no_host_and_says_so_once(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+            assert one.publisher.rest("a.test", 0.0) == 0.0
+            one.store.fails = True
+            await one.publish()
+            await one.publish()
+            assert len(one.said) == 1
+            assert "out of reach" in one.said[0]
+            one.publisher.heard -= 3600
+            assert one.publisher.rest("a.test", 0.0) > 0.0
+            one.store.fails = False
+            await one.publish()
+            assert one.publisher.rest("a.test", 0.0) == 0.0
+            assert "can be reached again" in one.said[-1]
+            one.store.fails = True
+        assert "is in" in one.said[-1]
+        assert "the last checkpoint was not published" in one.said[-1]
+
+    asyncio.run(body())
+
+
+def test_a_store_that_holds_another_crawl_is_refused(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+        with pytest.raises(CrawlDirectoryError, match="holds a crawl already"):
+            async with crawled(tmp_path, "another"):
+                pass
+
+    asyncio.run(body())
+
+
+def test_a_crawl_goes_on_only_into_an_empty_folder_and_from_a_store_that_holds_one(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            with pytest.raises(UsageError, match="no checkpoint was published"):
+                back(tmp_path, "new", take_over=True)
+            one.commit(b"1")
+
+    asyncio.run(body())
+    with pytest.raises(UsageError, match="is not empty"):
+        back(tmp_path, "crawl")
+    with pytest.raises(UsageError, match="with -o"):
+        bring_back(str(tmp_path / "store"), "", options(), lambda line: None)
+    with pytest.raises(UsageError, match="holds no crawl"):
+        bring_back(str(tmp_path / "nothing"), str(tmp_path / "new"), options(), lambda line: None)
+    given = bring_back(str(tmp_path / "store"), str(tmp_path / "new"), options(), lambda line: None)
+    assert given.output == str(tmp_path / "new")
+    assert given.store == str(tmp_path / "store")
+
+
+def test_readers_get_the_last_checkpoint_and_documents_only_where_they_need_them(cache: Path, tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+            await one.publish()
+            place = await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=False)
+            assert not (place / "warc").exists()
+            assert (place / "crawl.toml").exists()
+            await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=True)
+            assert (place / WARC).read_bytes() == b"1"
+            one.commit(b"2")
+            await one.publish()
+            await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=True)
+            assert (place / WARC).read_bytes() == b"12"
+            with RocksLedger(LedgerSheet(directory=str(place))).looking() as ledger:
+                assert ledger.counters()["fetched"] == 2
+
+    asyncio.run(body())
+    assert is_store(str(tmp_path / "store"))
+    assert is_store("s3://bucket/x")
+    assert not is_store(str(tmp_path / "crawl"))
