@@ -1,7 +1,8 @@
 """A store in S3 and what is compatible with it, in Google's or in Azure's, by the package `obstore`.
 
-Where it is and who asks, the usual variables of the environment say (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`,
-`GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME` and so on), or the machine's role.
+Place in the flow: :mod:`opening` makes one of the name of a store. Its address and keys come from the usual variables of the
+environment (`AWS_ENDPOINT_URL`, `AWS_ACCESS_KEY_ID`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME` and so on), or
+from the machine's role.
 """
 
 import contextlib

@@ -38,7 +38,7 @@ class Store(Protocol):
     """Keeps objects: bytes under keys, as `agents/agent-00/head.json`. Calls block, and may come from several threads.
 
     Promises:
-        1. An object is there whole or not at all, and whoever reads it sees the bytes of one `put`.
+        1. An object is there whole or not at all, and a reader sees the bytes of one `put`.
         2. A `put` that has returned is seen by every later call, of every process.
         3. Of any number of conditional puts that expect the same, at most one succeeds.
     Any call may raise StoreFailed.

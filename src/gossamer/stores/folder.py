@@ -12,7 +12,7 @@ from gossamer.stores.contract import ABSENT, ObjectChanged, ObjectMissing, Stat,
 #: The folder of what is not whole yet; no key begins with a dot.
 _MAKING = ".making"
 
-#: Held by whoever replaces an object that must not have changed.
+#: Held while an object is replaced that must not have changed.
 _LOCK = ".lock"
 
 _PRIVATE = 0o700

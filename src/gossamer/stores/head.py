@@ -4,10 +4,11 @@
     agents/NAME/checkpoints/EPOCH-N.json      the files of a checkpoint, and the parts that each consists of
     agents/NAME/data/EPOCH/DIGEST             a part: some bytes of a file
 
-The head is the only object that is replaced, and only if it is unchanged. So it is fence and pointer at once: whoever has claimed
-the agent has changed it, and what another process publishes then is refused. A checkpoint names only parts that are in the store.
-Readers go by checkpoints: what an owner shipped that was fenced lies there too, and counts for nothing. A part bears the epoch of
-the owner that shipped it, so that nobody removes what another one names, and its digest, which is checked when it is read.
+The head is the only object that is replaced, and only if it is unchanged. So it is fence and pointer at once: a process that has
+claimed the agent has changed it, and what another process publishes then is refused. A checkpoint names only parts that are in
+the store. Readers go by checkpoints: what an owner shipped that was fenced lies there too, and counts for nothing. A part bears
+the epoch of the owner that shipped it, so that no owner removes what another one names, and its digest, which is checked when it
+is read.
 """
 
 import contextlib
@@ -51,7 +52,7 @@ class StoredPart(msgspec.Struct, frozen=True, array_like=True):
 
 
 def digest_of(data: bytes) -> str:
-    """A digest that nobody can forge: pages of strangers are in these bytes."""
+    """A digest that cannot be forged: pages of strangers are in these bytes."""
     return hashlib.blake2b(data, digest_size=_DIGEST).hexdigest()
 
 
@@ -161,7 +162,7 @@ class AgentInStore:
         """Become the owner of what :meth:`read` has seen.
 
         Raises:
-            ObjectChanged: somebody else has become it meanwhile.
+            ObjectChanged: another process has become it meanwhile.
         """
         before = self.head or StoreHead(0, "", "", lease)
         self._number = 0
@@ -173,7 +174,7 @@ class AgentInStore:
         self._put(self.head)
 
     def publish(self, checkpoint: StoredCheckpoint, *, has_ended: bool) -> None:
-        """Let this checkpoint count; with `has_ended`, anybody may own the agent from then on.
+        """Let this checkpoint count; with `has_ended`, any process may own the agent from then on.
 
         Raises:
             ObjectChanged: this process is the owner no more, and nothing has changed.
@@ -192,7 +193,7 @@ class AgentInStore:
         except ObjectChanged:
             # Its answer may have been lost, and the request repeated.
             if (found := self.read()) is None or found.life != head.life:
-                self.head, self._tag = before  # what somebody else has written is not for this process to replace
+                self.head, self._tag = before  # what another process has written is not for this one to replace
                 raise
             if found != head:
                 self._tag = self.store.put(self._key, data, self._tag)
@@ -272,7 +273,7 @@ class AgentInStore:
         return data
 
     def left_by_others(self) -> Iterator[str]:
-        """What earlier owners left that were killed or fenced: they publish nothing more, so nobody will name it."""
+        """What earlier owners left that were killed or fenced: they publish nothing more, so no checkpoint will name it."""
         assert self.head is not None
         named, own = {self.head.checkpoint, *self.checkpoint().keys}, f"{self.head.epoch:06d}"
         for kind in ("data", "checkpoints"):

@@ -140,7 +140,7 @@ class Publisher(Lapsing[PublisherSheet]):
         self.metrics.gauge("seconds_since_checkpoint", lambda: time.monotonic() - self._published)
 
     async def start(self) -> None:
-        """Become the owner. Raises CrawlDirectoryError: the store does not do, or somebody else owns what is in it."""
+        """Become the owner. Raises CrawlDirectoryError: the store does not do, or another process owns what is in it."""
         began = _now()
         await asyncio.to_thread(self._begin, self.opened(self.sheet.url))
         self.heard, self._published = began, time.monotonic()
@@ -212,7 +212,8 @@ class Publisher(Lapsing[PublisherSheet]):
         self._place.renew()
 
     async def _in_store(self, do: Callable[[], None]) -> bool:
-        """Change the head, one change at a time; False where that could not be. Whoever is the owner no more ends the crawl."""
+        """Change the head, one change at a time; False where that could not be. A process that is the owner no more ends the
+        crawl."""
         async with self._one_at_a_time:
             began = _now()
             try:
@@ -299,7 +300,7 @@ class Publisher(Lapsing[PublisherSheet]):
         self._signatures = {name: file.signature for name, file in files.items()}
         self.metrics.count("checkpoints")
         gone = {*(before.keys - checkpoint.keys), old} - {""}
-        with contextlib.suppress(StoreFailed):  # what nobody names any more harms nobody
+        with contextlib.suppress(StoreFailed):  # parts that are not named any more do no harm
             await asyncio.to_thread(lambda: place.remove({*gone, *(place.left_by_others() if is_first else ())}))
         return True
 
