@@ -2,7 +2,7 @@
 check house`).
 
 Place in the flow: `tools/chores/check.py` calls :func:`problems`; `python -P -m tools.house` prints what is measured.
-`tools/house.toml` holds the most that each measure may be. Whoever raises one writes there why; whoever lowers one lowers
+`tools/house.toml` holds the most that each measure may be. A change that raises one writes there why; one that lowers it lowers
 the figure, too.
 
 A crawl of a small site in a process of its own tells how many modules are imported, and how many files and functions of

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from tools import signalling
+from tools.killing import signals
 
 
 @pytest.mark.parametrize("times", [5, pytest.param(40, marks=pytest.mark.long)])
 def test_signals_at_random_moments_leave_every_state_consistent_and_every_status_documented(
     times: int, tmp_path: Path
 ) -> None:
-    report = signalling.run(times, seed=5, folder=tmp_path)
+    report = signals.run(times, seed=5, folder=tmp_path)
     assert report.findings == []
     assert report.runs == times
     assert len(report.by_way) > 2

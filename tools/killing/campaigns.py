@@ -90,9 +90,9 @@ def _steered(given: Any, folder: Path, say: Say) -> Outcome:
 def _signals(given: Any, folder: Path, say: Say) -> Outcome:
     import msgspec
 
-    from tools import signalling
+    from tools.killing import signals
 
-    report = signalling.run(given.times, given.seed, folder, say)
+    report = signals.run(given.times, given.seed, folder, say)
     return Outcome(report.findings, msgspec.to_builtins(report))
 
 
