@@ -1,7 +1,8 @@
 """Which language a text is in, as an ISO 639-1 code (the shortest BCP 47 tag). Decision 13 says how the library was chosen.
 
-Three witnesses, in this order: the script, where only one language is written in it; letters and frequent words together, by
-the profiles of `resiliparse` and by :mod:`gossamer.documents.frequent_words`; and the page's own word, which decides among
+Three witnesses, in this order: the script, where only one language is written in it; statistics of letters, letters of few
+languages and frequent words together, by the profiles of `resiliparse`, the table here and
+:mod:`gossamer.documents.frequent_words`; and the page's own word, which decides among
 languages that look alike and for texts that are too short. Library and words are imported on the first question.
 """
 
@@ -23,6 +24,52 @@ _ASKED_FOR = 30
 #: Ranks of letter statistics that a text comes nearer to a language all of whose words are frequent ones of it. In ours it is a
 #: third: 160 ranks, where neighbours differ by some 50. Anything from 300 to 1,500 is as good.
 _WORDS_COUNT = 500
+
+#: Ranks that a text is farther from a language that has none of its letters: a twentieth of a line in Ukrainian is not written
+#: in Russian.
+_LETTERS_COUNT = 1_500
+#: Characters from which on the statistics are sure without these, and names from elsewhere more than a witness.
+_SURE = 500
+
+# Letters of few languages, among those of our words that share a script.
+_LETTERS = (
+    ("\u0457\u0454\u0491", "uk"),
+    ("\u0456", "uk be kk"),
+    ("\u045e", "be uz"),
+    ("\u044b\u044d", "ru be kk ky tt ba cv mn"),
+    ("\u0458\u0459\u045a\u045f", "sr mk"),
+    ("\u0452\u045b", "sr"),
+    ("\u0453\u045c\u0455", "mk"),
+    ("\u049b\u0493", "kk uz tg ba"),
+    ("\u04d9", "kk tt ba"),
+    ("\u04e9\u04af", "kk ky tt ba mn"),
+    ("ığ", "tr az"),
+    ("ə", "az"),
+    ("ş", "tr az ku ro"),
+    ("ł", "pl"),
+    ("ąę", "pl lt"),
+    ("ėįų", "lt"),
+    ("ķļņģ", "lv"),
+    ("ěřů", "cs"),
+    ("ľĺŕ", "sk"),
+    ("őű", "hu"),
+    ("țș", "ro"),
+    ("đ", "hr sr vi"),
+    ("ð", "is fo"),
+    ("þ", "is"),
+    ("ß", "de"),
+    ("å", "sv da no fi"),
+    ("ø", "da no fo"),
+    ("õ", "pt et vi"),
+    ("ñ", "es gl eu br"),
+    ("ħġ", "mt"),
+    ("ơư", "vi"),
+    ("\u067e\u0686\u06af", "fa ur ps sd ug ku"),
+    ("\u0679\u0688\u06ba\u06d2", "ur"),
+    ("\u0681\u0685\u06cd", "ps"),
+    ("\u0933", "mr"),
+)
+_WRITTEN_IN = {letter: frozenset(languages.split()) for letters, languages in _LETTERS for letter in letters}
 
 #: Words that are looked at: 20 us. Of so many, a third is nearly always one of the frequent ones.
 _MOST_WORDS = 120
@@ -129,5 +176,9 @@ def _by_letters(sample: str) -> Sequence[str]:
     nearest = detect_fast(lowered if sample.isupper() else sample, n_results=_ASKED_FOR)
     told = shares(lowered.split(None, _MOST_WORDS)[:_MOST_WORDS])
     found = [pair for pair in nearest if pair[0] in LANGUAGES] if isinstance(nearest, list) else []
+    if len(lowered) < _SURE and (met := _WRITTEN_IN.keys() & set(lowered)):
+        step = _LETTERS_COUNT / len(lowered)
+        strange = [(_WRITTEN_IN[letter], step * lowered.count(letter)) for letter in met]
+        found = [(name, ranks + sum(far for own, far in strange if name not in own)) for name, ranks in found]
     found.sort(key=lambda pair: pair[1] - _WORDS_COUNT * told.get(pair[0], 0.0))
     return [language for language, _ in found[:CANDIDATES]]

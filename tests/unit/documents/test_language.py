@@ -164,6 +164,21 @@ def test_neighbours_are_told_apart_in_a_line(language: str) -> None:
     assert detect(text[: 2 * MIN_LETTERS]) == language
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("uk", "Поїзд до Львова вирушає сьогодні лише о дев’ятій годині, бо колія закрита."),
+        ("ru", "Поезд в Казань отправляется сегодня только в девять часов, потому что путь закрыт."),
+        ("sr", "Синоћ смо дуго разговарали о новој кући и ништа нисмо одлучили."),
+        ("tr", "Ankara treni bugün ancak saat dokuzda kalkıyor çünkü hat kapalı."),
+        ("cs", "Včera večer jsme dlouho mluvili o novém domě a nic jsme nerozhodli."),
+        ("en", "Mr. Erdoğan and Mrs. Wałęsa met Mr. Škoda and Mrs. Ångström in the new house."),
+    ],
+)
+def test_letters_of_few_languages_tell_them_in_one_sentence(language: str, text: str) -> None:
+    assert detect(text) == language
+
+
 def test_a_page_that_claims_a_far_language_is_not_believed() -> None:
     assert all(detect(text, "sw") == language for language, text in TEXTS.items())
 
