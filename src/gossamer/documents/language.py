@@ -177,8 +177,7 @@ def _by_letters(sample: str) -> Sequence[str]:
     told = shares(lowered.split(None, _MOST_WORDS)[:_MOST_WORDS])
     found = [pair for pair in nearest if pair[0] in LANGUAGES] if isinstance(nearest, list) else []
     if len(lowered) < _SURE and (met := _WRITTEN_IN.keys() & set(lowered)):
-        step = _LETTERS_COUNT / len(lowered)
-        strange = [(_WRITTEN_IN[letter], step * lowered.count(letter)) for letter in met]
+        strange = [(_WRITTEN_IN[letter], _LETTERS_COUNT * lowered.count(letter) // len(lowered)) for letter in met]
         found = [(name, ranks + sum(far for own, far in strange if name not in own)) for name, ranks in found]
     found.sort(key=lambda pair: pair[1] - _WORDS_COUNT * told.get(pair[0], 0.0))
     return [language for language, _ in found[:CANDIDATES]]
