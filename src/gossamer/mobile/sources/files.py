@@ -53,7 +53,7 @@ _TYPE: Final = re.compile(r"[\W_]*([a-z0-9]*)(.*)", re.DOTALL)
 
 #: Endings that people and tools put straight behind a type when they set a program aside.
 _PUT_ASIDE: Final = re.compile(
-    r"(?:\d+|old|bak|back|backup|bk|bck|orig|original|sav|save|saved|copy|tmp|temp|sw[a-z]|new|prev|off)"
+    r"(?:old|bak|back|backup|bk|bck|orig|original|sav|save|saved|copy|tmp|temp|sw[a-z]|new|prev|off|dist)?\d*"
 )
 
 _CONTROLS: Final = re.compile(rb"[\x00-\x1f\x7f]")
