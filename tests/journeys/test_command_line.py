@@ -404,6 +404,12 @@ def test_an_option_of_an_earlier_version_is_no_advice() -> None:
     assert "'--delay'" in gossamer("crawl", "http://127.0.0.1:9/", "--dely", "1")[2]
 
 
+@pytest.mark.parametrize("host", ["", "*.", "*.*.test", "a b", "http://a.test/"])
+def test_a_setting_of_no_host_is_refused_before_a_crawl_is_asked(host: str) -> None:
+    status, _, err = gossamer("set", ".", "--host", host, "delay=1")
+    assert (status, "is not a host; write example.org" in err) == (2, True), err
+
+
 def test_a_seed_whose_name_has_no_address_is_told_in_words(tmp_path: Path) -> None:
     _, _, err = gossamer("crawl", "http://gone.invalid/", "--contact", "a@b.example", "-o", str(tmp_path / "c"))
     assert "gossamer: seed http://gone.invalid/: its name has no address (dns_failed)\n" in err

@@ -31,6 +31,7 @@ from gossamer.crawls.control.server import offered_request
 from gossamer.crawls.control.wire import ControlRequest, Listed, Malformed, Told
 from gossamer.engine.sheet import written
 from gossamer.values.errors import UsageError
+from gossamer.values.hosts import given_host
 
 #: Seconds for a checkpoint, which flushes what the store has in memory, and for a change of the graph, which lets what leaves
 #: finish what it fetches.
@@ -155,6 +156,7 @@ def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> 
     gossamer set mycrawl --host slow.example.org delay=30s
     """
     if host is not None:
+        given_host(host.removeprefix("*."), host)
         if agent:
             raise click.UsageError("the agent that has the host takes its settings; leave --agent out")
         _do(directory, SetHost(host, pairs_of(pairs, "delay=30s")))
