@@ -1,4 +1,4 @@
-"""The source cites only what its readers have: the design papers of the project, and published sources by name."""
+"""The source cites only what its readers have: modules and files that are there, the design papers, published sources by name."""
 
 import re
 from collections.abc import Iterator
@@ -19,6 +19,9 @@ _ROWS = r"[A-Z][0-9]+(?:(?:, | and )[A-Z][0-9]+)*"
 CITATION = re.compile(
     rf"\b(?:(?P<kind>fault|design promise|design question)s? (?P<numbers>{_NUMBERS})|rows? (?P<rows>{_ROWS}))(?![\w.])"
 )
+#: A module that a docstring or comment names, and a file that a manual or a decision names by its place in the package.
+MODULE = re.compile(r":mod:`(?:[^`<]*<)?~?\.?([\w.]+)>?`")
+PLACE = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.py)`")
 #: Names of papers that are not part of the project.
 FOREIGN = re.compile(r"\b(?:DESIGN|MISSION|FAULTS|PEERS|INTERFACE|CORPORA)\b|\b[Ss]eeds? 00[0-9]\b")
 
@@ -87,3 +90,28 @@ def test_every_citation_resolves() -> None:
 def test_nothing_is_cited_that_readers_do_not_have() -> None:
     found = [f"{path}: {match[0]}" for path, text in texts() for match in FOREIGN.finditer(text)]
     assert not found
+
+
+def test_every_module_that_is_named_is_there() -> None:
+    """By its whole name, or as its neighbours in the same folder call it."""
+    missing = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for match in MODULE.finditer(path.read_text(encoding="utf-8")):
+            parts = match[1].split(".")
+            home = ROOT / "src" if parts[0] == "gossamer" else path.parent
+            place = home.joinpath(*parts)
+            if not (place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()):
+                missing.append(f"{path.relative_to(ROOT)}: {match[0]}")
+    assert not missing
+
+
+def test_every_file_that_the_manuals_name_is_there() -> None:
+    homes = (ROOT, ROOT / "src", ROOT / "src" / "gossamer")
+    missing = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")]
+        if path.name != "CHANGELOG.md"
+        for match in PLACE.finditer(path.read_text(encoding="utf-8"))
+        if not any((home / match[1]).exists() for home in homes) and not match[1].startswith("gossamer_")
+    ]
+    assert not missing

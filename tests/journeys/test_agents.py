@@ -350,7 +350,7 @@ def test_an_agent_that_is_lost_for_good_begins_again_while_the_others_live(
         assert (summary.state, summary.exit_code, summary.queued) == ("finished", 0, 0)
     assert len(urls_in(tmp_path / "crawl/logs/crawl.jsonl")) == HOSTS * 30
     text = "\n".join(lines)
-    assert "agent-01 has lost its ledger; if nobody brings state/agent-01 back from a copy within 1 s" in text
+    assert "agent-01 has lost its ledger; if state/agent-01 is not brought back from a copy within 1 s" in text
     assert "the crawl goes on without the ledger of agent-01" in text
     assert verify(tmp_path / "crawl", deep=True).findings == []
 

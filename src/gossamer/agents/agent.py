@@ -1,5 +1,8 @@
-"""The run of one agent: its graph with the arrows to the others, its ledger and files, and the shares of rates that it is
-lent.
+"""The run of one agent: its graph with the arrows to the others, its ledger and files, and the shares of rates that it is lent.
+
+Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
+followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and
+waits for another one (:mod:`rendezvous`); after a time it stops as if a person had said so, and the crawl can go on later.
 """
 
 import contextlib
@@ -45,11 +48,8 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.wire import Answered, ControlRequest
 
 
-# The shares of `--rate` and `--bandwidth` that an agent is lent: kept in its ledger, and given to whoever goes by them.
-#
-# Place in the flow: an agent takes what it had before it asks for anything, tells its supervisor what it uses
-# (:mod:`gossamer.agents.shares`), and takes what it is told. A share outlives supervisor and agent: an agent that came back
-# with an even part would use what others have been lent meanwhile.
+# The shares of `--rate` and `--bandwidth` that an agent is lent (:mod:`shares`). They lie in its ledger, and outlive supervisor and
+# agent: an agent that came back with an even part would use what others have been lent meanwhile.
 
 #: The rates that are lent, by their settings' names.
 RATE = "rate"
@@ -119,13 +119,6 @@ class LentRates:
         self._units.frontier.signal("tasks")
 
 
-# The run of one agent: the crawl's graph with the arrows to the others, and its own ledger and files.
-#
-# Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
-# followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and
-# waits for another one (:mod:`meeting`); after a time it stops as if a person had said so, and the crawl can go on later.
-
-
 #: Under this name an agent's ledger keeps the identity of its crawl.
 CRAWL = "crawl"
 
@@ -142,7 +135,7 @@ class AgentNews(msgspec.Struct, frozen=True):
     byte_share: int | None = None
     """Its part of `--max-bytes`, likewise."""
     is_settled: bool = False
-    """It has nothing in flight, and owes nobody anything."""
+    """It has nothing in flight, and owes nothing."""
     wants_pages: bool = False
     """It has work, and will have used up its share soon."""
     wants_bytes: bool = False
@@ -152,13 +145,13 @@ class AgentNews(msgspec.Struct, frozen=True):
     wants_turns: list[str] = []
     """Addresses that it would ask."""
     turns_back: dict[str, tuple[int, float]] = {}
-    """Address -> number of the turn that has ended, and the seconds in which nobody may ask there."""
+    """Address -> number of the turn that has ended, and the seconds in which no agent may ask there."""
     turns_held: dict[str, int] = {}
     """Address -> number of the turn that it has. Told only to a supervisor that asks for the first time."""
     is_ending: bool = False
     """It was told to end."""
     said: list[str] = []
-    """Lines for people that it could tell nobody since its supervisor was gone."""
+    """Lines for people that it could not tell since its supervisor was gone."""
     load: Load = Load()
     """How loaded it is."""
     limit: str = ""
@@ -188,7 +181,7 @@ class AgentRun(CrawlAtWork):
             graph: planned of its own wiring.
             directory: of the crawl.
             folder: where agents meet.
-            report: takes lines for people; says whether somebody hears them.
+            report: takes lines for people; says whether they are heard.
             among: the agents of the crawl that work.
             accept_loss: go on without what is lost.
         """

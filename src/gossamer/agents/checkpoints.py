@@ -1,4 +1,7 @@
-"""What all agents do together at one instant: a checkpoint of the whole crawl, and a change of its graph."""
+"""What all agents do together at one instant: a checkpoint of the whole crawl, and a change of its graph.
+
+Place in the flow: :mod:`steering` makes a checkpoint when people ask, and :mod:`several` keeps one object for changes of the graph.
+"""
 
 import asyncio
 import contextlib
@@ -34,8 +37,6 @@ if TYPE_CHECKING:
     from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
 
 # A checkpoint of all agents while they work: one state of the whole crawl, in which no URL is lost between two of them.
-#
-# Place in the flow: :mod:`gossamer.agents.steering` makes one when people ask.
 #
 # A URL is owed at its sender until the other agent has committed it. So it can be lost between two snapshots only if its sender
 # forgets it after the other agent's snapshot and before its own. While a checkpoint is made no sender forgets anything: the agents
@@ -107,7 +108,7 @@ async def _lives(processes: Sequence["SupervisedProcess"]) -> list[str] | None:
 async def _hold(agents: list["AgentProcess"], masters: list["MasterProcess"], *, is_held: bool) -> None:
     """Let all senders forget nothing, or let them go on. Raises AgentSilent: one does not answer; the others have heard it."""
     if len(agents) == 1 and not masters:
-        return  # it owes nobody anything, and has no outbox
+        return  # it owes nothing, and has no outbox
     asked = [*((one, OUTBOX) for one in agents), *((one, MAIL) for one in masters)]
     told = await asyncio.gather(
         *(one.line.do(SetAgent(unit, {"holds": is_held})) for one, unit in asked), return_exceptions=True
@@ -122,11 +123,8 @@ def _remove(directory: Path, agents: Iterable[str], name: str) -> None:
         shutil.rmtree(Places(place_of(directory, agent)).checkpoints / name, ignore_errors=True)
 
 
-# Changes of the graph of a crawl of several agents while it works: judged as a whole, kept, and run by all agents from then on.
-#
-# Place in the flow: :mod:`gossamer.agents.several` keeps one object of this. An agent becomes another graph by beginning
-# again: all agents rest for a moment, as where domains change hands, and begin with the new wiring. So no URL is on its way
-# between an agent of the old graph and one of the new.
+# Changes of the graph while agents work. An agent becomes another graph by beginning again: all agents rest for a moment, and begin
+# with the new wiring. So no URL is on its way between an agent of the old graph and one of the new.
 
 
 class GraphChanges:

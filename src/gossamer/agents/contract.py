@@ -1,4 +1,10 @@
-"""Seams of the masters: the providers of the marshaler, and state that several processes write."""
+"""Seams of the masters: the providers of the marshaler, and state that several processes write. Suites:
+`gossamer.testing.check_recent_urls`, `check_host_names`, `check_designation_table`, `check_designation_policy`,
+`check_shared_state`.
+
+Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`marshaler`) asks these providers. Commands read the
+shared state too, and write it where no master is at work.
+"""
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,10 +15,7 @@ import msgspec
 
 from gossamer.values.agents import Member
 
-# The providers of the marshaler, which decides which agent gets each URL. Suites: `gossamer.testing.check_recent_urls`,
-# `check_host_names`, `check_designation_table`, `check_designation_policy`.
-#
-# Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`gossamer.agents.marshaler`) asks these providers.
+# The providers of the marshaler, which decides which agent gets each URL.
 
 
 class RecentUrls(Protocol):
@@ -111,9 +114,6 @@ class DesignationTable(Protocol):
 
 
 # State that several processes write, such as the table of the masters of one crawl.
-# Suite: `gossamer.testing.check_shared_state`.
-#
-# Place in the flow: providers of a master ask it; commands read it, and write where no master is at work.
 
 
 def as_json(names: Sequence[str]) -> str:

@@ -2,8 +2,8 @@
 
 Place in the flow: a crawl is a supervisor of one agent or several. The only agent lives in the supervisor's process
 (:class:`~gossamer.crawls.crawl.Crawl`) and costs nothing more; several have processes of their own
-(:class:`~gossamer.agents.several.SeveralAgents`). From one to two it grows as from two to three: it comes to rest, domains
-change hands, and its agents go on. Meanwhile it has the lock of a supervisor, so that nobody else takes it; a kill there leaves
+(:class:`~gossamer.agents.several.SeveralAgents`). From one to two it grows as from two to three: it comes to rest, domains change
+hands, and its agents go on. Meanwhile it has the lock of a supervisor, so that no other supervisor takes it; a kill there leaves
 what any kill of a crawl leaves, or of agents that join.
 """
 
@@ -57,7 +57,7 @@ class BegunAlone(NamedTuple):
     standing: "CrawlStanding"
     """How the crawl stood then."""
     lock: "ProcessLock"
-    """That of the crawl's supervisor: nobody else may have the crawl in between."""
+    """That of the crawl's supervisor: no other may have the crawl in between."""
 
 
 class SupervisedCrawl:
@@ -152,7 +152,7 @@ class SupervisedCrawl:
         try:
             lock = supervisor_lock(self.directory)
         except CrawlDirectoryError:
-            return False  # somebody looks whether it is held
+            return False  # another process looks whether it is held
         with contextlib.ExitStack() as undone:
             undone.callback(lock.close)
             want(self.directory, number)

@@ -1,5 +1,8 @@
-"""The table of designations of masters: which agent each assignable domain was given to, in a ledger or in a file that
-masters share.
+"""The table of designations of masters: which agent each assignable domain was given to, in a ledger or in a file that masters
+share; and the policies that choose an agent for a domain.
+
+Place in the flow: the last step of :mod:`marshaler`. A domain that has no agent, or whose agent has left, gets one by a policy. The
+answer is written before it is given, so that no kill lets two agents have one domain.
 """
 
 import random
@@ -22,10 +25,7 @@ from gossamer.values.errors import UsageError
 from gossamer.values.hosts import domain_point, given_host
 from gossamer.values.url import MAX_URL_BYTES
 
-# The table of designations: which agent each assignable domain was given to, kept in a space of the master's ledger.
-#
-# Place in the flow: the last step of :mod:`gossamer.agents.marshaler`. A domain that has no agent, or whose agent has left,
-# gets one by a policy. The answer is written before it is given, so that no kill lets two agents have one domain.
+# In a space of the ledger of the only master.
 
 #: The agent of each domain, under the domain. The value repeats the domain, since a key has only its hash.
 #: A host has as many bytes as a URL may have.
@@ -110,7 +110,7 @@ class _Designations(Provider[DesignationSheet]):
 
 
 class KeptDesignations(_Designations):
-    """Keeps designations in the ledger. Contract: `marshaling.DesignationTable`."""
+    """Keeps designations in the ledger. Contract: `agents.contract.DesignationTable`."""
 
     ledger: Uses[Ledger]
 
@@ -172,12 +172,8 @@ class KeptDesignations(_Designations):
         self._known[domain] = agent
 
 
-# The table of designations that all masters of a crawl share: which agent each assignable domain was given to.
-#
-# Place in the flow: the last step of :mod:`gossamer.agents.marshaler`, in each master. The rows lie in a file that several
-# processes write (:mod:`gossamer.agents.shared_state`). A new domain gets its agent by a policy within one transaction, so
-# that no two masters give it to two agents. Domains whose agent has left are moved while all agents rest
-# (:mod:`gossamer.agents.handing_over`).
+# In a file that several processes write (:mod:`shared_state`): a new domain gets its agent by a policy within one transaction, so
+# that no two masters give it to two agents. Domains whose agent has left are moved while all agents rest (:mod:`handing_over`).
 
 
 SCHEMA = """
@@ -188,7 +184,7 @@ CREATE TABLE IF NOT EXISTS loads (agent TEXT PRIMARY KEY, domains INTEGER NOT NU
 
 
 class SharedDesignations(_Designations):
-    """Keeps designations in a file that several masters share. Contract: `marshaling.DesignationTable`.
+    """Keeps designations in a file that several masters share. Contract: `agents.contract.DesignationTable`.
 
     Names of digests do not count as load, because the ring divides them among agents.
     """
@@ -254,7 +250,7 @@ def chosen(policy: DesignationPolicy, domain: str, members: Iterable[Member], co
     return policy.choose(domain, [DomainCount(one, counts.get(one.agent, 0)) for one in members])
 
 
-# -- the rows, for whoever has the file open
+# -- the rows, while the file is open
 
 
 def agents_of(connection: sqlite3.Connection, domains: Sequence[str]) -> dict[str, str]:
@@ -312,10 +308,8 @@ def give(connection: sqlite3.Connection, given: Mapping[str, str]) -> None:
     )
 
 
-# Policies of a master: to which agent a domain goes that has none (Hunyadi 2007, section 5.3.1, step 6).
-#
-# Place in the flow: the table of designations (:mod:`gossamer.agents.designations`) asks one of these, once for each domain,
-# and remembers the answer. So a policy may look at the load, or draw lots, where the ring may not.
+# Policies: to which agent a domain goes that has none (Hunyadi 2007, section 5.3.1, step 6). The table asks one of them once for
+# each domain, and remembers the answer. So a policy may look at the load, or draw lots, where the ring may not.
 
 
 def least_loaded(candidates: Sequence[DomainCount]) -> str:
@@ -324,7 +318,7 @@ def least_loaded(candidates: Sequence[DomainCount]) -> str:
 
 
 class LeastLoaded(Provider[NoSettings]):
-    """Gives a domain to the agent that has the fewest domains for its capacity. Contract: `marshaling.DesignationPolicy`."""
+    """Gives a domain to the agent that has the fewest domains for its capacity. Contract: `agents.contract.DesignationPolicy`."""
 
     def choose(self, domain: str, candidates: Sequence[DomainCount]) -> str:
         """The agent that gets an assignable domain."""
@@ -332,7 +326,8 @@ class LeastLoaded(Provider[NoSettings]):
 
 
 class ByDomain(Provider[NoSettings]):
-    """Gives a domain to the agent to which a ring of the same members would give it. Contract: `marshaling.DesignationPolicy`."""
+    """Gives a domain to the agent to which a ring of the same members would give it. Contract:
+    `agents.contract.DesignationPolicy`."""
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
@@ -355,7 +350,7 @@ class ByPlaceSheet(Sheet, frozen=True):
 class ByPlace(Provider[ByPlaceSheet]):
     """Gives a domain to the least loaded agent at the domain's place, or to the least loaded of all if no agent is there.
 
-    Contract: `marshaling.DesignationPolicy`.
+    Contract: `agents.contract.DesignationPolicy`.
 
     Raises:
         UsageError: a rule names no place.
@@ -385,7 +380,7 @@ class ByPlace(Provider[ByPlaceSheet]):
 
 
 class RandomAgent(Provider[NoSettings]):
-    """Draws an agent at random, in proportion to the agents' capacities. Contract: `marshaling.DesignationPolicy`."""
+    """Draws an agent at random, in proportion to the agents' capacities. Contract: `agents.contract.DesignationPolicy`."""
 
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)

@@ -60,11 +60,11 @@ def designations(directory: Path, names: Sequence[str] = ()) -> Iterator[tuple[s
 
 
 def assign_at_rest(directory: Path, agents: Mapping[str, str]) -> str:
-    """Give domains to agents of a crawl that nobody is at work on; returns what was done, in words.
+    """Give domains to agents of a crawl at rest; returns what was done, in words.
 
     Raises:
         UsageError: that cannot be. Nothing has changed.
-        CrawlDirectoryError: somebody is at work, or what masters share cannot be read or written.
+        CrawlDirectoryError: the crawl is at work, or what masters share cannot be read or written.
     """
     with closing(supervisor_lock(directory)):
         wiring = read_wiring(directory)

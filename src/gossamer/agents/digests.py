@@ -46,7 +46,7 @@ class AgentDigests(Provider[NoSettings]):
     """Tells the other agents which documents this agent has met, and keeps such claims for the digests that are
     assigned to this agent.
 
-    Contracts: `keeping.Keeper`, `keeping.ClaimTaker`.
+    Contracts: `storage.archive.contract.Keeper`, `storage.archive.contract.ClaimTaker`.
     """
 
     ledger: Uses[Ledger]
@@ -141,7 +141,7 @@ class AgentDigests(Provider[NoSettings]):
 
 
 def has_unclaimed(counters: Mapping[str, int]) -> bool:
-    """Whether a ledger with these counters has documents that nobody claimed, or that have to be claimed anew."""
+    """Whether a ledger with these counters has documents that were not claimed, or that have to be claimed anew."""
     return bool(counters.get(CLAIMS_DUE)) or counters.get("documents", 0) != counters.get("claimed", 0)
 
 

@@ -11,7 +11,7 @@ is in flight, and owes their URLs to the taker from then on. What the taker itse
 has the parcel: what the parcel does not know is queued then. A third agent that has not heard of the move sends to the giver,
 which owes it to the taker.
 
-From the parcel on the domains are the taker's. Whoever is killed on the way begins with the note, and asks for none of these
+From the parcel on the domains are the taker's. A process that is killed on the way begins with the note, and asks for none of these
 domains before the move is over; each step can be done again.
 """
 

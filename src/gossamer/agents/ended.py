@@ -1,6 +1,6 @@
 """How a crawl of several agents ended: their ledgers added up, and what was said of the whole, kept in a file beside their states.
 
-Place in the flow: the supervisor sums up here when its agents have ended; `status` reads the file when nobody is at work.
+Place in the flow: the supervisor sums up here when its agents have ended; `status` reads the file when the crawl is at rest.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +86,7 @@ def summary_of_run(
         CrawlDirectoryError: a ledger is damaged.
     """
     at_work = standings_of(directory, working)
-    # An agent without others ends by itself, also where somebody stops it by hand.
+    # An agent without others ends by itself, also where a person stops it by hand.
     is_stopped = is_stopping or (len(at_work) == 1 and at_work[0].state == "stopped" and not limit)
     summary = summary_of(ended(directory, members), limit=limit, is_stopped=is_stopped)
     return msgspec.structs.replace(

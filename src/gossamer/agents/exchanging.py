@@ -4,8 +4,9 @@
                                      └───────► `outbox` ──► exchange/out/*.urls
     exchange/in/*.urls ──► the commit's rules ──► `divided`
 
-Place in the flow: :mod:`compiling` puts these units into the crawl's own wiring, and :mod:`crawl` keeps the key. Each agent is a
-crawl of its own, in a directory of its own; :mod:`merging` brings files in.
+Place in the flow: :func:`exchange_by_files` puts these units into the crawl's own wiring (:mod:`gossamer.crawls.compiling` calls
+it), and :class:`~gossamer.crawls.crawl.Crawl` keeps the key. Each agent is a crawl of its own, in a directory of its own;
+:mod:`merging` brings files in.
 """
 
 from pathlib import Path

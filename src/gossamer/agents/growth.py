@@ -71,7 +71,7 @@ def bounded(sheet: FrontierSheet, working: int) -> int:
 
 
 def why_fixed(graph: Graph) -> str:
-    """Why nobody joins a crawl by himself, though a person may let others join; empty where somebody may."""
+    """Why no agent joins a crawl by itself, though a person may let others join; empty where one may."""
     http = graph.providers.get("http")
     if http is not None and getattr(http.sheet, "cookies", "off") != "off":
         return "cookies are in the memory of its process"

@@ -1,4 +1,9 @@
-"""Which domains change hands, and when: because members change, or because a person gives a domain to an agent."""
+"""Which domains change hands, and when: because members change, or because a person gives a domain to an agent.
+
+Place in the flow: :mod:`membership` asks it what to move while all agents rest, and :mod:`roster` which agent has a host. By the
+ring all of this follows from the members. By the table that masters share, moves are written down first; one transaction then
+lets all of them come true.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,13 +25,6 @@ from gossamer.storage.recovery import crawl_id
 from gossamer.values.agents import at_work, digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import domain_point, domain_rule, given_host
-
-# Whose domains are whose, and which of them change hands: by the ring, or by the table that masters share.
-#
-# Place in the flow: :mod:`membership` asks it what to move while all agents rest, and :mod:`roster` whose a host is. By the
-# ring all of this follows from the members. By the table, moves are written down first; one transaction then lets all of
-# them come true.
-
 
 _MOVES = """
 CREATE TABLE IF NOT EXISTS moves (point INTEGER PRIMARY KEY, giver TEXT NOT NULL, taker TEXT NOT NULL);
@@ -288,7 +286,7 @@ def lies_in(arcs: Sequence[Arc], domain: str) -> bool:
 
 
 def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
-    """Give domains that nobody has yet to agents: nothing has to move.
+    """Give domains that no agent has yet to agents: nothing has to move.
 
     Returns:
         Those that another agent has.
@@ -313,10 +311,9 @@ def mail_waits(directory: Path) -> bool:
         return count_older_mail(shared.reading) > 0
 
 
-# Domains that people give to agents themselves: `gossamer designations DIR --assign DOMAIN=AGENT`.
-#
-# Place in the flow: a domain that nobody has yet is given away at once, in the table that masters share. One that an agent
-# has moves with its queue while all agents rest, so it is a wish until then, in a note of the crawl's state.
+# Domains that people give to agents: `gossamer designations DIR --assign DOMAIN=AGENT`. A domain without an agent is given away at
+# once, in the table that masters share. One that an agent has moves with its queue while all agents rest, so it is a wish until
+# then, in a note of the crawl's state.
 
 #: The note of what people have said, inside the crawl directory.
 _WISHES = "state/supervisor/assigned.json"

@@ -1,4 +1,9 @@
-"""Agents that join and leave a crawl at work: by a person's word, by the rule of growth, or because their loads differ."""
+"""Agents that join and leave a crawl at work: by a person's word, by the rule of growth, or because their loads differ.
+
+Place in the flow: :mod:`crawl` has one; commands ask it, and it looks at the load of all agents. Where members change, the crawl
+comes to rest, domains change hands (:mod:`roster`), and its agents go on; single domains move while agents work
+(:mod:`domain_moves`).
+"""
 
 import asyncio
 import contextlib
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from gossamer.crawls.crawl import Crawl
 
 
-# When an agent that has little to do should get domains of one that is busy: a rule that is told how loaded each agent is. Pure.
+# When an agent that has little to do should get domains of one that is busy. Pure.
 #
 # Hashing gives each agent about as many domains as the others. It cannot know how large they are: among 400 hosts whose
 # sizes follow a power law, one of two agents got a quarter more pages than the other (docs/benchmarks.md). So one of them
@@ -83,11 +88,7 @@ class Balance:
         return Wish(giver, taker, (busy.busy - idle.busy) / 2 / busy.busy)
 
 
-# Agents that join a crawl at work, and leave it: as many as a person says, or as the rule of growth says. And domains that go from
-# a busy agent to an idle one.
-#
-# Place in the flow: :mod:`gossamer.agents.crawl` has one; commands ask it, and it looks at the load of all agents. The crawl
-# then comes to rest, domains change hands (:mod:`roster`), and its agents go on.
+# Agents that join and leave, and domains that go from a busy agent to an idle one.
 
 
 class Joining:
@@ -100,7 +101,7 @@ class Joining:
         """Says which agent should give domains to which."""
         self._gauge: LoadGauge | None = None
         self._stays = ""
-        """Why nobody joins but where a person says so; empty where somebody may."""
+        """Why no agent joins but where a person says so; empty where one may."""
         self._wish = 0
         self._stirred = asyncio.Event()
 
@@ -110,11 +111,11 @@ class Joining:
     # -- what people ask
 
     def stay(self, why: str) -> None:
-        """Let nobody join but where a person says so, for this reason."""
+        """Let no agent join but where a person says so, for this reason."""
         self._stays = why
 
     def why_alone(self) -> str:
-        """Why nobody joins the only agent by himself; empty where somebody may, or several work."""
+        """Why no agent joins the only one by itself; empty where one may, or several work."""
         lone = self._crawl.lone
         if lone is None or self._stays:
             return self._stays if lone is not None else ""
@@ -237,7 +238,7 @@ class Joining:
         return bounded(sheet, working) if isinstance(sheet, FrontierSheet) else working
 
     def _why_not(self, number: int) -> str:
-        """Why nobody can join so that there are this many; empty where somebody can."""
+        """Why no agent can join so that there are this many; empty where one can."""
         lone = self._crawl.lone
         if why := why_fixed(lone.graph if lone is not None else self._crawl.several.graph):
             return why

@@ -61,7 +61,7 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
     def __init__(self, sheet: LeaseUrlsSheet | None = None) -> None:
         super().__init__(sheet)
         self.lapsed: Callable[[str], None] = lambda crawler: None
-        """Called with the crawler's name when its leases have run out, so that somebody can end it and begin it anew."""
+        """Called with the crawler's name when its leases have run out, so that it can be ended and begun anew."""
         self._life = ""
         self._heard = 0.0
         self._open: dict[str, list[Task]] = {}

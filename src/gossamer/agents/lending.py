@@ -26,16 +26,16 @@ from gossamer.engine.graph import Graph
 from gossamer.frontier.politeness.provider import DOMAIN_MARK
 from gossamer.frontier.politeness.rules import PolitenessSheet, rules_of
 
-# Who may ask an address, or a registered domain: one agent at a time, in turns, where several have hosts there. Pure.
+# Turns at addresses and registered domains where several agents have hosts: one agent at a time may ask there. Pure.
 #
-# Place in the flow: the supervisor tells after each round which places agents want and which they give back, and passes on what is
-# decided. A place is an address; where a crawl divides the hosts of a registered domain, that domain is one too. An agent asks at a
-# place only while it has the turn, by its own rules; it gives the turn back when it is told to, as soon as nothing is in flight
-# there, with the seconds that the next request has to wait. So limits of a place hold for all agents together. Nothing is kept: an
-# agent that dies loses its turns, and a supervisor that takes over agents at work asks them which they have.
+# The supervisor tells after each round which places agents want and which they give back, and passes on what is decided. A place is
+# an address; where a crawl divides the hosts of a registered domain, that domain is one too. An agent asks at a place only while
+# it has the turn, by its own rules; it gives the turn back when it is told to, as soon as nothing is in flight there, with the
+# seconds that the next request has to wait. So limits of a place hold for all agents together. Nothing is kept: an agent that
+# dies loses its turns, and a supervisor that takes over agents at work asks them which they have.
 
 #: Seconds after which an agent is told to give an address back that another one wants. A shorter turn costs each of them more
-#: rounds in which nobody asks, a longer one lets hosts wait.
+#: rounds in which no agent asks, a longer one lets hosts wait.
 TURN = 2.0
 
 #: The same for an address in a crawl where agents also take turns at domains. An agent wants the address only while it has the
@@ -76,7 +76,7 @@ class PlaceTurns:
     """The turns of all places."""
 
     def __init__(self, gap: float, *, has_domains: bool = False) -> None:
-        """Nobody has a turn.
+        """No agent has a turn.
 
         Args:
             gap: seconds that a place is left alone between two requests.
@@ -165,7 +165,7 @@ class PlaceTurns:
 
 
 def place_turns(graph: Graph) -> PlaceTurns:
-    """The turns of this crawl's agents at the places where several of them have hosts. Nobody has one."""
+    """The turns of this crawl's agents at the places where several of them have hosts. No agent has one."""
     node = graph.providers.get("politeness")
     if node is None or not isinstance(node.sheet, PolitenessSheet):
         return PlaceTurns(0.0)

@@ -1,7 +1,7 @@
 """Questions to one agent, over the control socket that it serves as any crawl does (:mod:`gossamer.crawls.control.server`).
 
-Place in the flow: the supervisor has one line to each agent. An agent that is being started again does not answer; nobody waits
-for it.
+Place in the flow: the supervisor has one line to each agent. An agent that is being started again does not answer, and holds up
+no round.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class AgentLine:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
         self.is_silent = False
-        """It has not answered for long: nobody else waits for it, while one question stays open (:mod:`heartbeat`)."""
+        """It has not answered for long: the others do not wait for it, while one question stays open (:mod:`rendezvous`)."""
 
     def __repr__(self) -> str:
         return f"<AgentLine to {self._place.name}>"
@@ -90,7 +90,7 @@ class AgentLine:
         return answer.text
 
     async def _asked_or_hung_up(self, request: ControlRequest) -> Answered:
-        """Only whoever has the turn hangs up: an answer that comes later would be taken for that of the next question."""
+        """Only the one that has the turn hangs up: an answer that comes later would be taken for that of the next question."""
         try:
             return await self._asked(request)
         except BaseException:
@@ -109,7 +109,7 @@ class AgentLine:
             try:
                 reader, writer = await asyncio.open_unix_connection(path)
             except OSError:
-                continue  # nobody has listened here, or nobody does any more
+                continue  # no process has listened here, or none does any more
             if _is_ours(writer):
                 self._streams = reader, writer
                 return self._streams

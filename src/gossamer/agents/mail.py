@@ -9,7 +9,7 @@ posted here, and a sender for each agent (:mod:`gossamer.agents.url_exchange`) t
 A URL is owed by the agent that found it until its receipt is released, so that a master that dies takes nothing with it: its memory
 is a buffer. An agent is away when it has committed nothing of what it was sent for `patience` seconds. Then everything that waits
 for it goes to an agent that is there, as *mail*: that one keeps it in its mailbox with the name of the agent that is to have it,
-and brings it there (:mod:`gossamer.storage.mailbox.mailbox`). So nobody else waits for an agent that is away, nothing waits on the
+and brings it there (:mod:`gossamer.storage.mailbox.mailbox`). So no other agent waits for one that is away, nothing waits on the
 disk of a master, and masters share none.
 """
 
@@ -129,7 +129,7 @@ class MassMail(Provider[MassMailSheet]):
 
         Args:
             tasks: with their agents.
-            is_mail: nobody owes these: their agents have to look whether they have them.
+            is_mail: no finder owes these: their agents have to look whether they have them.
         """
         receipt = current.get()
         if receipt is not None:
@@ -252,6 +252,6 @@ class MassCommunicator(Consumer[NoSettings]):
     batch = 512
 
     async def consume_many(self, tasks: list[Designated]) -> None:
-        """Post them. While nobody has room for them this waits, and so do the agents that have sent them."""
+        """Post them. While no queue has room for them this waits, and so do the agents that have sent them."""
         await self.mail.post(tasks)
         self.metrics.count("posted", len(tasks))

@@ -1,4 +1,8 @@
-"""The marshaler of a master: it says which agent each URL goes to, in six steps (Hunyadi 2007, section 5.3.1, decision 68)."""
+"""The marshaler of a master: it says which agent each URL goes to (Hunyadi 2007, section 5.3.1, decision 68).
+
+Place in the flow: in a master, between the end that receives from all agents and those that send to them. It takes six steps for a
+batch of URLs at once: fetch and validate, recently seen, canonical host, domain constraints, assignable domain, designate.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -28,10 +32,8 @@ from gossamer.values.url import canonical, host_of, is_machine, plain_host, sche
 from gossamer.values.url_normalization import aliases_of
 from gossamer.values.visit import ORDER
 
-# The recently-seen table of the marshaler (Hunyadi 2007, section 5.3.1): it spares agents the URLs that they were just sent.
-#
-# Place in the flow: the second step of :mod:`gossamer.agents.marshaler`. It lies in memory: an agent that is sent a URL twice
-# knows it already.
+# The second step: a table of URLs that were just sent spares agents these. It lies in memory, since an agent that is sent a URL
+# twice knows it already.
 
 #: How a full table makes room.
 RecentRule = Literal["second-chance", "saturation"]
@@ -65,7 +67,7 @@ class RecentUrlsSheet(Sheet, frozen=True):
 
 
 class RecentUrlTable(Provider[RecentUrlsSheet]):
-    """Remembers URLs that were passed on a short time ago. Contract: `marshaling.RecentUrls`."""
+    """Remembers URLs that were passed on a short time ago. Contract: `agents.contract.RecentUrls`."""
 
     def __init__(self, sheet: RecentUrlsSheet | None = None) -> None:
         super().__init__(sheet)
@@ -84,9 +86,7 @@ class RecentUrlTable(Provider[RecentUrlsSheet]):
         self._table.insert(url, depth)
 
 
-# Steps of the marshaler as plain code: what is a URL to be fetched, which ones come twice, and what a task is called.
-#
-# Place in the flow: :mod:`gossamer.agents.marshaler` takes them in order, with its providers between them.
+# Steps as plain code: which URLs can be fetched, which ones come twice, and the identity of a task.
 
 
 def names_page(task: Task) -> bool:
@@ -158,11 +158,7 @@ def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
     return [verdict if names_page(task) else "" for task, verdict in zip(tasks, verdicts, strict=True)]
 
 
-# The marshaler: a simple filter that takes URLs which agents found, and tags each with the agent that it goes to.
-#
-# Place in the flow: in a master, between what receives from all agents and what sends to them. The six steps of Hunyadi 2007,
-# section 5.3.1, are taken for a batch of URLs at once: fetch and validate, recently seen, canonical host, domain constraints,
-# assignable domain, designate.
+# The filter that takes all steps.
 
 
 class MarshalSheet(DivisionSheet, frozen=True):
@@ -268,11 +264,8 @@ class Marshal(Filter[MarshalSheet]):
         receipt.release()
 
 
-# The one name of a host that has several (Hunyadi 2007, section 5.3.1, step 3).
-#
-# Place in the flow: the third step of :mod:`gossamer.agents.marshaler`. A person's table is a setting, so that it lies with the
-# crawl. Names of addresses are looked up only if a person wants it, since they may change. `gossamer why` tells of aliases that
-# pages have proved.
+# The third step: the one name of a host that has several. A person's table is a setting, so that it lies with the crawl. Names of
+# addresses are looked up only if a person wants it, since they may change. `gossamer why` tells of aliases that pages have proved.
 
 
 class HostNamesSheet(Sheet, frozen=True):
@@ -298,7 +291,7 @@ class HostNamesSheet(Sheet, frozen=True):
 
 
 class GivenHostNames(Provider[HostNamesSheet]):
-    """Replaces names of hosts by those in its table of aliases. Contract: `marshaling.HostNames`.
+    """Replaces names of hosts by those in its table of aliases. Contract: `agents.contract.HostNames`.
 
     Raises:
         SettingError: an alias cannot be read, or leads to another one; or a name server is none.

@@ -1,4 +1,9 @@
-"""The run of one master, and what is done where all masters have lost their shared file."""
+"""The run of one master, and the way back where all masters have lost their shared file.
+
+Place in the flow: :mod:`process` makes one, as it makes agents, and the supervisor starts and steers both alike. A master keeps
+nothing of its own: what it must not forget lies in the file that all masters share (:mod:`shared_state`), or is owed by the
+agents that have sent it. So it ends by dropping what it has in hand.
+"""
 
 import asyncio
 import contextlib
@@ -44,14 +49,6 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.wire import Answered, ControlRequest
 
 
-# The run of one master: its graph, and the line on which its supervisor asks.
-#
-# Place in the flow: :mod:`process` makes one, as it makes agents, and the supervisor starts and steers both alike. A master
-# keeps nothing of its own: what it must not forget lies in the file that all masters share
-# (:mod:`gossamer.agents.shared_state`), or is owed by the agents that have sent it. So it ends by dropping what it has in
-# hand.
-
-
 class MasterRun:
     """One master at work."""
 
@@ -63,7 +60,7 @@ class MasterRun:
             graph: planned of its own wiring.
             directory: of the crawl.
             folder: where agents and masters meet.
-            report: takes lines for people; says whether somebody hears them.
+            report: takes lines for people; says whether they are heard.
         """
         self.master = master
         self.directory = directory
@@ -159,12 +156,9 @@ class MasterRun:
         self.graph_at_work.set(unit, settings)
 
 
-# Masters that have lost their shared file for good: the table of designations is made again of what agents hold.
-#
-# Place in the flow: the supervisor calls :func:`make_table_again` before it starts masters and agents, where a person says so. Each
-# agent keeps the domains that it was given (:mod:`gossamer.agents.held_domains`), so that nothing else is lost, but for mail of an
-# older version (:mod:`gossamer.agents.shared_state`): its finders owe it no more. It is found again in the links of pages, as where
-# an agent is lost (:mod:`~gossamer.agents.lost`), and agents claim their documents anew.
+# Masters that have lost their shared file for good: the supervisor makes the table of designations again of the domains that agents
+# hold (:mod:`held_domains`), where a person says so. Only mail of an older version is lost: its finders owe it no more. It is found
+# again in the links of pages, as where an agent is lost (:mod:`lost`), and agents claim their documents anew.
 
 
 def is_table_lost(directory: Path) -> bool:
@@ -181,7 +175,7 @@ def make_table_again(
         directory: the crawl directory; the caller has it alone.
         wiring: of the crawl, for the settings of its ledgers.
         members: the agents of the crawl.
-        policy: chooses for domains that nobody holds, and of which URLs are lost.
+        policy: chooses for domains that no agent holds, and of which URLs are lost.
 
     Yields:
         Lines for people.
@@ -263,7 +257,7 @@ class _TableAgain:
         return sum(queue_found(self._ledgers[owner], those) for owner, those in lost.items())
 
     def _given(self, domain: str) -> str:
-        """Let an agent hold a domain that nobody holds."""
+        """Let an agent hold a domain that none holds."""
         agent = self._at_points.get(domain_point(domain)) or chosen(self._policy, domain, self._members, self._counts)
         self._note(domain, agent)
         hold_again(self._ledgers[agent], [domain])

@@ -1,7 +1,7 @@
 """Masters of a crawl: their names, the wiring that they share, and what one of them runs.
 
-Place in the flow: `--designation master` keeps both in the crawl directory; whoever starts a master makes its wiring here, from the
-kept one, the crawl's own, and the agents' names.
+Place in the flow: `--designation master` keeps both in the crawl directory; the wiring of a master is made here, from the kept
+one, the crawl's own, and the agents' names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ from gossamer.storage.recovery import crawl_id
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
-#: Where masters have what they share, inside the crawl directory: names, wiring, and the file of `stores.shared_state`.
+#: Where masters have what they share, inside the crawl directory: names, wiring, and the file of `shared_state`.
 _NAMES = "state/masters/names.json"
 _WIRING = "state/masters/wiring.toml"
 
@@ -243,7 +243,8 @@ def _settings(
 
 
 def designation_policy(wiring: Wiring) -> Any:
-    """The policy of a master's wiring, as one that is not started (contract `marshaling.DesignationPolicy`). Raises WiringError."""
+    """The policy of a master's wiring, as one that is not started (contract `agents.contract.DesignationPolicy`). Raises
+    WiringError."""
     graph: Graph = plan(wiring, catalog())
     table = str(_marshal(wiring).providers["designations"])
     node = graph.providers[str(wiring.providers[table].providers["policy"])]

@@ -1,10 +1,10 @@
-"""Agents that join a crawl which rests, that leave it, or that get another part of it: who loses domains writes them into parcels,
-and who gains them reads these.
+"""Agents that join a crawl which rests, that leave it, or that get another part of it: the giver writes domains into
+parcels, and the taker reads them.
 
 Place in the flow: the supervisor calls :func:`change_members` before it starts agents, and :func:`settle` before that, whatever it
 is to do: it finishes a change that a kill interrupted, or undoes it. It opens no ledger: a process for each agent does
 (:mod:`parcels`). The crawl has its new agents from the instant in which :func:`~gossamer.storage.recovery.write_members` names
-them; parcels that were written before that are thrown away, what is left to do after it is done by whoever comes next. Nothing is
+them; parcels that were written before that are thrown away, the next supervisor does what is left to do after it. Nothing is
 fetched meanwhile, so that no host is asked by two.
 
 An agent that has left stays among the members with capacity 0. It has no domain and does not run; its archive, tables, log and
@@ -41,7 +41,7 @@ class DomainWishes(msgspec.Struct, frozen=True):
     """What the table of the masters needs to know of a change beside the members."""
 
     policy: Any
-    """Chooses for the domains of those that leave: a `marshaling.DesignationPolicy`."""
+    """Chooses for the domains of those that leave: a `agents.contract.DesignationPolicy`."""
     assigned: dict[str, str] = {}
     """Domains that a person gives to agents."""
 
@@ -184,7 +184,7 @@ async def settle(directory: Path, wiring: Wiring) -> None:
     members = members_of(directory)
     async with AgentsAtRest(directory, wiring) as agents:
         if not work.before:
-            # It was about to be divided, and nobody has joined yet.
+            # It was about to be divided, and no agent has joined yet.
             if members:
                 await agents.do("forget-log", [agent_name(0)])
             _note(directory).unlink()

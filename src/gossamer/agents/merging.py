@@ -1,4 +1,8 @@
-"""Exchange files on their way into a crawl and out of it, and what is owed again to an agent whose directory is lost."""
+"""Exchange files on their way into a crawl and out of it, and URLs that are owed again to an agent whose directory is lost.
+
+Place in the flow: :class:`FileExchange` does it for a crawl at work; `gossamer merge` and `gossamer exchange` ask here for one
+that may rest.
+"""
 
 import asyncio
 import contextlib
@@ -39,13 +43,10 @@ from gossamer.values.url import host_of
 if TYPE_CHECKING:
     from gossamer.crawls.figures import UnitsAtWork
 
-# Exchange files on their way into a crawl and out of it: at its begin, while it runs, at its end, and while it rests.
-#
-# Place in the flow: :class:`FileExchange` does it for a crawl at work; `gossamer merge` and `gossamer exchange` ask here for one
-# that may rest. A file is proved whole before anything else happens to it: length, digest, seal, then each URL. Then it is copied
-# into the crawl directory, and its URLs are committed; when all of them are, that is noted. A kill between these steps leaves a
-# file that the next run merges. Files stay there, so that a crawl that goes back to a checkpoint merges those again that came
-# after it. URLs of a sound file that cannot be kept are left out and counted; a file that is not sound any more goes aside.
+# A file is proved whole before anything else happens to it: length, digest, seal, then each URL. Then it is copied into the crawl
+# directory, and its URLs are committed; when all of them are, that is noted. A kill between these steps leaves a file that the
+# next run merges. Files stay there, so that a crawl that goes back to a checkpoint merges those again that came after it. URLs of
+# a sound file that cannot be kept are left out and counted; a file that is not sound any more goes aside.
 
 
 #: URLs that one group takes: files are long, and each group costs a write of its own. Some milliseconds of the event loop.
@@ -125,7 +126,7 @@ class FileExchange:
         self._note.register()
 
     async def begin(self, units: "UnitsAtWork") -> None:
-        """Merge what came while nobody was at work."""
+        """Merge the files that came while the crawl was at rest."""
         for line in self._note.lines():
             self._report(line)
         done = await self.merge(units)
@@ -393,10 +394,8 @@ async def at_rest(directory: Path, report: Callable[[str], None]) -> AsyncIterat
         await graph.stop()
 
 
-# What an agent has sent by files to one whose directory is lost: owed again, out of the links of its own pages.
-#
-# Place in the flow: `gossamer exchange DIR --lost N` asks here. What the lost agent had confirmed was forgotten; that it
-# was met is known by the seen set, which has no URLs, so these come from the tables.
+# URLs that were sent by files to a lost directory (`gossamer exchange DIR --lost N`): what the lost agent had confirmed was
+# forgotten. The seen set knows that it was met, and has no URLs, so these come from the tables.
 
 
 async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number: int) -> int:
@@ -421,7 +420,7 @@ async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number
     count = 0
     with Database(directory) as database:
         if not {"links", "pages"} <= set(database.tables):
-            raise UsageError("this crawl keeps no table of links, so nobody knows what it has sent to the lost agent")
+            raise UsageError("this crawl keeps no table of links, so it cannot tell what it has sent to the lost agent")
         rows = iter(database.ask(LINKS_BY_DEPTH))
         while part := list(islice(rows, _AT_ONCE)):
             tasks = [Task(target, host_of(target), depth, source, relation) for target, depth, source, relation in part]

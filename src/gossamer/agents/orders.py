@@ -28,7 +28,7 @@ WIRING = "wiring.toml"
 ORDERS = "orders.json"
 MASTERS = "master.toml"
 
-#: Settings that are so many for the whole crawl, as (unit, setting): each agent begins with an equal part (:mod:`rates`).
+#: Settings that are so many for the whole crawl, as (unit, setting): each agent begins with an equal part (:mod:`shares`).
 _DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"), ("http", "bandwidth"))
 
 

@@ -1,8 +1,8 @@
 """The work of one agent where domains change hands and no agent runs: each opens its own ledger, in a process of its own.
 
 Place in the flow: :mod:`membership` says what is to be done, and asks here (:class:`AgentsAtRest`); a worker
-(:mod:`gossamer.engine.worker`) does it (:func:`do`). Who gives domains writes parcels
-(:mod:`gossamer.storage.ledger.parcels`) into a folder of the supervisor; who takes them reads them. All of it can be killed, and
+(:mod:`gossamer.engine.worker`) does it (:func:`do`). The giver writes parcels
+(:mod:`gossamer.storage.ledger.parcels`) into a folder of the supervisor, and the taker reads them. All of it can be killed, and
 done again.
 """
 
@@ -34,7 +34,7 @@ from gossamer.storage.recovery import write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 
-#: Where parcels lie inside the crawl directory, each called after who gives it and who takes it.
+#: Where parcels lie inside the crawl directory, each called after its giver and its taker.
 PARCELS = "state/supervisor/parcels"
 
 #: How often a process that dies is begun again, which does no harm: what was done is done.
@@ -218,11 +218,9 @@ def _wanted(caller: Caller) -> Callable[[], None]:
     return check
 
 
-# A crawl that was begun by one agent in one process becomes a divided one that has one agent: its log is the agent's from
-# then on.
-#
-# Place in the flow: :mod:`membership` divides a crawl before other agents join it. The crawl is a divided one from the
-# instant in which its members are written. What is made before that is in nobody's way.
+# A crawl that was begun by one agent in one process becomes a divided one that has one agent: its log is the agent's from then on.
+# :mod:`membership` divides a crawl before other agents join it. It is a divided one from the instant in which its members are
+# written; what is made before that is in no other process' way.
 
 #: Bytes of the log that are copied at once.
 _CHUNK = 1 << 20

@@ -62,7 +62,7 @@ def _made(folder: Path, name: str) -> AgentRun | MasterRun:
 
 
 def _report(line: str) -> bool:
-    """Tell a line; False where nobody reads it, since the supervisor is gone."""
+    """Tell a line; False where it is not read, since the supervisor is gone."""
     try:
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
@@ -105,7 +105,7 @@ async def _run(run: AgentRun | MasterRun) -> None:
 
 
 async def _watch(run: AgentRun | MasterRun) -> None:
-    """Stop when nobody has asked for news for a long time."""
+    """Stop when no supervisor has asked for news for a long time."""
     while not run.solitude.is_over(time.monotonic()):
         await asyncio.sleep(_LOOK)
     run.report(f"no supervisor has asked for {ALONE:g} s, so this process stops")

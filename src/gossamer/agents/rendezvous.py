@@ -1,5 +1,8 @@
-"""How agents and supervisors find each other: who is silent, where agents meet without a supervisor, and how the next one
+"""How agents and supervisors find each other: which process is silent, where agents meet without a supervisor, and how the next one
 takes them over.
+
+Place in the flow: the supervisor asks all processes for news in rounds (:mod:`supervisor`), and notes where its agents meet;
+:mod:`crawl` calls :func:`take_over` before it lets a supervisor work.
 """
 
 import asyncio
@@ -25,11 +28,8 @@ if TYPE_CHECKING:
     from gossamer.agents.supervised import SupervisedProcess
     from gossamer.agents.supervisor import Supervisor
 
-# How long a process of a crawl has said nothing, and when it is ended so that it begins again.
-#
-# Place in the flow: the supervisor asks everybody for news in rounds (:mod:`gossamer.agents.supervisor`); this is the
-# asking. A process that answers late holds up no round: its question stays open, and the others go on. Whether one has died or only
-# begins is not judged here: its supervisor knows.
+# Silence: how long a process has said nothing, and when it is ended so that it begins again. One that answers late holds up no
+# round: its question stays open, and the others go on. Its supervisor knows whether it has died or only begins.
 
 
 #: Seconds that a round waits for those who have answered the one before: most answer within some milliseconds.
@@ -38,7 +38,7 @@ LATE = 1.0
 #: Seconds after which a process counts as silent: a busy one answers between two of its steps, which take far less.
 SILENT_AFTER = 5.0
 
-#: Seconds that one round adds to a silence at most: if the supervisor itself stood still, nobody was asked.
+#: Seconds that one round adds to a silence at most: if the supervisor itself stood still, no process was asked.
 _MOST = 2 * LATE
 
 
@@ -131,13 +131,11 @@ class Heartbeats:
             task.cancel()
 
 
-# Agents that work on without their supervisor: where they meet, which of them are at work, and how long they go on alone.
-#
-# Place in the flow: a supervisor notes here where its agents meet; the next one reads that, and takes over those that are
-# still at work (:mod:`gossamer.agents.rendezvous`). Everybody at work holds the folder, so that nobody sweeps it away.
+# Agents that work on without their supervisor: where they meet, which of them are at work, and how long they go on alone. Each
+# process at work holds the folder, so that it is not swept away.
 
 #: Seconds that an agent goes on without being asked for news: long enough for a person, or for a service, to start another
-#: supervisor; not so long that agents that nobody knows of ask hosts for days.
+#: supervisor; not so long that forgotten agents ask hosts for days.
 ALONE = 600.0
 
 #: The supervisor's folder in the crawl's state, and the note in it of where agents meet.
@@ -153,7 +151,7 @@ class _Note(msgspec.Struct, frozen=True):
 
 
 class Solitude:
-    """How long nobody has asked an agent for news. Pure: it is told the time."""
+    """How long an agent has not been asked for news. Pure: it is told the time."""
 
     def __init__(self, now: float) -> None:
         """It is as if it had just been asked; `now` is monotonic seconds."""
@@ -171,10 +169,10 @@ class Solitude:
 
 
 class Unheard:
-    """What an agent has to say, kept for the next supervisor while nobody listens."""
+    """What an agent has to say, kept for the next supervisor while there is none."""
 
     def __init__(self, report: Callable[[str], bool]) -> None:
-        """`report` tells a line, and says whether somebody hears it."""
+        """`report` tells a line, and says whether it is heard."""
         self._tell = report
         self._kept: deque[str] = deque(maxlen=_MOST_UNHEARD)
 
@@ -246,10 +244,8 @@ def _noted(directory: Path) -> Path | None:
         return None
 
 
-# A supervisor comes to a crawl whose agents are at work: it takes over those that another supervisor has left behind.
-#
-# Place in the flow: :mod:`gossamer.agents.crawl` calls :func:`take_over` before it lets a supervisor work. What the other
-# supervisor knew is asked of the agents: pages that they were lent they say in each round, turns at addresses here.
+# A supervisor comes to a crawl whose agents are at work, and asks them what the other supervisor knew: pages that they were lent
+# they say in each round, turns at addresses here.
 
 #: Seconds in which an agent that holds its ledger has to answer, since it may have been started an instant ago; and between two
 #: questions.
@@ -265,7 +261,7 @@ async def take_over(supervisor: "Supervisor", directory: Path) -> list[str]:
         directory: of the crawl.
 
     Raises:
-        CrawlDirectoryError: somebody has the ledger of an agent, and is no agent.
+        CrawlDirectoryError: a process that is no agent has the ledger of one.
     """
     news: list[AgentNews] = []
     everybody: dict[str, SupervisedProcess] = {**supervisor.agents, **supervisor.masters}

@@ -1,7 +1,7 @@
 """Names of addresses by inverse look-ups (PTR), where the names lead back to their addresses.
 
 Place in the flow: :mod:`~gossamer.agents.marshaler` asks, if a person wants hosts that are addresses under their names
-(Hunyadi 2007, section 5.3.1, step 3). An inverse name is a claim of whoever has the address, so a name counts only if its own
+(Hunyadi 2007, section 5.3.1, step 3). An inverse name is a claim of the owner of the address, so a name counts only if its own
 addresses hold the one that it was found for (RFC 1912, section 2.1).
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Addresses that are remembered; the oldest goes.
 REMEMBERED = 65_536
 
-#: Seconds for which a name, or that there is none, is remembered; and that nobody answered.
+#: Seconds for which a name, or that there is none, is remembered; and that no server answered.
 KEPT, KEPT_FAILURE = 3_600.0, 60.0
 
 #: Look-ups at once: a batch of the marshaler may hold some hundred addresses.

@@ -1,4 +1,9 @@
-"""The ring: which agent has a host, by consistent hashing of assignable domains, and by places (Hunyadi 2007, section 3.3)."""
+"""The ring: which agent has a host, by consistent hashing of assignable domains, and by places (Hunyadi 2007, section 3.3).
+
+Each agent has points on a circle of 32 bits, as many as its capacity says, drawn from its name alone. A domain belongs to the
+agent of the next point. So the members alone say which agent has a domain, a new agent takes only what lies before its own
+points, and what an agent leaves behind falls to those behind its points.
+"""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -15,13 +20,6 @@ from gossamer.engine.unit import Provider
 from gossamer.values.agents import Member, agent_name, member
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import Division, DomainRule, domain_point, domain_rule
-
-# The ring: consistent hashing of assignable domains over agents (Hunyadi 2007, section 3.3), as plain code.
-#
-# Each agent has points on a circle of 32 bits, as many as its capacity says, drawn from its name alone. A domain belongs to the
-# agent of the next point. So whoever knows the members knows the owner, a new agent takes only what lies before its own points, and
-# what an agent leaves behind falls to those behind its points.
-
 
 #: Points of an agent of capacity 1. The share of an agent strays from its due by about 1/sqrt(points), here 3 %; two agents
 #: cost 2 ms when the ring is made, and a look-up costs one more step for each doubling.
@@ -220,7 +218,7 @@ class RingSheet(DivisionSheet, frozen=True):
 
 
 class RingDesignation(Provider[RingSheet]):
-    """Consistent hashing over the members of its sheet. Contract: `designating.Designation`."""
+    """Consistent hashing over the members of its sheet. Contract: `storage.mailbox.contract.Designation`."""
 
     def __init__(self, sheet: RingSheet | None = None) -> None:
         """The ring of the sheet.
@@ -257,12 +255,9 @@ class RingDesignation(Provider[RingSheet]):
         return known
 
 
-# Places of hosts by measured latencies: rules for a :class:`~gossamer.agents.ring.PlaceTable`, as plain code.
-#
-# Place in the flow: whoever has measured, by agents at several places, makes rules here, and gives them to the ring
-# (`places`), or to the policy `by-place` of a marshaler. A domain that was measured from several places goes to the nearest
-# one. Of most domains only one agent knows a latency; they go by their suffix, if the domains below it are nearer to one
-# place than to all others.
+# Places of hosts: latencies that agents at several places have measured become rules for the ring (`places`), or for the policy
+# `by-place` of a marshaler. A domain that was measured from several places goes to the nearest one. Of most domains only one agent
+# knows a latency; they go by their suffix, if the domains below it are nearer to one place than to all others.
 
 #: Domains of a suffix that a place must have measured: the median of fewer says little.
 ENOUGH = 8

@@ -1,5 +1,8 @@
-"""The agents of one crawl: those that it has, those that it is to have, the way from one to the other, and how all of them
-stand.
+"""The agents of one crawl: those that it has, those that it is to have, the way from one to the other, and how all of them stand.
+
+Place in the flow: :mod:`crawl` asks it before it starts agents, and when people ask for another number while they work. Domains
+change hands while no agent runs (:mod:`membership`), so a crawl at work rests for some seconds: its agents hand out nothing more,
+what is in flight comes in, what they owe each other is delivered, and they end.
 """
 
 import asyncio
@@ -50,13 +53,6 @@ from gossamer.storage.recovery import members_of, write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import UsageError
 from gossamer.values.identity import utc_text
-
-# The agents of one crawl, as its supervising process has them: those that it has, those that it is to have, and the way there.
-#
-# Place in the flow: :mod:`gossamer.agents.crawl` asks it before it starts agents, and when people ask for another number
-# while they work. Domains change hands while no agent runs (:mod:`membership`), so a crawl at work rests for some seconds: its
-# agents hand out nothing more, what is in flight comes in, what they owe each other is delivered, and they end.
-
 
 #: Where it stands how many agents people have asked for, until the crawl has them.
 _WANTED = "supervisor/wanted"
@@ -200,7 +196,8 @@ class Roster:
         return moved
 
     def assign(self, graph: Graph, agents: Mapping[str, str]) -> dict[str, str]:
-        """Give domains to agents; returns those that move when the crawl rests. Raises as :func:`assigning.assign`."""
+        """Give domains to agents; returns those that move when the crawl rests. Raises as
+        :func:`~gossamer.agents.handing_over.assign`."""
         check_can_change(graph.wiring, self._directory)
         return assign(self._directory, graph.wiring, self.members, agents)
 
@@ -286,7 +283,7 @@ class Roster:
         return DomainWishes(await self._policy(), read_wishes(self._directory))
 
     async def _policy(self) -> Any:
-        """What chooses an agent for a domain: a `marshaling.DesignationPolicy`."""
+        """What chooses an agent for a domain: a `agents.contract.DesignationPolicy`."""
         assert self.masters.wiring is not None
         policy = designation_policy(self.masters.wiring)
         await policy.start()
@@ -346,10 +343,8 @@ def _number_in(note: Path) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-# How all agents of a crawl stand, looked at again and again while they work.
-#
-# Place in the flow: the crawl (:mod:`~gossamer.agents.crawl`) shows it in its panel and its lines of progress. The log of
-# the whole crawl grows with each look.
+# How all agents stand, looked at again and again while they work: for the panel and the lines of progress. The log of the whole
+# crawl grows with each look.
 
 #: Seconds between two looks.
 LOOK = 1.0

@@ -1,5 +1,7 @@
-"""Settings that change while agents and masters work: given at once to those that answer, and to the others when they are
-back.
+"""Settings that change while agents and masters work: given at once to those that answer, and to the others when they are back.
+
+Place in the flow: the supervisor gives a change to all processes at once, and notes it here. One that did not hear it has an older
+edition, and gets what it lacks with its next answer, without beginning again.
 """
 
 import contextlib
@@ -12,11 +14,6 @@ from gossamer.agents.orders import part_of
 from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
 from gossamer.agents.supervision import SetAgent
 from gossamer.crawls.control.messages import Continue, Pause
-
-# Settings that were changed while agents and masters work, so that one that was away learns them when it is back. Pure.
-#
-# Place in the flow: the supervisor gives a change to everybody at once and notes it here (:mod:`giving`). Whoever did not
-# hear it has an older edition, and gets what it lacks with its next answer, without beginning again.
 
 Settings = dict[str, dict[str, Any]]
 
@@ -63,12 +60,6 @@ class GivenSettings:
 
     def _since(self, edition: int) -> list[tuple[tuple[str, str], Any]]:
         return [(key, value) for key, (changed, value) in self._known.items() if changed > edition]
-
-
-# Gives changes to agents and masters at work: at once to those that answer, and to the others when they are back.
-#
-# Place in the flow: the supervisor is told of a change, and asks everybody for news in rounds; whoever answers catches up
-# here first.
 
 
 class Giving:

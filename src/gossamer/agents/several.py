@@ -246,8 +246,8 @@ class SeveralAgents:
         self._starter.prepare(self.roster.soon)
 
     async def assign(self, agents: Mapping[str, str]) -> str:
-        """Give domains to agents: by the ring while they fetch on, by masters at once where nobody has them, else in some seconds;
-        returns what was done, in words.
+        """Give domains to agents: by the ring while they fetch on, by masters at once where no agent has them, else in some
+        seconds; returns what was done, in words.
 
         Raises:
             UsageError: that cannot be, or the crawl is about to end. Nothing has changed.

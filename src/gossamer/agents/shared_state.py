@@ -34,7 +34,7 @@ _CRAWL = "crawl"
 
 
 class SharedFile:
-    """One open file. Contract: `sharing.SharedState`."""
+    """One open file. Contract: `agents.contract.SharedState`."""
 
     def __init__(self, directory: Path, *, crawl: str = "", is_new: bool = False) -> None:
         """Open the file of a crawl.
@@ -99,7 +99,7 @@ class SharedFile:
 
     @contextmanager
     def erasing(self) -> Iterator[sqlite3.Connection]:
-        """As :meth:`writing`, and nothing of what was deleted is left in the file. Nobody else has it open."""
+        """As :meth:`writing`, and nothing of what was deleted is left in the file. No other process has it open."""
         with self._explained():
             self._connection.execute("PRAGMA secure_delete=ON")
         with self.writing() as connection:
@@ -250,7 +250,7 @@ class SharedStateSheet(Sheet, frozen=True):
 
 
 class CrawlSharedState(Provider[SharedStateSheet]):
-    """Keeps the file that the masters of a crawl share. Contract: `sharing.SharedState`."""
+    """Keeps the file that the masters of a crawl share. Contract: `agents.contract.SharedState`."""
 
     keeps_state = True
     _file: SharedFile

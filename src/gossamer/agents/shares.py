@@ -1,5 +1,8 @@
-"""What the agents of a crawl have together, as plain rules: when the crawl has ended, and who may use which part of pages,
-bytes and rates.
+"""What the agents of a crawl have together, as plain rules: when the crawl has ended, and which agent may use which part of
+pages, bytes and rates.
+
+Place in the flow: the supervisor asks after each round of reports, and tells each agent its new share (:mod:`lending`). It keeps
+nothing: one that begins to ask anew, after a kill, hears from each agent what it has, and comes to the same end.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,15 +11,12 @@ import msgspec
 
 from gossamer.frontier.politeness.whole_crawl import RateUse
 
-# When a crawl of several agents has ended: all of them are at rest at one instant, and nothing is on its way between two.
+# The end of a crawl of several agents: all of them are at rest at one instant, and nothing is on its way between two.
 #
-# Place in the flow: who watches the agents asks each of them, again and again, and tells here what they said. It decides
-# nothing that an agent has to keep: whoever begins to ask anew, after a kill, comes to the same end.
-#
-# The decision needs no clock and no order of messages. A URL stays owed at its sender until the other agent has committed
-# it, so where nobody owes anything, nothing is on its way. An agent that is at rest begins to work again only by committing
-# what came in. So if every agent was at rest in two rounds of questions, one after the other, and has committed nothing in
-# between, then all were at rest together when the second round began, and nobody will ever wake them.
+# The decision needs no clock and no order of messages. A URL stays owed at its sender until the other agent has committed it, so
+# where no agent owes anything, nothing is on its way. An agent that is at rest begins to work again only by committing what came
+# in. So if every agent was at rest in two rounds of questions, one after the other, and has committed nothing in between, then
+# all were at rest together when the second round began, and nothing will ever wake them.
 
 
 class AgentReport(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class AgentReport(msgspec.Struct, frozen=True):
     commits: int
     """Groups that its ledger has kept in this life."""
     is_at_rest: bool
-    """It has nothing to do until others bring something, and owes nobody anything."""
+    """It has nothing to do until others bring something, and owes nothing."""
 
 
 class Quiescence:
@@ -52,18 +52,13 @@ class Quiescence:
         return now == before and {one.agent for one in now} == self._agents
 
 
-# How the pages of `--max-pages` are lent to agents, so that all of them together never take one more. Pure.
+# Pages of `--max-pages`, lent so that all agents together never take one more. A share counts pages of the whole life of the
+# crawl, so that what an agent has used of it is never asked for back. An agent that comes back has no share until it is lent one.
+# The pool is what no agent may use: an agent counts with the most that it may have been told until it says itself that it has
+# less.
 #
-# Place in the flow: the supervisor asks after each round of reports, and tells each agent its new share. A share counts
-# pages of the whole life of the crawl, so that what an agent has used of it is never asked for back. Nothing of this is
-# kept anywhere: an agent that comes back has no share until it is lent one, and a supervisor that comes back hears from
-# each agent what it has.
-#
-# What is lent is never more than the limit: the pool is what no agent may use, and an agent counts with the most that it
-# may have been told until it says itself that it has less.
-#
-# The bytes of `--max-bytes` are lent in the same way. What requests in flight bring is not known: an agent passes its share
-# with the last pages that it takes, as a crawl of one agent passes the limit.
+# The bytes of `--max-bytes` are lent in the same way. What requests in flight bring is not known: an agent passes its share with
+# the last pages that it takes, as a crawl of one agent passes the limit.
 
 #: The least that is lent of bytes: some pages. Smaller parts of the last bytes cost a round each.
 LEAST_BYTES = 64 << 10
@@ -89,8 +84,8 @@ class Borrower(msgspec.Struct, frozen=True):
 def lent(limit: int, borrowers: Sequence[Borrower], least: int = 1) -> Mapping[str, int]:
     """The shares that are to change, by agent; those that become less are to be told, and confirmed, first.
 
-    Half of the pool goes out at a time, in equal parts of `least` or more, so that something is left for whoever finds work later.
-    When the pool is empty, agents that want nothing give back what they have not used.
+    Half of the pool goes out at a time, in equal parts of `least` or more, so that something is left for an agent that finds work
+    later. When the pool is empty, agents that want nothing give back what they have not used.
     """
     wanting = [one for one in borrowers if one.wants]
     if not wanting:
@@ -103,16 +98,11 @@ def lent(limit: int, borrowers: Sequence[Borrower], least: int = 1) -> Mapping[s
     return {one.agent: one.bound + size for one, size in zip(wanting, parts, strict=True) if size > 0}
 
 
-# How much of a rate of the whole crawl, `--rate` or `--bandwidth`, each agent may use. Pure.
-#
-# Place in the flow: the supervisor tells after each round what agents have used, and passes on what is decided. A share is
-# a multiple of the even part, so that all shares of a rate together are never more than there are agents, whatever the rate
-# is set to. An agent that uses less than it may gives up what it leaves; those that use all of theirs get it, in equal
-# parts. A share becomes more only when the agents that have less have confirmed it; one that is silent counts with the most
-# that it may have.
-#
-# Each agent keeps its share in its ledger (:mod:`gossamer.agents.agent`). Without a supervisor, or after a death, it
-# goes by that one.
+# Rates of the whole crawl, `--rate` or `--bandwidth`. A share is a multiple of the even part, so that all shares of a rate
+# together are never more than there are agents, whatever the rate is set to. An agent that uses less than it may gives up what it
+# leaves; those that use all of theirs get it, in equal parts. A share becomes more only when the agents that have less have
+# confirmed it; one that is silent counts with the most that it may have. Each agent keeps its share in its ledger (:mod:`agent`),
+# and goes by it without a supervisor, or after a death.
 
 
 #: Seconds over which the use of a rate is measured: long enough that one large answer is not taken for a change of work.
@@ -154,7 +144,7 @@ class RateShares:
     """The shares of one rate."""
 
     def __init__(self, agents: Iterable[str]) -> None:
-        """Nobody has been heard of yet."""
+        """No agent has been heard of yet."""
         self._names = tuple(agents)
         self._agents: dict[str, _Agent] = {}
 
@@ -202,7 +192,7 @@ class RateShares:
 
 
 def _aim(agents: Sequence[_Agent]) -> None:
-    """Say what each is to have, by what it has used; as before where nobody is short."""
+    """Say what each is to have, by what it has used; as before where none is short."""
     whole = float(len(agents))
     wants = [_wanted(one, whole) for one in agents]
     targets = divided(whole, wants) if max(wants) >= whole else [one.target for one in agents]
@@ -217,7 +207,7 @@ def _wanted(one: _Agent, whole: float) -> float:
 
 
 def divided(whole: float, wants: Sequence[float]) -> list[float]:
-    """Divide `whole` so that nobody gets more than it wants, and nobody less than another that wants no less."""
+    """Divide `whole` so that none gets more than it wants, and none less than another that wants no less."""
     left, parts = whole, [0.0] * len(wants)
     order = sorted(range(len(wants)), key=wants.__getitem__)
     for place, index in enumerate(order):

@@ -1,4 +1,8 @@
-"""Processes as their supervisor sees them: agents and masters that are started, watched, and started again when they die."""
+"""Processes as their supervisor sees them: agents and masters that are started, watched, and started again when they die.
+
+Place in the flow: :mod:`supervisor` has one for each agent and each master: read for its messages, and asked on a line
+(:mod:`line`).
+"""
 
 import asyncio
 import contextlib
@@ -17,10 +21,9 @@ from gossamer.engine import processes
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.values.errors import CrawlDirectoryError
 
-# When an agent that died is started again, and when no more. Pure: the supervisor asks after each death.
-#
-# An agent that is killed now and then comes back at once. One that dies whenever it starts would never get better, so each
-# death before it has committed anything makes the next start later, and some of them in a row are the end.
+# When an agent that died is started again, and when no more. Pure. One that is killed now and then comes back at once. One that
+# dies whenever it starts would never get better, so each death before it has committed anything makes the next start later, and
+# some of them in a row are the end.
 
 #: Seconds before the second start in a row that came to nothing; each further one waits twice as long, up to the longest.
 FIRST_WAIT = 0.1
@@ -54,11 +57,8 @@ class Restarts:
         return min(FIRST_WAIT * 2 ** (self._vain - 2), LONGEST_WAIT) if self._vain > 1 else 0.0
 
 
-# Starts the processes of a crawl; those that are needed soon are started ahead, load the program, and wait for a word.
-#
-# Place in the flow: each :mod:`supervised` process is started here. While agents come to rest so that domains can change
-# hands, the crawl prepares the next ones: loading the program takes longer than the change itself, and nothing is fetched
-# meanwhile.
+# Starting processes: those that are needed soon are started ahead, load the program, and wait for a word, since loading the program
+# takes longer than a change of hands, and nothing is fetched meanwhile.
 
 #: The word that lets a process begin. Without it, it ends as soon as its supervisor does.
 WORD = b"\n"
@@ -110,13 +110,10 @@ class Starter:
         )
 
 
-# One process of a crawl as its supervisor sees it: started again when it dies, read for its messages, and asked on a line.
-#
-# Place in the flow: :mod:`gossamer.agents.supervisor` has one for each agent (:mod:`agent_process`) and each master
-# (:mod:`master_process`). They differ in the file that says how a process ended that another supervisor had started.
+# One process. Agents and masters differ in the file that says how one ended that another supervisor had started.
 
 
-#: Seconds between two looks at a process that another supervisor has started: nobody is told when it ends.
+#: Seconds between two looks at a process that another supervisor has started: no parent is told when it ends.
 _LOOK = 0.1
 
 
@@ -138,7 +135,8 @@ class SupervisedProcess(ABC):
         self.is_late = False
         """It has not answered what it was asked last: whatever else it has to know waits until it does."""
         self.edition = 0
-        """The changes of settings that it was told (:mod:`given`); those in its orders do no harm when they are told again."""
+        """The changes of settings that it was told (:mod:`setting_sync`); those in its orders do no harm when they are told
+        again."""
         self.process: asyncio.subprocess.Process | None = None
         self.is_ending = False
         """It was about to end in order when it was taken over, so its end says nothing of what a person wants."""
@@ -260,11 +258,6 @@ async def _line(reader: asyncio.StreamReader) -> str:
             return text
 
 
-# One agent as its supervisor sees it: a process whose ledger says how it ended.
-#
-# Place in the flow: :mod:`gossamer.agents.supervisor` has one for each agent.
-
-
 class AgentProcess(SupervisedProcess):
     """One agent, as its supervisor sees it."""
 
@@ -280,12 +273,7 @@ class AgentProcess(SupervisedProcess):
             return 0 if ledger.is_clean else -signal.SIGKILL
 
 
-# One master as its supervisor sees it: a process whose folder says how it ended, and whose work others do if it is gone for
-# good.
-#
-# Place in the flow: :mod:`gossamer.agents.supervisor` has one for each master.
-
-#: Seconds that masters have to end which nobody needs, and between two looks at them.
+#: Seconds that masters have to end which are not needed, and between two looks at them.
 _GRACE = 10.0
 
 

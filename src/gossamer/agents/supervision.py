@@ -101,7 +101,7 @@ class MoveDomains(ControlRequest, frozen=True, tag="move-domains"):
         return told(await crawl.moving.asked(self.step, self.move))
 
 
-#: All of them, for whoever serves the control socket of an agent or a master.
+#: All of them, for the server of the control socket of an agent or a master.
 REQUESTS: tuple[type[ControlRequest], ...] = (
     *(News, ReadMaster, Finish, SetAgent),
     *(LendTurns, LendRates, OfferDomains, MoveDomains),

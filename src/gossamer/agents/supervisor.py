@@ -67,14 +67,14 @@ class Supervisor:
         lets_go: Callable[[str], bool] = lambda agent: False,
         loses: Callable[[str], bool] = lambda agent: False,
     ) -> None:
-        """Nobody is started yet.
+        """No process is started yet.
 
         Args:
             orders: what they are to run, as it is written in the folder where they meet.
             starter: starts their processes.
             report: takes lines for people.
             turns: says who may ask at a place where several agents have hosts.
-            lets_go: says whether an agent that somebody has stopped may leave the crawl; it is started again where it may not.
+            lets_go: says whether an agent that a person has stopped may leave the crawl; it is started again where it may not.
             loses: says whether an agent whose ledger is lost may begin again without it, when the others have come to rest.
         """
         self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
@@ -213,7 +213,7 @@ class Supervisor:
             await asyncio.sleep(wait)
 
     def _has_left(self, agent: AgentProcess) -> bool:
-        """Somebody has stopped one agent: whether it leaves the crawl. If so, the others rest until its hosts are theirs."""
+        """A person has stopped one agent: whether it leaves the crawl. If so, the others rest until its hosts are theirs."""
         if agent.is_ending:
             return False  # the supervisor before this one has told it to end
         if not self._lets_go(agent.name):
@@ -228,7 +228,7 @@ class Supervisor:
         """One agent has lost its ledger: whether a person brings it back in time. If not, the others rest until it begins again.
 
         Raises:
-            AgentEnded: nobody else is at work, or the crawl cannot go on without it.
+            AgentEnded: no other agent is at work, or the crawl cannot go on without it.
         """
         others = [one for one in self.agents.values() if one is not agent and one.is_alive]
         if not others or not self._loses(agent.name):
@@ -239,7 +239,7 @@ class Supervisor:
             )
         wait = self.beats.ended_after
         self._report(
-            f"{agent.name} has lost its ledger; if nobody brings state/{agent.name} back from a copy within {wait:g} s, "
+            f"{agent.name} has lost its ledger; if state/{agent.name} is not brought back from a copy within {wait:g} s, "
             f"the part of {agent.name} is fetched again"
         )
         deadline = time.monotonic() + wait

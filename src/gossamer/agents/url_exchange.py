@@ -4,11 +4,11 @@ Place in the flow: both ends of the arrows between agents, and beside the ring o
 owed in batches; a batch has a receipt of its own, which the connector holds until the other side has committed it. An agent has a
 sender for each other agent, or for each master, and a master has one for each agent.
 
-What arrives is kept by the commit's own rules (:mod:`gossamer.storage.commit.queueing`); the frontier hears that there may be work.
-The other agent forgets a URL when the group that has it is kept here; one that comes twice is known by then. Orders of processors
-about our hosts come the same way, and so do claims of documents whose digests are ours. Where masters give domains to agents, URLs
-come from them, and among them may be some that this agent has found itself. Mail comes by an arrow of its own: of it nobody knows
-any more who has found it, so that a URL is queued where the agent has no task of it; and mail for another agent is passed on.
+What arrives is kept by the commit's own rules (:mod:`gossamer.storage.commit.queueing`); the frontier hears that there may be
+work. The other agent forgets a URL when the group that has it is kept here; one that comes twice is known by then. Orders of
+processors about our hosts come the same way, and so do claims of documents whose digests are ours. Where masters give domains to
+agents, URLs come from them, and among them may be some that this agent has found itself. Mail comes by an arrow of its own: its
+finder is not known any more, so that a URL is queued where the agent has no task of it; and mail for another agent is passed on.
 
 Where agents are not connected, URLs come in files: :mod:`gossamer.agents.merging` gives them to :class:`UrlIntake`.
 """
@@ -76,7 +76,7 @@ class SendUrls(_Sends):
     outbox: Out[Task]
 
     async def produce(self) -> AsyncIterator[Task]:
-        """The tasks alone: whoever gets them has their hosts, or asks whose they are."""
+        """The tasks alone: their taker has their hosts, or asks whose they are."""
         async for one in self._taken(self.sheet.agent):
             yield one.task
 

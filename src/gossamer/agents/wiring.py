@@ -1,7 +1,7 @@
 """The wiring of one agent among several: that of a crawl of one, and the arrows to and from the others.
 
-Place in the flow: whoever starts an agent makes its wiring here, from the crawl's own and the agents' names. The crawl directory
-keeps the crawl's own, so that any number of agents can go on with it.
+Place in the flow: the wiring of an agent is made here before it starts, from the crawl's own and the agents' names. The crawl
+directory keeps the crawl's own, so that any number of agents can go on with it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ _OWN_SETS = ("url-trie", "bloom-seen")
 #: What takes orders of processors.
 ORDERS_USE = "processor-orders"
 
-#: A program of the user's own that says what to fetch next. It stands in a process that somebody else starts.
+#: A program of the user's own that says what to fetch next. It stands in a process that another program starts.
 _APPLICATION = "application"
 
 #: The keeper that claims documents, and knows who else did.
@@ -149,7 +149,7 @@ def _with_applications(wiring: Wiring, agent: str, *, is_first: bool) -> Wiring:
 
 
 def _with_own_files(wiring: Wiring, agent: str) -> Wiring:
-    """The wiring with files of the agent's own. One that has nobody beside it needs nothing else."""
+    """The wiring with files of the agent's own. An only agent needs nothing else."""
     made = wiring
     for unit in _OWN_FILES:
         if unit in made.providers:
@@ -278,5 +278,5 @@ def mail_arrow(agent: str) -> str:
 
 
 def _process(agent: str) -> str:
-    """What an agent is called in the wiring of another: a process that somebody else starts."""
+    """What an agent is called in the wiring of another: a process that another program starts."""
     return f"outside-{agent}"

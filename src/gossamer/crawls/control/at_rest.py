@@ -1,4 +1,4 @@
-"""How a crawl stands that nobody is at work on: made out of its ledgers, and of what was said when the last run ended."""
+"""How a crawl at rest stands: made out of its ledgers, and of what was said when the last run ended."""
 
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ LOOKED_AT = 100_000
 
 
 def standing_at_rest(directory: Path) -> CrawlStanding:
-    """How a crawl stands that nobody is at work on, by its ledgers. Nothing is changed.
+    """How a crawl at rest stands, by its ledgers. Nothing is changed.
 
     Raises:
         CrawlDirectoryError: a ledger is missing or damaged.

@@ -143,7 +143,7 @@ class Control:
             except TimeoutError:
                 raise self._silent() from None
             except OSError:
-                pass  # nobody has listened here, or nobody does any more
+                pass  # no crawl has listened here, or none does any more
             connected.close()
         return None
 
@@ -200,7 +200,7 @@ class Control:
         return bytes(received)
 
     def _await_end(self) -> None:
-        """Whoever looks at the ledger next finds the last word of the crawl in it."""
+        """The next reader of the ledger finds the last word of the crawl in it."""
         deadline = time.monotonic() + self._changing
         while holder(self.directory) and time.monotonic() < deadline:
             time.sleep(_LOOK)
@@ -221,7 +221,7 @@ def holder(directory: Path) -> str:
 
 
 def unsupervised(directory: Path) -> list[str]:
-    """The agents of a crawl of several that are at work while nobody supervises them."""
+    """The agents of a crawl of several that are at work without a supervisor."""
     members = members_of(directory)
     if not members or holder_of(directory / _STATE / "supervisor" / "lock"):
         return []

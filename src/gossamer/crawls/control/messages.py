@@ -1,7 +1,7 @@
 """What can be asked of a running crawl, and what it does then: the one list of control messages, each spelled once.
 
 A request is a class below: its fields are what is sent, its :meth:`~ControlRequest.act` is what the crawl does, on its event loop,
-in short steps that hold nothing up. Whoever adds one writes a class here and, for people, a command that sends it. An installed
+in short steps that hold nothing up. A new one is a class here and, for people, a command that sends it. An installed
 package may offer its own (:mod:`~gossamer.crawls.control.server`). How they travel is said in
 :mod:`gossamer.crawls.control.wire`.
 """
@@ -271,7 +271,7 @@ class WriteFiles(ControlRequest, frozen=True, tag="write-files"):
     """Write what is owed to other agents into exchange files."""
 
     again: bool = False
-    """Also what was written before, and of which nobody has said that it was merged."""
+    """Also what was written before, and was not said to be merged."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         """Write it."""

@@ -1,7 +1,7 @@
 """The graph as a value that says everything of itself: units with every setting and its bounds, connectors with their ends.
 
 Place in the flow: the message :class:`~gossamer.crawls.control.messages.ReadGraph` makes it; at rest, the dashboard does.
-Only the graph is read, so that a unit of a package that nobody has seen before shows fully. What is secret is hidden.
+Only the graph is read, so that a unit of an unknown package shows fully. What is secret is hidden.
 """
 
 from typing import Any

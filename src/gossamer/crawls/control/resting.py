@@ -1,4 +1,4 @@
-"""What can be done to a crawl that nobody is at work on: checkpoints, and hosts that it is not to ask when it goes on."""
+"""What can be done to a crawl at rest: checkpoints, and hosts that it is not to ask when it goes on."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -141,7 +141,7 @@ def restore(directory: Path, name: str) -> None:
 
 
 def _note_return(directory: Path) -> None:
-    """Note that a crawl that was at work at its checkpoint rests since somebody has gone back to it: no kill has ended it."""
+    """Note that a crawl that was at work at its checkpoint rests since a person has gone back to it: no kill has ended it."""
     stopped = msgspec.json.encode(CrawlStanding(str(directory), "stopped"))
     was_at_work = False
     for ledger in ledgers_of(directory):
@@ -206,7 +206,7 @@ def close_hosts(directory: Path, names: Sequence[str]) -> tuple[list[str], int]:
     """Put hosts and domains on the list; returns their names as they are compared, and how many names the list has then.
 
     Raises:
-        UsageError: one is no host or domain, or the crawl cannot block anybody.
+        UsageError: one is no host or domain, or the crawl cannot block any.
         CrawlDirectoryError: its wiring is damaged.
     """
     check_can_block(directory)

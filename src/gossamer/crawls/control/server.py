@@ -1,7 +1,7 @@
 """The crawl's side of control: a socket beside the crawl, on its own event loop, that can hold nothing up.
 
 A request is read with a limit and a deadline, answered by one call of a coroutine, and its answer written with a deadline.
-Whoever is not our user, is not understood or is too slow is dropped; the crawl does not notice.
+A client that is not our user, is not understood or is too slow is dropped; the crawl does not notice.
 """
 
 import asyncio
@@ -34,11 +34,8 @@ from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.remote.addresses import listening_unix_socket, remove_unix_socket, stop_listening
 from gossamer.values.errors import GossamerError
 
-# Which request some bytes are: one that ships, or one that an installed package offers.
-#
-# Place in the flow: the control server reads each request here. Requests that people send are declared in :mod:`messages`; whoever
-# makes a server may name others. A package offers its own by an entry point of the group :data:`GROUP`, and `gossamer ask`
-# sends these.
+# The request that some bytes are: one that ships (:mod:`messages`), or one that an installed package offers by an entry point of
+# the group :data:`GROUP`, which `gossamer ask` sends. The maker of a server may name others.
 
 #: Everything that ships and can be asked; a package may have declared requests of its own before.
 REQUESTS: tuple[type[ControlRequest], ...] = tuple(
@@ -177,7 +174,7 @@ class ControlServer:
             if len(self._clients) <= self._max_clients and self._is_of_ours(writer):
                 await self._converse(reader, writer)
         except asyncio.CancelledError:
-            pass  # the crawl ends: nobody waits for this task but `stop`
+            pass  # the crawl ends: only `stop` waits for this task
         except (Malformed, TimeoutError, asyncio.IncompleteReadError, OSError):
             pass  # not understood, too slow, or gone: the connection ends
         finally:

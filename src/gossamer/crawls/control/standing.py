@@ -162,7 +162,7 @@ class ExchangeStanding(msgspec.Struct, frozen=True):
     owed: int
     """URLs of others that are in no file yet."""
     written: int
-    """URLs of others in files of which nobody has said that they were merged."""
+    """URLs of others in files that were not said to be merged."""
     unconfirmed: list[FilesForAgent]
     """These files, by agent."""
     merged: int
@@ -211,7 +211,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     links: int = 0
     """Links that were looked up in this run, each once a page; 0 at rest, and where another process looks them up."""
     new_links: int = 0
-    """Those of them that led to URLs which nobody had met."""
+    """Those of them that led to URLs which were new."""
     in_flight: int = 0
     concurrency: int = 0
     """Requests that may be in flight; 0 at rest."""
@@ -222,7 +222,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     busy: float = 0.0
     """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
     disk_free: int = 0
-    """Bytes on the disk of the crawl directory that can still be written; 0 at rest, and where nobody knows."""
+    """Bytes on the disk of the crawl directory that can still be written; 0 at rest, and where it is not known."""
     hosts: int = 0
     seconds: float = 0.0
     """Of this run, or of the last one."""

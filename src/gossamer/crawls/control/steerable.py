@@ -41,11 +41,11 @@ class Others(Protocol):
         ...
 
     def stay(self, why: str) -> None:
-        """Let nobody join but where a person says so, for this reason."""
+        """Let no agent join but where a person says so, for this reason."""
         ...
 
     def why_alone(self) -> str:
-        """Why nobody joins by himself; empty where somebody may."""
+        """Why no agent joins by itself; empty where one may."""
         ...
 
 
@@ -54,7 +54,7 @@ class Settable(HasGraph, Protocol):
 
     @property
     def others(self) -> Others | None:
-        """Who lets agents join; None where nobody can."""
+        """The part that lets agents join; None where none can."""
         ...
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:

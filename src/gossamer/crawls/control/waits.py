@@ -74,7 +74,7 @@ def walked_sizes(directory: Path) -> dict[str, int]:
 
 
 def disk_free(directory: Path) -> int:
-    """Bytes that we may still write on the disk of a directory; 0 where nobody knows."""
+    """Bytes that we may still write on the disk of a directory; 0 where it is not known."""
     try:
         return shutil.disk_usage(directory).free
     except OSError:
@@ -87,7 +87,7 @@ def _bytes_below(places: Iterable[Path]) -> int:
         try:
             total += path.stat().st_size if path.is_file() else 0
         except OSError:
-            continue  # whoever makes such files has just removed it
+            continue  # its maker has just removed it
     return total
 
 
@@ -97,7 +97,7 @@ def data_sets(sizes: Mapping[str, int], growth: Mapping[str, float], *, discover
     return [DataSet(name, size, round(growth.get(name, 0.0), 1), items.get(name, 0)) for name, size in sizes.items()]
 
 
-#: Tasks for later that are counted: reading one takes some microseconds, and somebody looks every second.
+#: Tasks for later that are counted: reading one takes some microseconds, and a person may look every second.
 MOST_COUNTED = 1_000
 
 #: Hosts or URLs that a reason names.
@@ -117,7 +117,7 @@ class Wait(msgspec.Struct, frozen=True):
     urls: int = 0
     hosts: int = 0
     until: float = 0.0
-    """When the first of them goes on, in seconds since the epoch; 0 where nobody knows."""
+    """When the first of them goes on, in seconds since the epoch; 0 where it is not known."""
     names: list[str] = []
     """Some of the hosts, or of the URLs where it is `slow_pages`; the first to go on are first. Of `set_aside` hosts, or domains
     as `*.example.org`, with most of it."""

@@ -173,13 +173,13 @@ def folders() -> list[Path]:
     found = [folder / "gossamer" for folder in runtime if is_private(folder)]
     # Without one, as in a service or over `su`: a folder of our own beside everybody's temporary files. Also the usual place
     # of those, since who asks may have another TMPDIR than the crawl.
-    shared = (tempfile.gettempdir(), "/tmp")  # noqa: S108  # nobody else's folder is used: is_private looks at it first
+    shared = (tempfile.gettempdir(), "/tmp")  # noqa: S108  # no other user's folder is used: is_private looks at it first
     found += [Path(top) / f"gossamer-{os.getuid()}" for top in shared]
     return list(dict.fromkeys(found))
 
 
 def sockets(directory: Path) -> Iterator[Path]:
-    """Where the socket of this crawl may be, in folders that nobody else can write to."""
+    """Where the socket of this crawl may be, in folders that no other user can write to."""
     name = socket_name(directory)
     found = dict.fromkeys([*folders(), *_noted(directory)])
     return (folder / name for folder in found if is_private(folder))
