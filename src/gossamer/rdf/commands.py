@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Warnings that name nothing but what they are about, in words.
 _WORDS = {
     "UnresolvedTerm": "no vocabulary of the page has this name",
-    "UnresolvedCURIE": "the page declares no such prefix",
+    "UnresolvedCURIE": "no prefix of the page explains this",
     "PrefixRedefinition": "the page declares a known prefix anew",
     "VocabReferenceError": "this vocabulary is not bundled",
     "UnknownContext": "this JSON-LD context is not known, and left out",
