@@ -33,43 +33,16 @@ _SURE = 500
 
 # Letters of few languages, among those of our words that share a script.
 _LETTERS = (
-    ("\u0457\u0454\u0491", "uk"),
-    ("\u0456", "uk be kk"),
-    ("\u045e", "be uz"),
-    ("\u044b\u044d", "ru be kk ky tt ba cv mn"),
-    ("\u0458\u0459\u045a\u045f", "sr mk"),
-    ("\u0452\u045b", "sr"),
-    ("\u0453\u045c\u0455", "mk"),
-    ("\u049b\u0493", "kk uz tg ba"),
-    ("\u04d9", "kk tt ba"),
-    ("\u04e9\u04af", "kk ky tt ba mn"),
-    ("ığ", "tr az"),
-    ("ə", "az"),
-    ("ş", "tr az ku ro"),
-    ("ł", "pl"),
-    ("ąę", "pl lt"),
-    ("ėįų", "lt"),
-    ("ķļņģ", "lv"),
-    ("ěřů", "cs"),
-    ("ľĺŕ", "sk"),
-    ("őű", "hu"),
-    ("țș", "ro"),
-    ("đ", "hr sr vi"),
-    ("ð", "is fo"),
-    ("þ", "is"),
-    ("ß", "de"),
-    ("å", "sv da no fi"),
-    ("ø", "da no fo"),
-    ("õ", "pt et vi"),
-    ("ñ", "es gl eu br"),
-    ("ħġ", "mt"),
-    ("ơư", "vi"),
-    ("\u067e\u0686\u06af", "fa ur ps sd ug ku"),
-    ("\u0679\u0688\u06ba\u06d2", "ur"),
-    ("\u0681\u0685\u06cd", "ps"),
-    ("\u0933", "mr"),
+    "їєґ:uk і:uk,be,kk ў:be,uz ыэ:ru,be,kk,ky,tt,ba,cv,mn јљњџ:sr,mk ђћ:sr ѓќѕ:mk қғ:kk,uz,tg,ba ә:kk,tt,ba "
+    "өү:kk,ky,tt,ba,mn ığ:tr,az ə:az ş:tr,az,ku,ro ł:pl ąę:pl,lt ėįų:lt ķļņģ:lv ěřů:cs ľĺŕ:sk őű:hu țș:ro đ:hr,sr,vi "
+    "ð:is,fo þ:is ß:de å:sv,da,no,fi ø:da,no,fo õ:pt,et,vi ñ:es,gl,eu,br ħġ:mt ơư:vi پچگ:fa,ur,ps,sd,ug,ku ٹڈںے:ur ځڅۍ:ps "
+    "ळ:mr"
 )
-_WRITTEN_IN = {letter: frozenset(languages.split()) for letters, languages in _LETTERS for letter in letters}
+_WRITTEN_IN = {
+    letter: frozenset(languages.split(","))
+    for letters, _, languages in (word.partition(":") for word in _LETTERS.split())
+    for letter in letters
+}
 
 #: Words that are looked at: 20 us. Of so many, a third is nearly always one of the frequent ones.
 _MOST_WORDS = 120
