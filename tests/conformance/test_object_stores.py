@@ -20,7 +20,7 @@ def server() -> Iterator[str]:
 @pytest.fixture(params=["folder", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     if request.param == "folder":
-        return open_store(f"folder:{tmp_path / 'store'}")
+        return open_store(f"folder:{tmp_path / 'store'}", is_new=True)
     for name, value in variables(request.getfixturevalue("server")).items():
         monkeypatch.setenv(name, value)
     return open_store(f"s3://{BUCKET}/{tmp_path.name}")

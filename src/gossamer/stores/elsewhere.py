@@ -62,11 +62,11 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not empty; name an empty folder for the crawl of {text} with -o")
     store = open_store(text)
+    place = AgentInStore(store, AGENT)
+    _found(place)
     now, odd = probe(store)
     if odd:
         tell(odd)
-    place = AgentInStore(store, AGENT)
-    _found(place)
     if not given.take_over:
         place.refuse_living(now)
     life, holder = new_life()
@@ -101,7 +101,7 @@ def _found(place: AgentInStore) -> None:
         raise UsageError(f"the store {place.store.name} holds no crawl; name the place that --store had")
     assert place.head is not None
     if not place.head.checkpoint:
-        raise UsageError(f"the store {place.store.name} holds nothing of its crawl yet: no checkpoint was published")
+        raise UsageError(f"the store {place.store.name} holds no checkpoint of its crawl yet, so begin that again")
 
 
 # -- readers

@@ -19,16 +19,21 @@ _PRIVATE = 0o700
 
 
 class FolderStore:
-    """Contract: `Store`. Each object is a file; its tag says which file, so that nothing is read to compare it."""
+    """Contract: `Store`. Each object is a file; its tag says which file, so that nothing is read to compare it.
 
-    def __init__(self, root: Path) -> None:
+    The folder is made where the store `is_new`, and never again: its disk may be away.
+    """
+
+    def __init__(self, root: Path, *, is_new: bool = False) -> None:
         self.name = str(root)
         self._root = root
+        if is_new:
+            with self._told():
+                root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)  # settings of a crawl may hold passwords
 
     def put(self, key: str, data: bytes, expect: str | None = None) -> str:
         with self._told():
             path, fresh = self._root / key, self._root / _MAKING / secrets.token_hex(8)
-            self._root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)  # settings of a crawl may hold passwords
             fresh.parent.mkdir(exist_ok=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             try:

@@ -194,6 +194,9 @@ class AgentInStore:
             # Its answer may have been lost, and the request repeated.
             if (found := self.read()) is None or found.life != head.life:
                 self.head, self._tag = before  # what another process has written is not for this one to replace
+                if found is None:
+                    away = f"the store {self.store.name} has no {self._key}: it was emptied, or its disk is away"
+                    raise StoreFailed(away) from None
                 raise
             if found != head:
                 self._tag = self.store.put(self._key, data, self._tag)

@@ -44,11 +44,12 @@ def store_name(text: str) -> str:
     return text.rstrip("/")
 
 
-def open_store(name: str) -> Store:
-    """Open a store; nothing is asked of it.
+def open_store(name: str, *, is_new: bool = False) -> Store:
+    """Open a store, or with `is_new` begin one; a server is asked nothing.
 
     Raises:
         UsageError: it is none, or the package that it takes is not installed.
+        StoreFailed: its folder cannot be made.
     """
     name = store_name(name)
     if "://" in name:
@@ -57,7 +58,7 @@ def open_store(name: str) -> Store:
         return CloudStore(name)
     from gossamer.stores.folder import FolderStore
 
-    return FolderStore(Path(name))
+    return FolderStore(Path(name), is_new=is_new)
 
 
 def probe(store: Store) -> tuple[float, str]:

@@ -131,7 +131,7 @@ class Publisher(Lapsing[PublisherSheet]):
         self._is_failing = False
         self.heard = 0.0
         """When the store last said that this process is the owner."""
-        self.opened: Callable[[str], Store] = open_store
+        self.opened: Callable[..., Store] = open_store
         self._published = 0.0
         self._is_ending = False
         self._task: asyncio.Task[None] | None = None
@@ -142,7 +142,7 @@ class Publisher(Lapsing[PublisherSheet]):
     async def start(self) -> None:
         """Become the owner. Raises CrawlDirectoryError: the store does not do, or another process owns what is in it."""
         began = _now()
-        await asyncio.to_thread(self._begin, self.opened(self.sheet.url))
+        await asyncio.to_thread(self._begin)
         self.heard, self._published = began, time.monotonic()
         self._task = asyncio.create_task(self._work())
 
@@ -165,23 +165,26 @@ class Publisher(Lapsing[PublisherSheet]):
 
     # -- ownership
 
-    def _begin(self, store: Store) -> None:
-        _, odd = probe(store)
+    def _begin(self) -> None:
+        note = owned(self._directory)
+        store = self.opened(self.sheet.url, is_new=note is None)
+        now, odd = probe(store)
         if odd:
             self.report(odd)
         self._place = place = AgentInStore(store, self.ledger.sheet.agent)
-        note, head = owned(self._directory), place.read()
-        lives = note.lives if note is not None else ()
-        if head is not None and head.life not in lives:
-            if note is None or not lives:
+        head = place.read()
+        if head is not None and not (note and head.life in note.lives):
+            if note is not None:
+                raise CrawlDirectoryError(
+                    f"the crawl went on elsewhere ({head.holder or 'it has ended there'}), so {self._directory} is out of date; "
+                    f"go on with it in another folder: gossamer resume {store.name} -o DIR"
+                )
+            if head.checkpoint:
                 raise CrawlDirectoryError(
                     f"the store {store.name} holds a crawl already; name an empty place, or go on with that one: "
                     f"gossamer resume {store.name} -o DIR"
                 )
-            raise CrawlDirectoryError(
-                f"the crawl went on elsewhere ({head.holder or 'it has ended there'}), so {self._directory} is out of date; "
-                f"go on with it in another folder: gossamer resume {store.name} -o DIR"
-            )
+            place.refuse_living(now)  # a crawl that was lost before its first checkpoint has left nothing
         life, holder = new_life()
         # Noted before the claim, so that this directory knows its own claim after a kill.
         note_owned(self._directory, Owned(self.sheet.url, (*((head.life,) if head else ()), life)))

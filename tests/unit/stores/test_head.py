@@ -12,7 +12,7 @@ from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 
 def place(folder: Path, store: FolderStore | None = None) -> AgentInStore:
-    found = AgentInStore(store or FolderStore(folder), "agent-00")
+    found = AgentInStore(store or FolderStore(folder, is_new=True), "agent-00")
     found.read()
     return found
 
@@ -65,7 +65,7 @@ class Forgetful(FolderStore):
 
 
 def test_an_owner_whose_claim_or_publication_was_repeated_on_the_way_stays_the_owner(tmp_path: Path) -> None:
-    store = Forgetful(tmp_path)
+    store = Forgetful(tmp_path, is_new=True)
     store.loses = True
     one = owner(tmp_path, "one", store)
     store.loses = True

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -36,7 +38,7 @@ class Crawled:
     """A crawl directory with a ledger, a growing archive file and a publisher."""
 
     def __init__(self, folder: Path, name: str = "crawl") -> None:
-        self.folder, self.store = folder / name, Counted(folder / "store")
+        self.folder, self.store = folder / name, Counted(folder / "store", is_new=True)
         (self.folder / "warc").mkdir(parents=True, exist_ok=True)
         (self.folder / "crawl.toml").write_text("# a wiring\n")
         self.ledger = RocksLedger(LedgerSheet(directory=str(self.folder)))
@@ -46,7 +48,7 @@ class Crawled:
             PublisherSheet(directory=str(self.folder), url=str(folder / "store"), every=3600, lease=3600)
         )
         self.publisher.ledger = self.ledger
-        self.publisher.opened = lambda url: self.store
+        self.publisher.opened = lambda url, is_new: self.store
         self.publisher.report = self.said.append
         self.publisher.lapsed = self._end
 
@@ -245,6 +247,44 @@ def test_an_owner_that_cannot_reach_its_store_for_a_lease_asks_no_host_and_says_
     asyncio.run(body())
 
 
+def test_an_owner_whose_store_is_away_waits_for_it_and_makes_nothing_in_its_place(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+            await one.publish()
+            (tmp_path / "store").rename(tmp_path / "away")
+            await one.publish()
+            assert not (tmp_path / "store").exists()
+            (tmp_path / "store").mkdir()  # where it was mounted
+            one.commit(b"2")
+            await one.publish()
+            assert "it was emptied, or its disk is away" in " ".join(one.said) or "No such file" in one.said[0]
+            assert one.ended == 0
+            shutil.rmtree(tmp_path / "store")
+            (tmp_path / "away").rename(tmp_path / "store")
+            await one.publish()
+            assert "can be reached again" in one.said[-1]
+        assert (back(tmp_path, "new") / WARC).read_bytes() == b"12"
+
+    asyncio.run(body())
+
+
+def test_a_crawl_that_was_lost_before_its_first_checkpoint_leaves_its_store_free(tmp_path: Path) -> None:
+    async def body() -> None:
+        lost = AgentInStore(FolderStore(tmp_path / "store", is_new=True), "agent-00")
+        lost.read()
+        lost.claim("lost", "process that was killed", 3600.0)
+        with pytest.raises(CrawlDirectoryError, match="owned by process that was killed"):
+            async with crawled(tmp_path):
+                pass
+        os.utime(tmp_path / "store" / "agents" / "agent-00" / "head.json", (1e9, 1e9))
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+        assert (back(tmp_path, "new") / WARC).read_bytes() == b"1"
+
+    asyncio.run(body())
+
+
 def test_a_store_that_holds_another_crawl_is_refused(tmp_path: Path) -> None:
     async def body() -> None:
         async with crawled(tmp_path) as one:
@@ -259,7 +299,7 @@ def test_a_store_that_holds_another_crawl_is_refused(tmp_path: Path) -> None:
 def test_a_crawl_goes_on_only_into_an_empty_folder_and_from_a_store_that_holds_one(tmp_path: Path) -> None:
     async def body() -> None:
         async with crawled(tmp_path) as one:
-            with pytest.raises(UsageError, match="no checkpoint was published"):
+            with pytest.raises(UsageError, match="holds no checkpoint of its crawl yet"):
                 back(tmp_path, "new", take_over=True)
             one.commit(b"1")
 
