@@ -11,7 +11,6 @@ import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
 
 from gossamer.agents.crawl import SupervisedCrawl
-from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.growth import Load
 from gossamer.agents.handing_over import MOVING, read_moved
 from gossamer.agents.joining import Balance, Wish
@@ -114,59 +113,49 @@ def test_hosts_that_move_are_not_asked_too_early(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("victim", AGENTS)
 @pytest.mark.parametrize("step", ["hold", "give", "take", "drop"])
-def test_a_move_in_which_an_agent_is_killed_is_finished(
-    tmp_path: Path, victim: str, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_move_in_which_an_agent_is_killed_is_finished(tmp_path: Path, victim: str, step: str) -> None:
     directory = tmp_path / "crawl"
-    asked = DomainMoves._ask
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2))
         killed = list[str]()
 
-        async def ask(self: DomainMoves, agent: str, now: str, move: object) -> object:
+        def kill(now: str) -> None:
             if now == step and not killed:
                 killed.append(victim)
                 job.several.supervisor.agents[victim].kill()
-            return await asked(self, agent, now, move)  # type: ignore[arg-type]
 
         async def move(job: SupervisedCrawl) -> None:
             await until(lambda: job.several.has_begun)
             await fetched(web, 40)
+            job.several.moves.before_step = kill
             await job.several.moves.move("agent-00", "agent-01", domains_of("agent-00")[:2])
 
-        monkeypatch.setattr(DomainMoves, "_ask", ask)
         assert asyncio.run(crawled(job, move)).state == "finished"
         check_whole(web, directory, twice=64)
     assert killed
 
 
 @pytest.mark.parametrize("step", ["give", "take", "drop"])
-def test_a_move_whose_crawl_is_killed_is_finished_by_the_next_run(
-    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_move_whose_crawl_is_killed_is_finished_by_the_next_run(tmp_path: Path, step: str) -> None:
     directory = tmp_path / "crawl"
-    asked = DomainMoves._ask
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
 
-        async def ask(self: DomainMoves, agent: str, now: str, move: object) -> object:
+        def abort(now: str) -> None:
             if now == step:
                 job.abort()
-                await asyncio.sleep(3600)
-            return await asked(self, agent, now, move)  # type: ignore[arg-type]
+                raise asyncio.CancelledError
 
         async def move() -> None:
             beside = asyncio.create_task(job.run())
             await until(lambda: job.several.has_begun)
             await fetched(web, 40)
+            job.several.moves.before_step = abort
             moving = asyncio.create_task(job.several.moves.move("agent-00", "agent-01", domains_of("agent-00")[:2]))
             await beside
-            moving.cancel()
             await asyncio.gather(moving, return_exceptions=True)
 
-        with monkeypatch.context() as patched:
-            patched.setattr(DomainMoves, "_ask", ask)
-            asyncio.run(move())
+        asyncio.run(move())
         assert (directory / MOVING).exists()
         on = SupervisedCrawl([], options_for(web, directory, resume=True, agents=3))
         assert asyncio.run(crawled(on)).state == "finished"

@@ -259,6 +259,8 @@ class DomainMoves:
         self._moved = moved
         self._report = report
         self._is_at_it = False
+        self.before_step: Callable[[Step], None] = lambda _step: None
+        """Called before an agent is asked for a step; an exception leaves the move to the next run, as a crash does."""
         supervisor.is_moving = lambda: is_moving(directory)
 
     def __repr__(self) -> str:
@@ -339,6 +341,7 @@ class DomainMoves:
 
     async def _ask(self, agent: str, step: Step, move: DomainMove) -> Moved:
         """Let an agent do a step, as soon as it answers. Raises AgentRefused."""
+        self.before_step(step)
         while True:
             line = AgentLine(self._directory, agent)  # of its own: the supervisor goes on asking for news
             try:

@@ -44,7 +44,6 @@ class _Posted(OwedTask, frozen=True):
 class MassMailSheet(DivisionSheet, frozen=True):
     """Settings of :class:`MassMail`."""
 
-    master: Annotated[str, setting("Keep the mail of this master.", restart="it names this master")] = "master-00"
     agents: Annotated[
         tuple[str, ...], setting("Hold mail for these agents.", restart="each has a sender of its own")
     ] = ()

@@ -23,6 +23,7 @@ from gossamer.agents.wiring import (
 )
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
+from gossamer.crawls.old_wirings import completed
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.ends import declared
 from gossamer.engine.errors import BrokenWiring, WiringError
@@ -85,7 +86,7 @@ def masters_of(directory: Path) -> Masters:
     path = directory / _NAMES
     try:
         names = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
-        return Masters(names, read(directory / _WIRING))
+        return Masters(names, completed(read(directory / _WIRING)))
     except (FileNotFoundError, NotADirectoryError):
         return Masters()
     except (msgspec.DecodeError, BrokenWiring) as error:
@@ -211,7 +212,7 @@ def master_wiring(
     made = msgspec.structs.replace(
         made, connectors={**made.connectors, **connectors}, components={**bound, **components}
     )
-    for unit, settings in _settings(crawl, members, agents, master, place).items():
+    for unit, settings in _settings(crawl, members, agents, place).items():
         made = with_settings(made, unit, settings)
     return made
 
@@ -225,14 +226,12 @@ def without_example(wiring: Wiring) -> Wiring:
     return msgspec.structs.replace(wiring, connectors=rest(wiring.connectors), components=rest(wiring.components))
 
 
-def _settings(
-    crawl: Wiring, members: Sequence[str], agents: Sequence[str], master: str, place: Path
-) -> dict[str, dict[str, Any]]:
+def _settings(crawl: Wiring, members: Sequence[str], agents: Sequence[str], place: Path) -> dict[str, dict[str, Any]]:
     rule = ring_rule(crawl)
     settings: dict[str, dict[str, Any]] = {
         "marshal": dict(rule),
         "designations": {"members": list(members)},
-        MAIL: {"master": master, "agents": list(agents), **rule},
+        MAIL: {"agents": list(agents), **rule},
         "shared": {"directory": str(place), "crawl": crawl_id(place)},
     }
     units: dict[str, ComponentPlan | ProviderPlan] = {**crawl.providers, **crawl.components}

@@ -37,6 +37,8 @@ _SETTINGS_GONE = MappingProxyType(
         "url-seen": frozenset({"depth"}),
         "commit": frozenset({"depth"}),
         "frontier": frozenset({"depth", "keep_trying"}),
+        "mass-communicator": frozenset({"disk_wait"}),
+        "mass-mail": frozenset({"master"}),
     }
 )
 

@@ -115,6 +115,17 @@ def test_a_crawl_keeps_to_what_it_began_with_and_may_have_other_masters(tmp_path
         asked(ring, resume=True, designation="master")
 
 
+def test_masters_of_an_older_version_go_on_without_settings_that_are_gone(tmp_path: Path) -> None:
+    older = with_settings(shipped("master"), "communicate", {"disk_wait": 5.0})
+    older = with_settings(older, "mail", {"master": "master-00", "waiting": 7})
+    Masters(("master-00",), older).write(tmp_path)
+    kept = masters_for(tmp_path, build(all_options(), {"resume": True})).wiring
+    assert kept is not None
+    assert kept.providers["mail"].settings == {"waiting": 7}
+    assert "disk_wait" not in kept.components["communicate"].settings
+    plan(kept, catalog())
+
+
 def test_several_masters_need_a_table_that_they_share(tmp_path: Path) -> None:
     masters = kept(tmp_path)
     assert masters.wiring is not None

@@ -46,6 +46,16 @@ def test_a_finer_or_a_coarser_rule_decides_what_is_assigned_as_a_whole() -> None
     assert len({joined.owner(f"www.{domain}") for domain in DOMAINS}) == 1
 
 
+def test_a_domain_that_moved_belongs_to_the_agent_that_took_it_and_the_others_stay() -> None:
+    agents = ("agent-00", "agent-01")
+    before, after = RingDesignation(RingSheet(members=agents)), RingDesignation(RingSheet(members=agents))
+    moved = next(domain for domain in DOMAINS if before.owner(domain) == "agent-00")
+    after.sheet, sheet = RingSheet(members=agents, moved=(f"{moved}=agent-01",)), after.sheet
+    after.changed(sheet)
+    assert after.owner(f"www.{moved}") == "agent-01"
+    assert all(after.owner(domain) == before.owner(domain) for domain in DOMAINS if domain != moved)
+
+
 @pytest.mark.parametrize("text", ["", "agent 1", "agent-01=x", "agent-01=-1", "agent-01@", "Agent"])
 def test_a_member_that_cannot_be_read_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(UsageError, match="names no agent"):
