@@ -29,6 +29,7 @@ class StoreOptions(Sheet, frozen=True):
             "Keep a copy of the crawl there, from which it can go on elsewhere: s3://, gs:// or az:// with a place, "
             "or a folder on another disk.",
             restart=CHANGES_GRAPH,
+            names="a folder",
         ),
     ] = ""
     checkpoint_every: Annotated[

@@ -66,7 +66,7 @@ class PublisherSheet(Sheet, frozen=True):
     """Settings of :class:`Publisher`."""
 
     directory: Annotated[str, setting("Use this crawl directory.", restart="it is published", names="a folder")] = "."
-    url: Annotated[str, setting("Publish into this store.", restart="the crawl keeps its store")] = ""
+    url: Annotated[str, setting("Publish into this store.", restart="the crawl keeps its store", names="a folder")] = ""
     every: Annotated[float, setting("Publish a checkpoint this often.", unit="s", ge=1)] = 300.0
     lease: Annotated[
         float,
