@@ -1,5 +1,8 @@
-"""Importance while the crawl runs (Abiteboul, Preda, Cobena 2003; row S1): accounts of cash, queues and a ledger in front of
-the crawl's own.
+"""Importance while the crawl runs (Abiteboul, Preda, Cobena 2003; row S1): accounts of cash, queues and a ledger in front of the
+crawl's own.
+
+Place in the flow: `--strategy opic` puts them between commit, frontier and the ledger, so that cash moves in the group that keeps
+the visit: a kill loses and makes none, and no stage knows. The links of a page wait by its cash, and each visit moves cash.
 """
 
 import struct
@@ -108,9 +111,7 @@ def given(account: Account, targets: Sequence[Account]) -> int:
     return sunk
 
 
-# The ledger of a crawl by importance: what its groups push waits by the cash of its page, and visits move the cash. Stands
-# between commit, frontier and the ledger, so that cash moves in the group that keeps the visit. A kill loses and makes none, and
-# no stage knows. A page that gets more cash while it waits is queued again at a more urgent level; the queues drop what
+# In front of the ledger. A page that gets more cash while it waits is queued again at a more urgent level; the queues drop what
 # is left of it.
 
 

@@ -1,4 +1,8 @@
-"""Whether a page can hold structured data at all, and which of its triples its author did not mean as data."""
+"""Whether a page can hold structured data at all, and which of its triples its author did not mean as data.
+
+Place in the flow: asked before anything is parsed, because most pages hold none, and once more when the triples of a page are
+there.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -15,13 +19,10 @@ from gossamer.documents.skim import MAX_PECULIAR, MAX_REMEMBERED, Tag
 from gossamer.rdf.terms import USES_VOCABULARY, XHV
 from gossamer.values.visit import Triple
 
-# Before anything is parsed: whether a page can hold structured data, and where. Most pages hold none.
-#
-# JSON-LD stands in scripts and OpenGraph in `meta` elements, which the skim took one by one; the same tags stand on page
-# after page of a site, and what they show is remembered. Attributes of RDFa and microdata may stand on any element: behind
-# the head, the search by which the skim goes through the page finds the first of them or shows that there are none, at no
-# cost of its own. It errs to the safe side: a page that writes *of* such attributes is looked at more closely, and nothing
-# is found.
+# JSON-LD stands in scripts and OpenGraph in `meta` elements, which the skim took one by one; the same tags stand on page after
+# page of a site, and what they show is remembered. Attributes of RDFa and microdata may stand on any element: behind the head,
+# the search by which the skim goes through the page finds the first of them or shows that there are none, at no cost of its own.
+# It errs to the safe side: a page that writes *of* such attributes is looked at more closely, and nothing is found.
 
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1

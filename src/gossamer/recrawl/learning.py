@@ -1,5 +1,8 @@
 """What visits teach of the rates of change, where the schedule keeps it, and what it makes of pages that were visited before
 there was one.
+
+Place in the flow: :mod:`schedule` keeps pages under the keys that stand here, and :mod:`ledger` takes them away. The schedule
+asks for the outlook of a page when it says how long the page waits, and gives each visit that says something.
 """
 
 from collections.abc import Sequence
@@ -29,12 +32,9 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage
 from gossamer.values.visit import HTML_TYPES
 
-# Where the schedule of known pages lies: keys in a space of the ledger, and what deletes them. :mod:`gossamer.recrawl.schedule`
-# keeps pages under these keys, and :mod:`gossamer.recrawl.ledger` takes them away.
-#
-# Under each host lie its pages (`p` and a hash of the URL: what is known of it), the times of their next visits in order (`d`, the
-# time and the hash: the URL), when the host is to be looked at (`h`, with the time before which none of its pages is due), and the
-# agent that counts its pages, where they came from another one (`c`).
+# Where the schedule lies, in a space of the ledger. Under each host lie its pages (`p` and a hash of the URL: what is known of
+# it), the times of their next visits in order (`d`, the time and the hash: the URL), when the host is to be looked at (`h`, with
+# the time before which none of its pages is due), and the agent that counts its pages, where they came from another one (`c`).
 # Under no host lies an index of those times, so that a page costs nothing before it is due.
 
 
@@ -114,10 +114,9 @@ def drop_host(group: Group, host: str) -> None:
     group.count(KNOWN, -sum(1 for _ in group.scan(SCHEDULE, host, PAGE)))
 
 
-# What visits teach of the rates of change: of the page, of its kind on its host, of its kind anywhere; and of its host's signals.
-# The schedule asks for the outlook of a page when it says how long the page waits, and gives each visit that says something. What
-# is learnt lies in a space of its own: under each host a group for each kind of page and the record of its signals, under no host
-# a group for each kind. They change in the group that keeps the visit.
+# Rates of change: of a page, of its kind on its host, of its kind anywhere; and the signals of its host. They lie in a space of
+# their own: under each host a group for each kind of page and the record of its signals, under no host a group for each kind.
+# They change in the group that keeps the visit.
 
 #: A host has fewer than twenty kinds of pages, and so has the whole crawl: kinds are words of ours.
 RATES = Space("revisit-rates", value_bytes=256)

@@ -1,4 +1,10 @@
-"""Log-ins of a spider, and the protocol module that runs them before the first page of a host."""
+"""Log-ins of a spider, and the protocol module that runs them before the first page of a host.
+
+Place in the flow: a log-in is a function that requests a few pages of its host before any other page of that host.
+:class:`gossamer.Spider` fills a :class:`LogInTable`; the protocol module for http asks it by way of :mod:`running`. The requests
+of a log-in go out in the turn of the page that waits for it, so that no host is asked twice at once. They are in no queue, log or
+archive, because they hold secrets.
+"""
 
 import asyncio
 import inspect
@@ -25,12 +31,6 @@ from gossamer.values.request_identity import redirected, requested
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.url import canonical, host_of, scheme_of, site_of
 from gossamer.values.visit import Record, Response, Visit
-
-# Log-ins of a spider. A log-in is a function that requests a few pages of its host before any other page of that host.
-# :class:`gossamer.Spider` fills a :class:`LogInTable`; the protocol module for http asks it by way of :mod:`running`. The
-# requests of a log-in go out in the turn of the page that waits for it, so that no host is asked twice at once. They are in no
-# queue, log or archive, because they hold secrets.
-
 
 #: Redirects that one request of a log-in follows: as many as browsers do.
 _MOST_REDIRECTS = 20

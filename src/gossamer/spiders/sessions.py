@@ -1,4 +1,9 @@
-"""Sessions of a spider, and the protocol module that says which of them asks for a page."""
+"""Sessions of a spider, and the protocol module that says which of them asks for a page.
+
+Place in the flow: sessions send requests in turn, each with its own cookies and proxy, until the site refuses one. The module in
+front of that for http asks :class:`SessionPool`, by way of :mod:`running`, which session sends a task, and reports the answer to
+it. If a session is retired, another one begins under its name, and sends the tasks that wait for this name in the queues.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection
@@ -15,12 +20,6 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import requested
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.visit import Response
-
-# Sessions of a spider. They send requests in turn, each with its own cookies and proxy, until the site refuses one. The module
-# that stands in front of that for http asks :class:`SessionPool`, by way of :mod:`running`, which session sends a task, and
-# reports the answer to it. If a session is retired, another one begins under its name, and sends the tasks that wait for this
-# name in the queues.
-
 
 #: Sessions in turn, and those that a program names beside them: each holds cookies in memory.
 MOST_SESSIONS = 1000
