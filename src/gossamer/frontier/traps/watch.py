@@ -117,7 +117,9 @@ class TrapWatch:
 
     def observe(self, visit: Visit) -> str:
         """Learn from a visit; the name of the trap that one of its parts is found to be by it, or an empty string."""
-        if visit.response.outcome not in (Outcome.OK, Outcome.TRUNCATED) or visit.is_robots:
+        if visit.is_robots:
+            return ""  # no part of a site: invented hosts without a robots.txt are not the end of them
+        if visit.response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
             self._observe_end(visit)
             return ""
         if not visit.is_page:

@@ -16,7 +16,9 @@ from gossamer.frontier.traps.provider import LearntTraps, TrapSheet, written
 from gossamer.frontier.traps.template import LearntTemplates
 from gossamer.frontier.traps.watch import TrapWatch
 from gossamer.testing.watching import KNOWN_AFTER, month, months, visit
-from gossamer.values.task import Family, Task
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import ROBOTS, Family, Task
+from gossamer.values.visit import Response, Visit
 
 
 @pytest.mark.parametrize(
@@ -234,6 +236,25 @@ def test_probes_that_lead_nowhere_free_all_since_the_part_ends() -> None:
         assert len(aside(watching, months(1000, 5))) == 5
         watching.observe(visit(f"/events/3000/{number + 1:02}.html", "Events of the month"))
     assert aside(watching, months(1000, 5)) == []
+
+
+def test_answers_for_robots_txt_end_no_domain_that_invents_its_hosts() -> None:
+    def page(number: int) -> Visit:
+        new = tuple(
+            Task(f"http://h{n:x}.trap.test/", f"h{n:x}.trap.test", 1, relation="a href")
+            for n in (number * 7919, number * 104729)
+        )
+        host = f"h{number:x}.trap.test"
+        response = Response(Outcome.OK, 200, headers=(("content-type", "text/html"),), body=b"<p>Welcome, friends")
+        return Visit(Task(f"http://{host}/", host), response, title="A page", new=new)
+
+    watching = watch()
+    assert {watching.observe(page(number)) for number in range(1, GRACE + WINDOW + 1)} == {"", "trap:wildcard-names"}
+    for number in range(10 * ENDS):
+        host = f"h{number:x}.trap.test"
+        robots = Task(f"http://{host}/robots.txt", host, relation=ROBOTS)
+        watching.observe(Visit(robots, Response(Outcome.CLIENT_ERROR, 404)))
+    assert len(aside(watching, list(page(5000).new))) == 2
 
 
 def test_memory_is_bounded_and_what_is_forgotten_is_trusted() -> None:
