@@ -1,4 +1,4 @@
-"""What all agents do together at one instant: a checkpoint of the whole crawl, and a change of its graph.
+"""Acts of all agents at one instant: a checkpoint of the whole crawl, and a change of its graph.
 
 Place in the flow: :mod:`steering` makes a checkpoint when people ask, and :mod:`several` keeps one object for changes of the graph.
 """

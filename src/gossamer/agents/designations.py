@@ -7,6 +7,7 @@ answer is written before it is given, so that no kill lets two agents have one d
 
 import random
 import sqlite3
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
@@ -47,7 +48,7 @@ class DesignationSheet(Sheet, frozen=True):
     ] = (agent_name(0),)
 
 
-class _Designations(Provider[DesignationSheet]):
+class _Designations(Provider[DesignationSheet], ABC):
     """A table of designations, wherever it is kept.
 
     Raises:
@@ -90,13 +91,13 @@ class _Designations(Provider[DesignationSheet]):
         known.update(found)
         return answers
 
+    @abstractmethod
     def _found(self, domains: Sequence[str]) -> dict[str, str]:
         """Those of some domains that an agent at work has, with its name."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _give(self, domains: Sequence[str]) -> dict[str, str]:
         """Give away domains that no agent at work has, and keep whose they are."""
-        raise NotImplementedError
 
     def _chosen(self, domain: str, counts: Mapping[str, int]) -> str:
         agent = chosen(self.policy, domain, self._members.values(), counts)

@@ -9,6 +9,7 @@ owed URL is seen here like any other, so that a link is sent once, however often
 divert tasks by the same class.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -102,7 +103,7 @@ class StagesOwed(Provider[S]):
 # -- the ledger in front of the ledger
 
 
-class DivertingGroup:
+class DivertingGroup(ABC):
     """A group that gives some of the tasks that are pushed elsewhere. Everything else is the group's own."""
 
     def __init__(self, group: Group) -> None:
@@ -111,13 +112,13 @@ class DivertingGroup:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._group, name)
 
+    @abstractmethod
     def leaves(self, task: Task) -> bool:
         """Whether a task goes elsewhere."""
-        raise NotImplementedError
 
+    @abstractmethod
     def divert(self, tasks: Sequence[Task], *, is_new: bool) -> None:
         """Stage tasks that go elsewhere: new ones, or known ones to which a nearer way was found."""
-        raise NotImplementedError
 
     def push(self, tasks: Iterable[Task]) -> None:
         """Queue tasks that stay here."""
