@@ -89,14 +89,13 @@ class _Memory:
         return 0
 
 
-class _Trie:
-    """With the ledger that its log commits with, as in a crawl."""
+class _Logged:
+    """A set with the ledger that its log commits with, as in a crawl."""
 
-    def __init__(self, folder: str) -> None:
-        self._ledger = _open_ledger(folder)
-        self._seen = TrieSeen(TrieSeenSheet(directory=folder))
-        self._seen.ledger = self._ledger
-        self._seen.open()
+    def __init__(self, folder: str, seen: TrieSeen | BloomSeen) -> None:
+        self._ledger = seen.ledger = _open_ledger(folder)
+        self._seen = seen
+        seen.open()
 
     def offer(self, pages: Sequence[list[str]]) -> int:
         with self._ledger.group():
@@ -105,27 +104,22 @@ class _Trie:
     def end(self) -> int:
         self._seen.unseen([])
         return 0
+
+
+class _Trie(_Logged):
+    def __init__(self, folder: str) -> None:
+        self._trie = TrieSeen(TrieSeenSheet(directory=folder))
+        super().__init__(folder, self._trie)
 
     def disk(self) -> int:
-        return self._seen.trie.files.size()
+        return self._trie.trie.files.size()
 
 
-class _Bloom:
-    """As wide as `bench seen` fills it; with the ledger that its log commits with."""
+class _Bloom(_Logged):
+    """As wide as `bench seen` fills it."""
 
     def __init__(self, folder: str, capacity: int = 1_000_000) -> None:
-        self._ledger = _open_ledger(folder)
-        self._seen = BloomSeen(BloomSeenSheet(directory=folder, capacity=capacity))
-        self._seen.ledger = self._ledger
-        self._seen.open()
-
-    def offer(self, pages: Sequence[list[str]]) -> int:
-        with self._ledger.group():
-            return sum(len(self._seen.offer(urls)) for urls in pages)
-
-    def end(self) -> int:
-        self._seen.unseen([])
-        return 0
+        super().__init__(folder, BloomSeen(BloomSeenSheet(directory=folder, capacity=capacity)))
 
     def disk(self) -> int:
         return sum(path.stat().st_size for path in self._seen.home.iterdir())
