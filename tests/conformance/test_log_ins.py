@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.fetcher.authentication import Authentication
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.parsing.contract import Entered
 from gossamer.spiders.logins import Entrances, LogInTable, Session
 from gossamer.testing import check_entered, check_log_ins

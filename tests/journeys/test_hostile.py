@@ -16,7 +16,7 @@ from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.simweb.hostile import CASES, NOT_PLAYED, HostileCase, HostileWeb
 from gossamer.testing.clock import FakeClock
 from gossamer.values.outcome import Outcome

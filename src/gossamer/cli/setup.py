@@ -17,7 +17,7 @@ from gossamer.cli.options import crawl_options, read_options
 from gossamer.cli.saying import say_json, tell_plain
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import show_bytes
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.frontier.robots.provider import RobotsSheet
 from gossamer.values.errors import UsageError

@@ -20,7 +20,7 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.clock import Clock, SystemClock
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.frontier.robots.provider import ObeyRobots, RobotsSheet
 from gossamer.frontier.robots.rules import MAX_BYTES, Decision, PathForm, Rules, parse

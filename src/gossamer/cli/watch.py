@@ -18,7 +18,7 @@ from gossamer.cli.saying import leave_terminal, seen
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.storage.tables.row_tables import FINE
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 
 if TYPE_CHECKING:
     from gossamer.analysis.watching import CrawlWatch

@@ -21,10 +21,10 @@ from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.subjects import Subject, found_at, subjects
 from gossamer.engine.wiring import Wiring
+from gossamer.fetcher.authentication import fill
 from gossamer.fetcher.component import root_of
 from gossamer.fetcher.cookies import CookieJar
 from gossamer.fetcher.proxies import absolute, addresses
-from gossamer.fetcher.secrets import fill
 from gossamer.frontier.politeness.retries import WAITS
 from gossamer.parsing.component import ProcessSheet
 from gossamer.parsing.filters import by_gate

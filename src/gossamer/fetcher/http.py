@@ -26,8 +26,8 @@ from gossamer.fetcher.answer import AnsweredRequest, Asked, answer_of, unwanted,
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import Deadlines, Driver, Valve, affordable, driver, overdue
-from gossamer.fetcher.http_options import HttpSheet, constants, trusted
 from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies, Proxy
+from gossamer.fetcher.request import HttpSheet, constants, trusted
 from gossamer.fetcher.response_head import Caps
 from gossamer.fetcher.transfer import Cut, Transfer
 from gossamer.values import url as urls

@@ -18,8 +18,7 @@ import msgspec
 
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group
-from gossamer.values.change_rate import NO_SIGNALS, USUAL, Belief, Signals
-from gossamer.values.page_history import KnownPage
+from gossamer.values.page_history import NO_SIGNALS, USUAL, Belief, KnownPage, Signals
 from gossamer.values.task import Task
 from gossamer.values.visit import Visit
 

@@ -21,9 +21,8 @@ from gossamer.frontier.robots.contract import RobotsAnswers, RobotsGate, RobotsR
 from gossamer.frontier.seams import Outlook, RevisitPolicy
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.parsing import SHAPES
-from gossamer.values.change_rate import Belief, Signals
 from gossamer.values.outcome import Outcome
-from gossamer.values.page_history import KnownPage
+from gossamer.values.page_history import Belief, KnownPage, Signals
 from gossamer.values.task import Answer, Disposition, Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response

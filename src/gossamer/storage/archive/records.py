@@ -23,7 +23,7 @@ import msgspec
 from isal import igzip_lib, isal_zlib
 
 from gossamer.values.body import Body, StoredBody, pieces
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 from gossamer.values.outcome import Outcome
 from gossamer.values.visit import PART_DIGEST, PART_TYPES, Visit, sha1_base32
 

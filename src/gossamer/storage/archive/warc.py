@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from gossamer.documents.robots_tags import NO_COPY, keeps_copy
+from gossamer.documents.statements import NO_COPY, keeps_copy
 from gossamer.engine.files import AppendFile, LastWrites
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
