@@ -18,7 +18,7 @@ import pycurl
 from gossamer.documents import content_coding
 from gossamer.documents.content_coding import Keeping
 from gossamer.engine.ends import Uses, UsesMany
-from gossamer.engine.gate import Gate
+from gossamer.engine.gate import Crowd, Gate
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import VisitFilter
 from gossamer.fetcher import request, untidy_http
@@ -166,7 +166,7 @@ class HttpModule(Provider[HttpSheet]):
         self._multi.setopt(pycurl.M_MAXCONNECTS, most)
         return most
 
-    async def _entered(self) -> int:
+    async def _entered(self) -> Crowd:
         """Wait for a connection to be free. Unless a person has set their number, it grows with the requests at once."""
         slot = self._slots.try_enter()
         if not slot and not self.sheet.connections:
