@@ -96,9 +96,9 @@ GROUPS = {
 
 #: Commands that `gossamer --help` leaves to the help of their groups.
 RARE = frozenset(
-    "checkpoint rewire ask log rank trim reprocess normalize check-filter topology simweb bench about dev "
-    "diff shell rdf serve-sparql index sink exchange merge designations".split()
-)
+    ("checkpoint", "rewire", "ask", "log", "rank", "trim", "reprocess", "normalize", "check-filter", "topology", "simweb", "bench",
+     "about", "dev", "diff", "shell", "rdf", "serve-sparql", "index", "sink", "exchange", "merge", "designations")
+)  # fmt: skip
 
 
 def all_commands() -> dict[str, Command]:
