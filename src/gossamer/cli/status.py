@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from gossamer.cli.helping import crawl_to_read
+from gossamer.cli.helping import crawl_to_read, option
 from gossamer.cli.saying import empty_terminal, say_json, say_lines, shown
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import Status
@@ -155,20 +155,16 @@ PROBLEMS = 2
 
 @click.command()
 @crawl_to_read(archive=False)
-@click.option(
-    "--units",
-    is_flag=True,
-    help="Also show the counters of every unit, and the number of items that passed each connector.",
-)
-@click.option("--watch", is_flag=True, help="Repeat until the crawl ends.")
-@click.option(
+@option("--units", "Also show the counters of every unit, and the number of items that passed each connector.")
+@option("--watch", "Repeat until the crawl ends.")
+@option(
     "--interval",
+    "Wait this many seconds between two looks.",
     type=click.FloatRange(0.1, 60),
     default=2.0,
     show_default=True,
-    help="Wait this many seconds between two looks.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each look.")
+@option("--json as_json", "Print one line of JSON for each look.")
 def status(directory: str, units: bool, watch: bool, interval: float, as_json: bool) -> None:
     """Show how a crawl stands: pages, queue, hosts, speed, outcomes, errors, why it waits and until when, limits,
     sizes.
@@ -301,25 +297,21 @@ FIRST = 10
 
 @click.command()
 @crawl_to_read(archive=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until the crawl ends or Ctrl-C.")
-@click.option("--agent", "agents", multiple=True, metavar="NAME", help="Show only entries of this agent (repeatable).")
-@click.option(
-    "--host", "hosts", multiple=True, metavar="HOST", help="Show only entries of this host or below it (repeatable)."
-)
-@click.option(
-    "--kind",
-    "kinds",
+@option("-f --follow", "Go on with what comes, until the crawl ends or Ctrl-C.")
+@option("--agent agents NAME...", "Show only entries of this agent (repeatable).")
+@option("--host hosts HOST...", "Show only entries of this host or below it (repeatable).")
+@option(
+    "--kind kinds",
+    "Show only entries of this kind; `error` stands for visits that failed (repeatable).",
     multiple=True,
     type=click.Choice(KINDS),
-    help="Show only entries of this kind; `error` stands for visits that failed (repeatable).",
 )
-@click.option(
-    "-n",
-    "--last",
+@option(
+    "-n --last",
+    f"Begin with this many of the last entries [default: {FIRST} with --follow, else all].",
     type=click.IntRange(0),
-    help=f"Begin with this many of the last entries [default: {FIRST} with --follow, else all].",
 )
-@click.option("--json", "as_json", is_flag=True, help="Write JSON, one line an entry, with all fields.")
+@option("--json as_json", "Write JSON, one line an entry, with all fields.")
 def log(
     directory: str,
     follow: bool,

@@ -14,6 +14,7 @@ import click
 from rich.text import Text
 
 from gossamer.cli import showing
+from gossamer.cli.helping import option
 from gossamer.cli.saying import leave_terminal, seen
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.storage.tables.row_tables import FINE
@@ -143,12 +144,12 @@ PAST = 3_600.0
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option(
+@option(
     "--interval",
+    "Wait this many seconds between two looks.",
     type=click.FloatRange(0.5, 60),
     default=2.0,
     show_default=True,
-    help="Wait this many seconds between two looks.",
 )
 def watch(directory: str, interval: float) -> int:
     """Show the overview of a crawl on the terminal: figures, problems with their remedies, waits, hosts. Ctrl-C leaves
