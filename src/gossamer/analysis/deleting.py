@@ -24,9 +24,8 @@ from gossamer.fetcher.cookies import COOKIES, forget_cookies
 from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.query.schema import tables_of
 from gossamer.query.table_rewrites import remove_rows
-from gossamer.storage.archive.files import DELETED as DELETED_RECORD
-from gossamer.storage.archive.files import fill
-from gossamer.storage.archive.reading import CAPTURES, Gap, Span
+from gossamer.storage.archive.reading import CAPTURES, Gap, Span, fill
+from gossamer.storage.archive.reading import DELETED as DELETED_RECORD
 from gossamer.storage.archive.records import uri_field
 from gossamer.storage.json_lines import NOTES_LOG
 from gossamer.storage.ledger.deleting import delete as delete_from_ledger
@@ -37,7 +36,7 @@ from gossamer.storage.rewrite_journals import Deleted, DeletedPlace, Deletion, n
 from gossamer.storage.tables.places import COUNTED, INDEX_DIRECTORY, TABLES
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.hosts import DeletionTarget
-from gossamer.values.instants import unique_name, utc_text
+from gossamer.values.identity import unique_name, utc_text
 from gossamer.values.url import canonical
 
 #: Records that stand before the one of an answer and belong to it: the request, and what is known beside it.

@@ -133,7 +133,7 @@ def with_told_tls(wiring: Wiring) -> Wiring:
     if archive is None or archive.use != "warc":
         return wiring
     modules = [plan for plan in wiring.providers.values() if plan.use == "http"]
-    from gossamer.storage.archive.files import UNVERIFIED  # once it is known that there is such an archive
+    from gossamer.storage.archive.warc import UNVERIFIED  # once it is known that there is such an archive
 
     told = UNVERIFIED if any(plan.settings.get("verify") is False for plan in modules) else ""
     if archive.settings.get("tls", "") == told:

@@ -47,7 +47,7 @@ from gossamer.storage.tables.manifest import (
 )
 from gossamer.storage.tables.places import REPLACED, TABLES, converting, write_manifest
 from gossamer.values.errors import CrawlDirectoryError
-from gossamer.values.instants import utc_text
+from gossamer.values.identity import utc_text
 from gossamer.values.visit import Location
 
 #: Behind every byte of a file.
@@ -243,8 +243,11 @@ class _Holes:
 
 def _holes(directory: Path, ends: Mapping[str, int], losses: list[Loss], told: list[str]) -> _Holes:
     """Read the archive, and close what is damaged in it: with records that say so, or by cutting off what has no end."""
-    from gossamer.storage.archive.files import fill  # who has lost nothing pays for nothing of this
-    from gossamer.storage.archive.reading import Gap, scan
+    from gossamer.storage.archive.reading import (
+        Gap,
+        fill,  # who has lost nothing pays for nothing of this
+        scan,
+    )
 
     holes, short = _Holes(), {loss.file for loss in losses}
     for file, end in ends.items():

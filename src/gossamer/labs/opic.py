@@ -303,7 +303,7 @@ class OpicQueues(QueuesFront[NoSettings]):
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
         self._end_copies()
-        return super().admit(now, most)
+        return self.behind.admit(now, most)
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
         """Up to `most` tasks of a held host whose pages are neither in flight nor visited. None: the host is held no more."""
@@ -337,4 +337,4 @@ class OpicQueues(QueuesFront[NoSettings]):
 
     def wake(self, now: float) -> int:
         self._end_copies()
-        return super().wake(now)
+        return self.behind.wake(now)

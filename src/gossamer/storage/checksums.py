@@ -32,7 +32,6 @@ class Noted(msgspec.Struct, frozen=True, array_like=True):
 
 
 def noted(path: Path) -> Noted:
-    """A file as it is."""
     digest = xxh3_128()
     with path.open("rb") as file:
         while piece := file.read(_PIECE):
@@ -74,7 +73,6 @@ def drop_sums(folder: Path) -> None:
 
 
 def sum_up(folder: Path, patterns: Sequence[str] = ("*",)) -> None:
-    """Note the files of a folder as they are; `patterns` as in :func:`changing`."""
     found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file() and path.name != SUMS}
     replace_file(folder / SUMS, msgspec.json.encode({path.name: noted(path) for path in sorted(found)}))
 

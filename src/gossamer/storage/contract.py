@@ -92,37 +92,30 @@ class Spaces(Protocol):
         Raises:
             CrawlDirectoryError: a newer program has written the space.
         """
-        ...
 
     def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
         """Return the value of a key; None if there is none."""
-        ...
 
     def get_many(self, space: Space, hosts: Sequence[str], key: bytes = b"") -> list[bytes | None]:
         """Return the values of one key under several hosts, in order. One call is cheaper than many calls of `get`."""
-        ...
 
     def scan(
         self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield the keys under a host that begin with `prefix`, in order, with their values. It begins at `start`, so that
         the search need not walk over deleted entries."""
-        ...
 
     def walk(self, space: Space, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield a mark and a value for each entry under a host, in the order of domains. With `after`, begin behind that mark.
 
         It may miss entries that are put meanwhile, and may still yield entries that are deleted meanwhile.
         """
-        ...
 
     def of_host(self, host: str) -> Iterator[SpaceEntry]:
         """Yield all entries under a host, by owner and key, including those of absent owners. They are exported with the host."""
-        ...
 
     def figures(self) -> list[SpaceFigures]:
         """Return the figures of each owner. It reads every entry."""
-        ...
 
 
 class SpacesGroup(Protocol):
@@ -135,19 +128,15 @@ class SpacesGroup(Protocol):
             False if the entry would break a bound. In that case nothing is staged, and `full:OWNER` is counted. The owner decides
             what to leave out.
         """
-        ...
 
     def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
         """Return the value of a key, kept or staged here; None if there is none."""
-        ...
 
     def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
         """Stage the deletion of an entry; do nothing if there is none."""
-        ...
 
     def scan(
         self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield the keys under a host that begin with `prefix`, kept or staged here, in order, beginning at
         `start`. Do not change the group meanwhile."""
-        ...

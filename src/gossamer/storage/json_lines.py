@@ -17,14 +17,13 @@ import msgspec
 
 from gossamer.engine.clock import SystemClock
 from gossamer.storage.tables.contract import RowSource, Table
-from gossamer.values.instants import utc_text
+from gossamer.values.identity import utc_text
 
 #: DEL and all beyond ASCII; said by what it is not, which takes `re` microseconds instead of 4 ms to compile.
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
 
 
 def printable(text: bytes) -> bytes:
-    """JSON in which everything that is not printable is escaped."""
     if text.isascii() and b"\x7f" not in text:
         return text
     shown = text.decode()
@@ -88,7 +87,6 @@ def lines(table: Table, told: RowSource, encoder: msgspec.json.Encoder, troubles
 
 
 def _without_surrogates(value: object) -> object:
-    """A copy of plain values in which lone surrogates are U+FFFD."""
     if isinstance(value, str):
         return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):

@@ -83,15 +83,9 @@ class JsonLog(Provider[JsonLogSheet]):
             self._file = None
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
-        """Write a group's lines. Nothing of it is in the ledger but where the files end."""
         self.append([one.visit for one in records], [one.location for one in records])
 
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
-        """Write a group's lines in one write.
-
-        Raises:
-            OSError: the group could not be written; nothing of it is in the file.
-        """
         troubles: list[str] = []
         found: list[bytes] = []
         for visit, location in zip(visits, locations, strict=True):
@@ -130,7 +124,6 @@ class JsonLog(Provider[JsonLogSheet]):
         return ()
 
     def ends(self) -> Mapping[str, int]:
-        """The log and its end, if it was written since the last call."""
         ends, self._ends = self._ends, {}
         return ends
 
@@ -174,7 +167,7 @@ def merge_logs(
         directory: of the crawl.
         members: its agents.
         ends: file -> byte up to which it is committed, while agents are at work; all whole lines, when they have ended.
-        before: merge what was fetched before this time (as :func:`gossamer.values.instants.utc_text` writes it), so that an
+        before: merge what was fetched before this time (as :func:`gossamer.values.identity.utc_text` writes it), so that an
         agent that
             commits a little later finds its place in the order; all of it unless told.
 
@@ -225,7 +218,6 @@ def read_mark(directory: Path) -> MergeMark:
 
 
 def write_mark(directory: Path, mark: MergeMark) -> None:
-    """Note how far logs are merged. Raises OSError."""
     path = directory / MARK
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, msgspec.json.encode(mark))

@@ -168,7 +168,6 @@ def take_up(directory: Path) -> Deletion | Trim | None:
 
 
 def note_progress(directory: Path, journal: Deletion | Trim) -> None:
-    """Say how far a rewriting is."""
     _write(directory / JOURNAL, [msgspec.json.encode(journal)])
 
 
@@ -213,7 +212,6 @@ def write_places(directory: Path, places: Iterable[DeletedPlace]) -> None:
 
 
 def read_places(directory: Path) -> Iterator[DeletedPlace]:
-    """The places, in the order of files and bytes."""
     with (directory / PLACES).open("rb") as lines:
         for line in lines:
             yield msgspec.json.decode(line, type=DeletedPlace)

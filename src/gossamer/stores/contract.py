@@ -54,20 +54,15 @@ class Store(Protocol):
         Raises:
             ObjectChanged: the object is another than expected.
         """
-        ...
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Return the bytes, or a range of them; fewer where the object ends before. Raises ObjectMissing."""
-        ...
 
     def stat(self, key: str) -> Stat:
         """Say what is known of an object. Raises ObjectMissing."""
-        ...
 
     def list(self, prefix: str) -> Iterator[str]:
         """Yield the keys below a prefix that ends with `/`, in any order."""
-        ...
 
     def delete(self, keys: Sequence[str]) -> None:
         """Remove objects; those that are not there do no harm."""
-        ...

@@ -15,7 +15,8 @@ from gossamer.recrawl.policies import (
     StormCrawlerSheet,
 )
 from gossamer.testing import check_revisit_policy
-from gossamer.values.page_history import Belief, KnownPage, Signals, gain_after
+from gossamer.values.change_rate import Belief, Signals, gain_after
+from gossamer.values.page_history import KnownPage
 
 DAY = 86_400.0
 

@@ -14,7 +14,6 @@ import msgspec
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.storage.archive.files import UNVERIFIED
 from gossamer.storage.archive.records import (
     MOST_STORED,
     NOT_MODIFIED_PROFILE,
@@ -24,7 +23,7 @@ from gossamer.storage.archive.records import (
     text_field,
     uri_field,
 )
-from gossamer.storage.archive.warc import WarcArchive, WarcSheet
+from gossamer.storage.archive.warc import UNVERIFIED, WarcArchive, WarcSheet
 from gossamer.storage.recovery import restore
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storage import HOSTILE_HEADS, HOSTILE_TEXTS, hostile_visits, unanswered, visit

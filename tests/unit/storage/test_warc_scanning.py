@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.storage.archive.files import fill
-from gossamer.storage.archive.reading import Gap, Span, gaps, scan
+from gossamer.storage.archive.reading import Gap, Span, fill, gaps, scan
 from gossamer.storage.archive.warc import WarcArchive, WarcSheet
 from gossamer.testing.storage import visit
 

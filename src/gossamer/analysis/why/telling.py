@@ -41,11 +41,11 @@ from gossamer.frontier.traps.aliases import WHAT as ALIASES
 from gossamer.frontier.traps.aliases import proven_others
 from gossamer.parsing.links import LinksSheet, normaliser
 from gossamer.query.archived import url_asked
-from gossamer.storage.ledger.settings import LedgerSheet
+from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
 from gossamer.storage.rewrite_journals import Deleted, deletion_of
 from gossamer.storage.tables.log import TableLogSheet
-from gossamer.values.instants import utc_text
+from gossamer.values.identity import utc_text
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
 from gossamer.values.relations import child_depth

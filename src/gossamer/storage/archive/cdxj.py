@@ -95,7 +95,6 @@ def _path(path: str) -> str:
 
 
 def _query(query: str) -> str:
-    """Without session numbers, in lower case, arguments sorted by name, then value."""
     text = quote_from_bytes(_unescaped(query), safe=_PLAIN)
     for pattern in _QUERY_SESSIONS:
         for match in reversed(list(pattern.finditer(text))):

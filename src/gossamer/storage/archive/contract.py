@@ -1,5 +1,5 @@
 """Archives, row logs, and keepers of further data: the stores that a commit writes to. Suites: `gossamer.testing.check_archive`,
-`check_keeper`.
+`check_row_log`, `check_keeper`.
 
 Place in the flow: the commit gives each group of visits to the archive first, then to the keepers that the wiring lists, in its
 order, when the archive has said where their answers lie and before the group is written. It knows none of them by name: row
@@ -41,23 +41,18 @@ class Keeper(Protocol):
         Raises:
             OSError: they cannot be written. If the disk is full, the commit waits and gives the group again.
         """
-        ...
 
     def committed(self, ends: Mapping[str, int]) -> None:
         """The group of the last `stage` is kept, and as durable as the ledger's setting asks; `ends` are those of its `ends`."""
-        ...
 
     def take_back(self) -> None:
         """Drop what the last `stage` wrote: its group failed, and will be given again."""
-        ...
 
     def ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> its end, for every file that was written since the last call."""
-        ...
 
     def files(self) -> Sequence[str]:
         """Patterns of all files that it writes, for `glob` in the crawl directory; promise 3 covers these files."""
-        ...
 
 
 @runtime_checkable
@@ -69,7 +64,6 @@ class ClaimTaker(Protocol):
 
     def received(self, tasks: Sequence[Task], group: Group) -> None:
         """Stage claims that came as tasks; one that cannot be read is counted as `claims_unusable`."""
-        ...
 
 
 @runtime_checkable
@@ -84,11 +78,9 @@ class OrderTaker(Protocol):
 
     def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Order]:
         """Stage orders that came as tasks; returns those to obey when the group is kept."""
-        ...
 
     def obey(self, orders: Sequence[Order]) -> None:
         """Let these orders take effect: their group is kept."""
-        ...
 
 
 class Archive(Protocol):
@@ -109,19 +101,15 @@ class Archive(Protocol):
         One is laid at a time; other groups may be appended while it is. Nothing of it counts before its own group. An
         archive for which no answer is large does nothing.
         """
-        ...
 
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
         """Write a group of visits; one location for each, in order."""
-        ...
 
     def take_back(self) -> None:
         """Drop what the last `append` wrote: its commit failed, and it will be given again."""
-        ...
 
     def ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> its end, for every file that was written since the last call."""
-        ...
 
 
 class RowLog(Keeper, Protocol):
@@ -134,4 +122,3 @@ class RowLog(Keeper, Protocol):
 
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
         """Write the rows of visits, as `stage` does with those of a group."""
-        ...

@@ -6,14 +6,22 @@ read whole files (:func:`scan`). No body is held there: it is hashed as it passe
 record. Where a record is damaged, the scan goes on at the next place at which one begins: the bytes between are reported as one
 gap.
 
+`--accept-loss` calls :func:`fill` for each gap, and keeps the bytes that were there in the quarantine; `gossamer delete` calls it
+for records that are to go. Their place is taken by one gzip member of exactly their length, so that no other record moves and every
+reader can read the file to its end: the member's comment is as long as that takes, and it holds a metadata record that tells what
+became of the bytes.
+
 It knows one form: one gzip member a record, as :mod:`gossamer.storage.archive.records` makes them. A library that iterates over the
 files of all programs buys nothing where the place of every record is known.
 """
 
 import base64
 import hashlib
+import os
+import struct
 import sys
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -22,6 +30,7 @@ import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from gossamer.storage.archive.records import record_id
 from gossamer.values.body import PIECE, Body, BodyWriter, pieces
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.visit import Location
@@ -33,6 +42,12 @@ MOST_FIELDS = 64 << 10
 
 #: A header block ends within so many bytes: libcurl takes 300 KB.
 MOST_HEAD = 1 << 20
+
+#: Bytes read at once: most members are smaller, and each is read from its own beginning.
+_READ = 32 << 10
+
+#: Names gzip to zlib.
+_GZIP = isal_zlib.MAX_WBITS | 16
 
 
 class ArchivedRecord(msgspec.Struct, frozen=True):
@@ -58,7 +73,6 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
         return is_http(self.fields)
 
     def raw(self) -> Iterator[bytes]:
-        """The whole record in pieces: version, fields, block."""
         return chain((self.preamble, self.head), pieces(self.body))
 
     @property
@@ -100,98 +114,112 @@ def read_record(directory: Path, location: Location, most: int = sys.maxsize) ->
         CrawlDirectoryError: there is none: the file is missing or damaged; or it is larger than `most`.
         OSError: its body is large, and there is no room for it in the directory for temporary files.
     """
-    path = directory / location.file
+    path, writer = directory / location.file, BodyWriter()
+    member = _Member(writer.write, most)
     try:
-        file = path.open("rb")
+        for piece in _at(path, location):
+            member.take(piece)
+    except _TooLarge:
+        text = f"{path} has a record of more than {most} bytes at byte {location.offset}"
+        raise CrawlDirectoryError(text) from None
+    except (IsalError, _Broken):  # type: ignore[misc]  # a class, which its stubs call an instance
+        member.is_whole = False
+    if not member.is_whole:
+        raise CrawlDirectoryError(f"{path} has no whole record at byte {location.offset}; bring it back from a copy")
+    return ArchivedRecord(member.fields, member.preamble, member.head, writer.take())
+
+
+def _at(path: Path, location: Location) -> Iterator[bytes]:
+    """The content of the member at a location. Raises CrawlDirectoryError: its file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            yield from (piece for piece, _ in _unpacked(file, location.offset, location.offset + location.length))
     except OSError as error:
-        raise _unreadable(path, error) from None
-    with file:
-        try:
-            return _record(_Pieces(_unpacked(file, path, location)), most)
-        except _TooLarge:
-            text = f"{path} has a record of more than {most} bytes at byte {location.offset}"
-            raise CrawlDirectoryError(text) from None
-        except (IsalError, _NotWhole):  # type: ignore[misc]  # a class, which its stubs call an instance
-            text = f"{path} has no whole record at byte {location.offset}; bring it back from a copy"
-            raise CrawlDirectoryError(text) from None
+        raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
 
 
-class _NotWhole(Exception):
-    """The record ends before its end, or was never one."""
+class _Broken(Exception):
+    """There is no whole record at this place."""
 
 
 class _TooLarge(Exception):
     """The block is longer than the reader wants."""
 
 
-def _unreadable(path: Path, error: OSError) -> CrawlDirectoryError:
-    return CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy")
+def _unpacked(file: BinaryIO, offset: int, end: int) -> Iterator[tuple[bytes, int]]:
+    """The content of the gzip member at a place, in pieces, each with the bytes of the file that were taken so far."""
+    unpacker = isal_zlib.decompressobj(_GZIP)
+    file.seek(offset)
+    taken = 0
+    while not unpacker.eof:
+        packed = file.read(min(_READ, end - offset - taken))
+        if not packed:
+            raise _Broken
+        taken += len(packed)
+        is_full = True  # it may hold more, with nothing left to be given
+        while (packed or is_full) and not unpacker.eof:
+            piece = unpacker.decompress(packed, PIECE)
+            is_full = len(piece) == PIECE
+            yield piece, taken - len(unpacker.unused_data)
+            packed = unpacker.unconsumed_tail
 
 
-def _unpacked(file: BinaryIO, path: Path, location: Location) -> Iterator[bytes]:
-    """The content of a gzip member, in pieces."""
-    unpacker = isal_zlib.decompressobj(isal_zlib.MAX_WBITS | 16)
-    left = location.length
-    try:
-        file.seek(location.offset)
-        while left and not unpacker.eof:
-            packed = file.read(min(left, PIECE))
-            if not packed:
-                break
-            left -= len(packed)
-            is_full = True  # it may hold more, with nothing left to be given
-            while (packed or is_full) and not unpacker.eof:
-                piece = unpacker.decompress(packed, PIECE)
-                is_full = len(piece) == PIECE
-                yield piece
-                packed = unpacker.unconsumed_tail
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    if not unpacker.eof:
-        raise _NotWhole
+class _Member:
+    """Takes what a gzip member holds, piece by piece: fields, header block, body, and the end of a record."""
 
-
-class _Pieces:
-    """Pieces, taken by what is in them."""
-
-    def __init__(self, source: Iterator[bytes]) -> None:
-        self._source = source
+    def __init__(self, body: Callable[[bytes], None], most: int = sys.maxsize) -> None:
+        """`body` takes the pieces of a body; a block of more than `most` bytes is refused."""
+        self.preamble = b""
+        self.fields: dict[str, str] = {}
+        self.head = b""
+        self._body = body
+        self._most = most
         self._ahead = b""
+        """Bytes that are not yet known to be fields, header block or body."""
+        self._has_begun = False
+        self._left = 0
+        """Bytes of the block that are still to come."""
+        self._behind = b""
+        self.is_whole = False
 
-    def until(self, mark: bytes, most: int) -> bytes:
-        """The bytes up to a mark, with the mark; all of `most` bytes, or up to the end, where there is none."""
-        while (end := self._ahead.find(mark, 0, most)) < 0 and len(self._ahead) < most:
-            piece = next(self._source, None)
-            if piece is None:
-                break
+    def take(self, piece: bytes) -> None:
+        """Take what follows. Raises _Broken, _TooLarge: it is no record, or too large a one."""
+        if not self._has_begun:
             self._ahead += piece
-        end = min(most, len(self._ahead)) if end < 0 else end + len(mark)
-        taken, self._ahead = self._ahead[:end], self._ahead[end:]
-        return taken
+            if not self._begins():
+                return
+            self._has_begun = True
+            piece, self._ahead = self._ahead, b""
+        if inside := piece[: self._left]:
+            self._left -= len(inside)
+            self._body(inside)
+        self._behind = (self._behind + piece[len(inside) :])[: len(_END_OF_HEAD) + 1]
+        self.is_whole = not self._left and self._behind == _END_OF_HEAD
 
-    def take(self, length: int) -> Iterator[bytes]:
-        """So many bytes, in pieces; the rest is read too, so that the checksum at the end is compared."""
-        for piece in chain((self._ahead,), self._source):
-            if length and piece:
-                yield piece[:length]
-                length -= min(length, len(piece))
-        if length:
-            raise _NotWhole
-
-
-def _record(unpacked: _Pieces, most: int) -> ArchivedRecord:
-    preamble = unpacked.until(_END_OF_HEAD, MOST_FIELDS)
-    fields = read_fields(preamble)
-    if fields is None:
-        raise _NotWhole
-    length = int(fields["content-length"]) if fields.get("content-length", "").isdigit() else 0
-    if length > most:
-        raise _TooLarge
-    head = unpacked.until(_END_OF_HEAD, min(length, MOST_HEAD)) if is_http(fields) else b""
-    writer = BodyWriter()
-    for piece in unpacked.take(length - len(head)):
-        writer.write(piece)
-    return ArchivedRecord(fields, preamble, head, writer.take())
+    def _begins(self) -> bool:
+        """Take fields and header block off what is ahead; False where more is needed."""
+        if not self.preamble:
+            at = self._ahead.find(_END_OF_HEAD, 0, MOST_FIELDS) + len(_END_OF_HEAD)
+            if at < len(_END_OF_HEAD):
+                if len(self._ahead) >= MOST_FIELDS:
+                    raise _Broken
+                return False
+            fields = read_fields(self._ahead[:at])
+            if fields is None or not fields.get("content-length", "").isdigit():
+                raise _Broken
+            self.fields, self._left = fields, int(fields["content-length"])
+            if self._left > self._most:
+                raise _TooLarge
+            self.preamble, self._ahead = self._ahead[:at], self._ahead[at:]
+        if is_http(self.fields):
+            most = min(self._left, MOST_HEAD)
+            at = self._ahead.find(_END_OF_HEAD, 0, most)
+            if at < 0 and len(self._ahead) < most:
+                return False
+            length = most if at < 0 else at + len(_END_OF_HEAD)
+            self.head, self._ahead = self._ahead[:length], self._ahead[length:]
+            self._left -= length
+        return True
 
 
 def read_fields(preamble: bytes) -> dict[str, str] | None:
@@ -206,7 +234,6 @@ def read_fields(preamble: bytes) -> dict[str, str] | None:
 
 
 def is_http(fields: dict[str, str]) -> bool:
-    """Whether the block of a record with these fields begins with a header block."""
     return fields.get("content-type", "").startswith("application/http")
 
 
@@ -215,9 +242,6 @@ _MAGIC = b"\x1f\x8b\x08"
 
 #: Compressed bytes by which a place is told to be the beginning of a record: its first words, and no body.
 _FIRST_BYTES = 512
-
-#: Bytes read at once: most members are smaller, and each is read from its own beginning.
-_READ = 32 << 10
 
 #: Bytes of a metadata record that are kept: ours say a few lines.
 _MOST_TOLD = 64 << 10
@@ -265,18 +289,6 @@ class Gap(msgspec.Struct, frozen=True):
         return self.offset + self.length
 
 
-class _Broken(Exception):
-    """There is no whole record at this place."""
-
-
-class _Untrue(Exception):
-    """A whole gzip member that is not what the record in it says."""
-
-    def __init__(self, length: int) -> None:
-        super().__init__()
-        self.length = length
-
-
 def scan(path: Path, end: int | None = None) -> Iterator[Span | Gap]:
     """Read a file from its beginning to byte `end`, or to its own end: records and gaps, which together are all of it.
 
@@ -288,12 +300,7 @@ def scan(path: Path, end: int | None = None) -> Iterator[Span | Gap]:
         end = size if end is None else min(end, size)
         offset = 0
         while offset < end:
-            try:
-                found: Span | Gap = _record_span(file, offset, end)
-            except _Untrue as error:  # its own end is known: nothing in its body is taken for a record
-                found = Gap(offset, error.length)
-            except (IsalError, _Broken):  # type: ignore[misc]  # a class, which its stubs call an instance
-                found = Gap(offset, _next(file, offset + 1, end) - offset)
+            found = _found(file, offset, end)
             yield found
             offset = found.end
 
@@ -326,110 +333,109 @@ def _next(file: BinaryIO, start: int, end: int) -> int:
 def _begins(file: BinaryIO, offset: int, end: int) -> bool:
     file.seek(offset)
     try:
-        first = isal_zlib.decompressobj(isal_zlib.MAX_WBITS | 16).decompress(
-            file.read(min(_FIRST_BYTES, end - offset)), 64
-        )
+        first = isal_zlib.decompressobj(_GZIP).decompress(file.read(min(_FIRST_BYTES, end - offset)), 64)
     except IsalError:  # type: ignore[misc]  # as above
         return False
     return bytes(first).startswith(b"WARC/1.")
 
 
-def _record_span(file: BinaryIO, offset: int, end: int) -> Span:
-    unpacker = isal_zlib.decompressobj(isal_zlib.MAX_WBITS | 16)
-    block = _Block()
-    file.seek(offset)
-    taken = 0
-    while not unpacker.eof:
-        packed = file.read(min(_READ, end - offset - taken))
-        if not packed:
-            raise _Broken
-        taken += len(packed)
-        is_full = True  # it may hold more, with nothing left to be given
-        while (packed or is_full) and not unpacker.eof:
-            piece = unpacker.decompress(packed, PIECE)
-            is_full = len(piece) == PIECE
-            block.take(piece)
-            packed = unpacker.unconsumed_tail
-    length = taken - len(unpacker.unused_data)
-    span = block.ended(offset, length)
-    if span is None:
-        raise _Untrue(length)
-    return span
+def _found(file: BinaryIO, offset: int, end: int) -> Span | Gap:
+    """The record at a place, or the bytes from there on that are none."""
+    check = _Check()
+    member = check.member
+    length = 0
+    try:
+        for piece, length in _unpacked(file, offset, end):  # noqa: B007  # the last length is that of the whole
+            member.take(piece)
+    except (IsalError, _Broken):  # type: ignore[misc]  # a class, which its stubs call an instance
+        return Gap(offset, _next(file, offset + 1, end) - offset)
+    if member.is_whole and check.agrees():
+        return Span(offset, length, member.fields, member.head, check.size, check.told)
+    return Gap(offset, length)  # its own end is known: nothing in its body is taken for a record
 
 
-class _Block:
-    """Takes what a member holds, and checks it against what the record says of itself."""
+class _Check:
+    """Holds a record against the digests that it says of itself."""
 
     def __init__(self) -> None:
-        self._waiting = b""
-        """Bytes that are not yet known to be fields, header block or body."""
-        self._fields: dict[str, str] | None = None
-        self._head: bytes | None = None
-        self._left = 0
-        """Bytes of the block that are still to come."""
-        self._behind = b""
-        self._size = 0
-        self._told = b""
-        self._payload = hashlib.sha1(usedforsecurity=False)
-        self._block = hashlib.sha1(usedforsecurity=False)
+        self.member = _Member(self._take)
+        self.size = 0
+        self.told = b""
+        self._sums: dict[str, hashlib._Hash] | None = None
 
-    def take(self, piece: bytes) -> None:
-        if self._head is None:
-            self._waiting += piece
-            if not self._begin():
-                return
-            piece, self._waiting = self._waiting, b""
-        self._body(piece)
+    def _take(self, piece: bytes) -> None:
+        self.size += len(piece)
+        for digest in self._digests().values():
+            digest.update(piece)
+        if len(self.told) < _MOST_TOLD and self.member.fields.get("warc-type") == "metadata":
+            self.told += piece[:_MOST_TOLD]
 
-    def _begin(self) -> bool:
-        """Take fields and header block off what waits; False where more is needed."""
-        if self._fields is None:
-            at = self._waiting.find(_END_OF_HEAD, 0, MOST_FIELDS)
-            if at < 0:
-                if len(self._waiting) >= MOST_FIELDS:
-                    raise _Broken
-                return False
-            fields = read_fields(self._waiting[: at + len(_END_OF_HEAD)])
-            if fields is None or not fields.get("content-length", "").isdigit():
-                raise _Broken
-            self._fields, self._left = fields, int(fields["content-length"])
-            self._waiting = self._waiting[at + len(_END_OF_HEAD) :]
-        if not is_http(self._fields):
-            self._head = b""
-            return True
-        most = min(self._left, MOST_HEAD)
-        at = self._waiting.find(_END_OF_HEAD, 0, most)
-        if at < 0 and len(self._waiting) < most:
-            return False
-        length = most if at < 0 else at + len(_END_OF_HEAD)
-        self._head, self._waiting = self._waiting[:length], self._waiting[length:]
-        self._block.update(self._head)
-        self._left -= length
-        return True
+    def _digests(self) -> "dict[str, hashlib._Hash]":
+        """The digests that the record bears, computed so far. The payload digest of a revisit is that of another record."""
+        if self._sums is None:
+            fields, head = self.member.fields, self.member.head
+            starts = {"warc-block-digest": head}
+            if fields.get("warc-type") != "revisit":
+                starts["warc-payload-digest"] = b""
+            self._sums = {
+                fields[name][5:]: hashlib.sha1(start, usedforsecurity=False)
+                for name, start in starts.items()
+                if fields.get(name, "").startswith("sha1:")
+            }
+        return self._sums
 
-    def _body(self, piece: bytes) -> None:
-        inside = piece[: self._left]
-        self._left -= len(inside)
-        self._size += len(inside)
-        self._payload.update(inside)
-        self._block.update(inside)
-        if len(self._told) < _MOST_TOLD and self._fields and self._fields.get("warc-type") == "metadata":
-            self._told += inside[:_MOST_TOLD]
-        self._behind = (self._behind + piece[len(inside) :])[: len(_END_OF_HEAD) + 1]
-
-    def ended(self, offset: int, length: int) -> Span | None:
-        """The record; None where it is not what it says of itself."""
-        fields, head = self._fields, self._head
-        if fields is None or head is None or self._left or self._behind != _END_OF_HEAD:
-            return None
-        # The payload digest of a revisit is that of the record that it refers to.
-        if fields.get("warc-type") != "revisit" and not _agrees(fields, "warc-payload-digest", self._payload):
-            return None
-        if not _agrees(fields, "warc-block-digest", self._block):
-            return None
-        return Span(offset, length, fields, head, self._size, self._told)
+    def agrees(self) -> bool:
+        return all(said == base64.b32encode(found.digest()).decode() for said, found in self._digests().items())
 
 
-def _agrees(fields: dict[str, str], name: str, found: "hashlib._Hash") -> bool:
-    said = fields.get(name, "")
-    return not said.startswith("sha1:") or said[5:] == base64.b32encode(found.digest()).decode()
+#: RFC 1952: deflate, with a comment; no time; the fastest way, an unknown system.
+_HEADER = b"\x1f\x8b\x08\x10" + bytes(4) + b"\x04\xff"
+
+#: The words of a record in the place of bytes that were damaged, or deleted by a person; the braces take their number.
+LOST = "lost: {} bytes that could not be read any more"
+DELETED = "deleted: {} bytes on request"
+
+#: Bytes of the comment that are written at once.
+_PIECE = 1 << 20
+
+
+def fill(path: Path, gap: Gap, at: str, why: str = LOST) -> bool:
+    """Put a record in the place of a gap; False, and nothing is changed, where it is too short for one.
+
+    Args:
+        path: the archive file.
+        gap: bytes of it that are no record.
+        at: the date of the record, as in the archive.
+        why: says what became of the bytes: :data:`LOST` or :data:`DELETED`.
+
+    Raises:
+        OSError: it cannot be written. The gap is still one.
+    """
+    end = _ending(gap, at, why)
+    room = gap.length - len(_HEADER) - 1 - len(end)
+    if room < 0:
+        return False
+    flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(path.resolve(), flags), "r+b") as file:
+        file.seek(gap.offset)
+        file.write(_HEADER)
+        while room:
+            file.write(b" " * min(room, _PIECE))
+            room -= min(room, _PIECE)
+        file.write(b"\x00" + end)
+        file.flush()
+        os.fsync(file.fileno())
+    return True
+
+
+def _ending(gap: Gap, at: str, why: str) -> bytes:
+    """The member behind its comment: a record, its checksum and its length."""
+    block = f"{why.format(gap.length)}\r\n".encode()
+    fields = (
+        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {record_id()}\r\nWARC-Date: {at}\r\n"
+        f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    record = fields.encode() + block + b"\r\n\r\n"
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    packed = packer.compress(record) + packer.flush()
+    return packed + struct.pack("<II", zlib.crc32(record), len(record))

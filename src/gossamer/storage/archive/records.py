@@ -22,10 +22,11 @@ from itertools import chain
 import msgspec
 from isal import igzip_lib, isal_zlib
 
+from gossamer.documents.robots_tags import NO_COPY
 from gossamer.values.body import Body, StoredBody, pieces
-from gossamer.values.instants import utc_text
+from gossamer.values.identity import utc_text
 from gossamer.values.outcome import Outcome
-from gossamer.values.visit import PART_DIGEST, PART_TYPES, Visit, sha1_base32
+from gossamer.values.visit import PART_DIGEST, PART_TYPES, MobileOrigin, Response, Visit, sha1_base32
 
 #: igzip level 2: as fast as 0 and 1 on pages within the noise, 9 % smaller than 0; level 3 takes 2.6 times as long.
 COMPRESSION_LEVEL = 2
@@ -260,6 +261,41 @@ def _digest(visit: Visit) -> str:
     """The digest is ours, but it crossed stages: what is not base32 must not reach a field."""
     digest = visit.digest.removeprefix(PART_DIGEST)
     return digest if digest.isalnum() and digest.isascii() else sha1_base32(visit.response.body)
+
+
+def lines_beside(visit: Visit, form: RecordForm) -> dict[str, str]:
+    """The fields of a visit's metadata record, by the names of section 6.6 where it has some; empty: there is no record."""
+    task, lines = visit.task, {}
+    if task.source:
+        lines["via"] = task.source
+        lines["relation"] = task.relation
+    if task.request is not None and task.request.mark:
+        lines["request"] = task.request.mark
+    if visit.trouble:
+        lines["trouble"] = visit.trouble
+    if visit.response.error:
+        lines["error"] = visit.response.error
+    if visit.response.notes:
+        lines["notes"] = " ".join(visit.response.notes)
+    if form is RecordForm.HEAD_ONLY:
+        lines["noarchive"] = visit.barred.get("store", NO_COPY)
+    if lines:
+        lines["fetchTimeMs"] = f"{visit.response.elapsed * 1000:.0f}"
+    return lines
+
+
+def lines_of_journey(response: Response, brought: MobileOrigin) -> dict[str, str]:
+    """The crawler that brought a document, and the claims of its runtime, which no request of ours has confirmed."""
+    claimed = {"status": response.status, "headers": response.headers}
+    return {
+        "runtime": brought.runtime,
+        "crawler": brought.crawler,
+        "program": f"sha256:{brought.program}",
+        "sequence": str(brought.sequence),
+        "claimedDigest": f"sha1:{brought.digest}",
+        "claimedSize": str(brought.size),
+        "claimedHead": msgspec.json.encode(claimed).decode(),
+    }
 
 
 def _request(head: bytes, body: bytes, common: str, response_id: str) -> bytes:

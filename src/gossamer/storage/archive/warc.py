@@ -13,21 +13,201 @@ written into again, so nothing that goes wrong later can touch what was committe
 
 import asyncio
 import contextlib
+import errno
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
-from gossamer.documents.statements import NO_COPY, keeps_copy
+from gossamer._version import __version__
+from gossamer.documents.robots_tags import keeps_copy
 from gossamer.engine.files import AppendFile, LastWrites
-from gossamer.engine.sheet import NoSettings
-from gossamer.engine.unit import Provider
-from gossamer.storage.archive.files import UNVERIFIED, WARC_DIRECTORY, WarcFiles, WarcLane, WarcSheet
-from gossamer.storage.archive.records import RecordForm, Written, exchange, form_of
+from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.unit import Provider, Unit
+from gossamer.storage.archive.records import (
+    RecordForm,
+    Written,
+    exchange,
+    form_of,
+    lines_beside,
+    lines_of_journey,
+    warcinfo,
+)
 from gossamer.values.body import SpoolFile, StoredBody
-from gossamer.values.visit import Location, MobileOrigin, Response, Visit
+from gossamer.values.visit import Location, Visit
 
-__all__ = ["WARC_DIRECTORY", "NoArchive", "WarcArchive", "WarcSheet"]
+#: Directory of the WARC files inside the crawl directory (docs/kept.md).
+WARC_DIRECTORY = "warc"
+
+#: The words of the archive where servers' certificates were not verified, of the crawl and of each answer (fault 98).
+UNVERIFIED = "certificates not verified"
+
+#: What says that a disk is full or broken, and another may not be.
+_DISK_TROUBLE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENODEV, errno.ENOENT, errno.EACCES}
+)
+
+_IN_USE = "it is part of the file that is open"
+_TOLD = "it is told in the first record of each file"
+
+
+class WarcSheet(Sheet, frozen=True):
+    """Settings of :class:`WarcArchive`."""
+
+    directory: Annotated[
+        str, setting("Use this crawl directory; records lie in `warc/` below it.", restart=_IN_USE, names="a folder")
+    ] = "."
+    prefix: Annotated[
+        str,
+        setting(
+            "Begin file names with this: `PREFIX-AGENT-TIMESTAMP-SERIAL.warc.gz`.",
+            restart=_IN_USE,
+            pattern=r"^[A-Za-z0-9._-]+$",
+        ),
+    ] = "gossamer"
+    agent: Annotated[
+        str, setting("Name files after this agent; agents share a directory.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")
+    ] = "agent-00"
+    disks: Annotated[
+        tuple[str, ...],
+        setting(
+            "Also write archive files to these directories on other disks, in turn with the crawl directory; `warc/` "
+            "holds links to them. A disk that fails is left out, and the next one takes its group.",
+            restart=_IN_USE,
+            names="a folder",
+        ),
+    ] = ()
+    rotate_bytes: Annotated[
+        int, setting("Begin a new file when the current one reaches this size.", unit="bytes", ge=1)
+    ] = 1_000_000_000
+    sync: Annotated[
+        bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
+    ] = False
+    metadata: Annotated[
+        bool,
+        setting(
+            "Write a metadata record beside an answer whose URL was found on another page, or that had trouble. An "
+            "answer from a server whose certificate was not verified always gets one."
+        ),
+    ] = True
+    originals: Annotated[
+        int,
+        setting(
+            "Remember the dates of at most this many documents, for revisit records; each takes about 150 bytes.",
+            unit="documents",
+            ge=0,
+        ),
+    ] = 65_536
+    operator: Annotated[str, setting("Name this operator of the crawl in the archive.", restart=_TOLD)] = ""
+    contact: Annotated[str, setting("Name this contact of the operator in the archive.", restart=_TOLD)] = ""
+    user_agent: Annotated[
+        str, setting("Name this User-Agent field in the archive, as the one that was sent.", restart=_TOLD)
+    ] = ""
+    description: Annotated[str, setting("Describe the purpose of the crawl in the archive.", restart=_TOLD)] = ""
+    robots: Annotated[
+        str, setting("Note in the archive whether the crawl obeyed robots.txt: `obey` or `ignore`.", restart=_TOLD)
+    ] = ""
+    tls: Annotated[
+        str,
+        setting(
+            "Note this about the servers' certificates in the archive; empty if they were verified.", restart=_TOLD
+        ),
+    ] = ""
+    software: Annotated[str, setting("Name this program and version in the archive.", restart=_TOLD)] = (
+        f"Gossamer/{__version__}"
+    )
+
+
+class WarcLane:
+    """A file that grows, and the directory that it lies in."""
+
+    def __init__(self) -> None:
+        self.file: AppendFile | None = None
+        self.place = Path()
+
+    def close(self) -> None:
+        """Begin a new file with the next record."""
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+class WarcFiles:
+    """Opens files for an archive, on its disks in turn."""
+
+    def __init__(self, archive: Unit[WarcSheet]) -> None:
+        self._archive = archive
+        self._serial = 0
+        self._places = [Path(archive.sheet.directory, WARC_DIRECTORY), *map(Path, archive.sheet.disks)]
+
+    def open(self, lane: WarcLane) -> AppendFile:
+        """The file that takes what follows in a lane.
+
+        Raises:
+            OSError: it cannot be made; nothing of it is there.
+        """
+        if lane.file is not None and lane.file.end >= self._archive.sheet.rotate_bytes:
+            lane.close()
+        if lane.file is None:
+            lane.file = self._create(lane)
+        return lane.file
+
+    def leave(self, lane: WarcLane, error: OSError) -> bool:
+        """Whether a disk has failed and another is left: what is committed on it stays, nothing more goes there."""
+        if len(self._places) == 1 or error.errno not in _DISK_TROUBLE:
+            return False
+        self._archive.metrics.count("disks_left")
+        if lane.place in self._places:
+            self._places.remove(lane.place)
+        lane.close()
+        return True
+
+    def _create(self, lane: WarcLane) -> AppendFile:
+        """A new file under a free name, with its warcinfo record."""
+        sheet, now = self._archive.sheet, self._archive.clock.now()
+        stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
+        while True:
+            lane.place = self._places[self._serial % len(self._places)]
+            path = lane.place / f"{sheet.prefix}-{sheet.agent}-{stamp}-{self._serial:05d}.warc.gz"
+            link = Path(sheet.directory, WARC_DIRECTORY, path.name)
+            self._serial += 1
+            if link.exists() or link.is_symlink():
+                continue
+            try:
+                file = AppendFile(path, fresh=True)
+            except FileExistsError:
+                continue
+            break
+        try:
+            if link != path:
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(path.resolve())
+            file.append(warcinfo(path.name, now, _told(sheet)), sync=sheet.sync)
+        except OSError:
+            file.close()
+            with contextlib.suppress(OSError):  # a disk that takes nothing may not let go either
+                link.unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
+            raise
+        self._archive.metrics.count("files")
+        return file
+
+
+def _told(sheet: WarcSheet) -> dict[str, str]:
+    """The lines of the warcinfo record, by the names that ISO 28500 recommends (section 6.2)."""
+    return {
+        "software": sheet.software,
+        "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "operator": " ".join(part for part in (sheet.operator, sheet.contact and f"<{sheet.contact}>") if part),
+        "http-header-user-agent": sheet.user_agent,
+        "robots": sheet.robots,
+        "tls": sheet.tls,
+        "description": sheet.description,
+    }
+
 
 #: Stands for the date of a document that was fetched and whose body was not kept: nothing may refer to it.
 _NO_BODY = -1.0
@@ -119,7 +299,6 @@ class WarcArchive(Provider[WarcSheet]):
         return location
 
     def _unlay(self) -> None:
-        """Drop what was laid down, if no group has it."""
         laid, self._laid = self._laid, None
         if laid is not None and self._large.file is not None:
             self._large.file.cut_back(laid.start)
@@ -131,21 +310,18 @@ class WarcArchive(Provider[WarcSheet]):
             OSError: the group could not be written; nothing of it is in the file.
         """
         self._begin_group()
-        written = self._records(visits)
-        if not any(written):
-            return [None] * len(visits)
-        while True:
+        # A body on disk is packed while it is written: after a failure, what was begun has to be made anew.
+        while any(written := list(map(self._records_of, visits))):
             try:
                 locations = self._kept(written)
             except OSError as error:
                 if not self._files.leave(self._main, error):
                     raise
                 self._last.begin()  # nothing of this group is there, and the file is closed
-                # A body on disk is packed while it is written: what was begun has to be made anew.
-                written = self._records(visits)
                 continue
             self.metrics.count("visits", len(visits) - locations.count(None))
             return locations
+        return [None] * len(visits)
 
     def _begin_group(self) -> None:
         """Records of the group before stay, laid down or not."""
@@ -208,21 +384,17 @@ class WarcArchive(Provider[WarcSheet]):
         return locations
 
     def take_back(self) -> None:
-        """As the contract says. A record that was laid down stays for the next try."""
         self._last.take_back()
         self._is_laid_kept = False
         self._ends.clear()
 
     def ends(self) -> Mapping[str, int]:
-        """The file that was written since the last call, and its end."""
         ends, self._ends = self._ends, {}
         return ends
 
-    def _records(self, visits: Sequence[Visit]) -> list[Written | Location | None]:
-        """The records to write of each visit, or where they lie already; None where nothing was answered."""
-        return [self._records_of(visit) if visit.is_answered else None for visit in visits]
-
-    def _records_of(self, visit: Visit) -> Written | Location:
+    def _records_of(self, visit: Visit) -> Written | Location | None:
+        if not visit.is_answered:
+            return None
         form = self._form(visit)
         if form is RecordForm.HEAD_ONLY:
             self.metrics.count("noarchive")
@@ -244,11 +416,11 @@ class WarcArchive(Provider[WarcSheet]):
         return form_of(visit, keep=keep, original_kept=self._dates.get(visit.digest, 0.0) != _NO_BODY)
 
     def _exchange(self, visit: Visit, form: RecordForm) -> Written:
-        lines = _beside(visit, form) if self.sheet.metadata else {}
+        lines = lines_beside(visit, form) if self.sheet.metadata else {}
         if visit.response.is_unverified:
             lines["tls"] = UNVERIFIED
         if visit.response.brought is not None:
-            lines = {**lines, **_of_journey(visit.response, visit.response.brought)}
+            lines = {**lines, **lines_of_journey(visit.response, visit.response.brought)}
         known = self._dates.get(visit.digest, 0.0)
         return exchange(visit, self._sent_at(visit), form, original_at=max(known, 0.0), lines=lines)
 
@@ -270,41 +442,6 @@ def _has(visit: Visit, file: SpoolFile) -> bool:
     return type(body) is StoredBody and body.file is file
 
 
-def _beside(visit: Visit, form: RecordForm) -> dict[str, str]:
-    """The fields of a visit's metadata record, by the names of section 6.6 where it has some; empty: there is no record."""
-    task, lines = visit.task, {}
-    if task.source:
-        lines["via"] = task.source
-        lines["relation"] = task.relation
-    if task.request is not None and task.request.mark:
-        lines["request"] = task.request.mark
-    if visit.trouble:
-        lines["trouble"] = visit.trouble
-    if visit.response.error:
-        lines["error"] = visit.response.error
-    if visit.response.notes:
-        lines["notes"] = " ".join(visit.response.notes)
-    if form is RecordForm.HEAD_ONLY:
-        lines["noarchive"] = visit.barred.get("store", NO_COPY)
-    if lines:
-        lines["fetchTimeMs"] = f"{visit.response.elapsed * 1000:.0f}"
-    return lines
-
-
-def _of_journey(response: Response, brought: MobileOrigin) -> dict[str, str]:
-    """The crawler that brought a document, and the claims of its runtime, which no request of ours has confirmed."""
-    claimed = {"status": response.status, "headers": response.headers}
-    return {
-        "runtime": brought.runtime,
-        "crawler": brought.crawler,
-        "program": f"sha256:{brought.program}",
-        "sequence": str(brought.sequence),
-        "claimedDigest": f"sha1:{brought.digest}",
-        "claimedSize": str(brought.size),
-        "claimedHead": msgspec.json.encode(claimed).decode(),
-    }
-
-
 class NoArchive(Provider[NoSettings]):
     """Archives nothing (`--no-warc`). Contract: `Archive`, whose first promise it extends to every visit."""
 
@@ -312,7 +449,6 @@ class NoArchive(Provider[NoSettings]):
         """Nothing."""
 
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
-        """No location for any visit."""
         return [None] * len(visits)
 
     def take_back(self) -> None:

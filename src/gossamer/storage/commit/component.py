@@ -36,7 +36,7 @@ from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.body import StoredBody
 from gossamer.values.errors import DiskFull
-from gossamer.values.instants import VisitIds
+from gossamer.values.identity import VisitIds
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import DONE, Committed, Disposition, RetryDecision, Task
 from gossamer.values.visit import Location, Record, Visit, answer_of, given_up, of_request
@@ -146,7 +146,6 @@ class Commit(Filter[CommitSheet]):
         await self.records.send_many(records)
 
     async def _kept_in_the_end(self, group: list[Ended]) -> list[Record]:
-        """Write a group, when there is room."""
         decided = [ended.visit for ended in group]
 
         async def write() -> tuple[list[Record], list[_Ends]]:
@@ -337,7 +336,6 @@ class Commit(Filter[CommitSheet]):
             staged.learnt(one.host, one.what, one.data)
 
     def _stage(self, ended: Ended, location: Location | None, staged: Group, queueing: TaskQueueing) -> None:
-        """Stage what becomes of one page."""
         visit = ended.visit
         task = visit.task
         if ended.lesson is not None:

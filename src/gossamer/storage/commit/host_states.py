@@ -45,7 +45,6 @@ class CommitSheet(Sheet, frozen=True):
     ] = 1.0  # soon enough for a person who makes room, and far from busy waiting
 
     def __post_init__(self) -> None:
-        """Refuse names of hosts that are none."""
         try:
             HostTable(self.max_by_host)
         except UsageError as error:
@@ -120,7 +119,6 @@ def _unread(lesson: Lesson, response: Response) -> Outcome | None:
 
 
 def _figures(visit: Visit) -> Iterator[tuple[str, int]]:
-    """The numbers that one visit adds to the counters of its host."""
     response = visit.response
     if visit.is_robots:
         return

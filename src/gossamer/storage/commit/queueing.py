@@ -224,7 +224,6 @@ class TaskQueueing:
         return announced(passing(near), self._staged, limit, passing)
 
     def _followed(self, tasks: Sequence[Task], source: Task, rejected: dict[str, int]) -> Sequence[Task]:
-        """Those that the traversal goes after; the others are counted."""
         followed = self._traversal.follow(tasks, source)
         if left := len(tasks) - len(followed):
             rejected[LEFT] = rejected.get(LEFT, 0) + left
@@ -232,7 +231,6 @@ class TaskQueueing:
         return followed
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
-        """Those that the gate `schedule` lets pass; the others are counted by rule."""
         verdicts = verdicts_on(self._gates, "schedule", tasks)
         for verdict in filter(None, verdicts):
             rejected[verdict] = rejected.get(verdict, 0) + 1

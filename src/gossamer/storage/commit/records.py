@@ -27,7 +27,6 @@ class CopyRecords(Filter[NoSettings]):
     copy: Out[Record]
 
     async def filter_many(self, records: list[Record]) -> None:
-        """Hand on some records, in order."""
         await self.outbox.send_many(records)
         await self.copy.send_many(records)
 

@@ -89,7 +89,6 @@ class Lane:
         return taken
 
     def empty_buffer(self) -> int:
-        """Forget what was read and not popped: it is read again. Returns how many tasks."""
         count = len(self.buffer)
         if count:
             self.read = self.buffer[-1][0]
@@ -142,17 +141,14 @@ class ActiveHost:
 
     @property
     def is_flying(self) -> bool:
-        """Whether any of its tasks is in flight."""
         return any(lane.flying for lane in self.lanes.values())
 
     @property
     def is_buffering(self) -> bool:
-        """Whether tasks were read and not popped."""
         return any(lane.buffer for lane in self.lanes.values())
 
     @property
     def has_work(self) -> bool:
-        """Whether there may be tasks to pop."""
         return self.explored < LEVELS or self.first() is not None
 
     def first(self) -> Lane | None:
@@ -187,7 +183,6 @@ class ActiveHost:
         return Stretch(level, serial, min((other for other in long if other > level), default=LEVELS))
 
     def read_to_the_end(self, stretch: Stretch) -> None:
-        """A stretch has nothing more."""
         lane = self.lanes.get(stretch.level)
         if lane is not None:
             lane.more = False
@@ -210,13 +205,11 @@ class ActiveHost:
         lane.more = True
 
     def tidy(self, level: int) -> None:
-        """Forget a lane of which nothing is left."""
         lane = self.lanes[level]
         if not (lane.buffer or lane.more or lane.flying or lane.finished):
             del self.lanes[level]
 
     def empty_buffers(self) -> int:
-        """Forget what was read and not popped; returns how many tasks."""
         return sum(lane.empty_buffer() for lane in self.lanes.values())
 
 
@@ -232,7 +225,6 @@ class HostEnding:
         self.chunks: dict[Lane, list[int]] = {}
 
     def decide(self) -> None:
-        """Work out cursors and chunks, when all places are known."""
         self.cursors = dict(self.entry.cursors or {})
         for lane, places in self.places.items():
             cursor, self.chunks[lane] = lane.cursor_without(places)
@@ -267,11 +259,9 @@ class QueueFlights:
         return self._count
 
     def count(self, identity: str) -> int:
-        """How many flights there are of this identity."""
         return (identity in self._first) + (len(self._others.get(identity, ())) if self._others else 0)
 
     def depart(self, identity: str, lane: Lane, place: Place) -> None:
-        """A task was popped there."""
         self._count += 1
         if identity in self._first:
             self._others.setdefault(identity, []).append((lane, place))

@@ -96,7 +96,6 @@ _cursors = msgspec.msgpack.Decoder(dict[int, Cursor])
 
 
 def pack(host: str, tasks: Sequence[Task]) -> list[bytes]:
-    """Chunks of tasks of one lane of one host, in order."""
     if len(tasks) <= CHUNK_TASKS:
         return [_pack(host, tasks)]
     return [_pack(host, tasks[start : start + CHUNK_TASKS]) for start in range(0, len(tasks), CHUNK_TASKS)]
@@ -141,7 +140,6 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
 
 
 def _shared_by(r: _Run) -> tuple[str, str, int, int, int, list[str], str, str, Requested | None]:
-    """The values that the tasks of a run share, and their URLs."""
     request = None if r.mark is None else Requested(r.mark)
     return r.source, r.relation, r.depth, r.attempt, r.hops, r.urls, r.etag, r.last_modified, request
 
@@ -152,7 +150,6 @@ def pack_with_level(host: str, level: int, tasks: Sequence[Task]) -> list[bytes]
 
 
 def unpack_with_level(data: bytes) -> list[Task]:
-    """The tasks of such a chunk. Raises CrawlDirectoryError."""
     return unpack(data[1:], data[0])
 
 
@@ -168,7 +165,6 @@ def unfinished(cursors: Cursors, key: bytes, value: bytes) -> list[Task]:
 
 
 def pack_cursors(cursors: Cursors) -> bytes:
-    """The bytes of a host's cursors."""
     return _encode(cursors)
 
 

@@ -36,27 +36,21 @@ class Met(Protocol):
 
     def offer(self, urls: Sequence[str]) -> list[str]:
         """Those of `urls` that are new, in order, each once; at depth 0."""
-        ...
 
     def meet(self, tasks: Iterable[Task]) -> Meeting:
         """Which tasks are new, and which are known at a greater depth; none of these where depths are not kept."""
-        ...
 
     def first(self, digest: str, url: str) -> str:
         """Empty if a document's digest is new (it now belongs to `url`), otherwise the URL that it belongs to."""
-        ...
 
     def depth_of(self, task: Task) -> int:
         """The lowest depth that a task's URL was met at: its own, where none is kept."""
-        ...
 
     def links(self, url: str, links: Links) -> None:
         """Keep a visited page's links, as far as they passed every rule but depth."""
-        ...
 
     def links_of(self, url: str) -> Links | None:
         """The links of a page, kept or staged here; None where it was not visited."""
-        ...
 
 
 class Queueing(Protocol):
@@ -64,39 +58,31 @@ class Queueing(Protocol):
 
     def push(self, tasks: Iterable[Task]) -> None:
         """Queue tasks, each behind those of its host and level. Never blocks, whatever their number."""
-        ...
 
     def later(self, task: Task, due: float, *, known: bool = False) -> None:
         """Queue a task from a time on, in seconds since the epoch; `known` where it was queued before."""
-        ...
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
         """Keep the row of a task that was popped and end its flight; False, and nothing, where it is not in flight.
 
         What a mobile crawler brought (`visit.response.brought`) was not popped, and has no flight to end.
         """
-        ...
 
     def tried(self, visit: Visit) -> None:
         """Add a request to the counters, whatever becomes of its task."""
-        ...
 
     def done(self, identity: str) -> bool:
         """End a flight without a row; False where there is none."""
-        ...
 
     def give_up(self, task: Task) -> bool:
         """End a flight as if its task had never been met: if its URL is found again, it is new. False if there is no
         flight."""
-        ...
 
     def undo(self, row: DocumentRow) -> None:
         """Forget the row of a URL and queue it again, as it was found; what was counted as kept counts no more."""
-        ...
 
     def begun(self, task: Task) -> None:
         """Note that a task in flight is about to be sent, and may not be sent again: see promise 4 of the ledger."""
-        ...
 
 
 class SettingAside(Protocol):
@@ -110,7 +96,6 @@ class SettingAside(Protocol):
 
     def set_aside(self, family: Family, tasks: Iterable[Task], *, known: bool = False) -> int:
         """Set tasks aside; returns how many. `known`: they were queued before, so that they are discovered already."""
-        ...
 
     def bring_back(
         self, family: Family, most: int, *, newest: bool = False, probe: bool = False, last: bool = False
@@ -119,7 +104,6 @@ class SettingAside(Protocol):
 
         `probe`: they are fetched to see whether there is anything new; `last`: nothing else was left.
         """
-        ...
 
 
 class Noting(Protocol):
@@ -127,35 +111,27 @@ class Noting(Protocol):
 
     def host(self, state: HostState) -> None:
         """Keep the state of a host."""
-        ...
 
     def host_state(self, name: str) -> HostState:
         """The state of a host, kept or staged here; an empty one where there is none."""
-        ...
 
     def robots(self, site: str, host: str, data: bytes) -> None:
         """Keep the robots bytes of a site of this host."""
-        ...
 
     def learnt(self, host: str, what: str, data: bytes) -> None:
         """Keep what a watcher has learnt of this host, by the watcher's name for it, in the place of what was kept before."""
-        ...
 
     def tally(self, what: Tallied, name: str, add: int = 0) -> int:
         """Add to the tally of a host or registered domain; returns what it is then, kept and staged here."""
-        ...
 
     def meta(self, name: str, value: bytes) -> None:
         """Keep a small value under a name of the caller's own."""
-        ...
 
     def count(self, name: str, number: int = 1) -> None:
         """Add to a counter of the caller's own."""
-        ...
 
     def written(self, file: str, end: int) -> None:
         """A file of the crawl directory holds what this group points to, up to byte `end`."""
-        ...
 
 
 class Group(Met, Queueing, SettingAside, Noting, SpacesGroup, Protocol):
@@ -170,50 +146,39 @@ class Kept(Protocol):
 
     def host_states(self, names: Sequence[str]) -> list[HostState]:
         """The states of hosts, in order; an empty one for a host of which nothing is kept."""
-        ...
 
     def hosts(self) -> Iterator[HostState]:
         """The states of all hosts of which one is kept."""
-        ...
 
     def robots(self, site: str, host: str) -> bytes | None:
         """The robots bytes of a site of this host; None where nothing is kept."""
-        ...
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
         """The lessons of a watcher about hosts, in order; None where none is kept under its name."""
-        ...
 
     def tally(self, what: Tallied, name: str) -> int:
         """How many were counted of a host or registered domain."""
-        ...
 
     def aside(self, after: Family | None = None) -> Iterator[SetAside]:
         """Families of which tasks are set aside, or were, in a fixed order; those behind `after`, where it is given."""
-        ...
 
     def meta(self, name: str) -> bytes | None:
         """The value that is kept under a name; None where there is none."""
-        ...
 
     def put_meta(self, name: str, value: bytes) -> None:
         """Keep a value under a name, without a group."""
-        ...
 
     def links_of(self, url: str) -> Links | None:
         """The links of a visited page; None where it was not visited, or depths are not kept."""
-        ...
 
     def document(self, url: str) -> DocumentRow | None:
         """The row of the last committed visit of a canonical URL; None where there was none.
 
         Inside a group that is open, it is the row before that group.
         """
-        ...
 
     def depth_of(self, urls: Sequence[str]) -> list[int | None]:
         """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
-        ...
 
 
 class Depths(Protocol):
@@ -229,20 +194,16 @@ class Depths(Protocol):
     @property
     def limit(self) -> int | None:
         """Links from the nearest seed that are followed; None where depths are not kept, and there is no limit."""
-        ...
 
     @property
     def is_owing(self) -> bool:
         """Whether there may be pages whose links have to be announced."""
-        ...
 
     def owing(self, most: int) -> Sequence[Task]:
         """Some of these pages, at most so many and perhaps none, each at its lowest depth; their relation is `announced`."""
-        ...
 
     def announced(self) -> None:
         """The links of the pages that `owing` gave last are queued, as far as they are new."""
-        ...
 
 
 class Ledger(Kept, Protocol):
@@ -261,37 +222,29 @@ class Ledger(Kept, Protocol):
     @property
     def spaces(self) -> Spaces:
         """The spaces in which owners keep data of their own."""
-        ...
 
     @property
     def depths(self) -> Depths:
         """The limit of depth."""
-        ...
 
     @property
     def is_clean(self) -> bool:
         """Whether the last process that had it open ended with nothing in flight, or there was none."""
-        ...
 
     def group(self) -> AbstractContextManager[Group]:
         """Open a group; one at a time."""
-        ...
 
     async def settle(self) -> None:
         """Return when every group so far is as durable as the setting asks."""
-        ...
 
     def sync(self) -> None:
         """Make every group so far survive a power cut, whatever the setting asks. Blocks for as long as the disk takes."""
-        ...
 
     def counters(self) -> Mapping[str, int]:
         """Sums over all kept groups, by name; `outcome:WORD` for each outcome."""
-        ...
 
     def committed_ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> the byte at which what is kept of it ends. Bytes behind it were never committed."""
-        ...
 
 
 class Alarms(Protocol):
@@ -299,15 +252,12 @@ class Alarms(Protocol):
 
     def next_rest(self) -> float:
         """When the next resting host may be admitted; infinite where none rests. A host rests when its last flight has ended."""
-        ...
 
     def next_due(self) -> float:
         """When the next task of `Group.later` is due; infinite where there is none."""
-        ...
 
     def wake(self, now: float) -> int:
         """Queue tasks that are due, some at a time, in a group of its own; returns how many."""
-        ...
 
 
 class TaskQueues(Alarms, Protocol):
@@ -325,24 +275,19 @@ class TaskQueues(Alarms, Protocol):
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
         """Hosts that the caller now holds: they have tasks, or may have. `now` is wall time, in seconds."""
-        ...
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
         """Up to `most` tasks of a held host, now in flight. If there are none, the host is no longer held, and is
         admitted again at its turn."""
-        ...
 
     def put_back(self, task: Task) -> None:
         """A popped task is not in flight after all: it is popped again before those behind it."""
-        ...
 
     def rest(self, host: str, until: float) -> None:
         """Release this host; it is admitted again after `until` (wall time, in seconds), not before."""
-        ...
 
     def __len__(self) -> int:
         """Tasks that are not popped, those for later among them."""
-        ...
 
 
 # Shortest depths: without them the first way to a page would decide its depth, so which pages a crawl with `--depth` reaches would

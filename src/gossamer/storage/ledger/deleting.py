@@ -38,7 +38,7 @@ from gossamer.storage.ledger.keys import (
     after,
 )
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.rewriting import LedgerRewriting, parts
+from gossamer.storage.ledger.moving import LedgerRewriting, parts
 from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.mailbox.exchange_files import FILE_ID_BYTES, WRITTEN
 from gossamer.storage.mailbox.staging import mailed, owed_key, owed_task
@@ -238,7 +238,6 @@ class _Work:
         self._forget = forget
 
     def hosts(self) -> set[str]:
-        """The names of all hosts that go whole."""
         target = self._target
         if target.kind == "url":
             return set()
@@ -301,7 +300,6 @@ class _Work:
         return len(left) - len(kept)
 
     def later(self) -> int:
-        """Tasks that are due at a time."""
         gone = (
             key
             for key, value in self._store.scan("frontier", LATER, after(LATER))
@@ -310,7 +308,6 @@ class _Work:
         return self._rewriting.drop("frontier", gone, unfinished=1)
 
     def aside(self) -> int:
-        """Tasks that are set aside."""
         kept = AsideTasks(self._store, self._keys)
         target, gone = self._target, 0
         for row in list(kept.rows()):

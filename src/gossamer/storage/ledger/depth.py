@@ -61,7 +61,6 @@ class KeptLinks:
             raise CrawlDirectoryError(text) from None
 
     def put(self, pages: Mapping[str, Links], batch: Batch) -> None:
-        """Put the links of pages into a batch."""
         for url, links in pages.items():
             grouped = groupby(links, key=itemgetter(1, 2))
             runs = [_Run(relation, [link[0] for link in run], request) for (relation, request), run in grouped]
@@ -117,12 +116,10 @@ class DepthLimit:
 
     @property
     def kept(self) -> bytes | None:
-        """The limit as it is kept, in bytes; None where depths are not kept."""
         return msgspec.msgpack.encode(self._reached) if self.keeps_depths else None
 
     @property
     def limit(self) -> int | None:
-        """Links from the nearest seed that are followed; None where depths are not kept, and there is no limit."""
         return self._reached.limit if self.keeps_depths else None
 
     def change(self, limit: int | None) -> None:
@@ -158,7 +155,6 @@ class DepthLimit:
 
     @property
     def is_owing(self) -> bool:
-        """Whether there may be pages whose links have to be announced."""
         return not self._is_over
 
     def owing(self, most: int) -> Sequence[Task]:

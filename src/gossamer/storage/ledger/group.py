@@ -4,20 +4,18 @@ Nothing outside the group changes before the write, so a group that fails leaves
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Links, Tallied
-from gossamer.storage.ledger.depth import KeptLinks
-from gossamer.storage.ledger.host_rows import LedgerHosts
-from gossamer.storage.ledger.keys import OWN_PREFIX, LedgerKeys
-from gossamer.storage.ledger.queues import HostQueues, QueueChanges
-from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
-from gossamer.storage.ledger.spaces import KeptSpaces, StagedSpaces
+from gossamer.storage.ledger.keys import OWN_PREFIX
+from gossamer.storage.ledger.queues import QueueChanges
+from gossamer.storage.ledger.reader import LedgerReader
+from gossamer.storage.ledger.spaces import StagedSpaces
 from gossamer.storage.ledger.store import Batch
-from gossamer.storage.ledger.waiting import AsideChanges, AsideTasks, Due
+from gossamer.storage.ledger.waiting import AsideChanges, Due
 from gossamer.values.hosts import registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState, Meeting, document_row
 from gossamer.values.outcome import ANSWERED, Outcome
@@ -29,27 +27,13 @@ from gossamer.values.visit import HTML_TYPES, Location, Visit
 _encoder = msgspec.msgpack.Encoder()
 
 
-class Parts(msgspec.Struct, frozen=True):
-    """The parts of a ledger that a group stages changes for."""
-
-    keys: LedgerKeys
-    seen: SeenUrls
-    queues: HostQueues
-    hosts: LedgerHosts
-    contents: SeenContents
-    links: KeptLinks
-    fingerprints: KeptFingerprints
-    spaces: KeptSpaces
-    aside: AsideTasks
-
-
-class LedgerGroup:
+class LedgerGroup(StagedSpaces):
     """An open group. Contract: `Group`."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._seen = parts.seen
-        self._queues = parts.queues
+    def __init__(self, ledger: LedgerReader) -> None:
+        super().__init__(ledger.spaces)
+        self._ledger = ledger
+        self._seen = ledger.seen
         self.changes = QueueChanges()
         self.counts: defaultdict[str, int] = defaultdict(int)
         self.ends: dict[str, int] = {}
@@ -65,16 +49,14 @@ class LedgerGroup:
         self._learnt: dict[tuple[str, str], bytes] = {}
         self._tallies: dict[tuple[Tallied, str], int] = {}
         self._own: dict[str, bytes] = {}
-        self._spaces = StagedSpaces(parts.spaces)
         self._disowned: list[str] = []
         self._undone: list[bytes] = []
         self._given_up: list[str] = []
-        self._aside = AsideChanges(parts.aside)
+        self._aside = AsideChanges(ledger.shelf)
 
     # -- what is met
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Check and put: those of `urls` that are new to the ledger and to this group, in order, each once; at depth 0."""
         staged, found = self._new, []
         for url, key, known in self._seen.weigh(urls):
             if known is None and url not in staged:
@@ -83,10 +65,6 @@ class LedgerGroup:
         return found
 
     def meet(self, tasks: Iterable[Task]) -> Meeting:
-        """Check and put with depths: which of these tasks are new, and which are known at a greater depth.
-
-        Where depths are not kept, none is known at a greater depth.
-        """
         best: dict[str, Task] = {}
         for task in tasks:
             identity = task.identity
@@ -113,24 +91,20 @@ class LedgerGroup:
         return found
 
     def depth_of(self, task: Task) -> int:
-        """The lowest depth that a task's URL was met at: its own, where none is kept."""
         known = self._depths.get(task.identity)
         if known is None:
             known = self._seen.depths([task.identity])[0]
         return task.depth if known is None else min(known, task.depth)
 
     def links(self, url: str, links: Links) -> None:
-        """Keep a visited page's links, each with its relation, as far as they passed every rule but depth."""
         self._links[url] = links
 
     def links_of(self, url: str) -> Links | None:
-        """The links of a page, kept or staged here; None where it was not visited."""
         staged = self._links.get(url)
-        return self._parts.links.of(url) if staged is None else staged
+        return self._ledger.page_links.of(url) if staged is None else staged
 
     def first(self, digest: str, url: str) -> str:
-        """Check and put: empty if `digest` is new (it belongs to `url` if this group is kept), otherwise whose it is."""
-        known = self._owners.get(digest) or self._parts.contents.owner(digest)
+        known = self._owners.get(digest) or self._ledger.contents.owner(digest)
         if not known:
             self._owners[digest] = url
         return known
@@ -153,30 +127,18 @@ class LedgerGroup:
         self.counts["discovered"] += discovered
 
     def later(self, task: Task, due: float, *, known: bool = False) -> None:
-        """Queue a task from a time on, in seconds since the epoch.
-
-        A first attempt counts as discovered now, unless it is `known`: it was queued before.
-        """
         self.changes.delayed.append((task, due))
         if task.request is not None:
             self.changes.requests.append(task)
         self.counts["discovered"] += task.attempt == 1 and not known
 
     def woken(self, due: Iterable[Due]) -> None:
-        """Queue what was to be queued later: its time has come."""
         pushed = self.changes.pushed
         for key, task in due:
             self.changes.woken.append(key)
             pushed.setdefault((task.host, task.level), []).append(task)
 
     def set_aside(self, family: Family, tasks: Iterable[Task], *, known: bool = False) -> int:
-        """Put tasks of a family behind everything else; returns how many.
-
-        Args:
-            family: what is suspected of being a trap.
-            tasks: first attempts among them count as discovered.
-            known: they were queued before, and count as discovered already; their flights are to be ended by `done`.
-        """
         those = list(tasks)
         count = self._aside.put(family, those)
         self.changes.requests += [task for task in those if task.request is not None]
@@ -188,15 +150,6 @@ class LedgerGroup:
     def bring_back(
         self, family: Family, most: int, *, newest: bool = False, probe: bool = False, last: bool = False
     ) -> list[Task]:
-        """Queue tasks of a family that were set aside before this group, at most so many; returns them.
-
-        Args:
-            family: whose tasks.
-            most: how many.
-            newest: those that were set aside last.
-            probe: they are counted as fetched to see whether there is anything new.
-            last: they are counted as fetched when nothing else was left.
-        """
         tasks = self._aside.take(family, most, newest=newest, probe=probe, last=last)
         for task in tasks:
             self.changes.pushed.setdefault((task.host, task.level), []).append(task)
@@ -206,20 +159,17 @@ class LedgerGroup:
         return tasks
 
     def begun(self, task: Task) -> None:
-        """A task in flight is about to be sent, and may not be sent again by another process."""
         self.changes.begun.append(task.identity)
 
     def done(self, identity: str) -> bool:
-        """End a flight without a row, as for a task that is not to be fetched any more; False where there is none."""
         ended = self.changes.ended
         staged = ended.get(identity, 0)
-        if self._queues.flights(identity) <= staged:
+        if self._ledger.queues.flights(identity) <= staged:
             return False
         ended[identity] = staged + 1
         return True
 
     def give_up(self, task: Task) -> bool:
-        """End a flight as if its task had never been met: its URL is new when it is met again. False where there is none."""
         identity = task.identity
         if not self.done(identity):
             return False
@@ -234,19 +184,12 @@ class LedgerGroup:
             self.tally(what, name, -1)
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
-        """Keep the row of a task that was popped, end its flight and add it to the counters.
-
-        A document that a mobile crawler brought was not popped: the manager of crawlers lets it come once.
-
-        Returns:
-            False, and nothing is kept, where the task is not in flight: its visit was committed before.
-        """
         identity = visit.task.identity
         if visit.response.brought is None and not self.done(identity):
             return False
-        self._rows[self._parts.keys.url(identity)] = _encoder.encode(document_row(visit, location))
+        self._rows[self._ledger.keys.url(identity)] = _encoder.encode(document_row(visit, location))
         self.tried(visit)
-        if visit.simhash and self._parts.fingerprints.is_claimed(visit.simhash, visit.url) and not visit.discarded:
+        if visit.simhash and self._ledger.fingerprints.is_claimed(visit.simhash, visit.url) and not visit.discarded:
             self._originals[visit.simhash] = visit.url
         response = visit.response
         counts = self.counts
@@ -260,7 +203,6 @@ class LedgerGroup:
         return True
 
     def tried(self, visit: Visit) -> None:
-        """Add a request to the counters, whatever becomes of its task."""
         response, counts = visit.response, self.counts
         counts["visits"] += 1
         counts[f"outcome:{response.outcome}"] += 1
@@ -278,26 +220,23 @@ class LedgerGroup:
         """
         if row.mark:
             lost = msgspec.structs.replace(row, location=None, duplicate_of="")
-            self._rows[self._parts.keys.url(identity_of(row.url, row.mark))] = _encoder.encode(lost)
+            self._rows[self._ledger.keys.url(identity_of(row.url, row.mark))] = _encoder.encode(lost)
             return
         task = Task(row.url, host_of(row.url), row.depth, row.source, row.relation)
         self.changes.pushed.setdefault((task.host, task.level), []).append(task)
-        self._undone.append(self._parts.keys.url(row.url))
+        self._undone.append(self._ledger.keys.url(row.url))
         self.counts["pages"] -= row.outcome in (Outcome.OK, Outcome.TRUNCATED) and row.mime in HTML_TYPES
         self.counts["documents"] -= row.outcome is Outcome.OK and row.bytes > 0 and not row.duplicate_of
 
     # -- hosts, and what else is kept
 
     def host(self, state: HostState) -> None:
-        """Keep the state of a host, in the place of the one before."""
         self._hosts[state.host] = state
 
     def host_state(self, name: str) -> HostState:
-        """The state of a host, kept or staged here; an empty one where there is none."""
-        return self._hosts.get(name) or self._parts.hosts.states([name])[0]
+        return self._hosts.get(name) or self._ledger.host_table.states([name])[0]
 
     def robots(self, site: str, host: str, data: bytes) -> None:
-        """Keep the robots bytes of a site of this host."""
         self._robots[site, host] = data
 
     def learnt(self, host: str, what: str, data: bytes) -> None:
@@ -306,47 +245,28 @@ class LedgerGroup:
         self.counts[f"learnt:{what}"] += 1
 
     def tally(self, what: Tallied, name: str, add: int = 0) -> int:
-        """Add to the tally of a host or registered domain; returns what it is then, kept and staged here."""
         count = self._tallies.get((what, name))
         if count is None:
-            count = self._parts.hosts.tally(what, name)
+            count = self._ledger.host_table.tally(what, name)
         if add:
             count += add
             self._tallies[what, name] = count
         return count
 
     def meta(self, name: str, value: bytes) -> None:
-        """Keep a small value under a name of the caller's own."""
         self._own[name] = value
 
     def written(self, file: str, end: int) -> None:
-        """Everything in `file` that this group points to lies before byte `end`."""
         self.ends[file] = max(end, self.ends.get(file, 0))
 
     def count(self, name: str, number: int = 1) -> None:
-        """Add to a counter of the caller's own."""
         self.counts[name] += number
 
     def put(self, space: Space, host: str | None, key: bytes, value: bytes) -> bool:
-        """Stage an entry of a space; False, and nothing but a count of `full:OWNER`, where it would break a bound."""
-        is_staged = self._spaces.put(space, host, key, value)
+        is_staged = super().put(space, host, key, value)
         if not is_staged:
             self.counts[f"full:{space.owner}"] += 1
         return is_staged
-
-    def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
-        """The value of a key of a space, kept or staged here; None where there is none."""
-        return self._spaces.get(space, host, key)
-
-    def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
-        """Stage the end of an entry of a space."""
-        self._spaces.delete(space, host, key)
-
-    def scan(
-        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """The keys of a space under a host that begin with `prefix`, kept or staged here, in order."""
-        return self._spaces.scan(space, host, prefix, start)
 
     # -- the end
 
@@ -359,21 +279,21 @@ class LedgerGroup:
             batch.delete("documents", key)
         for key, row in self._rows.items():
             batch.put("documents", key, row)
-        self._parts.contents.drop(self._disowned, batch)
-        self._parts.links.put(self._links, batch)
-        self._parts.contents.put(self._owners, batch)
-        self._parts.fingerprints.put(self._originals, batch)
-        self._parts.hosts.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
+        self._ledger.contents.drop(self._disowned, batch)
+        self._ledger.page_links.put(self._links, batch)
+        self._ledger.contents.put(self._owners, batch)
+        self._ledger.fingerprints.put(self._originals, batch)
+        self._ledger.host_table.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
         self._aside.write(batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)
-        self._spaces.write(batch)
+        super().write(batch)
 
     def applied(self) -> None:
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
         self._seen.dropped(self._given_up)
-        self._parts.contents.dropped(self._disowned)
-        self._parts.contents.applied(self._owners)
-        self._parts.fingerprints.applied(self._originals)
-        self._parts.hosts.applied(self._hosts, self._tallies)
+        self._ledger.contents.dropped(self._disowned)
+        self._ledger.contents.applied(self._owners)
+        self._ledger.fingerprints.applied(self._originals)
+        self._ledger.host_table.applied(self._hosts, self._tallies)

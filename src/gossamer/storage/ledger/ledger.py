@@ -19,8 +19,7 @@ from gossamer.storage.checksums import changed_files
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.chunks import KeptRequests, Marks
 from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
-from gossamer.storage.ledger.group import LedgerGroup, Parts
-from gossamer.storage.ledger.host_rows import LedgerHosts
+from gossamer.storage.ledger.group import LedgerGroup
 from gossamer.storage.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY
 from gossamer.storage.ledger.opening import (
     Places,
@@ -37,16 +36,15 @@ from gossamer.storage.ledger.opening import (
     restore,
 )
 from gossamer.storage.ledger.queues import HostQueues, Plan, QueueLimits
-from gossamer.storage.ledger.reader import LedgerReader, LedgerState
+from gossamer.storage.ledger.reader import LedgerHosts, LedgerReader, LedgerSheet, LedgerState
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
-from gossamer.storage.ledger.settings import LedgerSheet
 from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
 from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 
 if TYPE_CHECKING:
-    from gossamer.storage.ledger.rewriting import LedgerRewriting
+    from gossamer.storage.ledger.moving import LedgerRewriting
 
 __all__ = ["STATE_DIRECTORY", "LedgerSheet", "RocksLedger"]
 
@@ -223,7 +221,7 @@ class RocksLedger(LedgerReader):
             return
         try:
             self._mend()
-            group = LedgerGroup(self._parts)
+            group = LedgerGroup(self)
             group.meta(CLEAN, b"" if self.queues.in_flight else b"yes")
             self._commit(group)
         finally:
@@ -250,21 +248,18 @@ class RocksLedger(LedgerReader):
         self._unsure = None
         self._state = state = read_state(self._store)
         self._ends = read_ends(self._store)
-        self._keys = read_keys(self._store, self.sheet)
+        self.keys = read_keys(self._store, self.sheet)
         limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
         self.depths = DepthLimit(self._store, self.sheet.depth, self.put_meta if may_write else _never)
-        self.seen = SeenUrls(self._store, self._keys, self.sheet.recent, depths=self.depths.keeps_depths)
-        requests = KeptRequests(self._store, self._keys, session=os.urandom(8))
-        self.queues = HostQueues(self._store, self._keys, limits, state.marks, requests)
+        self.seen = SeenUrls(self._store, self.keys, self.sheet.recent, depths=self.depths.keeps_depths)
+        requests = KeptRequests(self._store, self.keys, session=os.urandom(8))
+        self.queues = HostQueues(self._store, self.keys, limits, state.marks, requests)
         self.contents = SeenContents(self._store)
-        self._hosts = LedgerHosts(self._store, self._keys)
-        self._links = KeptLinks(self._store, self._keys)
-        self.fingerprints = texts = KeptFingerprints(self._store, self._keys)
-        self.spaces = spaces = KeptSpaces(self._store, self._keys)
-        self._aside = aside = AsideTasks(self._store, self._keys)
-        self._parts = Parts(
-            self._keys, self.seen, self.queues, self._hosts, self.contents, self._links, texts, spaces, aside
-        )
+        self.host_table = LedgerHosts(self._store, self.keys)
+        self.page_links = KeptLinks(self._store, self.keys)
+        self.fingerprints = KeptFingerprints(self._store, self.keys)
+        self.spaces = KeptSpaces(self._store, self.keys)
+        self.shelf = AsideTasks(self._store, self.keys)
         self.is_fresh = self._store.get("meta", STATE_KEY) is None
         self.is_clean = self.is_fresh or self.meta(CLEAN) == b"yes"
 
@@ -277,7 +272,6 @@ class RocksLedger(LedgerReader):
 
     @property
     def open_group(self) -> LedgerGroup | None:
-        """The group that is open now, if one is."""
         return self._group
 
     @contextmanager
@@ -291,7 +285,7 @@ class RocksLedger(LedgerReader):
         if self._group is not None:
             raise RuntimeError("one group at a time: check-and-put must know of everything that is staged")
         self._mend()
-        self._group = group = LedgerGroup(self._parts)
+        self._group = group = LedgerGroup(self)
         try:
             yield group
             self._commit(group)
@@ -319,7 +313,6 @@ class RocksLedger(LedgerReader):
         self._committed()
 
     def _committed(self) -> None:
-        """The last group was written: make it so in memory."""
         commit, self._unsure = self._unsure, None
         assert commit is not None
         self.queues.apply(commit.plan)
@@ -343,7 +336,7 @@ class RocksLedger(LedgerReader):
         """Write which hosts came and went, where any did."""
         if self.queues.moved:
             self._mend()
-            self._commit(LedgerGroup(self._parts))
+            self._commit(LedgerGroup(self))
 
     @contextmanager
     def rewriting(self, *, is_at_work: bool = False) -> "Iterator[LedgerRewriting]":
@@ -351,17 +344,17 @@ class RocksLedger(LedgerReader):
 
         Of a ledger that `is_at_work`, nothing that changes is in flight, and only what memory has of it is forgotten.
         """
-        from gossamer.storage.ledger.rewriting import LedgerRewriting  # no crawl at work needs it
+        from gossamer.storage.ledger.moving import LedgerRewriting  # no crawl at work needs it
 
         self._mend()
         is_clean = self.is_clean
         try:
-            yield LedgerRewriting(self._store, self._keys, self._write_counted)
+            yield LedgerRewriting(self._store, self.keys, self._write_counted)
         finally:
             if is_at_work:
                 self.flush_moves()
                 self.seen.forget()
-                self._hosts.forget()
+                self.host_table.forget()
                 self.queues.look_again()
             else:
                 self._load()
@@ -381,12 +374,10 @@ class RocksLedger(LedgerReader):
         crash_at(Point.DELETION)
 
     async def settle(self) -> None:
-        """Return when every group so far is as durable as the setting asks."""
         if self.sheet.durability == "power":
             await asyncio.to_thread(self._store.sync)
 
     def sync(self) -> None:
-        """Make every group so far survive a power cut, whatever the setting asks."""
         self._store.sync()
 
     # -- beside groups
@@ -406,7 +397,6 @@ class RocksLedger(LedgerReader):
         self._store.write(batch)
 
     def put_meta(self, name: str, value: bytes) -> None:
-        """Keep a value under a name at once; `Group.meta` keeps it with a group."""
         self._mend()
         batch = self._store.batch()
         batch.put("meta", OWN_PREFIX + name.encode(), value)
@@ -425,7 +415,6 @@ class RocksLedger(LedgerReader):
         return self.checkpoint(name)
 
     async def snapshot_at_work(self, path: Path) -> None:
-        """As :meth:`checkpoint_at_work`, into a folder that is not there yet."""
         await self._flush_at_work()
         self.flush_moves()
         self._store.snapshot_to(path)
@@ -444,9 +433,7 @@ class RocksLedger(LedgerReader):
         return self.places.add(name, self._store.snapshot_to)
 
     def checkpoints(self) -> list[str]:
-        """The names of checkpoints, the oldest first."""
         return self.places.names()
 
     def restore(self, name: str, ends: Mapping[str, int] | None = None) -> None:
-        """Go back to a checkpoint while the ledger is closed, see :func:`gossamer.storage.ledger.opening.restore`."""
         restore(self.places.state, name, self._limits(), ends or {})

@@ -1,6 +1,10 @@
-"""Moves in a ledger at rest: records of the archive that lie elsewhere, and domains that one ledger hands to another.
+"""A ledger that is changed beneath its queues and groups: the steps of that, and moves of records and of domains.
 
-Place in the flow: `gossamer trim` calls :func:`move`, and the rows of documents follow their records into new files. It can be
+Place in the flow: :meth:`~gossamer.storage.ledger.ledger.RocksLedger.rewriting` gives a :class:`LedgerRewriting` to deletions
+(:mod:`~gossamer.storage.ledger.deleting`), parcels and moves, with nothing in flight. Every batch leaves a whole ledger, so that
+each can be killed anywhere; the memory of the ledger is read anew at the end.
+
+`gossamer trim` calls :func:`move`, and the rows of documents follow their records into new files. It can be
 killed at any point and called again: the old files count until no row names them.
 
 Where domains change hands, a parcel takes them to another ledger (:mod:`~gossamer.storage.ledger.parcels`), and :func:`dropping`
@@ -10,6 +14,8 @@ seen: they were sent to the agent that has them, and need not be sent again.
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -20,27 +26,112 @@ from gossamer.storage.ledger.keys import (
     CHUNK,
     CURSOR,
     DOMAIN_BYTES,
+    HELD,
     HOST_ID_BYTES,
     LATER,
     RESTING,
+    ROTATION,
     SHELF,
+    TALLIES,
     LedgerKeys,
     after,
 )
-from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.rewriting import LedgerRewriting, parts, tallied
 from gossamer.storage.ledger.spaces import is_of
-from gossamer.storage.ledger.store import RocksStore
+from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.task import SetAside
 from gossamer.values.visit import Location
+
+if TYPE_CHECKING:
+    from gossamer.storage.ledger.ledger import RocksLedger
+
+T = TypeVar("T")
+
+#: Entries of one batch: it is in memory, and a ledger is not.
+AT_ONCE = 1_000
 
 _rows = msgspec.msgpack.Decoder(DocumentRow)
 _encode = msgspec.msgpack.Encoder().encode
 
 
+def parts(items: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while part := list(islice(iterator, size)):
+        yield part
+
+
+class LedgerRewriting:
+    """The store of a ledger at rest, and ways to change it."""
+
+    def __init__(
+        self, store: RocksStore, keys: LedgerKeys, write: Callable[[Batch, Mapping[str, int], int], None]
+    ) -> None:
+        self.store = store
+        self.keys = keys
+        self._write = write
+
+    def write(self, batch: Batch, counts: Mapping[str, int] | None = None, *, finished: int = 0) -> None:
+        """Write a batch.
+
+        Args:
+            batch: the changes.
+            counts: numbers to add to counters.
+            finished: how many unfinished tasks the batch takes away.
+        """
+        self._write(batch, counts or {}, finished)
+
+    def copy(self, family: str, entries: Iterable[tuple[bytes, bytes]], *, unfinished: int = 0) -> None:
+        """Put entries; each stands for so many unfinished tasks."""
+        for part in parts(entries):
+            batch = self.store.batch()
+            put = batch.putter(family)
+            for key, value in part:
+                put(key, value)
+            self.write(batch, finished=-unfinished * len(part))
+
+    def drop(self, family: str, keys: Iterable[bytes], *, unfinished: int = 0) -> int:
+        """Delete keys; each stands for so many unfinished tasks. Returns how many keys."""
+        gone = 0
+        for part in parts(keys):
+            batch = self.store.batch()
+            for key in part:
+                batch.delete(family, key)
+            self.write(batch, finished=unfinished * len(part))
+            gone += len(part)
+        return gone
+
+    def drop_turns(self, is_gone: Callable[[str], bool]) -> None:
+        """Delete the names of hosts among those that are active, rest, or wait for their turn."""
+        for kind in (HELD, RESTING):
+            rows = self.store.scan("frontier", kind, after(kind))
+            self.drop("frontier", (key for key, name in rows if is_gone(name.decode())))
+        batch = self.store.batch()
+        for key, value in self.store.scan("frontier", ROTATION, after(ROTATION)):
+            names = msgspec.msgpack.decode(value, type=list[str])
+            left = [name for name in names if not is_gone(name)]
+            if not left:
+                batch.delete("frontier", key)
+            elif len(left) < len(names):
+                batch.put("frontier", key, _encode(left))
+        self.write(batch)
+
+    def drop_tallies(self, hosts: Iterable[bytes]) -> None:
+        """Delete the tallies of hosts, given by their ids: a host that has one was counted, and counts no more."""
+        for host in hosts:
+            if self.store.get("hosts", host + TALLIES["host"]) is not None:
+                batch = self.store.batch()
+                batch.delete("hosts", host + TALLIES["host"])
+                self.write(batch, {"hosts": -1})
+
+
+def tallied(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
+    for key, _ in rows:
+        if key[HOST_ID_BYTES:] == TALLIES["host"]:
+            yield key[:HOST_ID_BYTES]
+
+
 def move(
-    ledger: RocksLedger,
+    ledger: "RocksLedger",
     place: Callable[[Location], Location | None],
     new: Mapping[str, int],
     old: Iterable[str],
@@ -88,14 +179,13 @@ BY_DOMAIN = ("seen", "documents", "links", "requests", "hosts", "spaces")
 aside_rows = msgspec.msgpack.Decoder(SetAside)
 
 
-def drop(ledger: RocksLedger, arcs: Sequence[Arc], *, spaces: bool = True) -> None:
-    """Do all steps of :func:`dropping` in a ledger at rest."""
+def drop(ledger: "RocksLedger", arcs: Sequence[Arc], *, spaces: bool = True) -> None:
     for _ in dropping(ledger, arcs, spaces=spaces):
         pass
 
 
 def dropping(
-    ledger: RocksLedger, arcs: Sequence[Arc], *, spaces: bool = True, staying: str = "", is_at_work: bool = False
+    ledger: "RocksLedger", arcs: Sequence[Arc], *, spaces: bool = True, staying: str = "", is_at_work: bool = False
 ) -> Generator[None, None, None]:
     """Forget what an open ledger has of some stretches of the circle, but that their URLs were seen. It can be repeated.
 
@@ -140,7 +230,7 @@ def dropping(
                 yield
 
 
-def forget_seen(ledger: RocksLedger, arcs: Sequence[Arc]) -> None:
+def forget_seen(ledger: "RocksLedger", arcs: Sequence[Arc]) -> None:
     """Count the URLs of some stretches of the circle as never met, of which nothing else is here: their agent has lost them.
 
     Raises:
@@ -162,7 +252,6 @@ def _drop_aside(rewriting: LedgerRewriting, arcs: Sequence[Arc]) -> None:
 
 
 def ranges(store: RocksStore, family: str, kind: bytes, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
-    """Entries whose keys have a domain of these stretches behind `kind`."""
     behind_all = after(kind) if kind else b"\xff" * (HOST_ID_BYTES + 1)
     for first, last in arcs:
         end = kind + (last + 1).to_bytes(DOMAIN_BYTES) if last < _LAST_POINT else behind_all
@@ -176,14 +265,12 @@ def is_in(arcs: Sequence[Arc], host: bytes) -> bool:
 
 
 def resting(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
-    """Entries of hosts that rest until a time."""
     for key, value in store.scan("frontier", RESTING, after(RESTING)):
         if is_in(arcs, key[-HOST_ID_BYTES:]):
             yield key, value
 
 
 def later(store: RocksStore, keys: LedgerKeys, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
-    """Tasks that wait for their time."""
     for key, value in store.scan("frontier", LATER, after(LATER)):
         if is_in(arcs, keys.host(unpack_with_level(value)[0].host)):
             yield key, value

@@ -24,8 +24,7 @@ from gossamer.storage.checksums import SUMS, sum_up
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.chunks import Marks
 from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
-from gossamer.storage.ledger.reader import LedgerState
-from gossamer.storage.ledger.settings import LedgerSheet
+from gossamer.storage.ledger.reader import LedgerSheet, LedgerState
 from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged, missing_between
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError
 from gossamer.values.hosts import DomainRule, domain_rule
@@ -64,7 +63,6 @@ class ProcessLock:
         self._descriptor = descriptor
 
     def close(self) -> None:
-        """Let the next one in. A second time does nothing."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -141,7 +139,6 @@ _PRIVATE = 0o700
 
 
 def check_is_free(name: str, taken: Collection[str]) -> None:
-    """Refuse the name of a checkpoint that there is. Raises UsageError."""
     if name in taken:
         raise UsageError(f"there is a checkpoint {name!r} already; take another name")
 
@@ -277,7 +274,6 @@ def _link(source: Path, target: Path) -> None:
 
 
 def missing(state: Path) -> CrawlDirectoryError:
-    """The error of who wants to go on where nothing is."""
     return CrawlDirectoryError(f"there is no ledger in {state}; name the directory of a crawl")
 
 

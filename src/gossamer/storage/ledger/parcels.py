@@ -37,9 +37,20 @@ from gossamer.storage.ledger.keys import (
     serial_key,
 )
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.moving import BY_DOMAIN, Arc, aside_rows, later, queued_hosts, ranges, resting, without
+from gossamer.storage.ledger.moving import (
+    BY_DOMAIN,
+    Arc,
+    LedgerRewriting,
+    aside_rows,
+    later,
+    parts,
+    queued_hosts,
+    ranges,
+    resting,
+    tallied,
+    without,
+)
 from gossamer.storage.ledger.opening import secret_of
-from gossamer.storage.ledger.rewriting import LedgerRewriting, parts, tallied
 from gossamer.storage.ledger.spaces import common_entries, put_common, recount
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import ROTATION_NAMES

@@ -4,18 +4,16 @@ Place in the flow: stages use the ledger through these. A wiring puts a :class:`
 sieve or a crawl of several agents does, so that no stage knows of it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Annotated, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.storage.contract import Spaces
-from gossamer.storage.ledger.contract import Depths, Group, Ledger, Links, Tallied, TaskQueues
+from gossamer.storage.ledger.contract import Ledger, TaskQueues
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.values.ledger_rows import DocumentRow, HostState
-from gossamer.values.task import Family, SetAside, Task
+from gossamer.values.ledger_rows import HostState
+from gossamer.values.task import Task
 
 
 class LedgerSeen(Provider[NoSettings]):
@@ -29,11 +27,9 @@ class LedgerSeen(Provider[NoSettings]):
     keeps_state = True
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those of `urls` that may be new, or known at a greater depth only, in order. Changes nothing."""
         return [url for url, _ in self.ledger.seen.unseen(urls, depth)]
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Check and put: those of `urls` that are new, in order, each once."""
         open_group = self.ledger.open_group
         if open_group is not None:
             return open_group.offer(urls)
@@ -52,7 +48,6 @@ class LedgerContents(Provider[NoSettings]):
     keeps_state = True
 
     def first(self, digest: str, url: str) -> str:
-        """Empty if `digest` is new (it is now claimed for `url`), otherwise the URL that it belongs to."""
         return self.ledger.contents.claim(digest, url)
 
 
@@ -83,14 +78,12 @@ class LedgerFingerprints(Provider[LedgerFingerprintsSheet]):
     keeps_state = True
 
     async def start(self) -> None:
-        """Go on from what the ledger remembers."""
         index = self.ledger.fingerprints
         index.compare(self.sheet.capacity)
         self.metrics.gauge("pages", lambda: len(index))
         self.metrics.gauge("forgotten", lambda: index.forgotten + index.dropped)
 
     def near(self, fingerprint: int, url: str) -> str:
-        """Empty if nothing near to `fingerprint` is remembered (it is now claimed for `url`), otherwise the URL of what is."""
         return self.ledger.fingerprints.near(fingerprint, url)
 
 
@@ -107,32 +100,25 @@ class LedgerFrontier(Provider[NoSettings]):
         return len(self.ledger.queues)
 
     def admit(self, now: float, most: int = 1_000) -> list[HostState]:
-        """Hosts that the caller now holds, with what is kept of them but their robots bytes."""
         self.ledger.flush_moves()
         return self.ledger.host_states(self.ledger.queues.admit(now, most))
 
     def pop(self, host: str, most: int = 1) -> list[Task]:
-        """Up to `most` tasks of a held host, now in flight. None: it is held no more."""
         return self.ledger.queues.pop(host, most)
 
     def put_back(self, task: Task) -> None:
-        """This popped task is not in flight after all."""
         self.ledger.queues.put_back(task)
 
     def rest(self, host: str, until: float) -> None:
-        """Hold this host no more before `until`, in seconds since the epoch."""
         self.ledger.queues.rest(host, until)
 
     def next_rest(self) -> float:
-        """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
         return self.ledger.queues.next_rest
 
     def next_due(self) -> float:
-        """When the next task of `Group.later` is due, in seconds since the epoch; infinite where there is none."""
         return self.ledger.queues.delayed.next_due
 
     def wake(self, now: float) -> int:
-        """Queue tasks that are due, some at a time, in a group of its own; returns how many."""
         due = self.ledger.queues.delayed.due(now)
         if self.withheld is not None:
             due = [one for one in due if not self.withheld(one[1].host)]
@@ -145,99 +131,27 @@ class LedgerFrontier(Provider[NoSettings]):
 S = TypeVar("S", bound=Sheet)
 
 
-class LedgerFront(Provider[NoSettings]):
-    """A ledger in front of another: an heir changes what its groups do, all else is as behind it. Contract: `Ledger`."""
+class _Front(Provider[S]):
+    """A provider in front of another of its kind: all that an heir does not change is as behind it."""
+
+    keeps_state = True
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "behind" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        return getattr(self.__dict__["behind"], name)
+
+
+class LedgerFront(_Front[NoSettings]):
+    """A ledger in front of another: an heir changes what its groups do. Contract: `Ledger`."""
 
     behind: Uses[Ledger]
-    keeps_state = True
-
-    def group(self) -> AbstractContextManager[Group]:
-        return self.behind.group()
-
-    @property
-    def is_clean(self) -> bool:
-        return self.behind.is_clean
-
-    async def settle(self) -> None:
-        await self.behind.settle()
-
-    def counters(self) -> Mapping[str, int]:
-        return self.behind.counters()
-
-    def committed_ends(self) -> Mapping[str, int]:
-        return self.behind.committed_ends()
-
-    def sync(self) -> None:
-        self.behind.sync()
-
-    @property
-    def depths(self) -> Depths:
-        return self.behind.depths
-
-    @property
-    def spaces(self) -> Spaces:
-        return self.behind.spaces
-
-    def document(self, url: str) -> DocumentRow | None:
-        return self.behind.document(url)
-
-    def host_states(self, names: Sequence[str]) -> list[HostState]:
-        return self.behind.host_states(names)
-
-    def hosts(self) -> Iterator[HostState]:
-        return self.behind.hosts()
-
-    def robots(self, site: str, host: str) -> bytes | None:
-        return self.behind.robots(site, host)
-
-    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        return self.behind.learnt(hosts, what)
-
-    def tally(self, what: Tallied, name: str) -> int:
-        return self.behind.tally(what, name)
-
-    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
-        return self.behind.aside(after)
-
-    def meta(self, name: str) -> bytes | None:
-        return self.behind.meta(name)
-
-    def put_meta(self, name: str, value: bytes) -> None:
-        self.behind.put_meta(name, value)
-
-    def links_of(self, url: str) -> Links | None:
-        return self.behind.links_of(url)
-
-    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
-        return self.behind.depth_of(urls)
 
 
-class QueuesFront(Provider[S]):
-    """Task queues in front of others: an heir changes some calls, all others are as behind it. Contract: `TaskQueues`."""
+class QueuesFront(_Front[S]):
+    """Task queues in front of others: an heir changes some calls. Contract: `TaskQueues`."""
 
     behind: Uses[TaskQueues]
-    keeps_state = True
 
     def __len__(self) -> int:
         return len(self.behind)
-
-    def admit(self, now: float, most: int = 1_000) -> list[HostState]:
-        return self.behind.admit(now, most)
-
-    def pop(self, host: str, most: int = 1) -> list[Task]:
-        return self.behind.pop(host, most)
-
-    def put_back(self, task: Task) -> None:
-        self.behind.put_back(task)
-
-    def rest(self, host: str, until: float) -> None:
-        self.behind.rest(host, until)
-
-    def next_rest(self) -> float:
-        return self.behind.next_rest()
-
-    def next_due(self) -> float:
-        return self.behind.next_due()
-
-    def wake(self, now: float) -> int:
-        return self.behind.wake(now)

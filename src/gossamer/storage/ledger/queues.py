@@ -69,7 +69,6 @@ class QueueChanges:
 
     @property
     def tasks(self) -> int:
-        """How many more tasks are unfinished then."""
         return sum(map(len, self.pushed.values())) + len(self.delayed) - len(self.woken) - sum(self.ended.values())
 
 
@@ -122,12 +121,10 @@ class HostQueues:
 
     @property
     def in_flight(self) -> int:
-        """Tasks that were popped and are not finished."""
         return len(self._flights)
 
     @property
     def buffered(self) -> int:
-        """Tasks in memory that were not popped."""
         return self._buffered
 
     @property
@@ -137,11 +134,9 @@ class HostQueues:
 
     @property
     def next_rest(self) -> float:
-        """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
         return self._rotation.next_rest
 
     def flights(self, url: str) -> int:
-        """How many tasks of this identity are in flight."""
         return self._flights.count(url)
 
     # -- hosts come
@@ -169,7 +164,6 @@ class HostQueues:
         return found
 
     def _take_turns(self, names: list[str]) -> list[str]:
-        """Those of `names` that are not held yet and do not rest."""
         fresh = [name for name in dict.fromkeys(names) if name not in self._held]
         keys = [self._keys.host(name) for name in fresh]
         # Cursors come with it: asked together they cost half of what each costs at its host's first pop.
@@ -227,7 +221,6 @@ class HostQueues:
             self._flights.depart(identity, lane, place)
 
     def put_back(self, task: Task) -> None:
-        """A popped task is not in flight after all; it is popped again before those behind it."""
         flight = self._flights.call_back(task.identity)
         if flight is None:
             return
@@ -246,7 +239,6 @@ class HostQueues:
         self._trim()
 
     def rest(self, name: str, until: float) -> None:
-        """Hold a host no more until this time."""
         entry = self._held.get(name)
         if entry is not None and entry.leaving is None:
             entry.until = until
@@ -384,7 +376,6 @@ class HostQueues:
                 batch.put("hosts", host + RESTING, b"")
 
     def apply(self, plan: Plan) -> None:
-        """The plan was written: make it so in memory."""
         self.marks = plan.marks
         self._moves.clear()
         resting = [

@@ -1,4 +1,4 @@
-"""The part of the ledger that only reads: counters, rows, hosts, links, tasks that are set aside, tasks that wait.
+"""The settings of the ledger, and its part that only reads: counters, rows, hosts, links, tasks that wait or are set aside.
 
 Place in the flow: :class:`~gossamer.storage.ledger.ledger.RocksLedger` derives from it. Commands that only look at a crawl (`why`,
 `verify`, `status` of a stopped one) use nothing else.
@@ -6,34 +6,247 @@ Place in the flow: :class:`~gossamer.storage.ledger.ledger.RocksLedger` derives 
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Annotated, Literal
 
 import msgspec
 
+from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.ledger.chunks import Marks, unfinished, unpack_cursors, unpack_with_level
 from gossamer.storage.ledger.contract import Links, Tallied
 from gossamer.storage.ledger.depth import KeptLinks
-from gossamer.storage.ledger.host_rows import LedgerHosts
 from gossamer.storage.ledger.keys import (
     CHUNK,
     CURSOR,
     DOMAIN_BYTES,
     HOST_ID_BYTES,
     LATER,
+    LEARNT,
     OWN_PREFIX,
+    ROBOTS,
+    STATE,
+    TALLIES,
     LedgerKeys,
     after,
     time_of,
 )
 from gossamer.storage.ledger.queues import HostQueues
-from gossamer.storage.ledger.seen import SeenUrls
-from gossamer.storage.ledger.settings import LedgerSheet
-from gossamer.storage.ledger.store import RocksStore
+from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
+from gossamer.storage.ledger.spaces import KeptSpaces
+from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import AsideTasks, Owed
-from gossamer.values.hosts import registered_domain
+from gossamer.storage.seen.caches import RecentlyUsed
+from gossamer.values.hosts import Division, registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.task import Family, SetAside, Task
 from gossamer.values.url import host_of
+
+_MADE = "it is fixed when the crawl is made"
+
+_OPEN = "it is part of the store that is open"
+
+
+class LedgerSheet(Sheet, frozen=True):
+    """Settings of :class:`~gossamer.storage.ledger.ledger.RocksLedger`."""
+
+    directory: Annotated[
+        str,
+        setting(
+            "Use this crawl directory; the ledger lies in `state/AGENT/` below it.", restart=_OPEN, names="a folder"
+        ),
+    ] = "."
+    agent: Annotated[str, setting("Keep the ledger of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = (
+        "agent-00"
+    )
+    existing: Annotated[
+        bool, setting("Refuse to begin a new ledger, because the crawl is being resumed.", restart=_OPEN)
+    ] = False
+    private: Annotated[
+        bool, setting("Make the ledger and its checkpoints unreadable for other users of the machine.", restart=_OPEN)
+    ] = False
+    durability: Annotated[
+        Literal["kill", "power"],
+        setting(
+            "Let a commit survive the death of the process (`kill`), or also a power cut (`power`), for which it waits for the "
+            "disk."
+        ),
+    ] = "kill"
+    cache: Annotated[
+        int,
+        setting(
+            "Keep at most this many bytes of the store's blocks unpacked in memory.",
+            unit="bytes",
+            restart=_OPEN,
+            ge=1 << 20,
+        ),
+    ] = 16 << 20
+    buffers: Annotated[
+        int,
+        setting(
+            "Use at most this much memory for the write buffers of the store.", unit="bytes", restart=_OPEN, ge=1 << 20
+        ),
+    ] = 24 << 20
+    log: Annotated[
+        int,
+        setting(
+            "Let the write-ahead log grow to this size; opening the ledger reads at most this much.",
+            unit="bytes",
+            restart=_OPEN,
+            ge=1 << 20,
+        ),
+    ] = 32 << 20
+    recent: Annotated[
+        int,
+        setting(
+            "Cache at most this many recent and popular URLs in front of the seen set; each takes 172 bytes.",
+            unit="URLs",
+            restart=_OPEN,
+            ge=1,
+        ),
+    ] = 131_072
+    held: Annotated[
+        int,
+        setting(
+            "Let at most this many hosts take turns; each takes about 500 bytes of memory, and the others wait on "
+            "the disk.",
+            unit="hosts",
+            restart=_OPEN,
+            ge=1,
+        ),
+    ] = 32_768
+    turn: Annotated[
+        int,
+        setting(
+            "Take this many tasks of a host, then let a waiting host have its place.", unit="tasks", restart=_OPEN, ge=1
+        ),
+    ] = 256
+    buffered: Annotated[
+        int,
+        setting(
+            "Hold at most this many tasks in all dequeue buffers together; each takes about 400 bytes.",
+            unit="tasks",
+            restart=_OPEN,
+            ge=0,
+        ),
+    ] = 32_768
+    refill: Annotated[
+        int, setting("Fill the dequeue buffer of a host up to this many tasks.", unit="tasks", restart=_OPEN, ge=1)
+    ] = 32
+
+    depth: (
+        Annotated[
+            int,
+            setting(
+                "Follow at most this many links in a row from the nearest seed. The ledger then keeps the links of "
+                "pages, so that a shorter way found later counts. A crawl that began without a limit cannot get one.",
+                unit="links",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
+    division: Annotated[
+        Division,
+        setting("Assign registered domains (domain) or single hosts (host) to agents as a whole.", restart=_MADE),
+    ] = "domain"
+    together: Annotated[
+        tuple[str, ...],
+        setting("Assign these registered domains to one agent, as `bbc.co.uk bbc.com` (repeatable).", restart=_MADE),
+    ] = ()
+
+
+#: States and tallies that are remembered; about 600 and 150 bytes each.
+REMEMBERED_STATES, REMEMBERED_TALLIES = 8_192, 65_536
+
+#: Hosts that are remembered for their errors, those with the most: people are shown a handful.
+FAILING = 64
+
+_encode = msgspec.msgpack.Encoder().encode
+_states = msgspec.msgpack.Decoder(HostState)
+
+
+class LedgerHosts:
+    """Rows of hosts, robots bytes of their sites, what watchers learnt of them, tallies."""
+
+    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
+        self._store = store
+        self._keys = keys
+        self.forget()
+        self.failing: dict[str, int] = {}
+        """Errors of hosts that had some since this was opened, all runs together; of the hosts with the most."""
+
+    def forget(self) -> None:
+        """Ask the store again for all of them."""
+        self._states: RecentlyUsed[str, HostState] = RecentlyUsed(REMEMBERED_STATES)
+        self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
+
+    def states(self, names: Sequence[str]) -> list[HostState]:
+        known = self._states
+        found = {name: state for name in names if (state := known.get(name)) is not None}
+        rest = [name for name in dict.fromkeys(names) if name not in found]
+        if rest:
+            keys = [self._keys.host(name) + STATE for name in rest]
+            for name, data in zip(rest, self._store.get_many("hosts", keys), strict=True):
+                found[name] = state = HostState(name) if data is None else _states.decode(data)
+                known.set(name, state)
+        return [found[name] for name in names]
+
+    def all(self) -> Iterator[HostState]:
+        for key, data in self._store.scan("hosts", b"", b"\xff" * (HOST_ID_BYTES + 2)):
+            if key[HOST_ID_BYTES:] == STATE:
+                yield _states.decode(data)
+
+    def robots(self, site: str, host: str) -> bytes | None:
+        return self._store.get("hosts", self._robots_key(site, host))
+
+    def learnt(self, names: Sequence[str], what: str) -> list[bytes | None]:
+        return self._store.get_many("hosts", [self._learnt_key(name, what) for name in names])
+
+    def tally(self, what: Tallied, name: str) -> int:
+        count = self._tallies.get((what, name))
+        if count is None:
+            count = int.from_bytes(self._store.get("hosts", self._keys.host(name) + TALLIES[what]) or b"")
+            self._tallies.set((what, name), count)
+        return count
+
+    def put(
+        self,
+        states: Mapping[str, HostState],
+        robots: Mapping[tuple[str, str], bytes],
+        learnt: Mapping[tuple[str, str], bytes],
+        tallies: Mapping[tuple[Tallied, str], int],
+        batch: Batch,
+    ) -> None:
+        for name, state in states.items():
+            batch.put("hosts", self._keys.host(name) + STATE, _encode(state))
+        for (site, host), data in robots.items():
+            batch.put("hosts", self._robots_key(site, host), data)
+        for (name, watcher), data in learnt.items():
+            batch.put("hosts", self._learnt_key(name, watcher), data)
+        for (what, name), count in tallies.items():
+            batch.put("hosts", self._keys.host(name) + TALLIES[what], count.to_bytes(8))
+
+    def applied(self, states: Mapping[str, HostState], tallies: Mapping[tuple[Tallied, str], int]) -> None:
+        for name, state in states.items():
+            self._states.set(name, state)
+            errors = state.counters.get("errors", 0)
+            if errors:
+                self._note_errors(name, errors)
+        for key, count in tallies.items():
+            self._tallies.set(key, count)
+
+    def _note_errors(self, name: str, errors: int) -> None:
+        self.failing[name] = errors
+        if len(self.failing) > 2 * FAILING:
+            most = sorted(self.failing.items(), key=lambda pair: -pair[1])
+            self.failing = dict(most[:FAILING])
+
+    def _learnt_key(self, host: str, what: str) -> bytes:
+        return self._keys.host(host) + LEARNT + what.encode()
+
+    def _robots_key(self, site: str, host: str) -> bytes:
+        return self._keys.host(host) + ROBOTS + site.encode("utf-8", "surrogatepass")
+
 
 #: Chunks of a host's queue that are looked at for a task, 128 tasks each: some 4 ms.
 _LOOKED_AT = 200
@@ -63,29 +276,30 @@ class LedgerReader(Provider[LedgerSheet]):
     queues: HostQueues
     seen: SeenUrls
 
+    contents: SeenContents
+    fingerprints: KeptFingerprints
+    spaces: KeptSpaces
+    keys: LedgerKeys
+    host_table: LedgerHosts
+    page_links: KeptLinks
+    shelf: AsideTasks
+
     _store: RocksStore
-    _keys: LedgerKeys
     _state: LedgerState
     _ends: dict[str, int]
-    _hosts: LedgerHosts
-    _links: KeptLinks
-    _aside: AsideTasks
 
     def counters(self) -> Mapping[str, int]:
         """Sums over all kept groups: visits, fetched, pages, documents, bytes, discovered, `outcome:WORD`, and own ones."""
         return dict(self._state.counters)
 
     def committed_ends(self) -> Mapping[str, int]:
-        """File of the crawl directory -> its committed end. A file that is not named here holds nothing committed."""
         return dict(self._ends)
 
     def document(self, url: str) -> DocumentRow | None:
-        """The row of the last committed visit of a canonical URL; None where there was none."""
-        data = self._store.get("documents", self._keys.url(url))
+        data = self._store.get("documents", self.keys.url(url))
         return None if data is None else _rows.decode(data)
 
     def documents(self) -> Iterator[DocumentRow]:
-        """Every row, in the order of domains and hosts."""
         for _, data in self._store.scan("documents", b"", b"\xff" * 32):
             yield _rows.decode(data)
 
@@ -103,56 +317,46 @@ class LedgerReader(Provider[LedgerSheet]):
 
     def documents_of(self, host: str) -> Iterator[DocumentRow]:
         """The rows of one host's URLs, in no order that means anything."""
-        prefix = self._keys.host(host)
+        prefix = self.keys.host(host)
         for _, data in self._store.scan("documents", prefix, after(prefix)):
             yield _rows.decode(data)
 
     def queue_of(self, host: str) -> Iterator[Task]:
         """The tasks of one host that are neither finished nor delayed: in the order of their hand-out, those in flight too."""
-        id_ = self._keys.host(host)
+        id_ = self.keys.host(host)
         cursors = unpack_cursors(self._store.get("hosts", id_ + CURSOR))
         for key, value in self._store.scan("frontier", CHUNK + id_, after(CHUNK + id_)):
             yield from unfinished(cursors, key, value)
 
     def links_of(self, url: str) -> Links | None:
-        """The links of a visited page, each with its relation; None where it was not visited, or depths are not kept."""
-        return self._links.of(url)
+        return self.page_links.of(url)
 
     def depth_of(self, urls: Sequence[str]) -> list[int | None]:
-        """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
         return self.seen.depths(urls)
 
     def host_states(self, names: Sequence[str]) -> list[HostState]:
-        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
-        return self._hosts.states(names)
+        return self.host_table.states(names)
 
     def hosts(self) -> Iterator[HostState]:
-        """The states of all hosts of which one is kept, in the order of domains."""
-        return self._hosts.all()
+        return self.host_table.all()
 
     def robots(self, site: str, host: str) -> bytes | None:
-        """The robots bytes of a site of this host; None where nothing is kept."""
-        return self._hosts.robots(site, host)
+        return self.host_table.robots(site, host)
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        """The lessons of watchers about hosts under a name, in order; None where none is kept."""
-        return self._hosts.learnt(hosts, what)
+        return self.host_table.learnt(hosts, what)
 
     def tally(self, what: Tallied, name: str) -> int:
-        """How many were counted of a host or registered domain, by `Group.tally`."""
-        return self._hosts.tally(what, name)
+        return self.host_table.tally(what, name)
 
     def aside(self, after: Family | None = None) -> Iterator[SetAside]:
-        """Families of which URLs are set aside, or were, in a fixed order; those behind `after`, where it is given."""
-        return self._aside.rows(after)
+        return self.shelf.rows(after)
 
     def set_aside(self, family: Family) -> SetAside:
-        """The row of one family."""
-        return self._aside.row(family)
+        return self.shelf.row(family)
 
     def aside_tasks(self, family: Family) -> Iterator[Task]:
-        """Tasks of a family that are set aside, in the order in which they came."""
-        return (task for _, tasks in self._aside.chunks(family) for task in tasks)
+        return (task for _, tasks in self.shelf.chunks(family) for task in tasks)
 
     def aside_of(self, url: str, most: int) -> tuple[Family, Task] | None:
         """Family and task of a canonical URL that is set aside; None where it is not.
@@ -162,15 +366,13 @@ class LedgerReader(Provider[LedgerSheet]):
             most: chunks of its host's families that are looked at.
         """
         host = host_of(url)
-        return self._aside.find((host, f"*.{registered_domain(host)}"), url, most)
+        return self.shelf.find((host, f"*.{registered_domain(host)}"), url, most)
 
     def meta(self, name: str) -> bytes | None:
-        """The value that an owner keeps under a name; None where there is none."""
         return self._store.get("meta", OWN_PREFIX + name.encode())
 
     def is_seen(self, url: str) -> bool:
-        """Whether a canonical URL was ever queued."""
-        return self._store.get("seen", self._keys.url(url)) is not None
+        return self._store.get("seen", self.keys.url(url)) is not None
 
     def waiting(self, url: str, most: int) -> Waiting | None:
         """The task of a canonical URL that is queued or in flight; None where there is none.
@@ -179,7 +381,7 @@ class LedgerReader(Provider[LedgerSheet]):
             url: canonical.
             most: chunks of its host's queue that are looked at, and delayed tasks.
         """
-        host = self._keys.host(host_of(url))
+        host = self.keys.host(host_of(url))
         cursors = unpack_cursors(self._store.get("hosts", host + CURSOR))
         prefix, text = CHUNK + host, url.encode()
         for key, value in islice(self._store.scan("frontier", prefix, after(prefix)), most):
@@ -196,7 +398,7 @@ class LedgerReader(Provider[LedgerSheet]):
 
     def is_looked_at_whole(self, url: str, most: int) -> bool:
         """Whether :meth:`waiting` sees each task that may be that of a canonical URL: no more than `most` rows wait."""
-        prefix = CHUNK + self._keys.host(host_of(url))
+        prefix = CHUNK + self.keys.host(host_of(url))
         ranges = ((prefix, after(prefix)), (LATER, after(LATER)))
         return all(next(islice(self._store.scan("frontier", *one), most, None), None) is None for one in ranges)
 
@@ -215,17 +417,14 @@ class LedgerReader(Provider[LedgerSheet]):
         return self._store.read_through()
 
     def size(self) -> int:
-        """Bytes of the store's tables on the disk."""
         return self._store.size()
 
     def sizes(self) -> Mapping[str, int]:
-        """The same for each family of rows: `seen`, `frontier`, `documents` and so on."""
         return self._store.sizes()
 
     def failing_hosts(self) -> Mapping[str, int]:
         """Errors of the hosts that have had the most of them since the ledger was opened, all runs together; not all hosts."""
-        return dict(self._hosts.failing)
+        return dict(self.host_table.failing)
 
     def owed(self, most: int) -> Owed:
-        """The tasks that wait for a time, as far as the first `most` of them tell."""
         return self.queues.delayed.owed(most)

@@ -50,7 +50,6 @@ class SeenUrls:
         """URLs that the store does not have, with their keys: what the stage asks, the committer offers soon after."""
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[tuple[str, bytes]]:
-        """Those of `urls` that are new or known at a greater depth, in order, with their keys."""
         return [(url, key) for url, key, _ in self.weigh(urls, depth)]
 
     def weigh(self, urls: Sequence[str], depth: int = 0) -> list[tuple[str, bytes, int | None]]:
@@ -85,7 +84,6 @@ class SeenUrls:
         return found
 
     def depths(self, urls: Sequence[str]) -> list[int | None]:
-        """The lowest depth that each was met at; None where it was never met, or depths are not kept."""
         if not self.keeps_depths:
             return [None] * len(urls)
         rows = self._store.get_many("seen", list(map(self._keys.url, urls)))
@@ -101,7 +99,6 @@ class SeenUrls:
             batch.put("seen", key, min(depths.get(url, 0), DEEPEST).to_bytes(2))
 
     def drop(self, identities: Iterable[str], batch: Batch) -> None:
-        """Make these unseen with the batch, as if they had never been met."""
         for identity in identities:
             batch.delete("seen", self._keys.url(identity))
 
@@ -110,7 +107,6 @@ class SeenUrls:
         self._fresh.clear()
 
     def dropped(self, identities: Iterable[str]) -> None:
-        """The batch that made them unseen was written."""
         for identity in identities:
             self._recent.discard(identity)
 
@@ -163,18 +159,15 @@ class SeenContents:
 
     @staticmethod
     def put(owners: Mapping[str, str], batch: Batch) -> None:
-        """Put owners into a batch."""
         for digest, url in owners.items():
             batch.put("contents", _key(digest), url.encode("utf-8", "surrogatepass"))
 
     def all(self) -> Iterator[tuple[str, str]]:
-        """Every digest that is kept, and whose it is."""
         for key, url in self._store.scan("contents", _FIRST, b"\xff"):
             yield key.decode("utf-8", "surrogatepass"), url.decode("utf-8", "surrogatepass")
 
     @staticmethod
     def drop(digests: Iterable[str], batch: Batch) -> None:
-        """Take owners away with a batch."""
         for digest in digests:
             batch.delete("contents", _key(digest))
 
@@ -246,7 +239,6 @@ class KeptFingerprints:
         self._crowd = max(LEAST_CROWD, CROWD * self._size >> _BITS)
 
     def near(self, fingerprint: int, url: str) -> str:
-        """Empty if nothing near is remembered or claimed (`fingerprint` is claimed for `url` now), otherwise whose that is."""
         best, found = THRESHOLD + 1, ""
         for claimed, owner in self._claims.items():
             apart = distance(fingerprint, claimed)
@@ -266,7 +258,6 @@ class KeptFingerprints:
         return self._claims.get(fingerprint) == url
 
     def _nearest(self, fingerprint: int, best: int) -> int | None:
-        """The kept fingerprint that differs least, in less than `best` bits."""
         found = None
         oldest = self._generation - SLOTS
         for table, block in enumerate(_blocks(fingerprint)):

@@ -5,6 +5,7 @@ batch. The version stands in each key, so that a migration moves entries from on
 anywhere, it goes on with those that are left.
 """
 
+import heapq
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -36,19 +37,11 @@ _Where = tuple[str, bytes]
 
 
 class _OpenSpace(msgspec.Struct, frozen=True):
-    """A space and what its keys begin with, behind a host's id and under no host: every look into the space asks for it."""
+    """A space, and what its keys have behind the id of a host or the prefix of what has none: every look into it asks for that."""
 
     space: Space
-    under_host: bytes
-    common: bytes
-    used_under_host: bytes
-    used_in_common: bytes
-
-
-def _opened(space: Space) -> _OpenSpace:
-    label = _label(space.owner)
-    entries, used = label + bytes([space.version]), _USED + label
-    return _OpenSpace(space, entries, COMMON_PREFIX + entries, used, COMMON_PREFIX + used)
+    entries: bytes
+    used: bytes
 
 
 def _label(owner: str) -> bytes:
@@ -56,20 +49,19 @@ def _label(owner: str) -> bytes:
 
 
 def _entry(rest: bytes, value: bytes) -> SpaceEntry:
-    """An entry, from what follows its place in the key."""
     length = rest[0]
     return SpaceEntry(rest[1 : 1 + length].decode(), rest[1 + length], rest[2 + length :], value)
 
 
 def common_entries(store: RocksStore, owner: str) -> dict[bytes, bytes]:
     """Keys and values of what an owner has under no host, as they lie in the store."""
-    prefix = COMMON_PREFIX + bytes([len(owner)]) + owner.encode()
+    prefix = COMMON_PREFIX + _label(owner)
     return dict(store.scan("meta", prefix, after(prefix)))
 
 
 def put_common(batch: Batch, owner: str, entries: Mapping[bytes, bytes]) -> None:
     """Put such entries into a batch of a store that has none of this owner, and how many bytes they are."""
-    label = bytes([len(owner)]) + owner.encode()
+    label = _label(owner)
     skip = len(COMMON_PREFIX) + len(label) + 1
     for key, value in entries.items():
         batch.put("meta", key, value)
@@ -129,7 +121,8 @@ class KeptSpaces:
             self._stamp(space, f"{step}>{step + 1}")
             self._migrate(space, step, space.migrations[step - 1])
             self._stamp(space, f"{step + 1}")
-        self._open[space.owner] = _opened(space)
+        label = _label(space.owner)
+        self._open[space.owner] = _OpenSpace(space, label + bytes([space.version]), _USED + label)
 
     def _version_of(self, space: Space) -> int:
         """The version that the entries have; of those on their way to another, the one that they had."""
@@ -153,7 +146,6 @@ class KeptSpaces:
         self._store.write(batch)
 
     def _migrate(self, space: Space, version: int, migration: Migration) -> None:
-        """Move the entries of a version to the next one."""
         label = _label(space.owner)
         old, new = label + bytes([version]), label + bytes([version + 1])
         batch, used = self._store.batch(), dict[_Where, int]()
@@ -168,7 +160,8 @@ class KeptSpaces:
                 batch.put(family, start + new + moved[0], moved[1])
                 change += len(moved[0]) + len(moved[1])
             where = family, start + _USED + label
-            used[where] = (self._used(where) if where not in used else used[where]) + change
+            before = int.from_bytes(self.value(where) or b"") if where not in used else used[where]
+            used[where] = before + change
             batch.put(*where, used[where].to_bytes(8))
             if len(batch) >= AT_ONCE:
                 self._store.write(batch)
@@ -186,24 +179,20 @@ class KeptSpaces:
     # -- what is kept
 
     def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
-        """The value of a key; None where there is none."""
         return self.value(self.where(space, host, key))
 
     def get_many(self, space: Space, hosts: Sequence[str], key: bytes = b"") -> list[bytes | None]:
-        """The values of one key under several hosts, in order."""
         return self._store.get_many("spaces", [self.where(space, host, key)[1] for host in hosts])
 
     def scan(
         self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
     ) -> Iterator[tuple[bytes, bytes]]:
-        """The keys under a host that begin with `prefix`, in order, with their values; none before `start`."""
         family, low = self.where(space, host, prefix)
         skip = len(low) - len(prefix)
         for key, value in self._store.scan(family, max(low, low[:skip] + start), after(low)):
             yield key[skip:], value
 
     def walk(self, space: Space, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """The values under all hosts, each behind a mark, in the order of domains."""
         label = self.where(space, "", b"")[1][HOST_ID_BYTES:]
         for key, value in self._store.scan("spaces", after + b"\x00", b"\xff" * (HOST_ID_BYTES + 1)):
             if key.startswith(label, HOST_ID_BYTES):
@@ -215,7 +204,6 @@ class KeptSpaces:
         return (value for key, value in self._store.scan("spaces", start, end) if key.startswith(label, HOST_ID_BYTES))
 
     def of_host(self, host: str) -> Iterator[SpaceEntry]:
-        """All that lies under a host, by owner and key; what absent owners have put there too."""
         start = self._keys.host(host)
         for key, value in self._store.scan("spaces", start, after(start)):
             rest = key[HOST_ID_BYTES:]
@@ -223,7 +211,6 @@ class KeptSpaces:
                 yield _entry(rest, value)
 
     def figures(self) -> list[SpaceFigures]:
-        """The figures of each owner, absent ones too."""
         sums: dict[bytes, list[int]] = {}
         counted: dict[tuple[_Place, bytes], int] = {}
         found: dict[tuple[_Place, bytes], int] = {}
@@ -259,25 +246,19 @@ class KeptSpaces:
         Raises:
             ValueError: this space is not open as it is declared here.
         """
-        known = self._known(space)
-        return (
-            ("meta", known.common + key) if host is None else ("spaces", self._keys.host(host) + known.under_host + key)
-        )
+        family, start = self._place(host)
+        return family, start + self._known(space).entries + key
 
     def where_used(self, space: Space, host: str | None) -> _Where:
         """Where it is counted how many bytes the owner has under a host."""
-        known = self._known(space)
-        return (
-            ("meta", known.used_in_common)
-            if host is None
-            else ("spaces", self._keys.host(host) + known.used_under_host)
-        )
+        family, start = self._place(host)
+        return family, start + self._known(space).used
+
+    def _place(self, host: str | None) -> _Place:
+        return _COMMON if host is None else ("spaces", self._keys.host(host))
 
     def value(self, where: _Where) -> bytes | None:
         return self._store.get(*where)
-
-    def _used(self, where: _Where) -> int:
-        return int.from_bytes(self.value(where) or b"")
 
     def _known(self, space: Space) -> _OpenSpace:
         known = self._open.get(space.owner)
@@ -289,8 +270,6 @@ class KeptSpaces:
 class StagedSpaces:
     """The changes of one group to spaces. Contract: `SpacesGroup`, but for what is counted."""
 
-    __slots__ = ("_kept", "_read", "_used", "_values")
-
     def __init__(self, kept: KeptSpaces) -> None:
         self._kept = kept
         # A look at the store costs several times one at this: the pages of a group share their host, and all share what has none.
@@ -299,7 +278,6 @@ class StagedSpaces:
         self._used: dict[_Where, int] = {}
 
     def put(self, space: Space, host: str | None, key: bytes, value: bytes) -> bool:
-        """Stage an entry; False, and nothing, where it would break a bound."""
         if len(key) > KEY_BYTES or len(value) > space.value_bytes:
             return False
         where = self._kept.where(space, host, key)
@@ -313,11 +291,9 @@ class StagedSpaces:
         return True
 
     def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
-        """The value of a key, kept or staged here."""
         return self._value(self._kept.where(space, host, key))
 
     def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
-        """Stage the end of an entry."""
         where = self._kept.where(space, host, key)
         known = self._value(where)
         if known is not None:
@@ -328,26 +304,18 @@ class StagedSpaces:
     def scan(
         self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
     ) -> Iterator[tuple[bytes, bytes]]:
-        """The keys under a host that begin with `prefix`, kept or staged here, in order; none before `start`."""
         family, low = self._kept.where(space, host, prefix)
         skip = len(low) - len(prefix)
-        staged = [
-            (key[skip:], value)
+        staged = {
+            key[skip:]: value
             for (of, key), value in self._values.items()
             if of == family and key.startswith(low) and key[skip:] >= start
-        ]
-        staged.sort(reverse=True)
-        hidden = {key for key, _ in staged}
-        for key, value in self._kept.scan(space, host, prefix, start):
-            while staged and staged[-1][0] < key:
-                yield from _present(staged.pop())
-            if key not in hidden:
-                yield key, value
-        while staged:
-            yield from _present(staged.pop())
+        }
+        kept = (entry for entry in self._kept.scan(space, host, prefix, start) if entry[0] not in staged)
+        changed = sorted((key, value) for key, value in staged.items() if value is not None)
+        yield from heapq.merge(kept, changed)
 
     def write(self, batch: Batch) -> None:
-        """Put everything into a batch."""
         for (family, key), value in self._values.items():
             if value is None:
                 batch.delete(family, key)
@@ -370,10 +338,3 @@ class StagedSpaces:
         where = self._kept.where_used(space, host)
         used = self._used.get(where)
         return where, int.from_bytes(self._kept.value(where) or b"") if used is None else used
-
-
-def _present(entry: tuple[bytes, bytes | None]) -> Iterator[tuple[bytes, bytes]]:
-    """The entry, if it was not ended."""
-    key, value = entry
-    if value is not None:
-        yield key, value

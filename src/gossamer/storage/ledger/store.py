@@ -142,7 +142,6 @@ class Batch:
         return lambda key, value: put(key, value, handle)
 
     def delete(self, family: str, key: bytes) -> None:
-        """Remove a key; nothing happens where it is not."""
         self._batch.delete(key, self._handles[family])
 
     def write_to(self, database: rocksdict.Rdict) -> None:
@@ -231,60 +230,40 @@ class RocksStore:
                 self._translated(family.flush)
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """The value of a key; None where it has none."""
         try:
             found: bytes | None = self._families[family].get(key)
+            return found
         except Exception as error:
             raise self._damaged(str(error)) from error
-        return found
 
     def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values of keys, in order: cheaper than one by one."""
         if not keys:
             return []
         try:
-            found: list[bytes | None] = self._families[family].get(list(keys)) or []
-        except Exception as error:
-            raise self._damaged(str(error)) from error
-        return found
-
-    def scan(self, family: str, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys from `start` to before `end`, in order. Reads on as far as it is asked; to be used up or dropped soon."""
-        options = rocksdict.ReadOptions()
-        # The bound also spares the search from walking over what was deleted behind it.
-        options.set_iterate_upper_bound(end)
-        try:
-            rows: Any = self._families[family].items(from_key=start, read_opt=options)
-            last = start
-            for row in rows:
-                last = row[0]
-                yield row
-            self._check_end(self._families[family].iter(options), last, back=False)
+            return self._families[family].get(list(keys)) or []
         except Exception as error:
             raise self._damaged(str(error)) from error
 
-    def scan_back(self, family: str, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys from before `end` back to `start`, in that order; to be used up or dropped soon."""
+    def scan(self, family: str, start: bytes, end: bytes, *, back: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """Keys from `start` to before `end`, in order, or `back`. Reads on as far as it is asked; to be used up or dropped soon."""
         options = rocksdict.ReadOptions()
+        # The bounds also spare the search from walking over what was deleted behind them.
         options.set_iterate_lower_bound(start)
         options.set_iterate_upper_bound(end)
+        last = end if back else start
         try:
-            rows: Any = self._families[family].items(backwards=True, from_key=end, read_opt=options)
-            last = end
+            rows: Any = self._families[family].items(backwards=back, from_key=last, read_opt=options)
             for row in rows:
                 last = row[0]
                 yield row
-            self._check_end(self._families[family].iter(options), last, back=True)
+            # Rows end at a damaged block as if nothing followed, and only another walk tells why.
+            walk: Any = self._families[family].iter(options)
+            (walk.seek_for_prev if back else walk.seek)(last)
+            if walk.valid():
+                (walk.prev if back else walk.next)()
+            walk.status()
         except Exception as error:
             raise self._damaged(str(error)) from error
-
-    @staticmethod
-    def _check_end(walk: Any, last: bytes, *, back: bool) -> None:
-        """Raise where rows ended at a damaged block: they end there as if nothing followed, and only another walk tells why."""
-        (walk.seek_for_prev if back else walk.seek)(last)
-        if walk.valid():
-            (walk.prev if back else walk.next)()
-        walk.status()
 
     def read_through(self) -> int:
         """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
@@ -311,22 +290,11 @@ class RocksStore:
             self._translated(partial(family.compact_range, None, None, options))
 
     def size(self) -> int:
-        """Bytes of its tables on the disk."""
-        return sum(map(self._tables_of, self._families.values()))
+        return sum(map(_in_tables, self._families.values()))
 
     def sizes(self) -> dict[str, int]:
         """Bytes of each family, with what waits in memory, estimated. The library keeps these sums: no file is looked at."""
-        return {name: self._tables_of(family) + self._in_memory(family) for name, family in self._families.items()}
-
-    @staticmethod
-    def _in_memory(family: rocksdict.Rdict) -> int:
-        tables = ("active-mem-table", "imm-mem-tables")
-        rows = sum(family.property_int_value(f"rocksdb.num-entries-{name}") or 0 for name in tables)
-        return min(rows * USUAL_ROW, family.property_int_value("rocksdb.cur-size-all-mem-tables") or 0)
-
-    @staticmethod
-    def _tables_of(family: rocksdict.Rdict) -> int:
-        return family.property_int_value("rocksdb.total-sst-files-size") or 0
+        return {name: _in_tables(family) + in_memory(family) for name, family in self._families.items()}
 
     def close(self) -> None:
         """Close it. Every handle must go first, or the library keeps its own lock on the directory."""
@@ -363,6 +331,17 @@ class RocksStore:
         if "Permission denied" in what or "Read-only" in what:
             return CrawlDirectoryError(f"cannot write to {self.path}: {what}; resume where it can be written")
         return damaged(self.path, " ".join(what.split()))  # the library's own words have lines
+
+
+def in_memory(family: rocksdict.Rdict) -> int:
+    """Bytes of what waits to be written into tables, estimated."""
+    tables = ("active-mem-table", "imm-mem-tables")
+    rows = sum(family.property_int_value(f"rocksdb.num-entries-{name}") or 0 for name in tables)
+    return min(rows * USUAL_ROW, family.property_int_value("rocksdb.cur-size-all-mem-tables") or 0)
+
+
+def _in_tables(family: rocksdict.Rdict) -> int:
+    return family.property_int_value("rocksdb.total-sst-files-size") or 0
 
 
 def damaged(path: Path, what: str) -> LedgerDamaged:

@@ -77,7 +77,6 @@ class Rotation:
         return float("inf") if row is None else time_of(row[0])
 
     def rests(self, until: float) -> None:
-        """A host is going to rest until this time."""
         self.next_rest = min(self.next_rest, until)
 
     def next_turns(self, room: int) -> list[str]:
@@ -166,7 +165,6 @@ class DelayedTasks:
 
     @staticmethod
     def put(tasks: Sequence[tuple[Task, float]], serial: int, batch: Batch) -> None:
-        """Put tasks with their times into a batch; the numbers from `serial` on are theirs."""
         for number, (task, due) in enumerate(tasks, serial):
             [value] = pack_with_level(task.host, task.level, [task])
             batch.put("frontier", time_key(LATER, due, number.to_bytes(8)), value)
@@ -226,15 +224,13 @@ class AsideTasks:
     def chunks(self, family: Family, *, newest: bool = False) -> Iterator[tuple[bytes, list[Task]]]:
         """Keys and tasks of a family's chunks, those that came first at the beginning, or the other way round."""
         prefix = self._prefix(family)
-        scan = self._store.scan_back if newest else self._store.scan
-        for key, value in scan("frontier", prefix, after(prefix)):
+        for key, value in self._store.scan("frontier", prefix, after(prefix), back=newest):
             yield key, unpack_with_level(value)
 
     def _prefix(self, family: Family) -> bytes:
         return SHELF + self._keys.host(family.owner) + family.key
 
     def row_key(self, family: Family) -> bytes:
-        """The key of a family's row."""
         return ASIDE + self._keys.host(family.owner) + family.key
 
     def chunk_key(self, family: Family, serial: int) -> bytes:

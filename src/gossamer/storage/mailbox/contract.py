@@ -27,7 +27,6 @@ class Designation(Protocol):
 
     def owner(self, host: str) -> str:
         """Return the name of the agent to which a canonical host name is assigned."""
-        ...
 
 
 #: The recipient of URLs of hosts that this agent does not hold, as far as it knows: any master.
@@ -61,11 +60,9 @@ class Owing(Protocol):
 
     async def take(self, recipient: str, most: int) -> Sequence[OwedTask]:
         """Entries for a recipient that were not taken yet, at least one, in order; suspends until there is one."""
-        ...
 
     def delivered(self, owed: Sequence[OwedTask]) -> None:
         """The recipient has committed what one `take` has returned; it is forgotten soon."""
-        ...
 
 
 class OwesUrls(Protocol):
@@ -79,13 +76,10 @@ class OwesUrls(Protocol):
 
     def is_ours(self, host: str) -> bool:
         """Whether the URLs of a host stay with this agent."""
-        ...
 
     def owe(self, tasks: Sequence[Task], group: Group) -> Sequence[OwedTask]:
         """Stage tasks of other agents' hosts; tasks without room are counted as `cut:owed`. Returns the argument for
         `kept`."""
-        ...
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
         """Their group is kept, or may have been if that is uncertain."""
-        ...

@@ -187,7 +187,6 @@ class Mailbox(StagesOwed[MailboxSheet]):
     # -- groups
 
     def kept(self, owed: Sequence[OwedTask], *, is_sure: bool = True) -> None:
-        """Their group is kept, or may have been if that is uncertain."""
         for one in owed:
             box = self._boxes[one.recipient]
             if is_sure and len(box.queue) < self.sheet.waiting:
@@ -221,7 +220,6 @@ class Mailbox(StagesOwed[MailboxSheet]):
     # -- senders
 
     async def take(self, recipient: str, most: int) -> Sequence[OwedTask]:
-        """Entries for a recipient that were not taken yet, at least one; suspends until there is one."""
         is_master = recipient in self.sheet.masters
         box = self._boxes[MASTERS if is_master else recipient]
         while True:
@@ -319,7 +317,6 @@ class Mailbox(StagesOwed[MailboxSheet]):
             self._look()
 
     def _look(self) -> None:
-        """See who is silent; where another master is there, it gets what the silent one has."""
         late = self._way.late(self.clock.monotonic() - self.sheet.patience) - self._silent
         if not late or not set(self.sheet.masters) - self._silent - late:
             return

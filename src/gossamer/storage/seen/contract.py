@@ -1,5 +1,5 @@
 """Seen tests for URLs, contents and texts, at once or later in bulk (rows M3, M6, P2, S12). Suites:
-`gossamer.testing.check_seen_set`, `check_content_index`, `check_fingerprint_index`.
+`gossamer.testing.check_seen_set`, `check_content_index`, `check_fingerprint_index`, `check_task_sieve`.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,9 @@ class SeenSet(Protocol):
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
         """Those of `urls`, met at this depth, that may be new or nearer than before, in order. Changes nothing."""
-        ...
 
     def offer(self, urls: Sequence[str]) -> list[str]:
         """Check and put: those of `urls` that are new, in order, each once."""
-        ...
 
 
 class ContentIndex(Protocol):
@@ -38,7 +36,6 @@ class ContentIndex(Protocol):
 
     def first(self, digest: str, url: str) -> str:
         """Empty if `digest` is new (it now belongs to `url`), otherwise the URL that it belongs to."""
-        ...
 
 
 class FingerprintIndex(Protocol):
@@ -52,7 +49,6 @@ class FingerprintIndex(Protocol):
 
     def near(self, fingerprint: int, url: str) -> str:
         """Empty if nothing near to `fingerprint` is remembered (it now is, for `url`), otherwise the URL of what is."""
-        ...
 
 
 @runtime_checkable
@@ -67,19 +63,15 @@ class LateSeenSet(Protocol):
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
         """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
-        ...
 
     def offer(self, urls: Sequence[str]) -> list[str]:
         """Check and put. Those of `urls` that are already known to be new, in order, each once; the rest comes later."""
-        ...
 
     def drain(self, most: int = 1_000) -> list[str]:
         """Up to `most` URLs that were offered earlier and are new, in the order of their offers."""
-        ...
 
     async def settle(self) -> None:
         """Decide everything that was offered so far."""
-        ...
 
 
 class TaskSieve(Protocol):
@@ -94,33 +86,25 @@ class TaskSieve(Protocol):
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
         """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
-        ...
 
     def offer(self, tasks: Sequence[Task], group: Group) -> None:
         """Let these in; kept with the group."""
-        ...
 
     def drain(self, group: Group, most: int = 1_000) -> list[Task]:
         """Up to `most` tasks that are new: push them in this group. None: there are none yet."""
-        ...
 
     def flush(self) -> None:
         """Decide waiting offers soon, even though there is room for more, because the frontier runs dry."""
-        ...
 
     async def merged(self) -> None:
         """Return when what is being decided is; at once where nothing is."""
-        ...
 
     async def settle(self) -> None:
         """Return when every offer so far is as durable as the settings ask; before the ledger's own `settle`."""
-        ...
 
     @property
     def ready(self) -> bool:
         """There are tasks to drain."""
-        ...
 
     def __len__(self) -> int:
         """Tasks that may still come out. None: nothing waits, and there is nothing to drain."""
-        ...

@@ -119,7 +119,6 @@ class Finds:
         (self._found if found.count else self._drained).append(found)
 
     def add(self, found: FindsFile) -> None:
-        """A merge has written this file."""
         self._found.append(found)
 
     def take(self, most: int) -> tuple[list[bytes], str, int]:

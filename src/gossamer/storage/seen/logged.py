@@ -115,7 +115,6 @@ class LoggedSeen(Provider[S]):
             self._replay(line.decode() for line in iter(log.readline, b""))
 
     def close(self) -> None:
-        """Write the files and close them."""
         if self._log >= 0:
             self._settle()
             if self.since:
@@ -123,7 +122,6 @@ class LoggedSeen(Provider[S]):
             self.abandon()
 
     def abandon(self) -> None:
-        """Close the log and write nothing more, as if the process had died."""
         os.close(self._log)
         self._log = -1
 
@@ -160,13 +158,11 @@ class LoggedSeen(Provider[S]):
     # -- the contract
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those of `urls` that are new, in order; depths are not kept. Changes nothing."""
         if self._group is not None and self.ledger.open_group is not self._group:
             self._settle()
         return [url for url in urls if url not in self._staged and not self.has(url)]
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Check and put: those of `urls` that are new, in order, each once."""
         group = self.ledger.open_group
         if group is not None:
             return self._offered(urls, group)
@@ -216,7 +212,6 @@ class LoggedSeen(Provider[S]):
             os.ftruncate(self._log, self._end)
 
     def _begin_anew(self) -> None:
-        """Write the files, and begin a log."""
         old = self._path
         self.write(self._number + 1)
         crash_at(Point.RECOVERY)

@@ -62,7 +62,6 @@ class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
         self.metrics.gauge("pages", lambda: len(self._urls))
 
     def near(self, fingerprint: int, url: str) -> str:
-        """Empty if nothing near to `fingerprint` is remembered (it now is, for `url`), otherwise the URL of what is."""
         best, place = THRESHOLD + 1, -1
         for table, block in zip(self._tables, _blocks(fingerprint), strict=True):
             for candidate in table.get(block, ()):
@@ -148,12 +147,10 @@ class MemorySeen(Provider[NoSettings]):
         self.metrics.gauge("urls", lambda: len(self._seen))
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those of `urls` that are new, in order; depths are not kept. Changes nothing."""
         seen, key = self._seen, self._key
         return [url for url in urls if xxh3_128_digest(url.encode(), key) not in seen]
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Check and put: those of `urls` that are new, in order, each once."""
         seen, key = self._seen, self._key
         new = []
         for url in urls:
@@ -193,12 +190,10 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
         self.metrics.gauge("urls", lambda: len(self._table))
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing but reference bits."""
         rest = self._misses(urls)
         return self.behind.unseen(rest, depth) if rest else rest
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Check and put: those of `urls` that are new, in order, each once."""
         rest = self._misses(urls)
         if not rest:
             return rest
@@ -229,7 +224,6 @@ class MemoryContents(Provider[NoSettings]):
         self.metrics.gauge("documents", lambda: len(self._first))
 
     def first(self, digest: str, url: str) -> str:
-        """Empty if `digest` is new (it now belongs to `url`), otherwise the URL that it belongs to."""
         known = self._first.get(digest, "")
         if not known:
             self._first[digest] = url

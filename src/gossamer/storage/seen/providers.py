@@ -103,7 +103,6 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
         return Path(self.sheet.directory, SIEVE_DIRECTORY.format(agent=self.sheet.agent))
 
     async def stop(self) -> None:
-        """Close it; a merge that runs is waited for."""
         self.close()
 
     def close(self) -> None:
@@ -111,26 +110,21 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
         self.sieve.close()
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those of `urls` that were not offered lately, in order; depths are not kept."""
         return self.sieve.unseen(urls)
 
     def flush(self) -> None:
-        """Merge what waits, though there is room for more."""
         self.sieve.flush()
 
     async def merged(self) -> None:
-        """Return when the merge that runs has ended; at once where none does."""
         merging = self.sieve.merging
         if merging is not None:
             await asyncio.wait([asyncio.wrap_future(merging)])
 
     @property
     def ready(self) -> bool:
-        """There is something to drain."""
         return self.sieve.ready
 
     def __len__(self) -> int:
-        """Offers that are not decided, and what came out and is not drained."""
         return len(self.sieve)
 
 
@@ -146,28 +140,23 @@ class SieveSeen(_Sieving[str]):
         self.open()
 
     def open(self) -> None:
-        """Open the sieve of the directory, or begin one."""
         path = self.home / DRAINED_FILE
         self._drained = msgspec.json.decode(path.read_bytes(), type=dict[str, int]) if path.exists() else {}
         self._open(str, str, self._end)
 
     def _end(self, file: str) -> int | None:
-        """All offers count; finds as far as they were received."""
         return None if file.startswith("offers") else self._drained.get(file, 0)
 
     def close(self) -> None:
-        """Close it; what was drained counts as received."""
         self._received()
         super().close()
 
     def offer(self, urls: Sequence[str]) -> list[str]:
-        """Let these in. New ones come out of `drain`."""
         self._received()
         self.sieve.offer(urls)
         return []
 
     def drain(self, most: int = 1_000) -> list[str]:
-        """Up to `most` URLs that are new, in the order of their offers."""
         self._received()
         taken = self.sieve.take(most)
         if taken.items:
@@ -175,7 +164,6 @@ class SieveSeen(_Sieving[str]):
         return taken.items
 
     async def settle(self) -> None:
-        """Decide everything that was offered so far."""
         while self.sieve.waiting:
             self.sieve.flush()
             await self.merged()
@@ -204,7 +192,6 @@ class LedgerSieve(_Sieving[Task]):
         self.open()
 
     def open(self) -> None:
-        """Open the sieve of the directory, or begin one."""
         self._prefix = SIEVE_DIRECTORY.format(agent=self.sheet.agent) + "/"
         self._open(Task, attrgetter("url"), self._end, lambda: self.ledger.counters().get(STEPS, 0))
 
@@ -212,7 +199,6 @@ class LedgerSieve(_Sieving[Task]):
         return self.ledger.committed_ends().get(self._prefix + file, 0)
 
     def offer(self, tasks: Sequence[Task], group: Group) -> None:
-        """Let these in; they count with the group."""
         self.sieve.offer(tasks)
         # Also where nothing was added: a group before this one may have failed after it had offered the same tasks.
         file, end = self.sieve.position
@@ -220,7 +206,6 @@ class LedgerSieve(_Sieving[Task]):
         group.count(STEPS)
 
     def drain(self, group: Group, most: int = 1_000) -> list[Task]:
-        """Up to `most` tasks that are new, to be pushed in this group. None: there are none yet."""
         taken = self.sieve.take(most)
         if taken.items:
             group.written(self._prefix + taken.file, taken.end)
@@ -228,7 +213,6 @@ class LedgerSieve(_Sieving[Task]):
         return taken.items
 
     async def settle(self) -> None:
-        """Let the offers survive a power cut, where the sheet asks for it."""
         if self.sheet.sync:
             await asyncio.to_thread(self.sieve.sync)
             self.sieve.settled()
@@ -289,12 +273,10 @@ class SieveLedger(LedgerFront):
 
     @contextmanager
     def group(self) -> Iterator[Group]:
-        """Open a group of the ledger."""
         with self.behind.group() as group:
             yield cast(Group, _SievingGroup(group, self.sieve))
 
     async def settle(self) -> None:
-        """Return when every group so far is as durable as the settings ask; the sieve's log first."""
         await self.sieve.settle()
         await self.behind.settle()
 
@@ -318,7 +300,6 @@ class SieveQueues(QueuesFront[SieveQueuesSheet]):
     sieve: Uses[TaskSieve]
 
     def __len__(self) -> int:
-        """Tasks that are not popped; of those in the sieve, all that may come out."""
         return len(self.behind) + len(self.sieve)
 
     def next_due(self) -> float:
@@ -332,7 +313,6 @@ class SieveQueues(QueuesFront[SieveQueuesSheet]):
         return min(due, self.clock.now() + LOOK)
 
     def wake(self, now: float) -> int:
-        """Queue what is due and what came out, some at a time; returns how many."""
         woken = self.behind.wake(now)
         if not self.sieve.ready:
             return woken

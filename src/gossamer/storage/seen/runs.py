@@ -192,7 +192,6 @@ class SieveRun:
         os.close(self._descriptor)
 
     def read(self, start: int, stop: int) -> Records:
-        """Entries from `start` to before `stop`."""
         return np.frombuffer(self._bytes(start, stop), RECORD)
 
     def _bytes(self, start: int, stop: int) -> bytes:
@@ -234,7 +233,6 @@ class SieveRun:
 
 
 def _held(records: Records, high: Highs, low: Lows) -> Mask:
-    """Which fingerprints are among these entries."""
     highs = np.ascontiguousarray(records["high"])
     lows = records["low"]
     found: Mask = np.zeros(len(high), np.bool_)
@@ -296,7 +294,6 @@ class _Head:
         return int(self._high[-1])
 
     def fill(self) -> bool:
-        """Have something at hand; False at the end of the run."""
         if not len(self._high) and self._next < self._run.count:
             stop = min(self._next + CHUNK, self._run.count)
             records = self._run.read(self._next, stop)
@@ -306,7 +303,6 @@ class _Head:
         return len(self._high) > 0
 
     def take(self, pivot: int) -> tuple[Highs, Lows]:
-        """The entries that are not above the pivot."""
         cut = int(np.searchsorted(self._high, np.uint64(pivot), "right"))
         taken = self._high[:cut], self._low[:cut]
         self._high, self._low = self._high[cut:], self._low[cut:]

@@ -219,7 +219,6 @@ class Sieve(Generic[T]):
 
     @property
     def seen(self) -> int:
-        """URLs that have come out."""
         return sum(run.count for run in self._runs)
 
     @property
@@ -227,7 +226,6 @@ class Sieve(Generic[T]):
         return self._job  # type: ignore[return-value]  # its result stays in here
 
     def unseen(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that were not offered lately, in order."""
         self.asked += len(urls)
         return self._front.misses(urls)
 
@@ -280,7 +278,6 @@ class Sieve(Generic[T]):
 
     @property
     def ready(self) -> bool:
-        """There is something to take."""
         self._advance()
         return len(self._finds) > 0
 
@@ -365,7 +362,6 @@ class Sieve(Generic[T]):
         return _Merge(number, runs, dropped, found, len(sifted.high), leaving)
 
     def _pieces(self, number: int) -> Iterator[list[bytes]]:
-        """The lines of a log, some thousand at a time."""
         rest = b""
         with (self.directory / _offers(number)).open("rb", buffering=0) as file:
             while data := file.read(PIECE):

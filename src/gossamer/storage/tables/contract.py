@@ -22,6 +22,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from operator import attrgetter
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -81,7 +82,7 @@ class Column(msgspec.Struct, frozen=True):
 
 def column(
     doc: str,
-    of: Source | None = None,
+    of: Source | str | None = None,
     *,
     type: ColumnType | None = None,  # noqa: A002  # a column's type is called so
     unit: str = "",
@@ -94,7 +95,8 @@ def column(
 
     Args:
         doc: one sentence for the reference.
-        of: makes the value from a visit; None where the table's own function makes whole rows.
+        of: makes the value from a visit, or says where it lies in the :class:`RowSource`, as `task.url`; None where the table's own
+            function makes whole rows.
         type: the type in SQL, where the field's own does not say it.
         unit: what a number counts, as `ms` or `bytes`.
         fill: what the table shows where a row leaves the column out, instead of NULL.
@@ -102,7 +104,7 @@ def column(
         host_of: the column of URLs whose hosts it shows. The row log leaves it out, and a reader of the log works it out.
         is_made: processing finds the value, so `reprocess` finds it anew.
     """
-    return Column(doc, of, type, unit, fill, same_as, host_of, is_made)
+    return Column(doc, attrgetter(of) if isinstance(of, str) else of, type, unit, fill, same_as, host_of, is_made)
 
 
 class ColumnSpec(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -75,11 +75,9 @@ class FeedConsumer(Protocol):
 
     def mark(self) -> FeedMark:
         """The present mark; an empty one if it has kept nothing."""
-        ...
 
     def rebuild(self, generation: int) -> None:
         """Drop everything: all rows of this generation come again."""
-        ...
 
     def take(self, batch: FeedBatch) -> None:
         """Keep some rows.
@@ -87,7 +85,6 @@ class FeedConsumer(Protocol):
         Raises:
             OSError: they could not be kept; they come again.
         """
-        ...
 
 
 class CountingConsumer(Protocol):
@@ -100,7 +97,6 @@ class CountingConsumer(Protocol):
 
     def rebuild(self, generation: int) -> None:
         """Forget everything: all rows of this generation come again."""
-        ...
 
     def count(self, connection: Any, rows: str) -> int:
         """Count some rows; returns how many there were.
@@ -109,11 +105,9 @@ class CountingConsumer(Protocol):
             connection: a connection to DuckDB.
             rows: SQL that gives them, with all columns of the table.
         """
-        ...
 
     def reached(self, mark: FeedMark) -> None:
         """The end of the rows that were counted last."""
-        ...
 
 
 @runtime_checkable
@@ -131,4 +125,3 @@ class FinishingConsumer(Protocol):
         Raises:
             OSError: it could not be written; the next stop tries again.
         """
-        ...

@@ -63,7 +63,6 @@ class TableLogSheet(Sheet, frozen=True):
     ] = False
 
     def __post_init__(self) -> None:
-        """Refuse an unknown table before anything is written."""
         try:
             for name in self.tables:
                 table_named(name)
@@ -117,7 +116,6 @@ class TableLog(Provider[TableLogSheet]):
         self._choose_tables()
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
-        """Write a group's rows. Nothing of it is in the ledger but where the files end."""
         self.append([one.visit for one in records], [one.location for one in records])
 
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
@@ -172,7 +170,6 @@ class TableLog(Provider[TableLogSheet]):
         return ()
 
     def ends(self) -> Mapping[str, int]:
-        """The files that were written since the last call, and their ends."""
         ends, self._ends = self._ends, {}
         if self._log is not None:
             ends.update(self._log.ends())

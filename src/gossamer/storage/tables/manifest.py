@@ -117,7 +117,6 @@ def notes_of(directory: Path) -> Notes:
 
 
 def write_notes(directory: Path, notes: Notes) -> None:
-    """Replace the notes, whole or not at all."""
     path = directory / MADE
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, msgspec.json.encode(notes))
@@ -132,7 +131,6 @@ def failure_of(directory: Path) -> str:
 
 
 def unmade(why: str) -> str:
-    """The words in which a person is told of such a failure."""
     return f"tables and index could not be made ({why}), and their rows stay in the row logs"
 
 
@@ -145,7 +143,6 @@ def note_failure(directory: Path, why: str) -> None:
 
 
 def with_tables(notes: Notes, changes: Mapping[str, Noted | None]) -> Notes:
-    """A copy with other notes of some Parquet files."""
     return msgspec.structs.replace(notes, tables={**notes.tables, **changes})
 
 

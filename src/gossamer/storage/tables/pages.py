@@ -1,15 +1,17 @@
 """`pages`: one row for each visit. A new column is one field here; log, Parquet, `query` and the reference follow."""
 
 from collections.abc import Iterable
-from typing import Annotated
+from functools import partial
+from operator import attrgetter
+from typing import Annotated, Any
 
 import msgspec
 
-from gossamer.documents.statements import keeps_copy
-from gossamer.storage.tables.contract import RowSource, Table, column
+from gossamer.documents.robots_tags import keeps_copy
+from gossamer.storage.tables.contract import RowSource, Source, Table, column
 from gossamer.values import body as bodies
 from gossamer.values.hosts import registered_domain
-from gossamer.values.instants import utc_text
+from gossamer.values.identity import utc_text
 from gossamer.values.outcome import Outcome
 from gossamer.values.request import unpacked
 from gossamer.values.task import ROBOTS
@@ -17,10 +19,32 @@ from gossamer.values.task import ROBOTS
 #: Characters of ETag and Last-Modified that are kept (fault 78).
 MAX_VALIDATOR = 512
 
+#: A column whose value processing finds.
+found = partial(column, is_made=True)
+
 
 def _sha256(told: RowSource) -> str:
     body = told.response.body
     return bodies.sha256(body) if told.hashes and body else ""
+
+
+def _media_type(told: RowSource) -> str:
+    mime = told.visit.mime
+    return mime if mime != told.response.mime else ""
+
+
+def _data(told: RowSource) -> Any:
+    return None if told.task.request is None else unpacked(told.task.request.data)
+
+
+def _validator(name: str) -> Source:
+    return lambda told: told.response.header(name)[:MAX_VALIDATOR]
+
+
+def _in(part: str, name: str, without: Any = "") -> Source:
+    """A value of a part that a visit may be without."""
+    part_of = attrgetter(part)
+    return lambda told: getattr(part_of(told), name, without)
 
 
 class PageRow(
@@ -28,16 +52,11 @@ class PageRow(
 ):  # fmt: skip
     """One visit. A column at its default (empty, or 0 where that is the default) is left out of the line."""
 
-    url: Annotated[str, column("The canonical URL that was fetched.", lambda t: t.task.url)]
+    url: Annotated[str, column("The canonical URL that was fetched.", "task.url")]
     canonical_url: Annotated[
-        str,
-        column(
-            "The URL that the page gives as its own (`rel=canonical`), resolved.",
-            lambda t: t.visit.canonical,
-            is_made=True,
-        ),
+        str, found("The URL that the page gives as its own (`rel=canonical`), resolved.", "visit.canonical")
     ] = ""
-    host: Annotated[str, column("Host name, without port.", lambda t: t.task.host)]
+    host: Annotated[str, column("Host name, without port.", "task.host")]
     domain: Annotated[
         str,
         column(
@@ -45,45 +64,39 @@ class PageRow(
             lambda t: registered_domain(t.task.host),
         ),
     ]
-    ip: Annotated[str, column("Address that answered.", lambda t: t.response.address)] = ""
+    ip: Annotated[str, column("Address that answered.", "response.address")] = ""
     status: Annotated[
-        int, column("Status code of the answer; 0 where there was none.", lambda t: t.response.status, type="INTEGER")
+        int, column("Status code of the answer; 0 where there was none.", "response.status", type="INTEGER")
     ]
     outcome: Annotated[
-        Outcome, column("How the fetch ended: one of the closed list in `outcomes.md`.", lambda t: t.response.outcome)
+        Outcome, column("How the fetch ended: one of the closed list in `outcomes.md`.", "response.outcome")
     ]
-    mime: Annotated[
-        str, column("Media type that the server claims, without parameters.", lambda t: t.response.mime)
-    ] = ""
+    mime: Annotated[str, column("Media type that the server claims, without parameters.", "response.mime")] = ""
     media_type: Annotated[
         str,
-        column(
+        found(
             "Media type that the document's bytes show; `mime` where they were not looked at.",
-            lambda t: t.visit.mime if t.visit.mime and t.visit.mime != t.response.mime else "",
+            _media_type,
             same_as="mime",
-            is_made=True,
         ),
     ] = ""
-    charset: Annotated[
-        str, column("Character encoding that the document was read in.", lambda t: t.visit.charset, is_made=True)
-    ] = ""
+    charset: Annotated[str, found("Character encoding that the document was read in.", "visit.charset")] = ""
     language: Annotated[
         str,
-        column(
+        found(
             "Language as an ISO 639-1 code: of the text with `--analysis full`, otherwise as the page declares it.",
-            lambda t: t.visit.language,
-            is_made=True,
+            "visit.language",
         ),
     ] = ""
-    title: Annotated[str, column("Text of the first `title` element.", lambda t: t.visit.title, is_made=True)] = ""
-    depth: Annotated[int, column("Links from the nearest seed.", lambda t: t.task.depth, type="INTEGER")]
-    discovered_from: Annotated[str, column("The URL that it was found on.", lambda t: t.task.source)] = ""
+    title: Annotated[str, found("Text of the first `title` element.", "visit.title")] = ""
+    depth: Annotated[int, column("Links from the nearest seed.", "task.depth", type="INTEGER")]
+    discovered_from: Annotated[str, column("The URL that it was found on.", "task.source")] = ""
     relation: Annotated[
         str,
         column(
             "How it was found: `seed`, `redirect`, tag and attribute, as `a href`; `revisit` of a page that was known, "
             "as `revisit sitemap` of a sitemap.",
-            lambda t: t.task.relation,
+            "task.relation",
         ),
     ]
     fetched_at: Annotated[
@@ -100,56 +113,43 @@ class PageRow(
         ),
     ]
     digest: Annotated[
-        str,
-        column("SHA-1 of the body as archived, base32: the payload digest of the archive.", lambda t: t.visit.digest),
+        str, column("SHA-1 of the body as archived, base32: the payload digest of the archive.", "visit.digest")
     ] = ""
     sha256: Annotated[str, column("SHA-256 of the same bytes, hexadecimal.", _sha256)] = ""
     simhash: Annotated[
         int | None,
-        column(
+        found(
             "Fingerprint of the text: near-duplicates differ in few bits.",
             lambda t: t.visit.simhash or None,
             type="UBIGINT",
-            is_made=True,
         ),
     ] = None
     duplicate_of: Annotated[
         str,
         column(
             "URL of the first document with the same bytes; a question gets none for a page that needs a browser.",
-            lambda t: t.visit.duplicate_of,
+            "visit.duplicate_of",
         ),
     ] = ""
     near_duplicate_of: Annotated[
-        str,
-        column(
-            "URL of an earlier page whose fingerprint differs in at most three bits.",
-            lambda t: t.visit.near_duplicate_of,
-            is_made=True,
-        ),
+        str, found("URL of an earlier page whose fingerprint differs in at most three bits.", "visit.near_duplicate_of")
     ] = ""
     discarded: Annotated[
         str,
-        column(
+        found(
             "Why the crawl discarded the page: `language:de`, `near-duplicate`. Its body is not kept.",
-            lambda t: t.visit.discarded,
-            is_made=True,
+            "visit.discarded",
         ),
     ] = ""
     warc_file: Annotated[
         str,
-        column(
-            "File that holds the response or revisit record, inside the crawl directory.",
-            lambda t: t.location.file if t.location else "",
-        ),
+        column("File that holds the response or revisit record, inside the crawl directory.", _in("location", "file")),
     ] = ""
     warc_offset: Annotated[
-        int | None,
-        column("Byte of this file at which the record begins.", lambda t: t.location.offset if t.location else None),
+        int | None, column("Byte of this file at which the record begins.", _in("location", "offset", None))
     ] = None
     warc_length: Annotated[
-        int | None,
-        column("Length of the record as stored.", lambda t: t.location.length if t.location else None, unit="bytes"),
+        int | None, column("Length of the record as stored.", _in("location", "length", None), unit="bytes")
     ] = None
     noarchive: Annotated[
         bool,
@@ -165,16 +165,13 @@ class PageRow(
             lambda t: t.visit.barred.get("store", ""),
         ),
     ] = ""
-    etag: Annotated[str, column("The field `ETag`.", lambda t: t.response.header("etag")[:MAX_VALIDATOR])] = ""
-    last_modified: Annotated[
-        str,
-        column("The field `Last-Modified`, as sent.", lambda t: t.response.header("last-modified")[:MAX_VALIDATOR]),
-    ] = ""
+    etag: Annotated[str, column("The field `ETag`.", _validator("etag"))] = ""
+    last_modified: Annotated[str, column("The field `Last-Modified`, as sent.", _validator("last-modified"))] = ""
     change: Annotated[
         str,
         column(
             "Result of this visit to a known page: `unchanged`, `changed`, `redirected`, `missing`, `gone` or `back`.",
-            lambda t: t.visit.compared.change.value if t.visit.compared else "",
+            _in("visit.compared", "change"),
         ),
     ] = ""
     judged_by: Annotated[
@@ -182,43 +179,32 @@ class PageRow(
         column(
             "Evidence for `change`: the server's answer (`304`), the digest of the bytes, the fingerprint of the "
             "text, or the status.",
-            lambda t: t.visit.compared.judged_by.value if t.visit.compared else "",
+            _in("visit.compared", "judged_by"),
         ),
     ] = ""
     changed_bits: Annotated[
         int | None,
         column(
             "Number of bits, of 64, in which the fingerprint of the text differs from that of the visit before.",
-            lambda t: t.visit.compared.bits if t.visit.compared else None,
+            _in("visit.compared", "bits", None),
             type="INTEGER",
         ),
     ] = None
-    attempt: Annotated[int, column("1 for the first try.", lambda t: t.task.attempt, type="INTEGER")]
-    truncated: Annotated[
-        str, column("Why the body is not whole: `length`, `time`, `disconnect`.", lambda t: t.response.cut)
-    ] = ""
-    error: Annotated[str, column("The failure, in the words of the library or system.", lambda t: t.response.error)] = (
-        ""
-    )
+    attempt: Annotated[int, column("1 for the first try.", "task.attempt", type="INTEGER")]
+    truncated: Annotated[str, column("Why the body is not whole: `length`, `time`, `disconnect`.", "response.cut")] = ""
+    error: Annotated[str, column("The failure, in the words of the library or system.", "response.error")] = ""
     request: Annotated[
         str,
-        column(
-            "The request, where it was no plain GET: method, digest of the body, key.",
-            lambda t: "" if t.task.request is None else t.task.request.mark,
-        ),
+        column("The request, where it was no plain GET: method, digest of the body, key.", _in("task.request", "mark")),
     ] = ""
     label: Annotated[
         str,
-        column(
-            "The label of the request: which handler of a spider it was meant for.",
-            lambda t: "" if t.task.request is None else t.task.request.label,
-        ),
+        column("The label of the request: which handler of a spider it was meant for.", _in("task.request", "label")),
     ] = ""
     data: Annotated[
         object,
         column(
-            "The `data` that the request carries for its handler: `data->>'$.name'` takes a field out of it.",
-            lambda t: None if t.task.request is None else unpacked(t.task.request.data),
+            "The `data` that the request carries for its handler: `data->>'$.name'` takes a field out of it.", _data
         ),
     ] = None
     redirects: Annotated[
@@ -228,27 +214,17 @@ class PageRow(
             lambda t: "keep" if t.task.request is not None and t.task.request.redirects == "keep" else "",
         ),
     ] = ""
-    session: Annotated[str, column("The session of a spider that asked.", lambda t: t.response.session)] = ""
+    session: Annotated[str, column("The session of a spider that asked.", "response.session")] = ""
     brought: Annotated[
         str,
         column(
             "How it came, if a mobile crawler brought it: `whole`, `text`, `elements`, or `row` if it is irrelevant or an error.",
-            lambda t: "" if t.response.brought is None else t.response.brought.form,
+            _in("response.brought", "form"),
         ),
     ] = ""
-    crawler: Annotated[
-        str,
-        column(
-            "The mobile crawler that brought it.",
-            lambda t: "" if t.response.brought is None else t.response.brought.crawler,
-        ),
-    ] = ""
+    crawler: Annotated[str, column("The mobile crawler that brought it.", _in("response.brought", "crawler"))] = ""
     runtime: Annotated[
-        str,
-        column(
-            "Address of the runtime where that crawler ran.",
-            lambda t: "" if t.response.brought is None else t.response.brought.runtime,
-        ),
+        str, column("Address of the runtime where that crawler ran.", _in("response.brought", "runtime"))
     ] = ""
     notes: Annotated[
         str,
@@ -259,25 +235,18 @@ class PageRow(
     ] = ""
     needs_browser: Annotated[
         bool,
-        column(
+        found(
             "Whether the page seems to need a browser: it holds scripts, few words and hardly a link.",
-            lambda t: t.visit.needs_browser,
-            is_made=True,
+            "visit.needs_browser",
         ),
     ] = False
-    trouble: Annotated[
-        str, column("The trouble that the page gave while it was processed.", lambda t: t.visit.trouble, is_made=True)
-    ] = ""
-    links: Annotated[
-        int, column("Links that passed the filters.", lambda t: len(t.visit.links), type="INTEGER", is_made=True)
-    ] = 0
+    trouble: Annotated[str, found("The trouble that the page gave while it was processed.", "visit.trouble")] = ""
+    links: Annotated[int, found("Links that passed the filters.", lambda t: len(t.visit.links), type="INTEGER")] = 0
     new: Annotated[
         int, column("Links of these whose URL had not been seen before.", lambda t: len(t.visit.new), type="INTEGER")
     ] = 0
-    rejected: Annotated[
-        dict[str, int], column("How many links each rule refused.", lambda t: t.visit.rejected, is_made=True)
-    ] = {}
-    visit: Annotated[str, column("Identity of the visit, unique among all crawls.", lambda t: t.visit.id)] = ""
+    rejected: Annotated[dict[str, int], found("How many links each rule refused.", "visit.rejected")] = {}
+    visit: Annotated[str, column("Identity of the visit, unique among all crawls.", "visit.id")] = ""
 
 
 class RobotsRow(PageRow, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="event", tag="robots"):

@@ -118,12 +118,10 @@ def table_files(directory: Path, table: str) -> TableFiles:
 
 
 def has_rows(directory: Path, table: str) -> bool:
-    """Whether a table has a row, committed or about to be."""
     return any(one.table == table for one in segments(directory)) or bool(table_files(directory, table).current)
 
 
 def run_file(directory: Path, table: str, run: int) -> Path:
-    """The file by which a run replaces a table."""
     return directory / TABLES / table / f"run-{run:04d}.parquet"
 
 
@@ -134,7 +132,6 @@ def run_of_name(name: str) -> int:
 
 
 def table_names(directory: Path) -> list[str]:
-    """Every table that has a file."""
     return sorted({path.parent.name for path in (directory / TABLES).glob("*/*.parquet")})
 
 

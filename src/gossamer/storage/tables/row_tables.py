@@ -14,7 +14,7 @@ from gossamer.storage.json_lines import MAX_LINE_BYTES
 from gossamer.storage.tables.contract import RowSource, Table, column
 from gossamer.values.agents import Claim
 from gossamer.values.hosts import registered_domain
-from gossamer.values.instants import utc_text
+from gossamer.values.identity import utc_text
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.visit import Link
 
@@ -264,5 +264,4 @@ COPIES = Table(
 
 
 def copy_row(claim: Claim) -> CopyRow:
-    """The row of a claim."""
     return CopyRow(digest=claim.digest, url=claim.url, met_at=utc_text(claim.met_at))

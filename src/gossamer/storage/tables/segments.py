@@ -64,12 +64,10 @@ class Segment(msgspec.Struct, frozen=True, order=True):
 
 
 def rows_directory(directory: Path, agent: str) -> Path:
-    """Where an agent's row logs lie."""
     return directory / "state" / agent / "rows"
 
 
 def segment_name(table: str, run: str, serial: int) -> str:
-    """The file name of a segment."""
     return f"{table}-{run}-{serial:06d}.jsonl"
 
 
@@ -116,7 +114,6 @@ def segments(directory: Path) -> list[Segment]:
 
 
 def open_runs(directory: Path) -> set[tuple[str, str]]:
-    """Agent and run of every writer that may still write."""
     return {(path.parent.parent.name, path.read_text().strip()) for path in directory.glob(f"state/*/rows/{OPEN}")}
 
 
@@ -200,7 +197,6 @@ class CommittedEnds:
         os.pwrite(self._descriptor, b"%08x %s\n" % (zlib.crc32(data), data), 0)
 
     def close(self) -> None:
-        """Close the file; the object is of no use after."""
         os.close(self._descriptor)
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gossamer.storage.ledger import schema
-from gossamer.storage.ledger.host_rows import FAILING
 from gossamer.storage.ledger.keys import SCHEMA_KEY, LedgerKeys, due_key, time_key
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.store import RocksStore, StoreLimits
+from gossamer.storage.ledger.reader import FAILING
+from gossamer.storage.ledger.store import RocksStore, StoreLimits, in_memory
 from gossamer.storage.ledger.waiting import Owed
 from gossamer.testing.storage import visit
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -172,7 +172,7 @@ def test_a_ledger_at_work_has_little_to_write_when_its_checkpoint_is_made_and_co
 
         def snapshot_to(self, path: Path) -> None:
             assert threading.current_thread() is threading.main_thread()
-            self.waiting = sum(map(self._in_memory, self._families.values()))
+            self.waiting = sum(map(in_memory, self._families.values()))
             super().snapshot_to(path)
 
     class Ledger(RocksLedger):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.settings import LedgerSheet
+from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged
 from gossamer.values.errors import LedgerDamaged
 
