@@ -28,10 +28,11 @@ def _words(text: str) -> "re.Pattern[bytes]":
 _BESIDE = _words(
     r"ai2html banner breadcrumb combx comment community cookie consent disqus ^extra foot(?!note) gdpr legends (?:^|\s)menu "
     r"(?:main|nav|site|top|mobile|primary|dropdown|side|user|mega|footer|more|hamburger)[-_]?menu "
-    r"(?:^|\s)nav(?:bar|igation|[-_]|\s|$) newsletter subscri related remark replies respond rss shar(?:e|ing) shoutbox "
-    r"sidebar skyscraper social sponsor supplemental pagination pager popup promo outbrain tags widget masthead toolbar recirc "
-    r"teaser more-?(?:stories|news|from|on) most-?(?:read|pop) trending signup byline author dateline toc$ table-of-contents "
-    r"paywall advert print-?only hidden sr-only screen-?reader visually caption"
+    r"(?:^|\s)nav(?:bar|foot|head|igation|menu|set|[-_]|\s|$) -navbar(?:\s|$) newsletter subscri related remark replies "
+    r"respond rss shar(?:e|ing) shoutbox sidebar skyscraper social sponsor supplemental pagination pager popup promo "
+    r"outbrain tags widget masthead toolbar recirc teaser more-?(?:stories|news|from|on) most-?(?:read|pop) trending signup "
+    r"byline author dateline toc$ table-of-contents paywall advert print-?only hidden sr-only screen-?reader visually "
+    r"caption"
 )
 _CONTENT = _words(
     "article body content main shadow entry post story text column page wrap container layout has- with- no- single type- "
@@ -54,7 +55,7 @@ _BODY = re.compile(
 )
 #: What holds the content of a page that may be no article: a reference, an index.
 _LANDMARK = re.compile(
-    rb"""(?i)role=["']?main\b"""
+    rb"""(?i)role=["']?main\b|class=["']?(?:main|main-content|content)["'\s>]"""
     rb"""|id=["']?(?:main|content|main[-_]?content|page-content|bodycontent|mw-content-text|contents?[-_]?main)["'\s]"""
 )
 # An element that documentation puts around a heading and its text, and hyphens that an id made of a heading has at least.

@@ -73,11 +73,14 @@ _SAFE = _numbers("article main td")
 _INNER = _numbers("tbody tr table ul ol dl li dd")
 # Elements that stay though they consist of links, if what is around them stays; and those whose blocks do.
 _ROWS, _CELLS = NameSet("tbody tr td th li dd dt dl h"), NameSet("td th li dd dt")
+# A list of links stays behind prose that introduces it: "The modules are:".
+_LISTS = NameSet("ul ol")
+_COLON = re.compile(rb"(?::|\xef\xbc\x9a)\s*(?:</?[a-z][^<>]*>\s*)*\Z")
 _HEADING = as_number("h")  # a name ends before a digit
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 #: Elements that count, empty or not.
 _COLUMNS = NameSet("td th")
-_ARTICLE, _MAIN, _PRE, _IMAGE, _TERMS = map(as_number, ("article", "main", "pre", "img", "dl"))
+_ARTICLE, _MAIN, _PRE, _IMAGE, _TERMS, _TABLE = map(as_number, ("article", "main", "pre", "img", "dl", "table"))
 #: Points that elements have by their kind, as Readability has them.
 _POINTS = {
     as_number(name): points
@@ -194,7 +197,8 @@ class MainPart:
             best = int(parents[best])
 
         good, every = _sums(words * prose, elements), _sums(words * plain, elements)
-        paragraphs = _sums(words * (prose & (words >= _PARAGRAPH)), elements)
+        paragraph = prose & (words >= _PARAGRAPH)
+        paragraphs = _sums(words * paragraph, elements)
         self.is_article = bool(paragraphs[best] >= _ARTICLE_WORDS and paragraphs[best] >= _ARTICLE_SHARE * every[best])
         main = self._grown(best, points, paragraphs if self.is_article else good, good, every)
         if good[main] < _NO_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
@@ -204,15 +208,25 @@ class MainPart:
         is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
         if main and not self.is_article and (is_content or self._is_landmark(main)):
             return
-        of_links = (density > _LINKED) & (starts > first) & (ends <= last) & (total > 0) & ~self._rows(total)
+        some = words.nonzero()[0]
+        in_cells = _covered(elements, _COLUMNS.has(names) & (total < _PARAGRAPH))
+        of_links = (density > np.where(names == _TABLE, _MOSTLY_LINKS, _LINKED)) & (total > 0) & ~self._rows(total)
+        of_links &= (starts > first) & (ends <= last) & ~in_cells.take(starts, mode="clip")
+        lists = (of_links & _LISTS.has(names)).nonzero()[0]
+        for element, before in zip(lists.tolist(), some.searchsorted(starts[lists]).tolist(), strict=True):
+            of_links[element] = not (before and prose[some[before - 1]] and self._follows_colon(int(starts[element])))
         self.shown &= ~_covered(elements, of_links)
-        linking = self.shown & (share > _MOSTLY_LINKS) & ~_CELLS.has(names[elements.owners])
-        for block in (linking & (self._blocks.names == _HEADING)).nonzero()[0].tolist():
-            linking[block] = not self._links_to_itself(block)
+        is_cell = _CELLS.has(names[elements.owners]) | (_CELLS.has(self._blocks.names) & ~self._blocks.closing)
+        linking = self.shown & (share > _MOSTLY_LINKS) & ~is_cell & ~in_cells
+        headings = (linking & (self._blocks.names == _HEADING)).nonzero()[0]
+        for block, behind in zip(headings.tolist(), some.searchsorted(headings, "right").tolist(), strict=True):
+            is_of_text = behind < len(some) and paragraph[some[behind]]
+            linking[block] = not (is_of_text or self._links_to_itself(block))
         self.shown &= ~linking
         if not main:  # all of the page is as good as any part of it
-            some = words.nonzero()[0]
-            self.shown[some] &= np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
+            kept = np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
+            rows = _covered(elements, _ROWS.has(names) & (density <= _LINKED) & (total < _FEW_WORDS))
+            self.shown[some] &= kept | rows[some]
 
     def _rows(self, total: Any) -> Any:
         """Elements that stay though they consist of links: rows, cells, and what holds nothing but a list of terms."""
@@ -232,6 +246,11 @@ class MainPart:
         """Whether a heading is a link to its own anchor."""
         place = int(self._blocks.places[block])
         return bool(_OWN_ANCHOR.match(self.markup, place, place + TAG_BYTES))
+
+    def _follows_colon(self, block: int) -> bool:
+        """Whether the text before the tag of a block ends in a colon."""
+        place = int(self._blocks.places[block])
+        return bool(_COLON.search(self.markup, max(0, place - _BEFORE), place))
 
     def _named(self, total: Any) -> tuple[Any, Any]:
         """The points of each element by its kind and names, and which elements call themselves boilerplate."""

@@ -40,7 +40,8 @@ _CLASS = re.compile(rb"""(?i)\s(?:class|data-lang(?:uage)?)\s*=\s*(?:"([^"<>]*)"
 _LANGUAGE = re.compile(
     rb"(?i)(?:^|\s)(?:language-|lang-|brush:\s*|highlight-source-|highlight-text-|highlight-|sourceCode\s+)([a-z][a-z0-9+#._-]*)"
 )
-_CODE = re.compile(rb"(?i)<pre\b([^<>]*)>(\s*+<code\b[^<>]*>)?|(?P<end></pre\b)|(?P<link></?a\b[^<>]*>)")
+_CODE = re.compile(rb"(?is)<pre\b([^<>]*)>(\s*+<code\b[^<>]*>)?(.*?)(</pre\b|\Z)")
+_LINK = re.compile(rb"(?i)</?a\b[^<>]*>")
 # What stands right before code, within so many bytes: generators name the language there.
 _AROUND = re.compile(rb"(?i)<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?\Z")
 _BEFORE = 300
@@ -94,13 +95,15 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
     converter = _converter()
     main, found = MainPart(markup), ""
     if not main.is_cut:
-        fragments = b"".join(main.fragments())
-        source = _CODE.sub(_Languages(), fragments) if b"pre" in fragments.lower() else fragments
+        source = b"".join(main.fragments())
+        lower = source.lower()
+        if b"<pre" in lower:
+            source = _CODE.sub(_code, source)
         if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
             source = _MARK.sub(b"", source)
         if not images and b"<img" in source:
             source = _PICTURED.sub(_named, source)
-        if any(map(source.lower().__contains__, _SCHEMES)):
+        if any(map(lower.__contains__, _SCHEMES)):
             source = _LEADS_NOWHERE.sub(b"", source)
         decoded = source.decode("utf-8", "replace").replace("\0", "")
         if MARK_START in decoded or MARK_END in decoded:
@@ -165,27 +168,13 @@ def _with_anchor(match: "re.Match[bytes]") -> bytes:
     return match[0] + (f"{MARK_START}{anchor.decode()}{MARK_END}".encode() if anchor else b"")
 
 
-class _Languages:
-    """Writes the languages of code as the converter knows them, one element after the other, and takes links out of it."""
-
-    def __init__(self) -> None:
-        self._opened = False
-        """A `code` is open that the page does not close."""
-        self._inside = False
-
-    def __call__(self, match: "re.Match[bytes]") -> bytes:
-        if match["link"]:
-            return b"" if self._inside else match["link"]
-        self._inside = not match["end"]
-        if match["end"]:
-            opened, self._opened = self._opened, False
-            return (b"</code>" if opened else b"") + match["end"]
-        pre, code, *_ = match.groups(default=b"")
-        around = _AROUND.search(match.string, max(0, match.start() - _BEFORE), match.start())
-        language = _language_of((code, pre, around[0] if around else b""))
-        self._opened = bool(language) and not code
-        start = b'<code class="language-' + language + b'">' if language else code and b"<code>"
-        return b"<pre>" + start
+def _code(match: "re.Match[bytes]") -> bytes:
+    """Code with its language as the converter knows it, and without links."""
+    pre, code, inside, end = match.groups(default=b"")
+    around = _AROUND.search(match.string, max(0, match.start() - _BEFORE), match.start())
+    language = _language_of((code, pre, around[0] if around else b""))
+    start = b'<code class="language-' + language + b'">' if language else code and b"<code>"
+    return b"<pre>" + start + _LINK.sub(b"", inside) + (b"</code>" if language and not code else b"") + end
 
 
 def _language_of(tags: "tuple[bytes, ...]") -> bytes:

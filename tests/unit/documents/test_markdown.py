@@ -136,3 +136,36 @@ def test_a_table_of_more_cells_than_are_looked_at_keeps_its_words() -> None:
     cells = "".join(f"<tr><td>cell {number}<td>two" for number in range(160_000))
     made = as_markdown(f"<main><table>{cells}</table></main>".encode(), "")
     assert made.is_plain and "cell 0" in made.text and "cell 159999" in made.text
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "<table><tr><th>capital<td><a href=/z>Wellington</a><tr><th>largest<td><div><a href=/z>Auckland</a></div></table>",
+        "<p>These are the modules that this chapter is about:</p><ul><li><a href=/z>mod one</a><li><a href=/z>two</a></ul>",
+        "<dl><dt><a href=/z>mod_ssl</a><dd>This module speaks to servers of other kinds.</dl>",
+        f"<h2><a href=/z>The Last Jedi</a></h2><p>{PROSE}</p>",
+    ],
+)
+def test_links_of_an_article_that_are_no_menu_stay(inner: str) -> None:
+    page = f"<main>{MENU}<p>{PROSE * 4}</p>{inner}{MENU}</main>"
+    found = as_markdown(page.encode(), "http://a.test/").text
+    assert found.count("(http://a.test/z)") == inner.count("=/z") and "entry" not in found
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<body>{menu}<table><tr><td><a href=/z>get</a><td>Returns a component.</table><p>{prose}</p>",
+        "<body><div>{menu}</div><div class='main'><table><tr><td><a href=/z>get</a><tr><td><a href=/z>set</a></table></div>",
+    ],
+)
+def test_tables_of_a_reference_stay(page: str) -> None:
+    found = as_markdown(page.format(menu=MENU, prose=PROSE).encode(), "http://a.test/").text
+    assert found.count("(http://a.test/z)") == page.count("=/z") and "entry" not in found
+
+
+@pytest.mark.parametrize("name", ["navheader", "navset top", "t-navbar", "navmenu"])
+def test_menus_within_the_content_go_by_their_names(name: str) -> None:
+    found = as_markdown(f"<main><div class='{name}'>{MENU}</div><p>{PROSE}</p></main>".encode(), "")
+    assert found.text.strip() == PROSE.strip()
