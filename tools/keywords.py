@@ -23,6 +23,7 @@ from typing import Any, Literal, TypedDict
 
 class CrawlKeywords(TypedDict, total=False):
     """The options of a crawl beside its seeds. An option that is left out has its default."""
+
 '''
 
 #: Units whose values people write with a unit of their own.
@@ -36,7 +37,7 @@ def text() -> str:
 def _field(prop: Property) -> str:
     doc = prop.doc.replace(" (repeatable)", "")
     lines = textwrap.wrap(f'"""{doc}"""', 120, break_on_hyphens=False, initial_indent="    ", subsequent_indent="    ")
-    return f"\n    {prop.name}: {_type(prop)}\n" + "\n".join(lines) + "\n"
+    return f"    {prop.name}: {_type(prop)}\n" + "\n".join(lines) + "\n"
 
 
 def _type(prop: Property) -> str:

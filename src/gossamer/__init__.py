@@ -26,35 +26,25 @@ if TYPE_CHECKING:
     from gossamer.values.request import LoggedOut, Request, Retry
     from gossamer.values.visit import Block, Delay, Found, Item
 
+#: Public name -> the module that it is loaded from.
 _HOMES = {
-    "crawl": "gossamer.api.crawls",
-    "crawl_sync": "gossamer.api.crawls",
-    "CrawlFailed": "gossamer.api.crawls",
-    "CrawlRun": "gossamer.api.crawls",
-    "SyncCrawlRun": "gossamer.api.crawls",
-    "processor": "gossamer.api.processors",
-    "reprocess": "gossamer.api.processors",
-    "Spider": "gossamer.api.spider",
-    "Result": "gossamer.api.processors",
-    "Results": "gossamer.api.processors",
-    "page": "gossamer.api.spider",
-    "failed": "gossamer.api.spider",
-    "Summary": "gossamer.crawls.summary",
-    "Document": "gossamer.documents.document",
-    "GossamerError": "gossamer.values.errors",
-    "UsageError": "gossamer.values.errors",
-    "Outcome": "gossamer.values.outcome",
-    "Block": "gossamer.values.visit",
-    "Delay": "gossamer.values.visit",
-    "Page": "gossamer.documents.page",
-    "Request": "gossamer.values.request",
-    "Retry": "gossamer.values.request",
-    "LoggedOut": "gossamer.values.request",
-    "Form": "gossamer.documents.forms",
-    "Session": "gossamer.spiders.logins",
-    "Sessions": "gossamer.spiders.sessions",
-    "Item": "gossamer.values.visit",
-    "Found": "gossamer.values.visit",
+    name: f"gossamer.{module}"
+    for module, names in {
+        "api.crawls": "crawl crawl_sync CrawlFailed CrawlRun SyncCrawlRun",
+        "api.processors": "processor reprocess Result Results",
+        "api.spider": "Spider page failed",
+        "crawls.summary": "Summary",
+        "documents.document": "Document",
+        "documents.forms": "Form",
+        "documents.page": "Page",
+        "spiders.logins": "Session",
+        "spiders.sessions": "Sessions",
+        "values.errors": "GossamerError UsageError",
+        "values.outcome": "Outcome",
+        "values.request": "Request Retry LoggedOut",
+        "values.visit": "Block Delay Item Found",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

@@ -9,7 +9,7 @@ from gossamer.expressions.contract import TaskGate, UrlFilter, VisitGate
 from gossamer.frontier.traps.provider import LearntTraps, TrapSheet
 from gossamer.frontier.traps.template import LearntTemplates
 from gossamer.parsing.contract import Processor
-from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.feeds import FeedLinks, SitemapLinks
 from gossamer.parsing.filters import (
     ConstraintFilter,
     ConstraintSheet,
@@ -21,7 +21,6 @@ from gossamer.parsing.filters import (
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet, TextLinks
 from gossamer.parsing.scope import NoiseFilter, NoiseSheet, SchemeFilter, ScopeFilter, ScopeSheet
-from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.parsing.statistics import ImageStatistics, TagCounter, TagCounterSheet
 from gossamer.testing.parsing import check_gate_filter, check_processor, check_url_filter
 from gossamer.testing.storage import visit

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from tests.masters import check_designation_table, check_host_names, check_recent_urls
 
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import (
@@ -27,13 +28,7 @@ from gossamer.agents.marshaler import (
 from gossamer.engine.unit import Provider
 from gossamer.parsing.filters import ConstraintFilter
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.testing import (
-    check_designation_policy,
-    check_designation_table,
-    check_filter,
-    check_host_names,
-    check_recent_urls,
-)
+from gossamer.testing import check_designation_policy, check_filter
 from gossamer.values.agents import Designated, Member
 from gossamer.values.task import Task
 

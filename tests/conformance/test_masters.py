@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.masters import check_designation_table, check_shared_state
 
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import DesignationSheet, LeastLoaded, RandomAgent, SharedDesignations
@@ -21,7 +22,7 @@ from gossamer.agents.shared_state import (
 )
 from gossamer.engine.gate import Receipt, current
 from gossamer.storage.mailbox.contract import MAIL_TO
-from gossamer.testing import FakeClock, check_consumer, check_designation_table, check_shared_state
+from gossamer.testing import FakeClock, check_consumer
 from gossamer.values.agents import Designated, Member
 from gossamer.values.task import Task
 

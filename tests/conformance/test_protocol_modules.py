@@ -5,7 +5,7 @@ from typing import Any
 
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb, Source
 from gossamer.testing.fetching import FetchCase, check_protocol_module
 from gossamer.values.outcome import Outcome

@@ -1,14 +1,21 @@
 """Every store of ours keeps the promises of `storage.archive.contract` and `storage.seen.contract`."""
 
+import asyncio
+import random
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
 from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet
+from gossamer.storage.archive.contract import RowLog
 from gossamer.storage.archive.warc import NoArchive, WarcArchive, WarcSheet
+from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.storage.seen.contract import TaskSieve
 from gossamer.storage.seen.memory import (
     MemoryContents,
     MemoryFingerprints,
@@ -19,9 +26,120 @@ from gossamer.storage.seen.memory import (
 )
 from gossamer.storage.seen.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.storage.tables.log import TableLog, TableLogSheet
-from gossamer.testing.seen import check_content_index, check_fingerprint_index, check_seen_set, check_task_sieve
-from gossamer.testing.storage import check_archive, check_row_log, hostile_visits, visit
+from gossamer.testing.seen import check_content_index, check_fingerprint_index, check_seen_set
+from gossamer.testing.storage import check_archive, hostile_visits, unanswered, visit
+from gossamer.values.task import Task
 from gossamer.values.visit import Location
+
+#: Closes what is open as a kill would, and opens it again: the ledger and its sieve. At first it opens them empty.
+Reopen = Callable[[], tuple[Ledger, TaskSieve]]
+
+
+class _Broken(Exception):
+    """A failing stage raises this inside a group."""
+
+
+def check_task_sieve(reopen: Reopen, *, urls: int = 600, seed: int = 1) -> None:
+    """Check that a sieve of tasks, empty at first, keeps its promises through failing groups and kills.
+
+    Args:
+        reopen: opens the sieve, which is empty at first.
+        urls: number of different URLs that are offered, more than are merged at once.
+        seed: of the random order of all events.
+    """
+    choose = random.Random(seed)
+    tasks = [
+        Task(f"http://h{n % 9}.test/{n}", f"h{n % 9}.test", n, f"http://s.test/{n}", "a href") for n in range(urls)
+    ]
+    ledger, sieve = reopen()
+    assert not len(sieve) and not sieve.ready, "an empty sieve has nothing to do"
+    offered: set[str] = set()
+    came_out: list[Task] = []
+    while len(offered) < urls:
+        batch = [tasks[int(urls * choose.random() ** 2)] for _ in range(choose.randrange(1, 40))]
+        batch += [task for task in tasks if task.url not in offered][:5]
+        fails = choose.random() < 0.1
+        held_back = {task.url for task in batch} - set(sieve.unseen([task.url for task in batch]))
+        assert held_back <= offered, "unseen held back a new URL"
+        try:
+            with ledger.group() as group:
+                sieve.offer(batch, group)
+                drained = sieve.drain(group, choose.randrange(1, 50))
+                if fails:
+                    raise _Broken
+        except _Broken:
+            # Whoever cannot keep a group stops, and begins again from what is kept.
+            ledger, sieve = reopen()
+            continue
+        offered.update(task.url for task in batch)
+        came_out += drained
+        if choose.random() < 0.05:
+            ledger, sieve = reopen()
+        if choose.random() < 0.2:
+            sieve.flush()
+    for _ in range(2):
+        came_out += _sifted_rest(ledger, sieve)
+        _check(came_out, {task.url: task for task in tasks})
+        ledger, sieve = reopen()
+        with ledger.group() as group:
+            sieve.offer(tasks, group)
+    assert _sifted_rest(ledger, sieve) == [], "a URL came out twice"
+
+
+def _sifted_rest(ledger: Ledger, sieve: TaskSieve) -> list[Task]:
+    """Return all tasks that the sieve still holds."""
+    rest: list[Task] = []
+    while len(sieve):
+        sieve.flush()
+        asyncio.run(sieve.merged())
+        with ledger.group() as group:
+            rest += sieve.drain(group, 100)
+    return rest
+
+
+def _check(came_out: list[Task], by_url: dict[str, Task]) -> None:
+    urls = [task.url for task in came_out]
+    assert len(set(urls)) == len(urls), "a URL came out twice"
+    assert set(urls) == set(by_url), "a new URL never came out"
+    assert all(by_url[task.url] == task for task in came_out), "a task came out changed"
+
+
+def check_row_log(log: RowLog, read: Callable[[], bytes]) -> None:
+    """Check that a row log keeps its promises.
+
+    Args:
+        log: empty.
+        read: returns the whole log as another process sees it, one row a line.
+    """
+    log.append([], [])
+    visits = [visit(), unanswered()]
+    log.append(visits, [Location("warc/a.warc.gz", 1, 2), None])
+    text = read()
+    assert len(text) in log.ends().values(), "ends name the log and where it ends"
+    assert not log.ends(), "ends are those since the last call"
+    rows = _rows(text)
+    assert [row["url"] for row in rows] == [one.url for one in visits], "one row for each visit, in order"
+    assert rows[0]["warc_offset"] == 1, "the row says where the record is"
+    assert "warc_offset" not in rows[1], "a row without a record says where one is"
+
+    hostile = hostile_visits()
+    before = len(rows)
+    log.append(hostile, [None] * len(hostile))
+    text = read()
+    rows = _rows(text)[before:]
+    pages = [row for row in rows if row["event"] == "page"]
+    items = [row for row in rows if row["event"] == "item"]
+    assert len(pages) == len(hostile), "one event is one line, whatever a server sent"
+    assert len(items) == sum(len(one.items) for one in hostile), "one line for each item"
+    assert [row.get("title", "") for row in pages] == [one.title for one in hostile], "escaping changed a text"
+    shown = text.decode()
+    assert not [c for c in shown if c != "\n" and not c.isprintable()], "a control character stands in the log"
+
+
+def _rows(text: bytes) -> list[dict[str, object]]:
+    assert text.endswith(b"\n"), "the last row is not a whole line"
+    return [msgspec.json.decode(line, type=dict[str, object]) for line in text.splitlines()]
+
 
 READERS = ["warcio", "fastwarc"]
 

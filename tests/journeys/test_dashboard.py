@@ -24,7 +24,7 @@ from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.dashboard.crawls import key_of
-from gossamer.dashboard.questions import TableConsole
+from gossamer.dashboard.questions import Questions
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.testing.clock import HUNG_AFTER
@@ -451,7 +451,7 @@ def test_a_question_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         folder = rested(web, tmp_path / "c")
     endless = "SELECT count(*) FROM range(10000000000) a, range(1000) b WHERE a.range % 7 = b.range % 5"
     with pytest.raises(UsageError, match="there was no answer within 1 seconds"):
-        asyncio.run(TableConsole(seconds=1.0).ask(folder, endless))
+        asyncio.run(Questions(1.0).tables(folder, endless))
 
 
 def test_a_crawl_at_rest_goes_on_and_back_from_the_browser(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -625,18 +625,20 @@ def test_prometheus_reads_figures_whose_labels_no_web_site_chooses(tmp_path: Pat
 def test_the_description_of_the_interface_names_every_address(tmp_path: Path, environment: dict[str, str]) -> None:
     from starlette.routing import Route
 
-    from gossamer.dashboard.app import application
-    from gossamer.dashboard.crawls import Crawls
-    from gossamer.dashboard.describing import openapi
-    from gossamer.dashboard.of_crawl import ORDERS
+    from gossamer.dashboard.app import addresses
+    from gossamer.dashboard.crawls import Crawls, Streams
+    from gossamer.dashboard.exporting import Exporter
+    from gossamer.dashboard.orders import ORDERS
+    from gossamer.dashboard.questions import Replays
 
-    told = set(openapi()["paths"])
-    routes = {one.path.replace(":path", "") for one in application(Crawls([])).routes if isinstance(one, Route)}
+    at = addresses(Crawls([]), Streams(), Replays(), Exporter())
+    told = at.openapi()
+    routes = {one.path.replace(":path", "") for one in at.routes if isinstance(one, Route)}
     routes -= {"/", "/static/{name}", "/api/openapi.json"}
     orders = {f"/api/crawls/{{key}}/{word}" for word in ORDERS}
-    assert told == (routes - {"/api/crawls/{key}/{order}"}) | orders
-    text = json.dumps(openapi())
-    parts = openapi()["components"]["schemas"]
+    assert set(told["paths"]) == (routes - {"/api/crawls/{key}/{order}"}) | orders
+    text = json.dumps(told)
+    parts = told["components"]["schemas"]
     assert set(re.findall(r'"#/components/schemas/([^"]+)"', text)) <= set(parts)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.names import FakeDns, Zone
 
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions, all_options
@@ -21,7 +22,6 @@ from gossamer.engine.sheet import build
 from gossamer.frontier.limits import CrawlLimits, CrawlTotals
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.fetching import FakeDns, Zone
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 

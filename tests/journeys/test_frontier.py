@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.names import FakeDns
 
 from gossamer.analysis.why import story_of
 from gossamer.crawls.crawl import Crawl, run
@@ -21,7 +22,6 @@ from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
-from gossamer.testing.fetching import FakeDns
 from gossamer.values.errors import UsageError
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")

@@ -16,7 +16,7 @@ from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.simweb.hostile import CASES, NOT_PLAYED, HostileCase, HostileWeb
 from gossamer.testing.clock import FakeClock
 from gossamer.values.outcome import Outcome
@@ -72,7 +72,7 @@ def test_every_fetch_ends_as_the_table_says_and_within_its_bounds(case: HostileC
         async with HostileWeb([case]) as web, fetching(web, tmp_path, clock) as module:
             before = peak()
             response = await fetched(module, web, case, clock)
-            assert response.outcome is case.ends, response.error
+            assert response.outcome is case.outcome, response.error
             assert len(response.body) <= CAP
             assert len(response.content) <= CAP
             assert peak() - before <= RISE
@@ -99,7 +99,7 @@ def test_a_healthy_page_is_served_while_every_hostile_one_is_under_way(run: Any,
             assert not any(fetch.done() for fetch in under_way)
             while not all(fetch.done() for fetch in under_way):
                 await clock.advance(1.0, turns=20)
-            assert [fetch.result().outcome for fetch in under_way] == [case.ends for case in slow * 5]
+            assert [fetch.result().outcome for fetch in under_way] == [case.outcome for case in slow * 5]
 
     run(body())
 
@@ -171,16 +171,8 @@ def test_one_page_in_many_spellings_is_asked_for_once(tmp_path: Path) -> None:
     assert asyncio.run(body()) == {"ok": 2}
 
 
-def test_each_case_has_a_path_of_its_own_and_says_what_it_waits_for() -> None:
+def test_each_case_has_a_path_of_its_own_and_says_what_it_does() -> None:
     assert len({case.path for case in CASES}) == len({case.number for case in CASES}) == len(CASES)
     for case in CASES:
         assert case.does.endswith("."), case.number
-        assert case.today is None or case.waits_for, (
-            f"{case.number} ends otherwise than it should, and does not say why"
-        )
     assert not {case.number for case in CASES} & set(NOT_PLAYED) - {"B13"}
-
-
-def test_no_fetch_waits_for_a_part_that_is_still_to_be_built() -> None:
-    # Whoever adds a case before its part gives it the outcome of today, and lists it here until the part is there.
-    assert not [case.number for case in CASES if case.today]

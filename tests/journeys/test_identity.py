@@ -12,7 +12,7 @@ from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.storage.recovery import crawl_id
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.values.identity import VisitIds
+from gossamer.values.instants import VisitIds
 
 
 def crawled(directory: Path, seed: str, **options: Any) -> None:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from gossamer.testing.killing import kill_both_ends
+from tests.remote_kills import kill_both_ends
 
-#: Enough to meet each side while it starts, works and waits; `gossamer.testing.killing` takes any number.
+#: Enough to meet each side while it starts, works and waits; `tests.remote_kills` takes any number.
 KILLS = 20
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.names import FakeDns, Zone
 
 from gossamer.analysis.why import Story, story_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.testing.fetching import FakeDns, Zone
 
 WORDS = " ".join(f"Sentence {number} of a page about rivers and those who cross them." for number in range(80))
 

@@ -25,7 +25,7 @@ from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule, weight_of
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
-from gossamer.values.change_hints import ChangeHint
+from gossamer.values.instants import ChangeHint
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of

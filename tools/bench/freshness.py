@@ -23,8 +23,17 @@ from gossamer.bench.harness import apart, pages_option
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.seams import Outlook, RevisitPolicy
 from gossamer.recrawl.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
-from gossamer.values.change_rate import Belief, Evidence, RateGroup, Signals, believed, grouped, learnt, prior_of
-from gossamer.values.page_history import KnownPage
+from gossamer.values.page_history import (
+    Belief,
+    Evidence,
+    KnownPage,
+    RateGroup,
+    Signals,
+    believed,
+    grouped,
+    learnt,
+    prior_of,
+)
 from tools.bench.changing import WARM_UP, ChangingPages, FreshnessFigures, WebOfChanges, best_freshness, simulated
 
 #: Visits that a rule makes of each page before its waits are taken, and those that are taken.

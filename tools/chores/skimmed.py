@@ -8,7 +8,7 @@ from pathlib import Path
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from gossamer.documents import robots_tags
+from gossamer.documents import statements
 from gossamer.documents.document import Document
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storage import visit
@@ -75,14 +75,14 @@ def said_by_tree(tree: LexborHTMLParser, document: Document) -> tuple[str, str, 
     metas = [
         node.attributes.get("content") or ""
         for node in tree.css("meta[name]")
-        if robots_tags.concerns(node.attributes["name"] or "", document.agent)
+        if statements.concerns(node.attributes["name"] or "", document.agent)
     ]
     url = _resolved(base.attributes["href"] or "", PLACE) or PLACE if base is not None else PLACE
     return (
         " ".join(title.text().split())[:1_000] if title is not None else "",
         url,
         _resolved(own[0], url) if own and own[0] else "",
-        tuple(sorted(robots_tags.directives(metas, document.agent))),
+        tuple(sorted(statements.directives(metas, document.agent))),
     )
 
 

@@ -1,6 +1,5 @@
-"""Seams of the masters: the providers of the marshaler, and state that several processes write. Suites:
-`gossamer.testing.check_recent_urls`, `check_host_names`, `check_designation_table`, `check_designation_policy`,
-`check_shared_state`.
+"""Seams of the masters: the providers of the marshaler, and state that several processes write. Suite:
+`gossamer.testing.check_designation_policy`.
 
 Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`marshaler`) asks these providers. Commands read the
 shared state too, and write it where no master is at work.

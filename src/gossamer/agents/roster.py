@@ -52,7 +52,7 @@ from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
 from gossamer.storage.recovery import members_of, write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import UsageError
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 
 #: Where it stands how many agents people have asked for, until the crawl has them.
 _WANTED = "supervisor/wanted"

@@ -36,7 +36,7 @@ from gossamer.storage.rewrite_journals import Deleted, DeletedPlace, Deletion, n
 from gossamer.storage.tables.places import COUNTED, INDEX_DIRECTORY, TABLES
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.hosts import DeletionTarget
-from gossamer.values.identity import unique_name, utc_text
+from gossamer.values.instants import unique_name, utc_text
 from gossamer.values.url import canonical
 
 #: Records that stand before the one of an answer and belong to it: the request, and what is known beside it.

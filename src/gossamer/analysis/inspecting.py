@@ -11,11 +11,10 @@ import msgspec
 from gossamer.documents.document import Document
 from gossamer.parsing.component import Process, ProcessSheet
 from gossamer.parsing.contract import Processor
-from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.feeds import FeedLinks, SitemapLinks
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.links import LinkResolver
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
-from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.names import MetaItem
 from gossamer.rdf.page import StructuredData, structured_data

@@ -46,7 +46,7 @@ from gossamer.storage.tables.contract import table_named
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.places import crawl_directory, replacing
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 from gossamer.values.outcome import TRANSIENT, Outcome
 from gossamer.values.task import DONE, Answer, Disposition, RetryDecision
 from gossamer.values.visit import HTML_TYPES, Visit

@@ -8,7 +8,7 @@ import base64
 from typing import Any
 from urllib.parse import quote_plus
 
-from gossamer.fetcher.secrets import secret_of
+from gossamer.fetcher.authentication import secret_of
 from gossamer.spiders.logins import Session
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.request import Request

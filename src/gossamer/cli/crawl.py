@@ -4,13 +4,15 @@ Options are read before the crawler is imported: who asks for help, or mistypes,
 """
 
 import contextlib
+import functools
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import click
 
+from gossamer.cli.helping import option
 from gossamer.cli.options import (
     OptionsInGroups,
     config_seeds,
@@ -43,58 +45,65 @@ EPILOG = (
 )
 
 
-#: What makes a crawl end with exit status 4; the tables that could not be made always do.
-FAIL_ON = ("none", "seeds", "any")
+class Telling(NamedTuple):
+    """How a crawl is told of, and what it ends with."""
+
+    as_json: bool
+    quiet: bool
+    verbose: bool
+    fail_on: str
+    """What makes a crawl end with exit status 4; tables that could not be made always do."""
 
 
 def told(command: F) -> F:
-    """Options that say what is told."""
-    for option in (
-        click.option(
+    """The options of :class:`Telling`."""
+
+    @functools.wraps(command)
+    def called(*, as_json: bool, quiet: bool, verbose: bool, fail_on: str, **more: Any) -> Any:
+        return command(telling=Telling(as_json, quiet, verbose, fail_on), **more)
+
+    for add in (
+        option(
             "--verbose",
-            is_flag=True,
-            help="Print a line for each URL when it is committed, and at the end the number of items that passed "
-            "each connector.",
+            "Print a line for each URL when it is committed, and at the end the number of items that passed each connector.",
         ),
-        click.option("--quiet", is_flag=True, help="Show no progress."),
-        click.option(
+        option("--quiet", "Show no progress."),
+        option(
             "--fail-on",
-            type=click.Choice(FAIL_ON),
-            default="any",
-            help="End with 4 if anything failed that a later try could fetch (any), only if no seed brought a document "
+            "End with 4 if anything failed that a later try could fetch (any), only if no seed brought a document "
             "(seeds), or never for failed fetches (none). [default: any]",
+            type=click.Choice(("none", "seeds", "any")),
+            default="any",
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print only one line of JSON, at the end."),
+        option("--json as_json", "Print only one line of JSON, at the end."),
     ):
-        command = option(command)
-    return command
+        called = add(called)
+    return cast("F", called)
 
 
 def in_browser(command: F) -> F:
-    return click.option(
-        "--dashboard",
+    return option(
+        "--dashboard [ADDRESS]",
+        "Show the crawl in the browser, at the address that is printed; ADDRESS is [HOST:]PORT, by default a "
+        "free port of 127.0.0.1. The dashboard ends with the crawl.",
         is_flag=False,
         flag_value="",
-        metavar="[ADDRESS]",
-        help="Show the crawl in the browser, at the address that is printed; ADDRESS is [HOST:]PORT, by default a "
-        "free port of 127.0.0.1. The dashboard ends with the crawl.",
     )(command)
 
 
 def configured(command: F) -> F:
     """Options that come from elsewhere, or that only units know."""
-    text = "Set any setting of any unit (repeatable)."
-    command = click.option("--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help=text)(command)
-    text = "Read options from a TOML file; the command line overrides it."
-    return click.option("--config", metavar="FILE", help=text)(command)
+    command = option("--set sets UNIT.SETTING=VALUE...", "Set any setting of any unit (repeatable).")(command)
+    return option("--config FILE", "Read options from a TOML file; the command line overrides it.")(command)
 
 
 def begun(command: F) -> F:
     """The options by which a crawl begins, each of a file."""
-    text = "Use this wiring; see gossamer topology --format toml."
-    command = configured(click.option("--wiring", "wiring_name", metavar="FILE", help=text)(command))
-    text = "Read seeds from a file, one a line; - is standard input."
-    return crawl_options(click.option("--seeds", "seed_files", multiple=True, metavar="FILE", help=text)(command))
+    command = configured(
+        option("--wiring wiring_name FILE", "Use this wiring; see gossamer topology --format toml.")(command)
+    )
+    seeds = option("--seeds seed_files FILE...", "Read seeds from a file, one a line; - is standard input.")
+    return crawl_options(seeds(command))
 
 
 @click.command(cls=OptionsInGroups, epilog=EPILOG)
@@ -108,11 +117,8 @@ def crawl(
     config: str | None,
     sets: tuple[str, ...],
     wiring_name: str | None,
-    as_json: bool,
-    quiet: bool,
-    verbose: bool,
-    fail_on: str,
     dashboard: str | None,
+    telling: Telling,
     **given: Any,
 ) -> int:
     """Crawl from one or more SEED URLs.
@@ -125,10 +131,9 @@ def crawl(
     gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o mine
     """
     options, more = read_options(given, config), config_seeds(config)
-    from gossamer.cli.dashboard import check_dashboard, parted
+    from gossamer.cli.dashboard import parted
 
     address, behind = parted(dashboard)
-    check_dashboard(address)
     with Leaving() as leaving:
         from gossamer.crawls.builder import hostless
         from gossamer.crawls.compiling import find_wiring
@@ -138,12 +143,12 @@ def crawl(
         seeds = [*behind, *seed, *more, *read_seed_files(seed_files, hostless(wiring))]
         seeds = with_schemes(seeds, options, wiring, _say)
         job = _job(seeds, options, wiring, read_sets(sets))
-        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, fail_on=fail_on, dashboard=address)
+        return run_job(job, leaving, telling, address)
 
 
 @click.command(cls=OptionsInGroups, epilog=EPILOG)
 @click.argument("directory", metavar="DIR")
-@click.option("-o", "--output", metavar="DIR", help="Where DIR is a store: an empty folder for the crawl.")
+@option("-o --output DIR", "Where DIR is a store: an empty folder for the crawl.")
 @resume_options
 @configured
 @in_browser
@@ -153,11 +158,8 @@ def resume(
     output: str | None,
     config: str | None,
     sets: tuple[str, ...],
-    as_json: bool,
-    quiet: bool,
-    verbose: bool,
-    fail_on: str,
     dashboard: str | None,
+    telling: Telling,
     **given: Any,
 ) -> int:
     """Go on with the crawl in DIR after a stop, a limit or a kill.
@@ -176,28 +178,22 @@ def resume(
     options = read_options(given, config)
     if config_seeds(config):
         raise click.UsageError(f"{config}: a resumed crawl has its seeds already; leave out `seeds`")
-    from gossamer.cli.dashboard import check_dashboard, parted
+    from gossamer.cli.dashboard import parted
 
     address, behind = parted(dashboard)
     if behind:
         raise click.UsageError(f"--dashboard {behind[0]}: write [HOST:]PORT, as 127.0.0.1:8080")
-    check_dashboard(address)
     with Leaving() as leaving:
-        options = _brought_back(directory, output, options)
-        job = _job([], options, None, read_sets(sets))
-        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, fail_on=fail_on, dashboard=address)
+        if not Path(directory, "crawl.toml").exists():
+            from gossamer.stores.elsewhere import bring_back, is_store
 
-
-def _brought_back(place: str, output: str | None, options: "CrawlOptions") -> "CrawlOptions":
-    """The options for a crawl directory; a crawl that lies in a store is brought back into one first."""
-    if not Path(place, "crawl.toml").exists():
-        from gossamer.stores.elsewhere import bring_back, is_store
-
-        if is_store(place):
-            return bring_back(place, output or "", options, _say)
-    if output is not None:
-        raise click.UsageError(f"-o says where a crawl of a store goes on, and {place} is no store; leave it out")
-    return options
+            if is_store(directory):
+                options, output = bring_back(directory, output or "", options, _say), None
+        if output is not None:
+            raise click.UsageError(
+                f"-o says where a crawl of a store goes on, and {directory} is no store; leave it out"
+            )
+        return run_job(_job([], options, None, read_sets(sets)), leaving, telling, address)
 
 
 def _job(
@@ -208,45 +204,31 @@ def _job(
     return SupervisedCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
 
 
-def run_job(
-    job: "AnyCrawl",
-    leaving: Leaving,
-    *,
-    as_json: bool,
-    quiet: bool,
-    verbose: bool,
-    fail_on: str = "any",
-    dashboard: str | None = None,
-) -> int:
+def run_job(job: "AnyCrawl", leaving: Leaving, telling: Telling, dashboard: str | None = None) -> int:
     """Run a crawl and report how it went; returns its exit status. `dashboard` is where to show it; None: nowhere."""
     import asyncio
 
-    if verbose:
-        _tell_urls(job)
+    if telling.verbose:
+        from gossamer.cli.progress import url_teller
+        from gossamer.storage.logs import LOG_PATH
+
+        if not job.tell_each(url_teller(job)):  # several agents keep their records to themselves
+            log = job.directory / LOG_PATH
+            _say(f"--verbose prints no line for each URL when several agents crawl; read these lines in {log}")
     tune_collector()
     allow_open_files()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        shown = not (quiet or as_json)
-        summary = runner.run(run_interruptible(job, leaving, show=shown, fail_on=fail_on, dashboard=dashboard))
-    status = summary.status(fail_on)
+        shown = not (telling.quiet or telling.as_json)
+        summary = runner.run(run_interruptible(job, leaving, show=shown, fail_on=telling.fail_on, dashboard=dashboard))
+    status = summary.status(telling.fail_on)
     try:
-        if as_json:
+        if telling.as_json:
             say_json(summary)
         else:
-            _print_report(job, summary, verbose, fail_on)
+            _print_report(job, summary, telling)
     except OSError as error:
         return unwritten(error, status)
     return status
-
-
-def _tell_urls(job: "AnyCrawl") -> None:
-    """Have a line told for each URL. Several agents keep their records to themselves, so that is said instead."""
-    from gossamer.cli.progress import url_teller
-    from gossamer.storage.logs import LOG_PATH
-
-    if not job.tell_each(url_teller(job)):
-        log = job.directory / LOG_PATH
-        _say(f"--verbose prints no line for each URL when several agents crawl; read these lines in {log}")
 
 
 def _say(line: str) -> None:
@@ -329,7 +311,7 @@ def _by_rule(cuts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} by {shown[name]}" for name, count in cuts.items())
 
 
-def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool, fail_on: str) -> None:
+def _print_report(job: "AnyCrawl", summary: "Summary", telling: Telling) -> None:
     from gossamer.values.visit import CUTS_OF_PAGES
 
     outcomes = ", ".join(
@@ -365,7 +347,7 @@ def _print_report(job: "AnyCrawl", summary: "Summary", verbose: bool, fail_on: s
         print(
             f"refused:  {show_count(refused, 'URL')} of other agents, since no crawl can keep them; see docs/exchange.md"
         )
-    _print_undone(job, summary, fail_on)
-    if verbose:
+    _print_undone(job, summary, telling.fail_on)
+    if telling.verbose:
         for name, figures in job.connector_statistics.items():
             print(f"  {name:<12} {figures.passed:>9} passed, peak {figures.peak}, stalled {figures.stalled:.2f} s")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gossamer.cli.helping import option
 from gossamer.cli.saying import tell
 from gossamer.engine import processes
 from gossamer.values.errors import UsageError
@@ -27,16 +28,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("directories", metavar="[DIR...]", nargs=-1)
-@click.option(
-    "--address", metavar="[HOST:]PORT", default="", help="Listen here; otherwise at a free port of 127.0.0.1."
-)
-@click.option("--certificate", metavar="FILE", default="", help="Speak TLS with this certificate (PEM).")
-@click.option("--key", metavar="FILE", default="", help="The key of the certificate (PEM).")
-@click.option(
-    "--without-tls",
-    is_flag=True,
-    help="Let other machines in without TLS; everyone who can read the traffic then gets the token.",
-)
+@option("--address [HOST:]PORT", "Listen here; otherwise at a free port of 127.0.0.1.", default="")
+@option("--certificate FILE", "Speak TLS with this certificate (PEM).", default="")
+@option("--key FILE", "The key of the certificate (PEM).", default="")
+@option("--without-tls", "Let other machines in without TLS; everyone who can read the traffic then gets the token.")
 def dashboard(directories: tuple[str, ...], address: str, certificate: str, key: str, without_tls: bool) -> int:
     """Show crawls in the browser, until Ctrl-C: how they stand, their problems, and the remedies.
 
@@ -68,18 +63,15 @@ ADDRESS = re.compile(r"([\w.-]*:|\[[0-9a-f:]+\]:)?\d+", re.ASCII | re.IGNORECASE
 
 
 def parted(given: str | None) -> tuple[str | None, list[str]]:
-    """What stood behind the option, as the address of the dashboard (None: there is to be none), and seeds."""
-    if not given or ADDRESS.fullmatch(given):
-        return given, []
-    return "", [given]
+    """What stood behind the option, as the address of the dashboard (None: there is to be none), and seeds.
+    Raises UsageError: no dashboard can be at this address."""
+    if given is None:
+        return None, []
+    address, seeds = (given, []) if not given or ADDRESS.fullmatch(given) else ("", [given])
+    from gossamer.dashboard.app import read_address
 
-
-def check_dashboard(address: str | None) -> None:
-    """Refuse, before a crawl begins, a dashboard that cannot be. Raises UsageError: the address does not do."""
-    if address is not None:
-        from gossamer.dashboard.app import read_address
-
-        read_address(address)
+    read_address(address)
+    return address, seeds
 
 
 @contextlib.asynccontextmanager

@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from gossamer.cli.crawl import run_interruptible
+from gossamer.cli.helping import option
 from gossamer.cli.saying import Leaving, say_json
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.machine import loop_factory
@@ -41,13 +42,9 @@ LOG_NAME = "requests.log"
 
 
 @click.command()
-@click.option(
-    "--seconds", type=click.FloatRange(0.5), default=30.0, show_default=True, help="Crawl for this many seconds."
-)
-@click.option(
-    "-o", "--output", metavar="DIR", default="", help="Keep the crawl in this directory.  [default: ./demo-crawl]"
-)
-@click.option("--json", "as_json", is_flag=True, help="Print only one line of JSON, at the end.")
+@option("--seconds", "Crawl for this many seconds.", type=click.FloatRange(0.5), default=30.0, show_default=True)
+@option("-o --output DIR", "Keep the crawl in this directory.  [default: ./demo-crawl]", default="")
+@option("--json as_json", "Print only one line of JSON, at the end.")
 def demo(seconds: float, output: str, as_json: bool) -> None:
     """Crawl a simulated web and report the results.
 

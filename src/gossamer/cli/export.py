@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.helping import crawl_to_read
+from gossamer.cli.helping import crawl_to_read, option
 from gossamer.cli.output import instant, raw_cells, tell_damage
 from gossamer.cli.saying import tell, tell_plain
 from gossamer.engine.sheet import show_count
@@ -28,55 +28,41 @@ _PATIENCE = 300.0
 
 @click.command()
 @crawl_to_read(archive=True)
-@click.option(
-    "--to",
-    "form",
+@option(
+    "--to form",
+    "wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "
+    "folder: a copy to browse; markdown: the main part of each page, as files or JSON lines; chunks: the same in "
+    "pieces for retrieval; nquads, turtle, jsonld, rdfxml: the triples.",
     type=click.Choice(list(EXPORT_FORMS)),
     required=True,
-    help=(
-        "wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "
-        "folder: a copy to browse; markdown: the main part of each page, as files or JSON lines; chunks: the same in "
-        "pieces for retrieval; nquads, turtle, jsonld, rdfxml: the triples."
-    ),
 )
-@click.option(
+@option(
     "--table",
+    "Write this table as csv, jsonl or parquet; item.KIND writes items of one kind, a column for each field.",
     default="pages",
     show_default=True,
-    help="Write this table as csv, jsonl or parquet; item.KIND writes items of one kind, a column for each field.",
 )
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help=(
-        "Default: standard output; for wacz and parquet DIR.wacz and so on, for folder DIR-mirror, for markdown DIR-markdown. "
-        "Markdown is a folder of files, or JSON lines if FILE ends in .jsonl; chunks are Parquet if it ends in .parquet."
-    ),
+@option(
+    "-o --output FILE",
+    "Default: standard output; for wacz and parquet DIR.wacz and so on, for folder DIR-mirror, for markdown DIR-markdown. "
+    "Markdown is a folder of files, or JSON lines if FILE ends in .jsonl; chunks are Parquet if it ends in .parquet.",
 )
 @raw_cells
-@click.option("--images", is_flag=True, help="Keep images in Markdown, as links to them.")
-@click.option(
-    "--chunk-words",
-    type=click.IntRange(1),
-    default=300,
-    show_default=True,
-    help="Let a chunk have at most this many words.",
+@option("--images", "Keep images in Markdown, as links to them.")
+@option(
+    "--chunk-words", "Let a chunk have at most this many words.", type=click.IntRange(1), default=300, show_default=True
 )
-@click.option(
+@option(
     "--overlap",
+    "Repeat this many words of the chunk before at the beginning of a chunk.",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="Repeat this many words of the chunk before at the beginning of a chunk.",
 )
-@click.option(
-    "--since",
-    metavar="TIME",
-    help=(
-        "Write only chunks that are new, changed or gone since this time: the mark that the last export told, "
-        "2026-03-01T12:00, or 7d for the last week."
-    ),
+@option(
+    "--since TIME",
+    "Write only chunks that are new, changed or gone since this time: the mark that the last export told, "
+    "2026-03-01T12:00, or 7d for the last week.",
 )
 def export(
     directory: str,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from gossamer.cli.helping import option
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes, say_json, shown, tell
 from gossamer.crawls.identity import token_of, user_agent
@@ -64,10 +65,8 @@ class FetchReport(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @click.command()
 @click.argument("url")
-@click.option(
-    "--body", is_flag=True, help="Write the document to standard output, and everything else to standard error."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON, with `body` as text if --body is given.")
+@option("--body", "Write the document to standard output, and everything else to standard error.")
+@option("--json as_json", "Print one line of JSON, with `body` as text if --body is given.")
 @options_named(OPTIONS)
 def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
     """Fetch one URL, and show outcome, timings and header fields.
@@ -157,20 +156,13 @@ def _times(timings: Timings) -> str:
 
 @click.command()
 @click.argument("documents", metavar="URL|FILE...", nargs=-1, required=True)
-@click.option("--base", metavar="URL", default="", help="Resolve the links of files against this URL.")
-@click.option(
-    "--content-type", metavar="TYPE", default="", help="Treat files as this media type, as if a server had said so."
-)
-@click.option(
+@option("--base URL", "Resolve the links of files against this URL.", default="")
+@option("--content-type TYPE", "Treat files as this media type, as if a server had said so.", default="")
+@option(
     "--page-requisites",
-    is_flag=True,
-    help="Also list the style sheets, images and other files that a browser would fetch to show the page.",
+    "Also list the style sheets, images and other files that a browser would fetch to show the page.",
 )
-@click.option(
-    "--markdown",
-    is_flag=True,
-    help="Write the main part of the documents as Markdown instead; this needs gossamer[words].",
-)
+@option("--markdown", "Write the main part of the documents as Markdown instead; this needs gossamer[words].")
 @options_named(OPTIONS)
 def inspect(
     documents: tuple[str, ...], base: str, content_type: str, page_requisites: bool, markdown: bool, **given: Any

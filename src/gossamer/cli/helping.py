@@ -140,6 +140,27 @@ def _brief(text: str) -> str:
     return f"{first.removesuffix('.')}.{default}"
 
 
+def option(spec: str, text: str, **more: Any) -> Callable[[F], F]:
+    """An option of a command.
+
+    Args:
+        spec: its names, its parameter where that is not the longest of them, and a word for its value with dots where it can be
+            repeated, as `--host hosts HOST...`. With neither a word nor a type or default it is a flag.
+        text: of the help.
+        more: as of :func:`click.option`.
+    """
+    words = spec.split()
+    if not words[-1].startswith("-") and not words[-1].islower():
+        word = words.pop()
+        more |= {"metavar": word.removesuffix("..."), "multiple": word.endswith("...")}
+    elif not more:
+        more["is_flag"] = True
+    return click.option(*words, help=text, **more)
+
+
+as_json = option("--json as_json", "Print one line of JSON.")
+
+
 def crawl_to_read(*, archive: bool) -> Callable[[F], F]:
     """The argument DIR of a command that changes nothing: the directory of a crawl, or the store of one that is elsewhere, whose
     last checkpoint then lies in a cache here; with `archive`, its documents too."""

@@ -13,102 +13,74 @@ from gossamer.cli.saying import finish, guard_terminal, interruptible, own_proce
 from gossamer.crawls.machine import load_without_collecting
 from gossamer.engine.subjects import Command, found_at, subjects
 
-#: Command -> where it is. Loaded only when called, so that the command starts at once.
-COMMANDS = {
-    "crawl": Command("gossamer.cli.crawl:crawl", "Crawl from one or more seeds into a directory.", "Crawl"),
-    "resume": Command(
-        "gossamer.cli.crawl:resume", "Go on with a crawl that was stopped, reached a limit or was killed.", "Crawl"
-    ),
-    "status": Command(
-        "gossamer.cli.status:status", "Show how a crawl stands, while it runs and after.", "Watch and steer"
-    ),
-    "watch": Command(
-        "gossamer.cli.watch:watch", "Show the overview of a crawl on the terminal, again and again.", "Watch and steer"
-    ),
-    "dashboard": Command(
-        "gossamer.cli.dashboard:dashboard",
-        "Show crawls in the browser, and let a person steer them.",
-        "Watch and steer",
-    ),
-    "pause": Command("gossamer.cli.steering:pause", "Pause a running crawl.", "Watch and steer"),
-    "continue": Command(
-        "gossamer.cli.steering:continue_",
-        "Let a paused crawl go on; `resume` is for one that has ended.",
-        "Watch and steer",
-    ),
-    "stop": Command("gossamer.cli.steering:stop", "End a running crawl gracefully.", "Watch and steer"),
-    "checkpoint": Command(
-        "gossamer.cli.steering:checkpoint",
-        "Save the state of a crawl under a name, or go back to one.",
-        "Watch and steer",
-    ),
-    "set": Command("gossamer.cli.steering:set_", "Change settings of a running crawl.", "Watch and steer"),
-    "rewire": Command("gossamer.cli.steering:rewire", "Change the graph of a running crawl.", "Watch and steer"),
-    "block": Command("gossamer.cli.steering:block", "Send no more requests to hosts or domains.", "Watch and steer"),
-    "ask": Command(
-        "gossamer.cli.steering:ask",
-        "Send a running crawl a request that an installed package defines.",
-        "Watch and steer",
-    ),
-    "traps": Command(
-        "gossamer.cli.why:traps",
-        "List URLs that were set aside as likely traps; confirm or release them.",
-        "Watch and steer",
-    ),
-    "log": Command(
-        "gossamer.cli.status:log", "Show one log of a crawl and all its agents, also while it runs.", "Watch and steer"
-    ),
-    "why": Command("gossamer.cli.why:why", "Tell the story of one URL of a crawl.", "Ask a crawl"),
-    "cat": Command("gossamer.cli.why:cat", "Write an archived document to standard output.", "Ask a crawl"),
-    "query": Command("gossamer.cli.query:query", "Ask the tables of a crawl in SQL.", "Ask a crawl"),
-    "report": Command(
-        "gossamer.cli.query:report",
-        "Report on a crawl: broken links, hosts, errors, duplicates and more.",
-        "Ask a crawl",
-    ),
-    "rank": Command(
-        "gossamer.cli.query:rank", "Rank the URLs and hosts of a crawl by the links that lead to them.", "Ask a crawl"
-    ),
-    "export": Command("gossamer.cli.export:export", "Write archive, index or tables for other tools.", "Take out"),
-    "verify": Command(
-        "gossamer.cli.upkeep:verify", "Compare the files of a crawl with the list in its ledger.", "Mend"
-    ),
-    "delete": Command("gossamer.cli.upkeep:delete", "Delete everything of a URL, host or domain from a crawl.", "Mend"),
-    "trim": Command("gossamer.cli.upkeep:trim", "Drop old versions of pages that a crawl visited many times.", "Mend"),
-    "reprocess": Command(
-        "gossamer.cli.upkeep:reprocess", "Run processors over the stored archive, without a request.", "Mend"
-    ),
-    "fetch": Command("gossamer.cli.fetch:fetch", "Fetch one URL, and show outcome, timings and header fields.", "Try"),
-    "inspect": Command("gossamer.cli.fetch:inspect", "Show what a crawl would see in documents, as JSON.", "Try"),
-    "robots": Command("gossamer.cli.urls:robots", "Show which URLs a robots.txt allows, and by which rule.", "Try"),
-    "normalize": Command("gossamer.cli.urls:normalize", "Show the canonical form of URLs.", "Try"),
-    "check-filter": Command(
-        "gossamer.cli.topology:check_filter",
-        "Show which URLs a filter expression lets pass, and which part of it decides.",
-        "Try",
-    ),
-    "topology": Command(
-        "gossamer.cli.topology:topology", "Show components, connectors and providers of a wiring.", "Try"
-    ),
-    "doctor": Command(
-        "gossamer.cli.setup:doctor", "Check whether anything would hinder a crawl on this machine.", "Try"
-    ),
-    "demo": Command("gossamer.cli.demo:demo", "Crawl a simulated web for half a minute and report the results.", "Try"),
-    "simweb": Command(
-        "gossamer.cli.simweb:simweb", "Serve a simulated web to test crawlers on, and audit them.", "Try"
-    ),
-    "bench": Command("gossamer.cli.bench:bench", "Measure this build on this machine.", "Try"),
-    "new": Command(
-        "gossamer.cli.new:new", "Begin a spider, processor or filter of your own, with a test that passes.", "Make"
-    ),
-    "about": Command(
-        "gossamer.cli.setup:about",
-        "Write a page for site owners that says who crawls, how politely, and how to opt out.",
-        "Make",
-    ),
-    "dev": Command("gossamer.cli.setup:dev", "Run developers' chores; this works only in a checkout.", "Make"),
+#: Heading of `gossamer --help` -> command -> where it is below this package, and one line of help. It is loaded only when called,
+#: so that the command starts at once.
+_CORE = {
+    "Crawl": {
+        "crawl": ("crawl:crawl", "Crawl from one or more seeds into a directory."),
+        "resume": ("crawl:resume", "Go on with a crawl that was stopped, reached a limit or was killed."),
+    },
+    "Watch and steer": {
+        "status": ("status:status", "Show how a crawl stands, while it runs and after."),
+        "watch": ("watch:watch", "Show the overview of a crawl on the terminal, again and again."),
+        "dashboard": ("dashboard:dashboard", "Show crawls in the browser, and let a person steer them."),
+        "pause": ("steering:pause", "Pause a running crawl."),
+        "continue": ("steering:continue_", "Let a paused crawl go on; `resume` is for one that has ended."),
+        "stop": ("steering:stop", "End a running crawl gracefully."),
+        "checkpoint": ("steering:checkpoint", "Save the state of a crawl under a name, or go back to one."),
+        "set": ("steering:set_", "Change settings of a running crawl."),
+        "rewire": ("steering:rewire", "Change the graph of a running crawl."),
+        "block": ("steering:block", "Send no more requests to hosts or domains."),
+        "ask": ("steering:ask", "Send a running crawl a request that an installed package defines."),
+        "traps": ("why:traps", "List URLs that were set aside as likely traps; confirm or release them."),
+        "log": ("status:log", "Show one log of a crawl and all its agents, also while it runs."),
+    },
+    "Ask a crawl": {
+        "why": ("why:why", "Tell the story of one URL of a crawl."),
+        "cat": ("why:cat", "Write an archived document to standard output."),
+        "query": ("query:query", "Ask the tables of a crawl in SQL."),
+        "report": ("query:report", "Report on a crawl: broken links, hosts, errors, duplicates and more."),
+        "rank": ("query:rank", "Rank the URLs and hosts of a crawl by the links that lead to them."),
+    },
+    "Take out": {
+        "export": ("export:export", "Write archive, index or tables for other tools."),
+    },
+    "Mend": {
+        "verify": ("upkeep:verify", "Compare the files of a crawl with the list in its ledger."),
+        "delete": ("upkeep:delete", "Delete everything of a URL, host or domain from a crawl."),
+        "trim": ("upkeep:trim", "Drop old versions of pages that a crawl visited many times."),
+        "reprocess": ("upkeep:reprocess", "Run processors over the stored archive, without a request."),
+    },
+    "Try": {
+        "fetch": ("fetch:fetch", "Fetch one URL, and show outcome, timings and header fields."),
+        "inspect": ("fetch:inspect", "Show what a crawl would see in documents, as JSON."),
+        "robots": ("urls:robots", "Show which URLs a robots.txt allows, and by which rule."),
+        "normalize": ("urls:normalize", "Show the canonical form of URLs."),
+        "check-filter": (
+            "topology:check_filter",
+            "Show which URLs a filter expression lets pass, and which part of it decides.",
+        ),
+        "topology": ("topology:topology", "Show components, connectors and providers of a wiring."),
+        "doctor": ("setup:doctor", "Check whether anything would hinder a crawl on this machine."),
+        "demo": ("demo:demo", "Crawl a simulated web for half a minute and report the results."),
+        "simweb": ("simweb:simweb", "Serve a simulated web to test crawlers on, and audit them."),
+        "bench": ("bench:bench", "Measure this build on this machine."),
+    },
+    "Make": {
+        "new": ("new:new", "Begin a spider, processor or filter of your own, with a test that passes."),
+        "about": (
+            "setup:about",
+            "Write a page for site owners that says who crawls, how politely, and how to opt out.",
+        ),
+        "dev": ("setup:dev", "Run developers' chores; this works only in a checkout."),
+    },
 }
 
+COMMANDS = {
+    name: Command(f"gossamer.cli.{place}", text, group)
+    for group, commands_ in _CORE.items()
+    for name, (place, text) in commands_.items()
+}
 
 #: The headings of `gossamer --help` in their order, each with an example.
 GROUPS = {
@@ -124,32 +96,9 @@ GROUPS = {
 
 #: Commands that `gossamer --help` leaves to the help of their groups.
 RARE = frozenset(
-    [
-        "checkpoint",
-        "rewire",
-        "ask",
-        "log",
-        "rank",
-        "trim",
-        "reprocess",
-        "normalize",
-        "check-filter",
-        "topology",
-        "simweb",
-        "bench",
-        "about",
-        "dev",
-        "diff",
-        "shell",
-        "rdf",
-        "serve-sparql",
-        "index",
-        "sink",
-        "exchange",
-        "merge",
-        "designations",
-    ]
-)
+    ("checkpoint", "rewire", "ask", "log", "rank", "trim", "reprocess", "normalize", "check-filter", "topology", "simweb", "bench",
+     "about", "dev", "diff", "shell", "rdf", "serve-sparql", "index", "sink", "exchange", "merge", "designations")
+)  # fmt: skip
 
 
 def all_commands() -> dict[str, Command]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from gossamer.cli.helping import option
 from gossamer.cli.saying import tell_plain
 from gossamer.values.errors import UsageError
 
@@ -150,9 +151,7 @@ TEMPLATES = {
 @click.command()
 @click.argument("part", type=click.Choice(sorted(TEMPLATES)))
 @click.argument("name")
-@click.option(
-    "-o", "--output", metavar="DIR", default=".", help="Write into this directory instead of the current one."
-)
+@option("-o --output DIR", "Write into this directory instead of the current one.", default=".")
 def new(part: str, name: str, output: str) -> int:
     """Begin a spider, processor or filter of your own: write NAME.py, and test_NAME.py with a test that passes. No file
     is overwritten.

@@ -209,10 +209,10 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
 
 
 def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
-    from gossamer.crawls.seeds import is_bare, read_seeds
-    from gossamer.values.url import are_plain, plain_host
+    from gossamer.crawls.seeds import is_bare, read_seed
+    from gossamer.values.url import are_plain
 
-    lines = [line for line in map(str.strip, text.split("\n")) if line]
+    lines = tuple(filter(None, map(str.strip, text.split("\n"))))
     if are_plain(lines):
         yield from lines
         return
@@ -220,12 +220,10 @@ def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]
         seed = line.strip()
         if not seed or seed.startswith("#"):
             continue
-        if plain_host(seed):  # as most of many are
-            yield seed
-            continue
         if not is_bare(seed, hostless):
             try:
-                read_seeds([seed], hostless)
+                url = read_seed(seed, hostless)
             except UsageError as error:
                 raise UsageError(f"{source}, line {number}: {error}") from None
+            seed = seed if "@" in seed else url  # a user is still to be asked for
         yield seed

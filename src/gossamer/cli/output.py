@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from gossamer.cli.helping import option
 from gossamer.cli.saying import tell
 from gossamer.engine import sheet
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -61,13 +62,9 @@ def _ago(option: str, text: str) -> datetime.datetime:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-to_file = click.option("-o", "--output", metavar="FILE", help="Write to a file instead of standard output.")
+to_file = option("-o --output FILE", "Write to a file instead of standard output.")
 
-raw_cells = click.option(
-    "--raw",
-    is_flag=True,
-    help="Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.",
-)
+raw_cells = option("--raw", "Write CSV without an apostrophe before cells that a spreadsheet would run as a formula.")
 
 
 def in_form(forms: Sequence[str], text: str) -> Callable[[F], F]:

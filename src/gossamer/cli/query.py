@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from gossamer.cli.helping import crawl_to_read
+from gossamer.cli.helping import crawl_to_read, option
 from gossamer.cli.output import in_form, opened, raw_cells, tell_damage, to_file
 from gossamer.cli.saying import tell
 from gossamer.values.errors import UsageError
@@ -99,17 +99,14 @@ IN_A_PAGE = 200
     "Write the report in this format; CSV and JSON lines hold the whole of its first table.",
 )
 @to_file
-@click.option(
+@option(
     "--limit",
+    "Show at most this many rows of each table [default: 20, in HTML 200; 0 for all].",
     type=click.IntRange(0),
-    help="Show at most this many rows of each table [default: 20, in HTML 200; 0 for all].",
 )
-@click.option(
-    "--fail-on",
-    "fail_on",
-    multiple=True,
-    metavar="NAME",
-    help="Exit with 1 if this report has rows: broken, errors, duplicates, redirects or traps (repeatable).",
+@option(
+    "--fail-on fail_on NAME...",
+    "Exit with 1 if this report has rows: broken, errors, duplicates, redirects or traps (repeatable).",
 )
 def report(
     directory: str, names: tuple[str, ...], form: str, output: str | None, limit: int | None, fail_on: tuple[str, ...]
@@ -199,22 +196,18 @@ MOST_URLS = 100_000
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option(
-    "--importance",
-    metavar="FILE",
-    help="Also write hosts and URLs with their importance from 0 to 1 to this file, for --set "
-    "prioritizer.importance=FILE.",
+@option(
+    "--importance FILE",
+    "Also write hosts and URLs with their importance from 0 to 1 to this file, for --set prioritizer.importance=FILE.",
 )
-@click.option(
+@option(
     "--urls",
+    "Write at most this many URLs to that file, the highest first.",
     type=click.IntRange(0, 1_000_000),
     default=MOST_URLS,
     show_default=True,
-    help="Write at most this many URLs to that file, the highest first.",
 )
-@click.option(
-    "--limit", type=click.IntRange(0), default=20, show_default=True, help="Show at most this many URLs and hosts."
-)
+@option("--limit", "Show at most this many URLs and hosts.", type=click.IntRange(0), default=20, show_default=True)
 def rank(directory: str, importance: str | None, urls: int, limit: int) -> None:
     """Rank the URLs and hosts of the crawl in DIR by the links that lead to them (PageRank).
 

@@ -23,7 +23,7 @@ from gossamer.frontier.robots.machine import to_mermaid
 from gossamer.frontier.robots.policies import EFFECTS, EVENTS, POLICIES, RobotsPolicy
 from gossamer.simweb.hostile import CASES, NOT_PLAYED
 from gossamer.values import errors as model_errors
-from gossamer.values.outcome import MEANINGS, TRAITS, Outcome, Traits
+from gossamer.values.outcome import MEANINGS, TRAITS, Traits
 
 if TYPE_CHECKING:
     from gossamer.storage.tables.contract import ColumnSpec, TableSpec
@@ -200,25 +200,18 @@ def _maker(table: "TableSpec", column: "ColumnSpec") -> str:
 
 
 def _hostile() -> str:
-    rows = [
-        (case.number, case.name, case.does, f"`{case.outcome}`", case.then, _waits(case.waits_for, case.today))
-        for case in CASES
-    ]
+    rows = [(case.number, case.name, case.does, f"`{case.outcome}`", case.then) for case in CASES]
     text = (
         "Lists what a server can do to a crawler: served by `gossamer simweb --hostile`, each case at `/NUMBER/NAME` of one "
         "port (those of TLS on ports of their own), each with the outcome by which a fetch of it has to end. The tests "
         "fetch every one of them, and crawl those that do not make them wait; what a crawl owes besides is tested with "
-        "the parts that owe it, or waits for them."
+        "the parts that owe it."
     )
-    cases = _table(("case", "name", "the server", "outcome", "a crawl owes besides", "waits for"), rows)
+    cases = _table(("case", "name", "the server", "outcome", "a crawl owes besides"), rows)
     others = _table(("faults", "why"), list(NOT_PLAYED.items()))
     return _page(
         "Hostile servers", text, cases, "## Not played\n\nFaults of the same chapters without a server here.", others
     )
-
-
-def _waits(part: str, today: Outcome | None) -> str:
-    return f"{part}; until then `{today}`" if today else part
 
 
 def _errors() -> str:

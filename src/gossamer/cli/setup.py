@@ -13,11 +13,12 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
+from gossamer.cli.helping import option
 from gossamer.cli.options import crawl_options, read_options
 from gossamer.cli.saying import say_json, tell_plain
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import show_bytes
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.frontier.robots.provider import RobotsSheet
 from gossamer.values.errors import UsageError
@@ -153,7 +154,7 @@ def install(commands: click.Command, shell: str) -> str:
 @click.command()
 @click.argument("directory", metavar="[DIR]", required=False)
 @crawl_options
-@click.option("--config", metavar="FILE", help="Read options from a TOML file; the command line overrides it.")
+@option("--config FILE", "Read options from a TOML file; the command line overrides it.")
 def about(directory: str | None, config: str | None, **given: Any) -> int:
     """Write a page for site owners that says who crawls, how politely, and how to opt out.
 
@@ -198,8 +199,8 @@ KNOWN_HOST = "example.org"
 
 @click.command()
 @click.argument("directory", metavar="[DIR]", default="")
-@click.option("--host", default=KNOWN_HOST, show_default=True, help="Look up this name; if empty, none.")
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each finding.")
+@option("--host", "Look up this name; if empty, none.", default=KNOWN_HOST, show_default=True)
+@option("--json as_json", "Print one line of JSON for each finding.")
 def doctor(directory: str, host: str, as_json: bool) -> int:
     """Check whether anything would hinder a crawl on this machine, or going on with the crawl in DIR.
 

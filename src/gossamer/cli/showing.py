@@ -1,4 +1,4 @@
-"""A standing in words: the one text of `status`, of the live panel, and of the lines of a crawl without a terminal.
+"""A standing in words: the one text of `status` and `watch`, of the live panel, and of the lines of a crawl without a terminal.
 
 Place in the flow: :mod:`gossamer.crawls.control.standing` makes the value; here each part of it becomes a few words, and
 callers choose among them by the room that they have.
@@ -6,7 +6,8 @@ callers choose among them by the room that they have.
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len, chop_cells
@@ -46,11 +47,6 @@ def shown_master(one: "MasterStanding") -> str:
         return f"{one.name}: {one.state}"
     late = f", an agent is {show_seconds(one.lag)} late" if one.lag >= LATE else ""
     return f"{one.name}: {one.state}, {one.marshaled:,} URLs marshaled, {one.waiting:,} waiting{late}"
-
-
-def shown_links(now: "CrawlStanding") -> str:
-    """How many of the links that pages had in this run were new; empty where they are not counted."""
-    return f", {now.new_links / now.links:.0%} of {now.links:,} links new" if now.links else ""
 
 
 def shown_wait(wait: "Wait", now: float, directory: str) -> str:
@@ -133,7 +129,11 @@ def shown_failing(now: "CrawlStanding", most: int = 3) -> str:
 
 
 def _ranked(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items(), key=lambda pair: -pair[1]))
+    return ", ".join(f"{count:,} {name}" for name, count in _by_count(counts))
+
+
+def _by_count(counts: dict[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda pair: -pair[1])
 
 
 def shown_size(one: "DataSet") -> str:
@@ -151,6 +151,101 @@ def shown_hint(directory: str) -> str:
 
 def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: max(0, most - 3)]}..."[:most]
+
+
+# A standing as rows: a title, and what it says. Of a list, rows after the first have no title.
+
+Rows = Iterator[tuple[str, str]]
+
+#: How limits are written.
+_LIMITS: dict[str, Callable[[float], str]] = {
+    "max_time": show_seconds,
+    "max_bytes": show_bytes,
+    "min_free_disk": show_bytes,
+}
+
+
+def rows_of(now: "CrawlStanding", at: float, *, problems: int = 0, most: int | None = None, digits: str = "") -> Rows:
+    """The rows of `status` and of `watch`.
+
+    Args:
+        at: seconds since the epoch.
+        problems: so many of them are told, the worst.
+        most: rows of a list; None for all.
+        digits: how whole numbers are written.
+    """
+    yield from _progress(now, most, lambda count: format(count, digits))
+    if now.outcomes:
+        yield "outcomes", ", ".join(f"{count:{digits}} {name}" for name, count in _by_count(now.outcomes))
+    errors, failing = shown_errors(now), shown_failing(now, most or 5)
+    yield (
+        "errors",
+        f"{now.errors:{digits}}" + (f": {errors}" if errors else "") + (f" (most at {failing})" if failing else ""),
+    )
+    yield from _listed("waits", [shown_wait(wait, at, now.crawl) for wait in now.waits], most)
+    yield from _listed("problems", list(map(shown_problem, now.problems[:problems])))
+    if now.limits:
+        left = shown_left(now)
+        shown = [f"{name} {_LIMITS.get(name, '{:g}'.format)(value)}" for name, value in now.limits.items()]
+        yield "limits", ", ".join(shown) + (f" ({left})" if left else "")
+    yield from _hosts(now, most or 5)
+    if now.sizes:
+        yield "sizes", ", ".join(map(shown_size, now.sizes))
+    if now.checkpoints:
+        yield "kept", f"{', '.join(now.checkpoints)} (checkpoints)"
+    if now.cpu_seconds:
+        yield "used", f"{now.cpu_seconds:.1f} s of CPU, {show_bytes(now.peak_rss_bytes)} of memory"
+
+
+def _progress(now: "CrawlStanding", most: int | None, written: Callable[[int], str]) -> Rows:
+    pages = f"{written(now.pages)} ({written(now.fetched)} fetched, {written(now.unique_documents)} unique"
+    yield "pages", f"{pages}, {show_bytes(now.bytes)})"
+    speed = shown_speed(now) if now.is_at_work else f"{now.pages_per_second:.1f} pages/s"
+    yield "speed", f"{speed} in {show_seconds(now.seconds)}"
+    left = shown_left(now) if not now.limits else ""
+    yield (
+        "queue",
+        f"{written(now.queued)} of {written(now.discovered)} discovered"
+        + (f", {written(now.in_flight)} in flight" if now.is_at_work else "")
+        + (f", {now.new_links / now.links:.0%} of {now.links:,} links new" if now.links else "")
+        + (f", {left}" if left else ""),
+    )
+    yield "hosts", written(now.hosts)
+    if now.exchange is not None:
+        yield "exchange", shown_exchange(now.exchange)
+    is_told = now.is_at_work and (now.agents > 1 or now.alone)
+    number = [f"{now.agents}" + (f": {now.alone}" if now.alone else "")] if is_told else []
+    yield from _listed("agents", [*number, *map(shown_agent, now.each_agent)], most)
+    yield from _listed("masters", list(map(shown_master, now.each_master)), most)
+    if now.judged:
+        yield "harvest", f"{now.relevant / now.judged:.0%} ({now.relevant} of {now.judged} pages relevant)"
+
+
+def _hosts(now: "CrawlStanding", most: int) -> Rows:
+    if now.slowest:
+        yield "slowest", ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:most])
+    if now.slowed:
+        slowed = (f"{one.host} {show_seconds(one.delay)} ({one.reason})" for one in now.slowed[:most])
+        yield "slowed", ", ".join(slowed)
+    if now.sessions is not None:
+        worst = ", ".join(f"{one.name} {one.retired} times" for one in now.sessions.members[:3] if one.retired)
+        shown_worst = f" ({worst})" if worst else ""
+        retired = f"{now.sessions.retired} of at most {now.sessions.most} retired"
+        yield "sessions", f"{now.sessions.count}, {retired}{shown_worst}"
+    if now.proxies:
+        resting = [one for one in now.proxies if one.rests]
+        shown = ", ".join(
+            f"{one.proxy} {one.failed} of {one.asked} failed, rests {show_seconds(one.rests)}" for one in resting[:3]
+        )
+        yield "proxies", f"{len(now.proxies)}, {len(resting)} resting" + (f": {shown}" if shown else "")
+    if now.blocked:
+        yield "blocked", ", ".join(now.blocked)
+
+
+def _listed(title: str, texts: Sequence[str], most: int | None = None) -> Rows:
+    yield from zip_longest((title,)[: len(texts)], texts[:most], fillvalue="")
+    if most is not None and len(texts) > most:
+        yield "", f"and {len(texts) - most} more"
 
 
 # A few lines that stay at the bottom of a terminal, and are drawn again in their place. :mod:`gossamer.cli.progress` draws; what

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from gossamer.cli.helping import option
 from gossamer.simweb import ServeOptions, Serving, SimWeb, SpecError, WebSpec, run
 from gossamer.simweb.log import LogError
 
@@ -130,27 +131,23 @@ _PORT = click.IntRange(0, 65_535)
 
 
 @click.command("simweb", help=HELP)
-@click.option("--seed", type=int, default=1, show_default=True, help="Make the web from this number.")
+@option("--seed", "Make the web from this number.", type=int, default=1, show_default=True)
 @click.option("--pages", type=Quantity("count"), default=10_000, show_default=True)
-@click.option("--hosts", type=Quantity("count"), default=None, help="[default: pages / 100]")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set any other parameter of the web.")
-@click.option("--latency", type=Quantity("time"), default=0.0, help="Median wait per host: 80ms.")
-@click.option("--bandwidth", type=Quantity("size"), default=0, help="Bytes/s a connection: 2MB.")
-@click.option("--gzip", is_flag=True, help="Compress answers for crawlers that accept it.")
-@click.option(
-    "--port", type=_PORT, default=8080, show_default=True, help="Listen at this port; 0 lets the system choose."
+@option("--hosts", "[default: pages / 100]", type=Quantity("count"), default=None)
+@option("--set settings NAME=VALUE...", "Set any other parameter of the web.")
+@option("--latency", "Median wait per host: 80ms.", type=Quantity("time"), default=0.0)
+@option("--bandwidth", "Bytes/s a connection: 2MB.", type=Quantity("size"), default=0)
+@option("--gzip", "Compress answers for crawlers that accept it.")
+@option("--port", "Listen at this port; 0 lets the system choose.", type=_PORT, default=8080, show_default=True)
+@option("--https https_port", "Also serve HTTPS on this port.", type=_PORT)
+@option(
+    "--ca-file", "Write the CA certificate that crawlers have to trust to this file.", type=click.Path(path_type=Path)
 )
-@click.option("--https", "https_port", type=_PORT, help="Also serve HTTPS on this port.")
-@click.option(
-    "--ca-file",
-    type=click.Path(path_type=Path),
-    help="Write the CA certificate that crawlers have to trust to this file.",
-)
-@click.option("--dns-port", type=_PORT, help="Also answer DNS queries on this UDP port.")
-@click.option("--addresses", is_flag=True, help="Listen on all of 127.0.0.0/8, with one host on each address.")
+@option("--dns-port", "Also answer DNS queries on this UDP port.", type=_PORT)
+@option("--addresses", "Listen on all of 127.0.0.0/8, with one host on each address.")
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True)
-@click.option("--log", type=click.Path(path_type=Path), help="Write one line for each request.")
-@click.option("--hostile", is_flag=True, help="Instead of a web, serve the ways in which a server can harm a crawler.")
+@option("--log", "Write one line for each request.", type=click.Path(path_type=Path))
+@option("--hostile", "Instead of a web, serve the ways in which a server can harm a crawler.")
 @click.option(
     "--warc",
     "archives",
@@ -159,25 +156,19 @@ _PORT = click.IntRange(0, 65_535)
     metavar="FILE...",
     help="Serve stored records.",
 )
-@click.option("--timing", is_flag=True, help="With --warc: answer as slowly as when it was recorded.")
+@option("--timing", "With --warc: answer as slowly as when it was recorded.")
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="")
-@click.option("--audit", "audit_log", type=click.Path(path_type=Path), help="Judge the crawl that this log records.")
-@click.option(
-    "--describe", is_flag=True, help="Count properties of the web, and show them beside the values that were asked for."
-)
-@click.option("--expected", is_flag=True, help="Print the URLs that a crawl should fetch.")
+@option("--audit audit_log", "Judge the crawl that this log records.", type=click.Path(path_type=Path))
+@option("--describe", "Count properties of the web, and show them beside the values that were asked for.")
+@option("--expected", "Print the URLs that a crawl should fetch.")
 @click.option("--scope", type=click.Choice(SCOPES), default="any", show_default=True)
-@click.option("--depth", type=click.IntRange(0), help="Expect pages at most this many clicks from a seed.")
-@click.option("--from", "seeds", multiple=True, metavar="URL", help="Expect a crawl from this seed URL (repeatable).")
-@click.option("--agent", default="", help="Judge only this user agent.")
-@click.option(
-    "--delay", type=Quantity("time"), default=0.0, help="Demand at least this time between two requests to a host."
-)
-@click.option(
-    "--triples", type=click.Path(path_type=Path), help="With --audit: also judge the triples of this CSV file."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the audit or the description as one line of JSON.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw the audit's curves as SVG in this file.")
+@option("--depth", "Expect pages at most this many clicks from a seed.", type=click.IntRange(0))
+@option("--from seeds URL...", "Expect a crawl from this seed URL (repeatable).")
+@option("--agent", "Judge only this user agent.", default="")
+@option("--delay", "Demand at least this time between two requests to a host.", type=Quantity("time"), default=0.0)
+@option("--triples", "With --audit: also judge the triples of this CSV file.", type=click.Path(path_type=Path))
+@option("--json as_json", "Print the audit or the description as one line of JSON.")
+@option("--plot", "Draw the audit's curves as SVG in this file.", type=click.Path(path_type=Path))
 def simweb(**options: Any) -> None:
     """Serve, list or audit, as the options say."""
     if options["more"] and not options["archives"]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from gossamer.cli.helping import option
 from gossamer.cli.saying import say_json, say_lines
 from gossamer.crawls.control.client import Control, NotRunning, NotSupervised, check_is_crawl
 from gossamer.crawls.control.messages import (
@@ -58,8 +59,8 @@ def pairs_of(pairs: Sequence[str], example: str) -> dict[str, str]:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--unit", metavar="NAME", help="Suspend this component alone, until `gossamer continue DIR --unit NAME`.")
-@click.option("--agent", default="", metavar="NAME", help="Suspend it in this one of several agents.")
+@option("--unit NAME", "Suspend this component alone, until `gossamer continue DIR --unit NAME`.")
+@option("--agent NAME", "Suspend it in this one of several agents.", default="")
 def pause(directory: str, unit: str | None, agent: str) -> None:
     """Pause a running crawl: it sends no more requests until `gossamer continue`.
 
@@ -71,10 +72,8 @@ def pause(directory: str, unit: str | None, agent: str) -> None:
 
 @click.command("continue")
 @click.argument("directory", metavar="DIR")
-@click.option(
-    "--unit", metavar="NAME", help="Let this component go on, which was suspended by `gossamer pause --unit`."
-)
-@click.option("--agent", default="", metavar="NAME", help="Let it go on in this one of several agents.")
+@option("--unit NAME", "Let this component go on, which was suspended by `gossamer pause --unit`.")
+@option("--agent NAME", "Let it go on in this one of several agents.", default="")
 def continue_(directory: str, unit: str | None, agent: str) -> None:
     """Let a paused crawl go on. One that has ended goes on with `gossamer resume DIR`."""
     _check_agent(unit, agent)
@@ -88,7 +87,7 @@ def _check_agent(unit: str | None, agent: str) -> None:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--now", is_flag=True, help="Do not wait for requests in flight; a resumed crawl sends them again.")
+@option("--now", "Do not wait for requests in flight; a resumed crawl sends them again.")
 def stop(directory: str, now: bool) -> None:
     """End a running crawl gracefully, as one Ctrl-C does; `gossamer resume` goes on with it."""
     try:
@@ -102,8 +101,8 @@ def stop(directory: str, now: bool) -> None:
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("name", default="")
-@click.option("--list", "lists", is_flag=True, help="Print the names of checkpoints, the oldest first.")
-@click.option("--restore", metavar="NAME", help="Go back to this checkpoint; only while no crawl runs.")
+@option("--list lists", "Print the names of checkpoints, the oldest first.")
+@option("--restore NAME", "Go back to this checkpoint; only while no crawl runs.")
 def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> None:
     """Save the state of a crawl under NAME (by default the time), so that you can go back to it.
 
@@ -140,10 +139,8 @@ def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) ->
 @click.command("set")
 @click.argument("directory", metavar="DIR")
 @click.argument("pairs", metavar="KEY=VALUE...", nargs=-1, required=True)
-@click.option(
-    "--host", metavar="HOST", help="Change delay, per-host or max-pages of this host, or of all below *.DOMAIN."
-)
-@click.option("--agent", metavar="NAME", default="", help=_ONE_AGENT)
+@option("--host HOST", "Change delay, per-host or max-pages of this host, or of all below *.DOMAIN.")
+@option("--agent NAME", _ONE_AGENT, default="")
 def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> None:
     """Change settings of a running crawl, at once and for every later run.
 
@@ -167,9 +164,9 @@ def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("change", metavar="[CHANGE.toml]", default="")
-@click.option("--check", is_flag=True, help="Only show what CHANGE.toml would change.")
-@click.option("--undo", is_flag=True, help="Undo the last change; settings that were changed since then stay changed.")
-@click.option("--agent", metavar="NAME", default="", help=_ONE_AGENT)
+@option("--check", "Only show what CHANGE.toml would change.")
+@option("--undo", "Undo the last change; settings that were changed since then stay changed.")
+@option("--agent NAME", _ONE_AGENT, default="")
 def rewire(directory: str, change: str, check: bool, undo: bool, agent: str) -> None:
     """Change the graph of a running crawl while it works: add, replace and remove units and connectors.
 

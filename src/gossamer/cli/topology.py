@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from gossamer.cli.helping import option
 from gossamer.cli.options import OptionsInGroups, crawl_options, read_options, read_seed_files, read_sets
 from gossamer.cli.saying import given_urls, shown
 from gossamer.documents.document import Document
@@ -27,12 +28,10 @@ from gossamer.values.visit import HTML_TYPES, Response, Visit
 
 @click.command(cls=OptionsInGroups)
 @click.argument("names", metavar="[WIRING] [SEED]...", nargs=-1)
-@click.option("--seeds", "seed_files", multiple=True, metavar="FILE", help="Read seeds from a file, one a line.")
+@option("--seeds seed_files FILE...", "Read seeds from a file, one a line.")
 @crawl_options
-@click.option("--config", metavar="FILE", help="Read options from a TOML file; the command line overrides it.")
-@click.option(
-    "--set", "sets", multiple=True, metavar="UNIT.SETTING=VALUE", help="Set any setting of any unit (repeatable)."
-)
+@option("--config FILE", "Read options from a TOML file; the command line overrides it.")
+@option("--set sets UNIT.SETTING=VALUE...", "Set any setting of any unit (repeatable).")
 @click.option(
     "--format", "form", type=click.Choice(["text", "toml", "dot", "mermaid", "json"]), default="text", show_default=True
 )
@@ -136,10 +135,10 @@ def _page_facts(page: Path | None, told: dict[str, Any], header: tuple[str, ...]
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @_told
 @click.option("--header", metavar="NAME: VALUE", multiple=True, help="A header field of the answer (repeatable).")
-@click.option(
+@option(
     "--page",
+    "Take text, keywords, types, title and size from this file.",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Take text, keywords, types, title and size from this file.",
 )
 def check_filter(
     expression: str, urls: tuple[str, ...], page: Path | None, header: tuple[str, ...], **told: Any

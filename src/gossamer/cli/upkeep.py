@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from gossamer.cli.helping import crawl_to_read
+from gossamer.cli.helping import as_json, crawl_to_read, option
 from gossamer.cli.saying import say_json, say_lines, tell
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.values.errors import CrawlDirectoryError
@@ -22,13 +22,9 @@ if TYPE_CHECKING:
 @click.command(epilog="Exit status: 0 it is deleted, 2 wrong usage, 5 the crawl runs, is damaged, or is being read.")
 @click.argument("directory", metavar="DIR")
 @click.argument("name", metavar="[URL|HOST|DOMAIN]", required=False)
-@click.option(
-    "--forget", is_flag=True, help="Let a later run fetch the URL again when it finds it; otherwise no run ever does."
-)
-@click.option(
-    "--accept-loss", is_flag=True, help="Go on without files that are lost or damaged, and print a line for each."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each deletion.")
+@option("--forget", "Let a later run fetch the URL again when it finds it; otherwise no run ever does.")
+@option("--accept-loss", "Go on without files that are lost or damaged, and print a line for each.")
+@option("--json as_json", "Print one line of JSON for each deletion.")
 def delete(directory: str, name: str | None, forget: bool, accept_loss: bool, as_json: bool) -> int:
     """Delete everything that the crawl in DIR keeps of a URL, or of a host or domain and everything below it.
 
@@ -70,17 +66,13 @@ def delete(directory: str, name: str | None, forget: bool, accept_loss: bool, as
 
 @click.command(epilog="Exit status: 0 it is done, 2 wrong usage, 5 the crawl runs, is damaged, or is being read.")
 @click.argument("directory", metavar="DIR")
-@click.option(
-    "--keep-versions",
-    "versions",
+@option(
+    "--keep-versions versions N",
+    "Keep this many versions of each page; without this option, the command only finishes a trim that was killed.",
     type=click.IntRange(min=1),
-    metavar="N",
-    help="Keep this many versions of each page; without this option, the command only finishes a trim that was killed.",
 )
-@click.option(
-    "--accept-loss", is_flag=True, help="Go on without files that are lost or damaged, and print a line for each."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@option("--accept-loss", "Go on without files that are lost or damaged, and print a line for each.")
+@as_json
 def trim(directory: str, versions: int | None, accept_loss: bool, as_json: bool) -> int:
     """Drop old versions of pages that the crawl in DIR visited many times.
 
@@ -105,8 +97,8 @@ def trim(directory: str, versions: int | None, accept_loss: bool, as_json: bool)
 
 @click.command(epilog="Exit status: 0 the crawl is whole, 2 DIR holds no crawl, 5 the crawl is damaged.")
 @crawl_to_read(archive=True)
-@click.option("--deep", is_flag=True, help="Read every record, row, index line and table, not only names and lengths.")
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@option("--deep", "Read every record, row, index line and table, not only names and lengths.")
+@as_json
 def verify(directory: str, deep: bool, as_json: bool) -> int:
     """Compare the files of the crawl in DIR with the list of committed files in its ledger. Nothing is changed.
 
@@ -134,26 +126,16 @@ def verify(directory: str, deep: bool, as_json: bool) -> int:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option("--wiring", "wiring_name", metavar="FILE", help="Run the processors of this wiring, not the crawl's own.")
-@click.option(
-    "--processor",
-    "processors",
-    multiple=True,
-    metavar="[MIME=]NAME",
-    help="Run only this processor (repeatable), and replace only items of the kinds that it finds.",
+@option("--wiring wiring_name FILE", "Run the processors of this wiring, not the crawl's own.")
+@option(
+    "--processor processors [MIME=]NAME...",
+    "Run only this processor (repeatable), and replace only items of the kinds that it finds.",
 )
-@click.option(
-    "--spider",
-    "spider_file",
-    metavar="FILE[:NAME]",
-    help="Run the handlers of this file over the pages, as `gossamer run FILE` does.",
+@option(
+    "--spider spider_file FILE[:NAME]", "Run the handlers of this file over the pages, as `gossamer run FILE` does."
 )
-@click.option(
-    "--rdf",
-    is_flag=True,
-    help="Also read RDFa, JSON-LD and microdata into the triples, as `gossamer crawl --rdf` does.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@option("--rdf", "Also read RDFa, JSON-LD and microdata into the triples, as `gossamer crawl --rdf` does.")
+@as_json
 def reprocess(
     directory: str,
     wiring_name: str | None,

@@ -13,6 +13,7 @@ from typing import Self
 import click
 import msgspec
 
+from gossamer.cli.helping import option
 from gossamer.cli.saying import given_urls, shown, tell
 from gossamer.crawls.identity import contact_of
 from gossamer.crawls.machine import loop_factory
@@ -20,7 +21,7 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.clock import Clock, SystemClock
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.frontier.robots.provider import ObeyRobots, RobotsSheet
 from gossamer.frontier.robots.rules import MAX_BYTES, Decision, PathForm, Rules, parse
@@ -102,21 +103,12 @@ class Asking:
     epilog=f"Steps: {', '.join(STEPS)}; usual: {', '.join(USUAL)}. Exit status: 0 all are URLs, 2 a line is no URL."
 )
 @click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option("--base", metavar="URL", help="Resolve relative URLs against this one.")
-@click.option(
-    "--normalise",
-    "--normalize",
-    "wishes",
-    multiple=True,
-    metavar="STEP",
-    help="Also take this step (sort-query), or leave it out (no-tracking), as in a crawl (repeatable).",
+@option("--base URL", "Resolve relative URLs against this one.")
+@option(
+    "--normalise --normalize wishes STEP...",
+    "Also take this step (sort-query), or leave it out (no-tracking), as in a crawl (repeatable).",
 )
-@click.option(
-    "--parameters",
-    default="",
-    metavar="FILE",
-    help="Leave out the session and tracking parameters that this file lists.",
-)
+@option("--parameters FILE", "Leave out the session and tracking parameters that this file lists.", default="")
 def normalize(urls: tuple[str, ...], base: str | None, wishes: tuple[str, ...], parameters: str) -> int:
     """Show the canonical form of URLs: the form that a crawl fetches and compares.
 
@@ -148,21 +140,15 @@ def normalize(urls: tuple[str, ...], base: str | None, wishes: tuple[str, ...], 
 
 @click.command()
 @click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option("--agent", default="Gossamer", show_default=True, help="Look for this product token in robots.txt.")
-@click.option(
-    "--file", "file", metavar="ROBOTS_TXT", help="Judge by this file (`-`: standard input), without a request."
+@option("--agent", "Look for this product token in robots.txt.", default="Gossamer", show_default=True)
+@option("--file file ROBOTS_TXT", "Judge by this file (`-`: standard input), without a request.")
+@option(
+    "--resolve PATTERN=ADDRESS...", "Ask ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable)."
 )
-@click.option(
-    "--resolve",
-    multiple=True,
-    metavar="PATTERN=ADDRESS",
-    help="Ask ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080` (repeatable).",
-)
-@click.option(
-    "--contact",
+@option(
+    "--contact URL_OR_MAIL",
+    "Give site owners this URL or mail address as your contact; GOSSAMER_CONTACT sets it too.",
     default="",
-    metavar="URL_OR_MAIL",
-    help="Give site owners this URL or mail address as your contact; GOSSAMER_CONTACT sets it too.",
 )
 def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[str, ...], contact: str) -> int:
     """Show for each URL whether robots.txt allows it, and by which rule.

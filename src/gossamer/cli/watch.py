@@ -14,11 +14,12 @@ import click
 from rich.text import Text
 
 from gossamer.cli import showing
+from gossamer.cli.helping import option
 from gossamer.cli.saying import leave_terminal, seen
-from gossamer.engine.sheet import show_bytes, show_count, show_seconds
+from gossamer.engine.sheet import show_bytes, show_seconds
 from gossamer.storage.tables.row_tables import FINE
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 
 if TYPE_CHECKING:
     from gossamer.analysis.watching import CrawlWatch
@@ -44,36 +45,20 @@ def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: floa
         speeds: pages a second, the latest last.
         at: seconds since the epoch.
     """
-    lines = [
-        *_head(now),
-        *_plot(speeds, width),
-        *_problems(now),
-        *_figures(now),
-        *_waits(now, at),
-        *_hosts(now),
-        *_agents(now),
-    ]
+    rows = showing.rows_of(now, at, most=MOST, digits=",")
+    lines = [*_head(now, speeds, width), *_problems(now), *(_line(title, text) for title, text in rows)]
     for line in lines:
         line.truncate(max(1, width), overflow="ellipsis")
     return lines
 
 
-def _head(now: "CrawlStanding") -> Iterator[Text]:
+def _head(now: "CrawlStanding", speeds: Sequence[float], width: int) -> Iterator[Text]:
     style = "green" if now.state == "running" else "yellow" if now.is_at_work else "bold"
-    line = Text.assemble((_plain(now.crawl), "bold"), "  ", (now.state, style))
-    left = showing.shown_left(now)
-    line.append(f"  {show_seconds(now.seconds)}" + (f", {left}" if left else ""))
-    yield line
-    speed = showing.shown_speed(now) if now.is_at_work else f"{now.pages_per_second:.1f} pages/s"
-    yield _line("pages", f"{now.pages:,}  {speed}  {now.fetched:,} fetched, {now.unique_documents:,} unique")
-    slots = f"  {now.in_flight:,} of {now.concurrency:,} slots" if now.concurrency else ""
-    yield _line(
-        "queue",
-        f"{now.queued:,} of {now.discovered:,} discovered  {show_count(now.hosts, 'host')}{slots}{showing.shown_links(now)}",
-    )
-
-
-def _plot(speeds: Sequence[float], width: int) -> Iterator[Text]:
+    slots = f"{now.in_flight:,} of {now.concurrency:,} slots" if now.concurrency else ""
+    busy = f"{now.busy:.0%} busy" if now.busy else ""
+    free = f"{show_bytes(now.disk_free)} of disk free" if now.disk_free else ""
+    more = ", ".join(filter(None, (show_seconds(now.seconds), showing.shown_left(now), slots, busy, free)))
+    yield Text.assemble((_plain(now.crawl), "bold"), "  ", (now.state, style), f"  {more}")
     shown = list(speeds[-max(0, width - _TITLE - 12) :])
     most = max(shown, default=0.0)
     if most > 0:
@@ -89,41 +74,6 @@ def _problems(now: "CrawlStanding") -> Iterator[Text]:
         yield _line(title, f"{one.reason} ({one.evidence})", STYLES[one.severity])
         if one.command:
             yield _line("", f"  $ {one.command}", "bold")
-
-
-def _figures(now: "CrawlStanding") -> Iterator[Text]:
-    yield _line("outcomes", showing.shown_outcomes(now) or "none yet")
-    if errors := showing.shown_errors(now):
-        yield _line("errors", errors)
-    memory = f"{show_bytes(now.peak_rss_bytes)} of memory, {now.cpu_seconds:.1f} s of CPU"
-    yield _line("used", f"{show_bytes(now.bytes)} received, {memory}" + (f", {now.busy:.0%} busy" if now.busy else ""))
-    free = [f"{show_bytes(now.disk_free)} free"] if now.disk_free else []
-    yield _line("disk", ", ".join([*free, *map(showing.shown_size, now.sizes)]))
-
-
-def _waits(now: "CrawlStanding", at: float) -> Iterator[Text]:
-    for number, wait in enumerate(now.waits[:MOST]):
-        yield _line("waits" if number == 0 else "", showing.shown_wait(wait, at, now.crawl))
-
-
-def _hosts(now: "CrawlStanding") -> Iterator[Text]:
-    if now.failing:
-        yield _line("failing", showing.shown_failing(now, MOST))
-    if now.slowest:
-        yield _line("slowest", ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:MOST]))
-    if now.slowed:
-        yield _line("slowed", ", ".join(f"{one.host} {show_seconds(one.delay)} ({one.reason})" for one in now.slowed))
-    if now.blocked:
-        yield _line("blocked", ", ".join(now.blocked[:MOST]))
-
-
-def _agents(now: "CrawlStanding") -> Iterator[Text]:
-    for number, one in enumerate(now.each_agent[:MOST]):
-        yield _line("agents" if number == 0 else "", showing.shown_agent(one))
-    if len(now.each_agent) > MOST:
-        yield _line("", f"and {len(now.each_agent) - MOST} more")
-    for number, master in enumerate(now.each_master[:MOST]):
-        yield _line("masters" if number == 0 else "", showing.shown_master(master))
 
 
 def _line(title: str, text: str, style: str = "") -> Text:
@@ -143,12 +93,12 @@ PAST = 3_600.0
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option(
+@option(
     "--interval",
+    "Wait this many seconds between two looks.",
     type=click.FloatRange(0.5, 60),
     default=2.0,
     show_default=True,
-    help="Wait this many seconds between two looks.",
 )
 def watch(directory: str, interval: float) -> int:
     """Show the overview of a crawl on the terminal: figures, problems with their remedies, waits, hosts. Ctrl-C leaves

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.helping import crawl_to_read
+from gossamer.cli.helping import as_json, crawl_to_read, option
 from gossamer.cli.output import digits_of
 from gossamer.cli.saying import say_bytes, say_json, say_lines, tell
 from gossamer.values.errors import UnreadableUrl, UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command()
 @crawl_to_read(archive=True)
 @click.argument("url")
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@as_json
 def why(directory: str, url: str, as_json: bool) -> None:
     """Tell the story of one URL: why it was fetched, or why not.
 
@@ -95,16 +95,9 @@ def story_lines(story: "Story") -> list[str]:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option(
-    "--confirm", multiple=True, metavar="ID", help="Refuse this family from now on, because it is a trap (repeatable)."
-)
-@click.option(
-    "--release",
-    multiple=True,
-    metavar="ID|all",
-    help="Never suspect this family again, because it is no trap (repeatable).",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@option("--confirm ID...", "Refuse this family from now on, because it is a trap (repeatable).")
+@option("--release ID|all...", "Never suspect this family again, because it is no trap (repeatable).")
+@as_json
 def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as_json: bool) -> None:
     """List the families of URLs that look like traps, with evidence, and hosts with unusually many URLs.
 
@@ -163,16 +156,10 @@ def trap_lines(found: "Suspicions") -> list[str]:
 @click.command()
 @crawl_to_read(archive=True)
 @click.argument("url", metavar="URL")
-@click.option(
-    "--headers", is_flag=True, help="Write the answer's status line and header fields, instead of the document."
-)
-@click.option("--raw", is_flag=True, help="Write the record as it is in the archive, with the body as it came.")
-@click.option(
-    "--markdown", is_flag=True, help="Write the main part of the document as Markdown; this needs gossamer[words]."
-)
-@click.option(
-    "--at", default="", metavar="TIME", help="Write the version that was current at this time, as 20260301 (UTC)."
-)
+@option("--headers", "Write the answer's status line and header fields, instead of the document.")
+@option("--raw", "Write the record as it is in the archive, with the body as it came.")
+@option("--markdown", "Write the main part of the document as Markdown; this needs gossamer[words].")
+@option("--at TIME", "Write the version that was current at this time, as 20260301 (UTC).", default="")
 def cat(directory: str, url: str, headers: bool, raw: bool, markdown: bool, at: str) -> int:
     """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.
 

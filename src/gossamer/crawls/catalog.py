@@ -67,7 +67,7 @@ PROVIDERS = {
     "tables": "gossamer.storage.tables.log:TableLog",
     "css-links": "gossamer.parsing.other_links:CssLinks",
     "feed-links": "gossamer.parsing.feeds:FeedLinks",
-    "sitemap-links": "gossamer.parsing.sitemaps:SitemapLinks",
+    "sitemap-links": "gossamer.parsing.feeds:SitemapLinks",
     "text-links": "gossamer.parsing.other_links:TextLinks",
     "tag-counter": "gossamer.parsing.statistics:TagCounter",
     "image-statistics": "gossamer.parsing.statistics:ImageStatistics",

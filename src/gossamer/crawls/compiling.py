@@ -21,16 +21,16 @@ from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.subjects import Subject, found_at, subjects
 from gossamer.engine.wiring import Wiring
+from gossamer.fetcher.authentication import fill
 from gossamer.fetcher.component import root_of
 from gossamer.fetcher.cookies import CookieJar
 from gossamer.fetcher.proxies import absolute, addresses
-from gossamer.fetcher.secrets import fill
 from gossamer.frontier.politeness.retries import WAITS
 from gossamer.parsing.component import ProcessSheet
 from gossamer.parsing.filters import by_gate
 from gossamer.parsing.links import LinksSheet, normaliser
 from gossamer.values.errors import UsageError
-from gossamer.values.url import place_of_site, scheme_of, site_of
+from gossamer.values.url import place_of_site, site_of
 from gossamer.values.url_normalization import chosen
 
 #: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
@@ -258,11 +258,10 @@ def _seeds(builder: Builder) -> None:
     if not builder.seeds:
         return
     seeds = normal_seeds(builder.wiring, builder.seeds)
-    sites = dict.fromkeys(map(site_of, seeds))
-    hosts = list(dict.fromkeys(place for site in sites if (place := place_of_site(site))))
+    hosts = list(filter(None, dict.fromkeys([place_of_site(site_of(seed)) for seed in seeds])))
     builder.set("seeds", "seeds", {"urls": seeds})
     builder.set_where_present("scope", {"seeds": seeds})
-    if roots := sorted({root_of(seed) for seed in seeds if scheme_of(seed) == "file"}):
+    if roots := sorted({root_of(seed) for seed in seeds if seed.startswith("file:")}):
         builder.set_where_present("file", {"roots": roots})
     builder.set_where_present("dns", {"seed_hosts": hosts})
 
@@ -335,7 +334,7 @@ def normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
     if plan is None or plan.use != "links":
         return list(seeds)
     normalise = normaliser(build(LinksSheet, plan.settings))
-    return list(dict.fromkeys(normalise(seed) for seed in seeds))
+    return list(dict.fromkeys(map(normalise, seeds)))
 
 
 def _without_content_seen(wiring: Wiring) -> Wiring:

@@ -47,7 +47,7 @@ from gossamer.storage.tables.manifest import (
 )
 from gossamer.storage.tables.places import REPLACED, TABLES, converting, write_manifest
 from gossamer.values.errors import CrawlDirectoryError
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 from gossamer.values.visit import Location
 
 #: Behind every byte of a file.

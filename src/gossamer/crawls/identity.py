@@ -18,8 +18,8 @@ from gossamer.crawls.builder import Builder
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, build, setting
+from gossamer.fetcher.authentication import REFERENCE, field_of
 from gossamer.fetcher.request import EVERY_PORT
-from gossamer.fetcher.secrets import REFERENCE, field_of
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.request_identity import is_secret

@@ -17,7 +17,7 @@ from gossamer.engine.clock import Clock, SystemClock
 from gossamer.storage.tables.log import TableLog
 from gossamer.storage.tables.row_tables import COARSE, FINE, SAMPLES, SampleRow
 from gossamer.values.errors import GossamerError
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:

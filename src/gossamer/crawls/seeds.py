@@ -51,21 +51,22 @@ def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str
     Raises:
         UsageError: one of them is not a URL, or names no host where one is needed; says what would be right.
     """
-    if are_plain(texts):
+    if are_plain(tuple(texts)):
         return tuple(dict.fromkeys(texts))
-    seeds: dict[str, None] = {}
-    for text in texts:
-        if plain_host(text):  # there is nothing to read, as of most of many
-            seeds[text] = None
-            continue
-        try:
-            url = canonical(text.strip())
-        except UnreadableUrl as error:
-            raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
-        if not is_machine(host_of(url)) and scheme_of(url) != "file" and scheme_of(url) not in hostless:
-            raise UsageError(f"seed {url!r} names no host; write it as https://example.org/")
-        seeds[url] = None
-    return tuple(seeds)
+    return tuple(dict.fromkeys(read_seed(text, hostless) for text in texts))
+
+
+def read_seed(text: str, hostless: Container[str]) -> str:
+    """The canonical URL of one seed. Arguments and errors as those of :func:`read_seeds`."""
+    if plain_host(text):  # there is nothing to read, as of most of many
+        return text
+    try:
+        url = canonical(text.strip())
+    except UnreadableUrl as error:
+        raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
+    if not is_machine(host_of(url)) and scheme_of(url) != "file" and scheme_of(url) not in hostless:
+        raise UsageError(f"seed {url!r} names no host; write it as https://example.org/")
+    return url
 
 
 def users_of(texts: Sequence[str]) -> tuple[str, ...]:
@@ -110,8 +111,9 @@ def free_name(path: Path) -> Path:
     return next(one for one in itertools.chain([path], later) if not one.exists())
 
 
-#: Sites of seeds whose names are looked up before a crawl begins, one after the other: a person sees at once that one is wrong.
-_LOOKED_UP = 16
+#: Sites of the first seeds whose names are looked up before a crawl begins, one after the other: a person sees at once that one is
+#: wrong. Of many seeds only so many are looked at.
+_LOOKED_UP, _FIRST = 16, 1_000
 
 
 def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
@@ -165,11 +167,9 @@ async def check_addresses(
 def _one_each(seeds: Sequence[str]) -> list[str]:
     """A seed of each of the first sites: their names are looked up before the crawl begins, those of others when it asks them."""
     first: dict[str, str] = {}
-    for url in seeds:
-        if len(first) == _LOOKED_UP:
-            break
+    for url in seeds[:_FIRST]:
         first.setdefault(site_of(url), url)
-    return list(first.values())
+    return list(first.values())[:_LOOKED_UP]
 
 
 def resolvers(graph: Graph) -> list[GuardedResolver[Any]]:

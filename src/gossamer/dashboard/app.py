@@ -1,5 +1,5 @@
-"""The application of the dashboard, and its process: the list of its addresses, the answers that are not about one crawl, where it
-listens, and when it ends.
+"""The application of the dashboard, and its process: the addresses and answers that are not about one crawl, where it listens, and
+when it ends.
 
 Place in the flow: `gossamer dashboard` calls :func:`serve`. `gossamer crawl --dashboard` starts this module as a program, with the
 crawl's directory and the address. The first line of its output is the address that opens it, or after a `!` the reason why there is
@@ -12,50 +12,51 @@ none. It ends when its standard input does, which the crawl holds.
 import asyncio
 import contextlib
 import hashlib
-import inspect
 import mimetypes
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from gossamer.analysis.replaying import REPLAY
+from gossamer.analysis.replaying import REPLAY, ReplayAsked
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.http_server import is_loopback, json_answer, listening_socket, server
-from gossamer.crawls.trap_review import suspicions_of
-from gossamer.dashboard import describing, jobs, of_crawl
+from gossamer.dashboard import sites
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, Streams, exposition
 from gossamer.dashboard.exporting import Exporter
 from gossamer.dashboard.guarding import ACCESS, Access, DashboardGuard, keys_file, read_keys
-from gossamer.dashboard.jobs import StartedCrawl, start, start_form
-from gossamer.dashboard.of_crawl import CrawlAnswer, QuestionAnswers, done_by, told_by
+from gossamer.dashboard.jobs import NewCrawl, StartedCrawl, StartForm, start, start_form
+from gossamer.dashboard.of_crawl import add_of_crawl
+from gossamer.dashboard.orders import Offered, names_offered
 from gossamer.dashboard.questions import (
+    KeptQuestions,
+    PageName,
+    Questions,
     Replays,
     ReportNames,
-    answerable,
     names_of_reports,
     page_names,
     questions_file,
     save_questions,
 )
+from gossamer.dashboard.routes import Addresses
 from gossamer.dashboard.sites import (
+    KeptSites,
     ListedSites,
     SiteElsewhere,
     entrance,
     folders,
     list_sites,
     look_elsewhere,
-    save_sites,
     sites_file,
 )
 from gossamer.engine.errors import FlowError
@@ -105,10 +106,6 @@ def _read(path: Path) -> _File:
     return _File(content, media_type or "application/octet-stream", f'"{hashlib.sha256(content).hexdigest()[:16]}"')
 
 
-Answer = Callable[[Request, Crawls], Any]
-"""At once, or when it is awaited."""
-
-
 class ListedCrawl(msgspec.Struct, frozen=True):
     """A crawl in the list of all."""
 
@@ -129,38 +126,108 @@ class Permissions(msgspec.Struct, frozen=True):
     can_change: bool
 
 
+def addresses(crawls: Crawls, streams: Streams, replays: Replays, exporter: Exporter) -> Addresses:
+    """Everything that can be asked for."""
+    front, at = FrontEnd(), Addresses(crawls)
+
+    async def save_sites(request: Request) -> ListedSites:
+        saved = sites.save_sites(sites_file(), await request.body())
+        crawls.look_anew()
+        return saved
+
+    async def open_site(request: Request) -> Response:
+        _check_full(request)
+        return RedirectResponse(entrance(sites_file(), request.query_params.get("name", "")), 303)
+
+    async def elsewhere(request: Request) -> list[SiteElsewhere]:
+        _check_full(request)
+        return await look_elsewhere(sites_file())
+
+    async def begin(request: Request) -> StartedCrawl:
+        begun = await crawls.run(start, crawls.folders(), await request.body())
+        crawls.look_anew()
+        return begun
+
+    async def save_reports(request: Request) -> ReportNames:
+        return save_questions(questions_file(), await request.body())
+
+    async def metrics(request: Request) -> Response:
+        standings = {one.key: one.standing for one in await _gathered(crawls) if one.standing is not None}
+        return PlainTextResponse(exposition(standings), media_type="text/plain; version=0.0.4")
+
+    at.add("/", front.page)
+    at.add("/static/{name}", front.file)
+    at.add("/api/openapi.json", lambda _: at.openapi())
+    at.add(
+        "/api/session",
+        lambda request: Permissions(request.scope[ACCESS] is Access.FULL),
+        "Say what the asker may do.",
+        Permissions,
+    )
+    at.add(
+        "/api/sites",
+        lambda _: list_sites(sites_file()),
+        "List the sites of this user, without their keys.",
+        ListedSites,
+    )
+    at.add("/api/sites", save_sites, "Keep these sites in the place of all others.", ListedSites, takes=KeptSites)
+    at.add(
+        "/api/sites/open",
+        open_site,
+        "Lead to the dashboard of a site, with its key. This needs the full token.",
+        answers={"303": {"description": "the address"}},
+        name="The name of the site.",
+    )
+    at.add(
+        "/api/sites/crawls",
+        elsewhere,
+        "Say how the crawls of dashboards elsewhere stand. This needs the full token.",
+        list[SiteElsewhere],
+    )
+    at.add(
+        "/api/options",
+        lambda _: start_form(crawls.folders()),
+        "Give the form of a new crawl: folders and options.",
+        StartForm,
+    )
+    at.add("/api/crawls", lambda _: _gathered(crawls), "List the crawls, and how each stands.", list[ListedCrawl])
+    at.add("/api/crawls", begin, "Start a crawl.", StartedCrawl, takes=NewCrawl)
+    at.add("/api/catalog", lambda _: names_offered(), "Give the names that a change of a graph may use.", Offered)
+    at.add(
+        "/api/pages",
+        lambda _: crawls.run(page_names),
+        "Name the pages that subjects add, those of installed packages among them.",
+        list[PageName],
+    )
+    at.add(
+        "/api/reports",
+        lambda _: names_of_reports(questions_file()),
+        "Name the reports that ship, and the questions that this user has saved.",
+        ReportNames,
+    )
+    saving = "Save these questions in the place of all others."
+    at.add("/api/reports", save_reports, saving, ReportNames, takes=KeptQuestions)
+    add_of_crawl(at, Questions(), exporter, streams, replays)
+    at.add(
+        REPLAY,
+        lambda request: replays.show(request, crawls),
+        "Show an archived document in a sandbox, by an address that the request above gave out.",
+        answers={"200": {"description": "the document"}, "403": {"description": "the address is not valid"}},
+        is_open=True,
+        **dict.fromkeys((*ReplayAsked.__struct_fields__, "sign"), "As given out."),
+    )
+    at.add(
+        "/metrics",
+        metrics,
+        "Give the figures of all crawls for Prometheus.",
+        answers={"200": {"description": "figures", "content": {"text/plain": {}}}},
+    )
+    return at
+
+
 def application(crawls: Crawls, streams: Streams | None = None, replays: Replays | None = None) -> Starlette:
     """The dashboard of these crawls."""
-    told, shown_again = streams or Streams(), replays or Replays()
-    front, questions, exporter = FrontEnd(), QuestionAnswers(), Exporter()
-
-    async def events(request: Request) -> Response:
-        shown = await crawls.named(request.path_params["key"])
-        if told.is_full:
-            raise HTTPException(503, "too many browsers watch already")
-        return StreamingResponse(told.of(shown), media_type="text/event-stream")
-
-    async def download(request: Request, shown: ShownCrawl) -> Response:
-        path = await shown.run(exporter.file, shown.directory, request.path_params["name"])
-        # Never shown by a browser, whatever a web site wrote into it.
-        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
-
-    def route(path: str, answer: Answer, method: str = "GET") -> Route:
-        async def answered(request: Request) -> Response:
-            found = answer(request, crawls)
-            if inspect.isawaitable(found):
-                found = await found
-            if isinstance(found, Response):
-                return found
-            return json_answer(found)
-
-        return Route(path, answered, methods=[method])
-
-    def of_one(path: str, answer: CrawlAnswer, method: str = "GET") -> Route:
-        async def answered(request: Request, crawls: Crawls) -> Any:
-            return await answer(request, await crawls.named(request.path_params["key"]))
-
-        return route(f"/api/crawls/{{key}}{path}", answered, method)
+    exporter = Exporter()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -169,81 +236,16 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
         crawls.close()
 
     return Starlette(
-        routes=[
-            Route("/", front.page),
-            route("/api/session", lambda request, _: Permissions(request.scope[ACCESS] is Access.FULL)),
-            route("/api/openapi.json", lambda *_: describing.openapi()),
-            route("/api/sites", lambda *_: list_sites(sites_file())),
-            route("/api/sites", _save_sites, "POST"),
-            Route("/api/sites/open", _open_site),
-            route("/api/sites/crawls", _elsewhere),
-            route("/api/crawls", lambda *_: _gathered(crawls)),
-            route("/api/crawls", _start, "POST"),
-            route("/api/options", lambda *_: start_form(crawls.folders())),
-            of_one("", of_crawl.tell_standing),
-            of_one("/samples", of_crawl.tell_samples),
-            route("/api/crawls/{key}/hosts", of_crawl.tell_hosts),
-            of_one("/host", of_crawl.tell_host),
-            of_one("/graph", told_by(of_crawl.graph_of, "agent")),
-            of_one("/unit", of_crawl.tell_unit),
-            of_one("/traps", told_by(suspicions_of)),
-            of_one("/layout", of_crawl.tell_layout),
-            of_one("/layout", of_crawl.keep_layout, "POST"),
-            of_one("/story", of_crawl.tell_story),
-            of_one("/document", of_crawl.tell_document),
-            route("/api/crawls/{key}/replay", shown_again.enter),
-            route(REPLAY, shown_again.show),
-            route("/api/catalog", lambda *_: of_crawl.names_offered()),
-            route("/api/reports", lambda *_: names_of_reports(questions_file())),
-            route("/api/reports", _save_reports, "POST"),
-            of_one("/tables", questions.tell_tables),
-            of_one("/answerable", told_by(answerable)),
-            of_one("/sparql", questions.tell_triples),
-            of_one("/search", questions.tell_words),
-            route("/api/pages", lambda *_: crawls.run(page_names)),
-            of_one("/pages/{name:path}", questions.tell_page),
-            of_one("/rewire", done_by(of_crawl.rewire), "POST"),
-            of_one("/log", told_by(jobs.log_tail)),
-            of_one("/resume", told_by(jobs.resume), "POST"),
-            of_one("/restore", done_by(jobs.restore), "POST"),
-            of_one("/exports", told_by(exporter.listed)),
-            of_one("/exports", done_by(exporter.begin), "POST"),
-            of_one("/remove-export", done_by(exporter.remove), "POST"),
-            of_one("/exports/{name}", download),
-            Route("/api/crawls/{key}/events", events),
-            of_one("/{order}", of_crawl.do_order, "POST"),
-            route("/metrics", _metrics),
-            Route("/static/{name}", front.file),
-        ],
+        routes=addresses(crawls, streams or Streams(), replays or Replays(), exporter).routes,
         exception_handlers={GossamerError: _refused, FlowError: _refused, HTTPException: _failed},
         lifespan=lifespan,
     )
 
 
-async def _save_sites(request: Request, crawls: Crawls) -> ListedSites:
-    saved = save_sites(sites_file(), await request.body())
-    crawls.look_anew()
-    return saved
-
-
-async def _elsewhere(request: Request, crawls: Crawls) -> list[SiteElsewhere]:
-    """Ask other dashboards, with their keys: only for who may do everything here."""
+def _check_full(request: Request) -> None:
+    """Dashboards elsewhere are asked, and opened, with their keys: only for who may do everything here."""
     if request.scope[ACCESS] is not Access.FULL:
         raise HTTPException(403, "this token may only read")
-    return await look_elsewhere(sites_file())
-
-
-async def _open_site(request: Request) -> Response:
-    """Lead to another dashboard, with its key: only for who may do everything here."""
-    if request.scope[ACCESS] is not Access.FULL:
-        raise HTTPException(403, "this token may only read")
-    return RedirectResponse(entrance(sites_file(), request.query_params.get("name", "")), 303)
-
-
-async def _start(request: Request, crawls: Crawls) -> StartedCrawl:
-    begun = await crawls.run(start, crawls.folders(), await request.body())
-    crawls.look_anew()
-    return begun
 
 
 async def _gathered(crawls: Crawls) -> list[ListedCrawl]:
@@ -255,16 +257,6 @@ async def _told(shown: ShownCrawl) -> ListedCrawl:
         return ListedCrawl(shown.key, str(shown.directory), await shown.standing(), site=shown.site)
     except GossamerError as error:
         return ListedCrawl(shown.key, str(shown.directory), trouble=str(error), site=shown.site)
-
-
-async def _save_reports(request: Request, crawls: Crawls) -> ReportNames:
-    return save_questions(questions_file(), await request.body())
-
-
-async def _metrics(request: Request, crawls: Crawls) -> Response:
-    told = await _gathered(crawls)
-    figures = exposition({one.key: one.standing for one in told if one.standing is not None})
-    return PlainTextResponse(figures, media_type="text/plain; version=0.0.4")
 
 
 async def _refused(request: Request, error: Exception) -> Response:

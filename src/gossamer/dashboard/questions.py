@@ -15,17 +15,26 @@ import time
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from gossamer.analysis.replaying import LASTS, ReplayAddresses, ReplayAsked
+from gossamer.analysis.replaying import (
+    LASTS,
+    NeedsParsing,
+    ReplayAddresses,
+    ReplayAsked,
+    Replayed,
+    ReplayQuestion,
+    replayed,
+)
 from gossamer.analysis.table_answers import CELL, REPORTS, TableAnswer, TableQuestion, table_answer
 from gossamer.dashboard.contract import DashboardPage, PageFunction
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
+from gossamer.dashboard.routes import number_in
 from gossamer.dashboard.sites import config_folder, read_form, read_kept, write_kept
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.worker import Caller, Use
@@ -33,8 +42,9 @@ from gossamer.engine.workers import WorkerFailed, answered
 from gossamer.query.contract import Answerable, SearchQuestion, TripleQuestion, check_index, check_triples
 from gossamer.values.errors import GossamerError, UsageError
 
-if TYPE_CHECKING:
-    from gossamer.analysis.replaying import Replayed
+#: Steps by which a process that answers gives way to crawls, and answers of one kind that are made at once; others wait. They must
+#: not take the machine from the crawl beside it.
+NICENESS, AT_ONCE = 5, 2
 
 
 class LimitedAnswers:
@@ -43,15 +53,21 @@ class LimitedAnswers:
     The dashboard's own process parses nothing that strangers wrote, and no question that a person typed.
     """
 
-    def __init__(self, use: Use, seconds: float, at_once: int, advice: str = "ask for less") -> None:
+    def __init__(
+        self, function: str, seconds: float, memory: int, *, advice: str = "ask for less", cpu: int | None = None
+    ) -> None:
         """Start nothing yet.
 
         Args:
-            at_once: so many are made at a time, and others wait.
+            function: its module and name.
+            seconds: that an answer may take.
+            memory: bytes that it may take.
             advice: a person is told this when an answer takes more time or memory than it may.
+            cpu: seconds of processor time, after which the process ends by itself.
         """
-        self._use, self._seconds, self._advice = use, seconds, advice
-        self._turns = asyncio.Semaphore(at_once)
+        self._use = Use(function, NICENESS, memory=memory, seconds=int(seconds) + 2 if cpu is None else cpu)
+        self._seconds, self._advice = seconds, advice
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def to(self, question: msgspec.Struct) -> bytes:
         """The answer to a question. Raises UsageError: it could not be answered, or not in time."""
@@ -59,28 +75,103 @@ class LimitedAnswers:
             try:
                 return await answered(self._use, question, self._seconds)
             except WorkerFailed as failed:
-                if failed.reason == "refused":
-                    raise UsageError(str(failed)) from None
-                if failed.reason == "time":
-                    raise UsageError(f"there was no answer within {self._seconds:g} seconds; {self._advice}") from None
-                raise UsageError(
-                    f"the answer needs more time or memory than it may use; {self._advice}"
-                    if failed.reason == "memory"
-                    else f"there is no answer: {failed}"
-                ) from None
+                told = {
+                    "refused": str(failed),
+                    "time": f"there was no answer within {self._seconds:g} seconds; {self._advice}",
+                    "memory": f"the answer needs more time or memory than it may use; {self._advice}",
+                }
+                raise UsageError(told.get(failed.reason, f"there is no answer: {failed}")) from None
 
 
-#: Steps by which a process that answers gives way to crawls.
-NICENESS = 5
+#: Seconds and bytes that an answer may take: from the tables or the triples, from an index, which answers within a second, or
+#: something is wrong with it, and of a page that a subject adds.
+SECONDS, MEMORY = 30.0, 2 << 30
+SEARCH_SECONDS, SEARCH_MEMORY = 10.0, 1 << 30
+PAGE_SECONDS, PAGE_MEMORY = 10.0, 1 << 30
 
-#: Seconds and bytes that an answer may take, and rows that are shown.
-TABLE_SECONDS, TABLE_MEMORY, TABLE_ROWS = 30.0, 2 << 30, 1_000
+#: Rows that are shown; characters of a question at most.
+SHOWN_ROWS, LONGEST = 1_000, 10_000
 
-#: Questions that are answered at once; others wait. A console must not take the machine from the crawl beside it.
-TABLES_AT_ONCE = 2
+#: Documents on a page of what was found, and how far a person can page.
+HITS, MOST_HITS, FARTHEST = 20, 100, 10_000
 
-#: Characters of a question, and saved questions, at most.
-LONGEST_SQL, SAVED = 10_000, 200
+
+class Questions:
+    """The questions of all browsers. Each answer is JSON. Each method raises UsageError: it is no question, cannot be answered, or
+    takes too long."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        """`seconds` is what each answer may take, instead of the usual."""
+        most = seconds or SECONDS
+        self._tables = LimitedAnswers("gossamer.analysis.table_answers:answer_tables", most, MEMORY)
+        # The child ends by itself in time, so that it removes its copy of the store; the kill is for a child that does not.
+        self._cpu = int(most)
+        self._triples = LimitedAnswers("gossamer.rdf.store.asking:answer_triples", most + 5, MEMORY, cpu=self._cpu)
+        self._words = LimitedAnswers("gossamer.search.indexing:answer_search", seconds or SEARCH_SECONDS, SEARCH_MEMORY)
+        self._pages = LimitedAnswers(
+            "gossamer.dashboard.questions:make_page",
+            seconds or PAGE_SECONDS,
+            PAGE_MEMORY,
+            advice="its package has to do less",
+        )
+
+    async def tables(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
+        """The tables that answer a question in SQL, or a report."""
+        if bool(sql.strip()) == bool(report) or len(sql) > LONGEST:
+            raise UsageError(f"give either sql, of {LONGEST} characters at most, or report")
+        return msgspec.Raw(await self._tables.to(TableQuestion(str(directory), SHOWN_ROWS, sql, report)))
+
+    async def triples(self, directory: Path, query: str) -> msgspec.Raw:
+        """The answer to a question in SPARQL (:class:`~gossamer.query.contract.TripleAnswer`)."""
+        if not query.strip() or len(query) > LONGEST:
+            raise UsageError(f"give query, of {LONGEST} characters at most")
+        question = TripleQuestion(
+            directory=str(directory), memory=MEMORY, seconds=self._cpu, rows=SHOWN_ROWS, query=query
+        )
+        return msgspec.Raw(await self._triples.to(question))
+
+    async def words(self, directory: Path, asked: QueryParams) -> msgspec.Raw:
+        """The best documents (:class:`~gossamer.search.asking.SearchAnswer`) for `words`, and any number of `host`, `language` and
+        `type`, each of which is a filter; `start` says how many are left out, `limit` how many are told."""
+
+        def several(name: str) -> tuple[str, ...]:
+            return tuple(filter(None, asked.getlist(name)))
+
+        question = SearchQuestion(
+            directory=str(directory),
+            words=asked.get("words", ""),
+            hosts=several("host"),
+            languages=several("language"),
+            types=several("type"),
+            start=int(number_in(asked, "start", 0, FARTHEST, least=0)),
+            most=int(number_in(asked, "limit", HITS, MOST_HITS, least=1)),
+        )
+        return msgspec.Raw(await self._words.to(question))
+
+    async def page(self, directory: Path, title: str) -> msgspec.Raw:
+        """The :class:`ShownPage` of this title."""
+        if all(one.title != title for one in page_names()):
+            raise UsageError("no subject has a page of this title")
+        return msgspec.Raw(await self._pages.to(PageQuestion(str(directory), title)))
+
+
+def answerable(directory: Path) -> Answerable:
+    """The kinds of questions that a crawl can answer; looks at names of files alone."""
+    return Answerable(_why_not(check_triples, directory), _why_not(check_index, directory))
+
+
+def _why_not(check: Callable[[Path], None], directory: Path) -> str:
+    try:
+        check(directory)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+# Saved questions.
+
+#: Saved questions at most.
+SAVED = 200
 
 #: The name of a column of an answer; SQL lets it be any text.
 ColumnName = Annotated[str, msgspec.Meta(max_length=200)]
@@ -100,7 +191,7 @@ class SavedQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     """A question that a person kept."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-    sql: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_SQL)]
+    sql: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
     plot: SavedPlot | None = None
     """None where the form of the answer decides."""
 
@@ -127,21 +218,6 @@ class ReportNames(msgspec.Struct, frozen=True):
     """Why saved questions are not shown."""
 
 
-class TableConsole:
-    """The console of all browsers."""
-
-    def __init__(self, seconds: float = TABLE_SECONDS, memory: int = TABLE_MEMORY) -> None:
-        use = Use("gossamer.analysis.table_answers:answer_tables", NICENESS, memory=memory, seconds=int(seconds) + 2)
-        self._answers = LimitedAnswers(use, seconds, TABLES_AT_ONCE)
-
-    async def ask(self, directory: Path, sql: str = "", report: str = "") -> msgspec.Raw:
-        """The tables that answer a question, as JSON.
-        Raises UsageError: it is no question, cannot be answered, or takes too long."""
-        if bool(sql.strip()) == bool(report) or len(sql) > LONGEST_SQL:
-            raise UsageError(f"give either sql, of {LONGEST_SQL} characters at most, or report")
-        return msgspec.Raw(await self._answers.to(TableQuestion(str(directory), TABLE_ROWS, sql, report)))
-
-
 def questions_file() -> Path:
     """The file of saved questions: `$XDG_CONFIG_HOME/gossamer/reports.json`."""
     return config_folder() / "reports.json"
@@ -166,116 +242,10 @@ def save_questions(path: Path, body: bytes) -> ReportNames:
     return names_of_reports(path)
 
 
-# Questions in SPARQL, and searches.
-
-#: Seconds and bytes that an answer from the triples may take, and rows that are shown.
-TRIPLE_SECONDS, TRIPLE_MEMORY, WORD_ROWS = 30.0, 2 << 30, 1_000
-
-#: Seconds and bytes that a search may take: an index answers within a second, or something is wrong with it.
-SEARCH_SECONDS, SEARCH_MEMORY = 10.0, 1 << 30
-
-#: Questions of each kind that are answered at once; others wait. They must not take the machine from the crawl beside it.
-WORDS_AT_ONCE = 2
-
-#: Characters of a question in SPARQL; documents on a page of what was found, and how far a person can page.
-LONGEST_WORDS, HITS, MOST_HITS, FARTHEST = 10_000, 20, 100, 10_000
-
-
-class TripleConsole:
-    """Answers questions in SPARQL from all browsers."""
-
-    def __init__(self, seconds: float = TRIPLE_SECONDS) -> None:
-        self._seconds = seconds
-        # The child ends by itself in time, so that it removes its copy of the store; the kill is for a child that does not.
-        use = Use("gossamer.rdf.store.asking:answer_triples", NICENESS, memory=TRIPLE_MEMORY, seconds=int(seconds))
-        self._answers = LimitedAnswers(use, seconds + 5, WORDS_AT_ONCE)
-
-    async def ask(self, directory: Path, query: str) -> msgspec.Raw:
-        """The answer as JSON (:class:`~gossamer.rdf.store.asking.TripleAnswer`).
-        Raises UsageError: it is no question, cannot be answered, or takes too long."""
-        if not query.strip() or len(query) > LONGEST_WORDS:
-            raise UsageError(f"give query, of {LONGEST_WORDS} characters at most")
-        question = TripleQuestion(
-            directory=str(directory), memory=TRIPLE_MEMORY, seconds=int(self._seconds), rows=WORD_ROWS, query=query
-        )
-        return msgspec.Raw(await self._answers.to(question))
-
-
-class SearchConsole:
-    """Answers searches from all browsers."""
-
-    def __init__(self) -> None:
-        use = Use(
-            "gossamer.search.indexing:answer_search", NICENESS, memory=SEARCH_MEMORY, seconds=int(SEARCH_SECONDS) + 2
-        )
-        self._answers = LimitedAnswers(use, SEARCH_SECONDS, WORDS_AT_ONCE)
-
-    async def ask(self, directory: Path, asked: QueryParams, start: int, most: int) -> msgspec.Raw:
-        """The best documents as JSON (:class:`~gossamer.search.asking.SearchAnswer`).
-
-        Args:
-            asked: `words`, and any number of `host`, `language` and `type`, each of which is a filter.
-            start: so many documents are left out.
-            most: so many are told at most.
-
-        Raises:
-            UsageError: it is no question, there is no index, or it takes too long.
-        """
-        question = SearchQuestion(
-            directory=str(directory),
-            words=asked.get("words", ""),
-            hosts=_several(asked, "host"),
-            languages=_several(asked, "language"),
-            types=_several(asked, "type"),
-            start=start,
-            most=most,
-        )
-        return msgspec.Raw(await self._answers.to(question))
-
-
-def _several(asked: QueryParams, name: str) -> tuple[str, ...]:
-    return tuple(filter(None, asked.getlist(name)))
-
-
-def answerable(directory: Path) -> Answerable:
-    """The kinds of questions that a crawl can answer; looks at names of files alone."""
-    return Answerable(_why_not(check_triples, directory), _why_not(check_index, directory))
-
-
-def _why_not(check: Callable[[Path], None], directory: Path) -> str:
-    try:
-        check(directory)
-    except UsageError as error:
-        return str(error)
-    return ""
-
-
-#: Seconds and bytes that a page may take, and pages that are made at once.
-PAGE_SECONDS, PAGE_MEMORY, PAGES_AT_ONCE = 10.0, 1 << 30, 2
-
-
-class AddedPages:
-    """Has pages made that subjects add."""
-
-    def __init__(self, seconds: float = PAGE_SECONDS) -> None:
-        use = Use("gossamer.dashboard.questions:make_page", NICENESS, memory=PAGE_MEMORY, seconds=int(seconds) + 2)
-        self._answers = LimitedAnswers(use, seconds, PAGES_AT_ONCE, "its package has to do less")
-
-    async def ask(self, directory: Path, title: str) -> msgspec.Raw:
-        """A :class:`ShownPage` as JSON.
-        Raises UsageError: no subject has such a page, it failed, or it takes too long."""
-        if all(one.title != title for one in page_names()):
-            raise UsageError("no subject has a page of this title")
-        return msgspec.Raw(await self._answers.to(PageQuestion(str(directory), title)))
-
-
 # Replays of archived documents.
 
-#: Seconds and bytes that a page may take, and pages that are made ready at once: a crawl may run beside.
-REPLAY_SECONDS, REPLAY_MEMORY, REPLAYS_AT_ONCE = 10.0, 2 << 30, 2
-
-#: The advice to a person whose page could not be made ready.
-ADVICE = "look at the text of the page instead"
+#: Seconds and bytes that a page may take.
+REPLAY_SECONDS, REPLAY_MEMORY = 10.0, 2 << 30
 
 #: Documents that are read at once: a page of pictures must leave threads to browsers that watch a crawl.
 READ_AT_ONCE = 2
@@ -301,21 +271,20 @@ class Replays:
         self._secret = secrets.token_bytes(32)
         self._addresses = ReplayAddresses(self._secret)
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
-        use = Use(
+        self._answers = LimitedAnswers(
             "gossamer.analysis.replaying:answer_replay",
-            NICENESS,
-            memory=REPLAY_MEMORY,
-            seconds=int(REPLAY_SECONDS) + 2,
+            REPLAY_SECONDS,
+            REPLAY_MEMORY,
+            advice="look at the text of the page instead",
         )
-        self._answers = LimitedAnswers(use, REPLAY_SECONDS, REPLAYS_AT_ONCE, ADVICE)
 
     def is_given(self, query: bytes) -> bool:
         """Whether this is the query of an address that was given out and is still good."""
         return self._addresses.read(query, self._clock()) is not None
 
-    async def enter(self, request: Request, crawls: Crawls) -> Response:
+    async def enter(self, request: Request, shown: ShownCrawl) -> Response:
         """Lead who may read to the address of a document."""
-        shown, asked = await crawls.named(request.path_params["key"]), request.query_params
+        asked = request.query_params
         if not asked.get("url"):
             raise UsageError("say which URL: ?url=...")
         until = int(self._clock()) + LASTS
@@ -336,9 +305,7 @@ class Replays:
             return RedirectResponse(made.target, HTTPStatus.SEE_OTHER, SANDBOX)
         return Response(made.body, headers={**SANDBOX, "Content-Type": made.media_type})
 
-    async def _made(self, shown: ShownCrawl, asked: ReplayAsked, *, is_picture: bool) -> "Replayed":
-        from gossamer.analysis.replaying import NeedsParsing, Replayed, ReplayQuestion, replayed
-
+    async def _made(self, shown: ShownCrawl, asked: ReplayAsked, *, is_picture: bool) -> Replayed:
         try:
             async with self._turns:
                 return await shown.run(

@@ -14,8 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gossamer.documents.advertisements import advertisements, end_of_advertisement
-from gossamer.documents.tag_names import BARE, CODE, COMMENT, ENDS, HIDDEN_NAMES, HIDES, INLINE, KINDS, LINK, NAME_BYTES
+from gossamer.documents.element_names import (
+    BARE,
+    CODE,
+    COMMENT,
+    ENDS,
+    HIDDEN_NAMES,
+    HIDES,
+    INLINE,
+    KINDS,
+    LINK,
+    NAME_BYTES,
+    advertisements,
+    end_of_advertisement,
+)
 
 #: Among the kinds that are kept like any other: elements that call themselves advertisements.
 ADVERTISEMENTS = b""
@@ -109,7 +121,7 @@ class Blocks(NamedTuple):
     """The blocks of a part in columns."""
 
     names: Any
-    """Of the tags before them (:func:`~gossamer.documents.tag_names.as_number`); 0 where they are hidden."""
+    """Of the tags before them (:func:`~gossamer.documents.element_names.as_number`); 0 where they are hidden."""
     closing: Any
     places: Any
     words: Any

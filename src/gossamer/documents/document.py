@@ -14,14 +14,14 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
-from gossamer.documents import charset, language, robots_tags, terms
+from gossamer.documents import charset, language, statements, terms
 from gossamer.documents.charset import in_charset
-from gossamer.documents.link_fields import FieldLink, field_links
 from gossamer.documents.markup import ATTRIBUTES, SPACE, resolved
 from gossamer.documents.skim import Skim, Span
+from gossamer.documents.statements import FieldLink, field_links
 from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TEXTS, TextChoice
-from gossamer.values.change_hints import frequency_of
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
+from gossamer.values.instants import frequency_of
 from gossamer.values.url import canonical, host_of, scheme_of
 from gossamer.values.visit import HTML_TYPES, XHTML, Response, Visit
 
@@ -310,17 +310,17 @@ class Document:
     def field_directives(self) -> tuple[str, ...]:
         """The directives of `X-Robots-Tag` fields for all robots and for :attr:`agent`, in lower case, sorted."""
         fields = [value for name, value in self.response.headers if name == "x-robots-tag"]
-        return tuple(sorted(robots_tags.directives(fields, self.agent))) if fields else ()
+        return tuple(sorted(statements.directives(fields, self.agent))) if fields else ()
 
     @cached_property
     def directives(self) -> tuple[str, ...]:
         """The directives of the page for robots, from header fields and meta tags."""
         told = [
-            meta.get("content", "") for meta in self._metas if robots_tags.concerns(meta.get("name", ""), self.agent)
+            meta.get("content", "") for meta in self._metas if statements.concerns(meta.get("name", ""), self.agent)
         ]
         if not told:
             return self.field_directives
-        return tuple(sorted({*self.field_directives, *robots_tags.directives(told, self.agent)}))
+        return tuple(sorted({*self.field_directives, *statements.directives(told, self.agent)}))
 
     @cached_property
     def frequency(self) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import re2
 
-from gossamer.documents.markup import CDATA, DECLARES, RAW, SPACE, TAG, end_of_declaration, end_of_raw
+from gossamer.documents.markup import BYTES, CDATA, DECLARES, RAW, SPACE, TAG, end_of_declaration, end_of_raw
 
 # HTML tags that end graphics and formulas, and elements in these that hold HTML again (13.2.6.5, 13.2.4.2).
 _BREAKS_OUT = frozenset(
@@ -46,9 +46,7 @@ MAX_FOLLOWED = 40
 #: graphics alone holds up the crawl no longer than other odd ones do.
 MAX_STEPS = 60_000
 
-_BYTES = re2.Options()
-_BYTES.encoding = re2.Options.Encoding.LATIN1
-_BEGINS_FOREIGN = re2.compile(rb"(?i)<(?:svg|math)[%s/>]" % SPACE, _BYTES)
+_BEGINS_FOREIGN = re2.compile(rb"(?i)<(?:svg|math)[%s/>]" % SPACE, BYTES)
 # Plain graphics, up to their end tag: nothing in them holds HTML with tags, hides a tag, or begins graphics or formulas. Behind
 # that end tag none are open, even if an end tag of something around has ended them before.
 _PLAIN_TAGS = (
@@ -67,7 +65,7 @@ _PLAIN = re2.compile(
             rb"<%(t)s%(a)s[^<]*</%(t)s>" % {b"t": name, b"a": _PLAIN_ATTRIBUTES} for name in _PLAIN_TEXTS.split()
         ),
     },
-    _BYTES,
+    BYTES,
 )
 
 _HTML = b""

@@ -5,7 +5,7 @@ on the blocks of the markup (:mod:`gossamer.documents.blocks`), not on a tree, s
 
 Three steps. Start and end tags of the blocks make *elements*, each a range of blocks. Blocks of prose give points to the elements
 around them, the more the nearer, as Arc90's Readability (2009) did it; links take points, and so do names
-(:mod:`gossamer.documents.boilerplate_names`). The best element then grows: to elements around it as long as prose is added and no
+(:mod:`gossamer.documents.element_names`). The best element then grows: to elements around it as long as prose is added and no
 menus, and to the content of the page where the best one is a section of a reference page. Of an *article*, which consists of
 paragraphs, lists of links are left out; a reference page keeps them, since they are its content, and its code is no text.
 
@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gossamer.documents.blocks import Blocks, Part
-from gossamer.documents.boilerplate_names import TAG_BYTES, SaidNames, names_of
-from gossamer.documents.tag_names import PRE, NameSet, as_number
+from gossamer.documents.element_names import PRE, TAG_BYTES, NameSet, SaidNames, as_number, names_of
 from gossamer.documents.text import kept_as_prose, part_of
 
 #: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.

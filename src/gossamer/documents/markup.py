@@ -13,9 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from html.entities import html5
 from typing import NamedTuple, cast
 
+import re2
+
 #: Attributes of one tag that are read: 9 ms for the parser, which is quadratic in them (5,000: 57 ms, 20,000: 906 ms). Real
 #: ones stay below 100; inline graphics have long values, not many (fault 55).
 MAX_ATTRIBUTES = 2_000
+
+#: How patterns of the automaton (RE2) read a page: byte by byte, whatever it says in them.
+BYTES = re2.Options()
+BYTES.encoding = re2.Options.Encoding.LATIN1
 
 #: White space as the tokenizer knows it, for character classes; `\s` would take the vertical tab for it, too.
 SPACE = rb"\t\n\f\r "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from gossamer.documents.document import Document
-from gossamer.documents.robots_tags import NOFOLLOW
+from gossamer.documents.statements import NOFOLLOW
 from gossamer.values.errors import UsageError
 from gossamer.values.items import number_in
 from gossamer.values.outcome import Outcome

@@ -35,6 +35,7 @@ import re2
 from gossamer.documents.graphics import Graphics
 from gossamer.documents.markup import (
     ATTRIBUTE,
+    BYTES,
     CDATA,
     DECLARES,
     MAX_ATTRIBUTES,
@@ -137,8 +138,6 @@ _FRAGMENT = re.compile(
     rb"""|(?:[^"'#&%(s)s]|&(?!#))*(#[^%(s)s]*))""" % {b"s": SPACE}
 )
 
-_BYTES = re2.Options()
-_BYTES.encoding = re2.Options.Encoding.LATIN1
 # In turn: anything that begins like a tag or a declaration, with a `<` in it; a quoted value with `<` or `>`; a comment that its
 # first `>` does not end; CDATA; tags by name.
 _PECULIAR_PATTERN = (
@@ -148,10 +147,10 @@ _PECULIAR_PATTERN = (
     rb"|<!\["
     rb"|(?i:<(?:%(names)s|/template|/form)[%(s)s/>])" % {b"s": SPACE, b"names": b"|".join(sorted(SINGLED))}
 )
-_PECULIAR = re2.compile(_PECULIAR_PATTERN, _BYTES)
+_PECULIAR = re2.compile(_PECULIAR_PATTERN, BYTES)
 # The same, or a sign of structured data: one search for both costs what one for the first does.
-_PECULIAR_OR_SIGN = re2.compile(_PECULIAR_PATTERN + b"|" + ANY, _BYTES)
-_SIGN = re2.compile(ANY, _BYTES)
+_PECULIAR_OR_SIGN = re2.compile(_PECULIAR_PATTERN + b"|" + ANY, BYTES)
+_SIGN = re2.compile(ANY, BYTES)
 
 
 class Skim:

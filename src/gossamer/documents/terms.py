@@ -1,4 +1,4 @@
-"""Words, terms, keywords and the fingerprint of a text. Pure, and linear in the text.
+"""Words, terms, keywords and the fingerprint of a text, and pages that have hardly any. Pure, and linear in what is looked at.
 
 Place in the flow: comparisons of pages ask for marks of words, whatever the markup, without a tree. A focused crawl counts
 terms, in any script. The predicate `keywords` asks at the gates `expand` and `store` for the words and pairs of words that a
@@ -18,11 +18,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from xxhash import xxh32_intdigest
+
+from gossamer.documents.skim import Skim
+from gossamer.values.visit import Found
 
 # -- words, as marks that pages are compared by
 
@@ -206,8 +209,6 @@ MIN_WORDS = 24
 #: Bytes of a text that count, some 5,000 words: a fingerprint of more says the same.
 MAX_BYTES = 32 << 10
 
-# Of ASCII only letters and digits belong to words; of everything else all.
-_ONLY_WORDS = bytes(code if code > 127 or chr(code).isalnum() else 32 for code in range(256))
 # Scripts without spaces: there each character is a word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
@@ -230,7 +231,7 @@ def fingerprint(text: str) -> int:
     words = text.encode("utf-8", "replace")
     if max(map(words.find, _UNSPACED_LEADS)) >= 0:
         words = _UNSPACED.sub(r" \g<0> ", text).encode("utf-8", "replace")
-    hashes = _hashes(words[:MAX_BYTES].translate(_ONLY_WORDS))
+    hashes = _hashes(words[:MAX_BYTES].translate(_DIVIDED))
     if len(hashes) < MIN_WORDS:
         return 0
     import numpy as np
@@ -297,3 +298,75 @@ def _mixed(values: Any) -> Any:
 def distance(one: int, other: int) -> int:
     """In how many bits two fingerprints differ."""
     return (one ^ other).bit_count()
+
+
+# -- pages that seem to need a browser: shells that hold scripts and hardly anything that a person could read
+# Reading a page asks here once its links are known; most pages leave by their number. The crawl counts such pages and says so. It
+# does not compare their texts, since there are none: every page of a single-page application is the same shell. A page needs a
+# script that runs, and must not lead on by itself (`meta refresh`). Besides, one of three things must hold: it has a few words and
+# hardly a link; an element with the identifier of an application, or with a name of its own, is empty, and little stands behind it;
+# it asks for JavaScript in a `noscript`. It is not sure: only a browser that renders the page knows.
+
+#: Words and links below which a page is a shell by itself, where a root is empty, and where a `noscript` asks for JavaScript.
+BARE_WORDS, BARE_LINKS = 30, 3
+ROOT_WORDS, ASKING_WORDS, FEW_LINKS = 120, 200, 5
+
+#: Words that may stand behind such a root: more of them are the content of a page that has an element of its own beside it.
+BEHIND = 20
+
+#: Letters that count as one word where none are divided by blanks.
+LETTERS = 8
+
+#: Bytes of a `noscript` that are read.
+REQUEST = 2_000
+
+#: Elements whose content is not read without a browser, or at all.
+_UNSEEN = tuple((b"<" + name, b"</" + name) for name in (b"script", b"style", b"noscript", b"template", b"svg"))
+_UNSEEN += ((b"<!--", b"-->"),)
+
+_LETTERS_OF_WORD = re.compile(r"\w{2,}")
+_ROOT = re.compile(
+    rb"<(?:div|main|section)\b[^<>]*?\bid\s{0,9}=\s{0,9}[\"']?"
+    rb"(?:root|app|main|application|__next|__nuxt|svelte|q-app|mount|container|___gatsby|gatsby|react-root|app-root)"
+    rb"[\"'\s>]",
+)
+_OWN_ELEMENT = re.compile(rb"<([a-z][a-z0-9]{0,30}-[a-z0-9-]{1,60})(?:\s[^<>]*)?>\s*</\1\s*>")
+_ASKS = re.compile(
+    rb"(?:enable|requires?|need|turn on|without|activ)\W{1,9}(?:\w{1,20}\W{1,9}){0,4}javascript"
+    rb"|javascript\W{1,9}(?:\w{1,20}\W{1,9}){0,5}(?:enabled|required|disabled|needed)"
+)
+#: Types of scripts that run; one without a type does, too.
+_TYPES = "module text/javascript application/javascript text/ecmascript application/x-javascript text/babel"
+_RUNS = frozenset(["", *_TYPES.split()])
+
+
+def seems_empty(skim: Skim, found: Iterable[Found]) -> bool:
+    """Whether a page seems to need a browser, by its tags and the links that were found on it."""
+    hrefs = (one.href.strip().lower() for one in found if one.relation == "a href")
+    leading = (href for href in hrefs if href and not href.startswith(("#", "javascript:")))
+    links = sum(1 for _ in islice(leading, FEW_LINKS))
+    if links >= FEW_LINKS:
+        return False
+    kinds = (script.attributes.get("type", "").partition(";")[0].strip().lower() for script in skim.named(b"script"))
+    if not any(kind in _RUNS for kind in kinds):
+        return False
+    if any(meta.attributes.get("http-equiv", "").strip().lower() == "refresh" for meta in skim.named(b"meta")):
+        return False
+    body = skim.markup[skim.head_end :][:LOOKED_AT].lower()
+    read = without(body, _UNSEEN)
+    words = _number_of_words(read)
+    if words >= ASKING_WORDS:
+        return False
+    if words < BARE_WORDS and links < BARE_LINKS:
+        return True
+    root = (_ROOT.search(read) or _OWN_ELEMENT.search(read)) if words < ROOT_WORDS else None
+    if root is not None and _number_of_words(b"<" + read[root.end() :]) < BEHIND:
+        return True
+    start = body.find(b"<noscript")
+    return start >= 0 and _ASKS.search(body[start : start + REQUEST].partition(b"</noscript")[0]) is not None
+
+
+def _number_of_words(markup: bytes) -> int:
+    """The number of words between tags, by letters where a script divides none."""
+    text = texts_of(markup).decode("utf-8", "replace")
+    return max(len(_LETTERS_OF_WORD.findall(text)), sum(map(str.isalpha, text)) // LETTERS)

@@ -2,7 +2,7 @@
 
 Place in the flow: :class:`~gossamer.documents.document.Document` asks for it; the index, exports and tables read it. It works on
 the markup, not on the tree, so that pages in trouble have a text too, and in linear time. Navigation, footers, asides and elements
-that call themselves advertisements (:mod:`gossamer.documents.advertisements`) are left out; of the blocks of the others, between
+that call themselves advertisements (:mod:`gossamer.documents.element_names`) are left out; of the blocks of the others, between
 tags that are not inline (:mod:`gossamer.documents.blocks`), :mod:`gossamer.documents.main_part` chooses those that are the text.
 
 Language and fingerprint of every page that a crawl fetches need only the beginning of its prose, and need it cheaply:
@@ -183,7 +183,7 @@ def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
         enough: characters behind which no further part is read.
     """
     from gossamer.documents.blocks import ADVERTISEMENTS
-    from gossamer.documents.tag_names import WORDED
+    from gossamer.documents.element_names import WORDED
 
     return _text(markup, enough, {*WORDED, ADVERTISEMENTS}, _every)
 

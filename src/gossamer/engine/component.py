@@ -21,11 +21,10 @@ sent is sent. A method that takes many handles all of them or none: when it rais
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from gossamer.engine.ends import In, Out, declared
-from gossamer.engine.handling import Handling, handling
 from gossamer.engine.unit import S, Unit
 
 
@@ -46,17 +45,22 @@ class Component(Unit[S]):
     is_entrance: ClassVar[bool] = False
     """What comes in here comes out of another graph, which may last longer: draining, it takes nothing more."""
 
+    handles: ClassVar[str] = ""
+    """The method that takes an item of an input, with `{}` for the input's name; with `_many` behind it, one that takes a list."""
+
     ins: Mapping[str, In[Any]]
     outs: Mapping[str, Out[Any]]
-    emitting: Callable[[Sequence[Any]], Awaitable[None] | None]
-    """Sends the items that a handler returned and those that it put by; returns a call to be awaited at once if that takes one."""
 
     def bind(self, ins: Mapping[str, In[Any]], outs: Mapping[str, Out[Any]]) -> None:
         """Give the component its ends; called by the framework, once."""
         self.ins, self.outs = ins, outs
         for role, end in {**ins, **outs}.items():
             setattr(self, role, end)
-        self.emitting = next(iter(outs.values())).emitting if len(outs) == 1 else self._emitting_by_name
+
+    def methods(self, role: str) -> tuple[Callable[..., Any] | None, Callable[..., Any] | None]:
+        """The methods for an item and for a list of items of an input, as far as there are such."""
+        name = self.handles.format(role)
+        return getattr(self, name, None), getattr(self, f"{name}_many", None)
 
     def failed(self, item: Any, error: Exception) -> Iterable[Any] | None:
         """`item` could not be handled. Return what should go on in its place, or raise `error` again (the default),
@@ -71,34 +75,16 @@ class Component(Unit[S]):
         """Faults of the class as one of its kind; a check of a wiring asks for them."""
         return [f"class {cls.__name__} is not runnable: derive it from Filter, Consumer or Producer"]
 
-    def _emitting_by_name(self, produced: Sequence[Any]) -> Awaitable[None] | None:
-        if produced:
-            raise TypeError(
-                f"{type(self).__name__} returned items but has {len(self.outs)} outputs: emit or send them by name instead"
-            )
-        for out in self.outs.values():
-            if out.pending:
-                return self._flush()
-        return None
-
-    async def _flush(self) -> None:
-        for out in self.outs.values():
-            await out.flush()
-
 
 class OneInput(Component[S]):
     """The base of consumers and filters: one input, handled in batches."""
-
-    def handler(self) -> Handling:
-        """The batch handler of the input."""
-        raise NotImplementedError
 
     @property
     def only_input(self) -> In[Any]:
         return next(iter(self.ins.values()))
 
 
-def _lacks(cls: type, names: Sequence[str]) -> list[str]:
+def _lacks(cls: type, *names: str) -> list[str]:
     """One of these methods must be there, and those that are must be of a form that can be called for items."""
     found = {name: method for name in names if callable(method := getattr(cls, name, None))}
     if not found:
@@ -114,15 +100,13 @@ class Consumer(OneInput[S]):
     """Takes items and produces none: logging, storing, showing."""
 
     kind = "consumer"
-
-    def handler(self) -> Handling:
-        return handling(self, getattr(self, "consume", None), getattr(self, "consume_many", None))
+    handles = "consume"
 
     @classmethod
     def problems(cls) -> list[str]:
         """One input, no output, one of two methods."""
         ports = declared(cls)
-        wrong = _lacks(cls, ("consume", "consume_many"))
+        wrong = _lacks(cls, "consume", "consume_many")
         if len(ports.inputs) != 1 or ports.outputs:
             wrong.append(f"class {cls.__name__} is a consumer, which declares exactly one In and no Out")
         return wrong
@@ -132,14 +116,12 @@ class Filter(OneInput[S]):
     """Turns each item into any number of items."""
 
     kind = "filter"
-
-    def handler(self) -> Handling:
-        return handling(self, getattr(self, "filter", None), getattr(self, "filter_many", None))
+    handles = "filter"
 
     @classmethod
     def problems(cls) -> list[str]:
         """One input, one of two methods."""
-        wrong = _lacks(cls, ("filter", "filter_many"))
+        wrong = _lacks(cls, "filter", "filter_many")
         if len(declared(cls).inputs) != 1:
             wrong.append(
                 f"class {cls.__name__} is a filter, which declares exactly one In; use a complex filter for several"
@@ -182,22 +164,22 @@ class SynchronousFilter(Component[S]):
 
     kind = "synchronous"
 
-    def handler(self) -> Handling:
-        """The handler of rounds: each a dictionary with one item for each input."""
+    def methods(self, role: str) -> tuple[Callable[..., Any] | None, Callable[..., Any] | None]:
+        """The method for rounds: each a dictionary with one item for each input."""
         method: Callable[..., Any] = self.filter  # type: ignore[attr-defined]  # its parameters are the inputs' names
-        if inspect.iscoroutinefunction(method):
+        if not inspect.iscoroutinefunction(method):
+            return lambda items: method(**items), None
 
-            async def wait_for(items: dict[str, Any]) -> Any:
-                return await method(**items)
+        async def wait_for(items: dict[str, Any]) -> Any:
+            return await method(**items)
 
-            return handling(self, wait_for)
-        return handling(self, lambda items: method(**items))
+        return wait_for, None
 
     @classmethod
     def problems(cls) -> list[str]:
         """Two inputs at least; `filter` takes each by name."""
         inputs = declared(cls).inputs
-        wrong = _lacks(cls, ("filter",))
+        wrong = _lacks(cls, "filter")
         if len(inputs) < 2:
             wrong.append(f"class {cls.__name__} is a synchronous filter, which declares at least two In")
         elif not wrong:
@@ -211,13 +193,7 @@ class SemiSynchronousFilter(Component[S]):
     """Called for an item of any input, as it comes; what it makes is sent before the next one, of whichever input."""
 
     kind = "semi-synchronous"
-
-    def handlers(self) -> dict[str, Handling]:
-        """A batch handler for each input, from `on_<input>` or `on_<input>_many`."""
-        return {
-            role: handling(self, getattr(self, f"on_{role}", None), getattr(self, f"on_{role}_many", None))
-            for role in self.ins
-        }
+    handles = "on_{}"
 
     @classmethod
     def problems(cls) -> list[str]:
@@ -225,7 +201,7 @@ class SemiSynchronousFilter(Component[S]):
         inputs = declared(cls).inputs
         if not inputs:
             return [f"class {cls.__name__} declares no In; derive it from Producer if it makes items of its own"]
-        return [wrong for role in inputs for wrong in _lacks(cls, (f"on_{role}", f"on_{role}_many"))]
+        return [wrong for role in inputs for wrong in _lacks(cls, f"on_{role}", f"on_{role}_many")]
 
 
 class AsynchronousFilter(SemiSynchronousFilter[S]):
@@ -270,7 +246,7 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
     def problems(cls) -> list[str]:
         """A handler for each input, a source for each output, spills that are inputs."""
         ports = declared(cls)
-        wrong = super().problems() + [wrong for role in ports.outputs for wrong in _lacks(cls, (f"take_{role}",))]
+        wrong = super().problems() + [wrong for role in ports.outputs for wrong in _lacks(cls, f"take_{role}")]
         for role in ports.outputs:
             if inspect.iscoroutinefunction(getattr(cls, f"take_{role}", None)):
                 wrong.append(f"{cls.__name__}.take_{role} is async; it returns what is there, without waiting")

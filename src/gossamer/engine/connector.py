@@ -13,12 +13,13 @@ Promises of every connector (suite: `gossamer.testing.check_connector`):
 6. Cancelling a waiting producer or consumer loses nothing that was accepted.
 """
 
+import asyncio
 import functools
 import types
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -70,6 +71,23 @@ class Statistics(msgspec.Struct, frozen=True):
             stalled=self.stalled + earlier.stalled,
             repeated=self.repeated + earlier.repeated,
         )
+
+
+class Flow:
+    """Items that a method handles in place, and who waits until there are none."""
+
+    __slots__ = ("idlers", "inside", "passed", "peak")
+
+    def __init__(self) -> None:
+        self.inside = self.peak = self.passed = 0
+        self.idlers: list[asyncio.Future[None]] = []
+
+    def tell(self) -> None:
+        """Nothing is inside."""
+        idlers, self.idlers = self.idlers, []
+        for future in idlers:
+            if not future.done():
+                future.set_result(None)
 
 
 class Retired(Exception):
@@ -124,8 +142,8 @@ def _foreign(info: object, seen: set[type]) -> Iterator[type]:
 class Connector(ABC, Generic[T]):
     """The base of all connectors, as their ends and the graph see them. `name` is the wiring's."""
 
-    is_call: ClassVar[bool] = False
-    """Sending is a call of the consumer: :meth:`offer` never accepts."""
+    call: Callable[[Sequence[Any]], Awaitable[None]] | None = None
+    """Calls the consumer in place with checked items, where sending is that; :meth:`offer` then never accepts."""
 
     def __init__(self, name: str, item_type: type[T], capacity: int = DEFAULT_CAPACITY) -> None:
         if capacity < 1:

@@ -21,7 +21,7 @@ import asyncio
 import itertools
 import operator
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -40,14 +40,15 @@ class Out(Generic[T]):
     Sync: :meth:`try_send`. Suspending: :meth:`send`, :meth:`send_many`. In the background: :meth:`send_soon`.
     """
 
-    __slots__ = ("_clones", "_held", "_open", "connector", "pending", "role")
+    __slots__ = ("_clones", "_held", "_open", "connector", "is_free", "pending", "role")
 
     def __init__(self, role: str, connector: Connector[T]) -> None:
         self.role = role
         self.connector = connector
         """The connector behind this end now."""
         self._held: asyncio.Event | None = None
-        self._open = True
+        self._open = self.is_free = True
+        """It is not closed, and not held."""
         self.pending: list[tuple[T, Receipt | None]] = []
         """What was put by for :meth:`flush`."""
         self._clones: list[Out[T]] = []
@@ -62,32 +63,13 @@ class Out(Generic[T]):
 
     async def send(self, item: T) -> None:
         """Send one item, suspended while there is no room."""
-        if self._held is None and self._open and self.connector.offer((item,), current.get()):
-            return
-        await self._send_slowly((item,))
+        if not (self.is_free and self.connector.offer((item,), current.get())):
+            await self._send_slowly((item,))
 
     async def send_many(self, items: Sequence[T]) -> None:
         """Send items so that no other producer's come between, suspended while there is no room."""
-        if items and not (self._held is None and self._open and self.connector.offer(items, current.get())):
+        if items and not (self.is_free and self.connector.offer(items, current.get())):
             await self._send_slowly(items)
-
-    def emitting(self, items: Sequence[T]) -> Awaitable[None] | None:
-        """Send items, and what was put by, if that takes no waiting; otherwise a call, which is to be awaited at once.
-
-        Handlers await that call of the connector themselves: no frame of this end stands below a consumer that is called in place.
-        """
-        if self.pending or self._held is not None or not self._open:
-            return self._emit_slowly(items)
-        if not items:
-            return None
-        connector, receipt = self.connector, current.get()
-        if connector.is_call or not connector.offer(items, receipt):
-            return connector.send(items, receipt)
-        return None
-
-    async def _emit_slowly(self, items: Sequence[T]) -> None:
-        await self.send_many(items)
-        await self.flush()
 
     def send_soon(self, item: T) -> "asyncio.Task[None]":
         """Send in the background; the task is done when the item was accepted."""
@@ -138,14 +120,14 @@ class Out(Generic[T]):
     def clone(self) -> "Out[T]":
         """Another producing end of the same connector, to be closed by its own owner."""
         other = Out(self.role, self._usable())
-        other._held = self._held
+        other._held, other.is_free = self._held, self.is_free
         self._clones = [*(clone for clone in self._clones if clone._open), other]
         return other
 
     def close(self) -> None:
         """No more items from this end. Closing twice is harmless."""
         if self._open:
-            self._open = False
+            self._open = self.is_free = False
             self.connector.remove_producer()
 
     def _usable(self) -> Connector[T]:
@@ -160,7 +142,7 @@ class Out(Generic[T]):
 
     def hold(self) -> None:
         """Suspend senders at this end and its clones until :meth:`release`, for a change behind it."""
-        self._held = asyncio.Event()
+        self._held, self.is_free = asyncio.Event(), False
         for clone in self._clones:
             clone.hold()
 
@@ -168,7 +150,7 @@ class Out(Generic[T]):
         """Let senders at this end and its clones go on."""
         if self._held is not None:
             self._held.set()
-            self._held = None
+            self._held, self.is_free = None, self._open
         for clone in self._clones:
             clone.release()
 

@@ -15,84 +15,101 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from itertools import groupby
+from math import inf
+
+
+class Crowd:
+    """Those who entered a gate between two turnovers."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
 
 
 class Gate:
-    """Lets work in, in the order of asking."""
+    """Lets work in, in the order of asking. Handlers enter and leave by its fields, without a call, where nothing is in the way."""
 
     def __init__(self, places: int | None = None) -> None:
         """`places`: how many may be inside at once; None for any number."""
         self.suspended = self._repairing = False
         self.shut = False
         """It lets nothing in now."""
-        self._places = places
-        self._free = places
+        self.free: float = inf if places is None else places
         """Places to be had; below 0, so many of those inside give theirs up when they leave."""
+        self.crowd = Crowd()
+        """Those who enter now are counted here until they leave."""
+        self.is_watched = False
+        """Who leaves has to call :meth:`left`: a place, a turnover or a repair is waited for."""
+        self._places = self.free
         self._queue: deque[asyncio.Future[None]] = deque()
         self._opened = asyncio.Event()
         self._opened.set()
-        self._begun = 0
-        self._inside: set[int] = set()
-        self._turnovers: list[tuple[int, asyncio.Future[None]]] = []
+        self._earlier: deque[Crowd] = deque()
+        """Crowds that a turnover waits for, the oldest first."""
+        self._turnovers: list[tuple[Crowd, asyncio.Future[None]]] = []
         self._awaiting = 0
         self._moved = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"<Gate: {'suspended' if self.suspended else 'open'}, {len(self._inside)} inside>"
+        return f"<Gate: {'suspended' if self.suspended else 'open'}, {self.inside} inside>"
 
     @property
     def inside(self) -> int:
         """How many are at work."""
-        return len(self._inside)
+        return self.crowd.count + sum(crowd.count for crowd in self._earlier)
 
-    def try_enter(self) -> int:
-        """Enter as :meth:`enter` does if that takes no waiting; 0 if it does."""
-        if self.shut or self._queue:
-            return 0
-        if self._free is not None:
-            if self._free <= 0:
-                return 0
-            self._free -= 1
-        self._begun += 1
-        self._inside.add(self._begun)
-        return self._begun
+    def try_enter(self) -> Crowd | None:
+        """Enter as :meth:`enter` does if that takes no waiting; None if it does."""
+        if self.shut or self.free < 1:
+            return None
+        self.free -= 1
+        self.crowd.count += 1
+        return self.crowd
 
-    async def enter(self) -> int:
-        """Wait for a place and for the gate to be open; the number is for :meth:`leave`."""
-        if self._free is not None:
-            if self._free > 0 and not self._queue:
-                self._free -= 1
-            else:
-                await self._queued()
+    async def enter(self) -> Crowd:
+        """Wait for a place and for the gate to be open; the crowd is for :meth:`leave`."""
+        if self.free >= 1:
+            self.free -= 1
+        else:
+            await self._queued()
         if self.shut:
             try:
                 await self.opened()
             except BaseException:
                 self._pass_place_on()
                 raise
-        self._begun += 1
-        self._inside.add(self._begun)
-        return self._begun
+        self.crowd.count += 1
+        return self.crowd
 
-    def leave(self, number: int) -> None:
+    def leave(self, crowd: Crowd) -> None:
         """End the work that :meth:`enter` let in."""
-        self._inside.discard(number)
-        if self._queue:
-            self._pass_place_on()
-        elif self._free is not None:
-            self._free += 1
-        if self._repairing:
-            self._moved.set()
-        if self._turnovers:
-            self._tell_turnovers()
+        crowd.count -= 1
+        if self.is_watched:
+            self.left()
+        else:
+            self.free += 1
+
+    def left(self) -> None:
+        """One of a crowd has left it: its place is free, and others may have waited for that."""
+        self._pass_place_on()
+        self._moved.set()
+        while self._earlier and not self._earlier[0].count:
+            self._earlier.popleft()
+        for crowd, future in self._turnovers:
+            if crowd not in self._earlier and not future.done():
+                future.set_result(None)
+        self._turnovers = [waiting for waiting in self._turnovers if waiting[0] in self._earlier]
+        self._watch()
+
+    def _watch(self) -> None:
+        self.is_watched = bool(self._queue or self._repairing or self._turnovers)
 
     def resize(self, places: int) -> None:
         """Let so many in at once from now on. None is sent away: places that are too many go as those inside leave."""
-        assert self._free is not None
-        assert self._places is not None
-        more, self._places = places - self._places, places
+        more, self._places = int(places - self._places), places
         if more < 0:
-            self._free += more
+            self.free += more
         for _ in range(more):
             self._pass_place_on()
 
@@ -104,6 +121,7 @@ class Gate:
     async def _queued(self) -> None:
         place = asyncio.get_running_loop().create_future()
         self._queue.append(place)
+        self.is_watched = True
         try:
             await place
         except asyncio.CancelledError:
@@ -112,14 +130,12 @@ class Gate:
             raise
 
     def _pass_place_on(self) -> None:
-        if self._free is None:
-            return
-        while self._queue and self._free >= 0:
+        while self._queue and self.free >= 0:
             place = self._queue.popleft()
             if not place.done():
                 place.set_result(None)
                 return
-        self._free += 1
+        self.free += 1
 
     # -- suspension and turnover
 
@@ -140,21 +156,14 @@ class Gate:
 
     async def turnover(self) -> None:
         """Return when all that are inside now have gone, whatever came after them."""
-        if self._inside:
+        if self.crowd.count:
+            self._earlier.append(self.crowd)
+            self.crowd = Crowd()
+        if self._earlier:
             future = asyncio.get_running_loop().create_future()
-            self._turnovers.append((self._begun, future))
+            self._turnovers.append((self._earlier[-1], future))
+            self.is_watched = True
             await future
-
-    def _tell_turnovers(self) -> None:
-        oldest = min(self._inside, default=self._begun + 1)
-        waiting = []
-        for number, future in self._turnovers:
-            if number < oldest:
-                if not future.done():
-                    future.set_result(None)
-            else:
-                waiting.append((number, future))
-        self._turnovers = waiting
 
     # -- repair
 
@@ -171,10 +180,10 @@ class Gate:
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
         """Shut the gate, and wait until all inside have gone or wait for the repair."""
-        self._repairing = self.shut = True
+        self._repairing = self.shut = self.is_watched = True
         self._opened.clear()
         try:
-            while len(self._inside) > self._awaiting:
+            while self.inside > self._awaiting:
                 self._moved.clear()
                 await self._moved.wait()
             yield

@@ -1,153 +1,185 @@
 """Batches: how they are handed to the methods of a component, and what happens where one fails.
 
-Place in the flow: a runner receives batches and hands them to its :class:`Performer`, which asks the gate, calls the handler
-and releases receipts; a fused connector asks the same performer for the gate and for recovery. A synchronous filter has no
-batches but rounds, made by :func:`serve_in_step`.
+Place in the flow: a runner receives batches and hands them to the :class:`Handling` of an input; a fused connector calls the same
+in place. A synchronous filter has no batches but rounds, made by :func:`serve_in_step`.
 
-A component's method takes one item or a list, and is plain or async. :func:`handling` makes of each one coroutine function of a
-batch that sends what the method made, and says with :class:`ItemFailed` which item it failed on. Its promise: all items before
-that position are handled and their results sent, and plain code has sent nothing for it or for those after.
+A component's method takes one item or a list, and is plain or async. :meth:`Handling.perform` is one frame for all of these: it
+passes the gate, calls the method, sends what the method made, and calls the next component where the connector is fused. Plain
+code has sent nothing for an item that failed or for those after it; what it made of those before goes on.
 
-The performer's promise: nothing that happens to an item is silent. The component handles it, or replaces it by `failed`, or gets
-it once more after a restart; or the item is set aside and goes on as it came; or the crawl stops with the component's name.
+The promise of :class:`Performer`: nothing that happens to an item is silent. The component handles it, or replaces it by `failed`,
+or gets it once more after a restart; or the item is set aside and goes on as it came; or the crawl stops with the component's name.
 """
 
 import asyncio
 import inspect
 import operator
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.engine import gate as receipts_
-from gossamer.engine.connector import Receipts
+from gossamer.engine.connector import Flow, Receipts
 from gossamer.engine.ends import In
 from gossamer.engine.errors import ComponentFailed, EndOfItems
-from gossamer.engine.gate import Gate, Receipt
+from gossamer.engine.gate import Gate, Receipt, current, joint
 
 if TYPE_CHECKING:
     from gossamer.engine.component import Component, SynchronousFilter
 
-Handler = Callable[[list[Any]], Awaitable[None]]
-
-
-class Handling(NamedTuple):
-    """How a component takes the items of one input."""
-
-    handle: Handler
-    limit: int
-    """Items that it likes at once."""
-    whole: bool = False
-    """It takes a batch as one: its results belong to all items of the batch."""
-
-
-class ItemFailed(Exception):
-    """Internal: the item at `position` of a batch raised `cause`; those before it are handled and sent."""
-
-    def __init__(self, position: int, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.position = position
-        self.cause = cause
-
-
-def handling(
-    component: "Component[Any]", single: Callable[..., Any] | None, many: Callable[..., Any] | None = None
-) -> Handling:
-    """The batch handler of a method that takes an item (`single`) or of one that takes a list (`many`, preferred)."""
-    if many is not None:
-        return Handling(_whole_batch(component, many), component.batch, whole=True)
-    assert single is not None
-    if inspect.iscoroutinefunction(single):
-        # One at a time, so that the workers of a pool share what waits.
-        return Handling(_each_async(component, single), 1)
-    return Handling(_each(component, single), component.batch)
-
-
-def _whole_batch(component: "Component[Any]", many: Callable[..., Any]) -> Handler:
-    is_async = inspect.iscoroutinefunction(many)
-
-    async def handle(items: list[Any]) -> None:
-        marks = _marks(component)
-        try:
-            made = await many(items) if is_async else many(items)
-            produced = list(made) if made is not None else ()
-        except ComponentFailed:
-            raise
-        except (Exception, asyncio.CancelledError) as error:
-            cause = own_failure(error)
-            if not is_async:
-                _take_back(component, marks)
-            if len(items) == 1:
-                raise ItemFailed(0, cause) from cause
-        else:
-            if (sending := component.emitting(produced)) is not None:
-                await sending
-            return
-        # A batch is handled whole or not at all, so which item it was is found by giving them one by one.
-        for position, item in enumerate(items):
-            try:
-                await handle([item])
-            except ItemFailed as failure:
-                raise ItemFailed(position, failure.cause) from failure.cause
-
-    return handle
-
-
-def _each(component: "Component[Any]", single: Callable[..., Any]) -> Handler:
-    async def handle(items: list[Any]) -> None:
-        produced: list[Any] = []
-        position = made = 0
-        marks: list[int] = []
-        # Plain code is not interrupted, so these lists stay the same ones until the last item.
-        put_by = list(map(_PENDING, component.outs.values()))
-        try:
-            for position, item in enumerate(items):
-                made, marks = len(produced), list(map(len, put_by))
-                result = single(item)
-                if result is not None:
-                    produced.extend(result)
-        except Exception as error:
-            # Half of what the item makes is nothing: it will be given once more, or be replaced.
-            del produced[made:]
-            _take_back(component, marks)
-            if (sending := component.emitting(produced)) is not None:
-                await sending
-            raise ItemFailed(position, error) from error
-        if (sending := component.emitting(produced)) is not None:
-            await sending
-
-    return handle
-
-
-def _each_async(component: "Component[Any]", single: Callable[..., Any]) -> Handler:
-    async def handle(items: list[Any]) -> None:
-        for position, item in enumerate(items):
-            try:
-                made = await single(item)
-                produced = list(made) if made is not None else ()
-            except ComponentFailed:
-                raise
-            except (Exception, asyncio.CancelledError) as error:
-                cause = own_failure(error)
-                raise ItemFailed(position, cause) from cause
-            if (sending := component.emitting(produced)) is not None:
-                await sending
-
-    return handle
-
+Method = Callable[[Any], Any]
 
 _PENDING = operator.attrgetter("pending")
 
+#: For those who have entered another gate already.
+_OPEN = Gate()
 
-def _marks(component: "Component[Any]") -> list[int]:
-    return list(map(len, map(_PENDING, component.outs.values())))
 
+class Handling:
+    """How a component takes the items of one input."""
 
-def _take_back(component: "Component[Any]", marks: list[int]) -> None:
-    for out, keep in zip(component.outs.values(), marks, strict=True):
-        out.take_back(keep)
+    def __init__(self, performer: "Performer", single: Method | None, many: Method | None = None) -> None:
+        """By a method that takes an item (`single`) or by one that takes a list (`many`, preferred)."""
+        component = performer.component
+        method = many or single
+        assert method is not None
+        self._performer, self._gate = performer, performer.gate
+        self._method = method
+        self._is_whole = many is not None
+        self._is_async = inspect.iscoroutinefunction(method)
+        self._outs = tuple(component.outs.values())
+        self._only = self._outs[0] if len(self._outs) == 1 else None
+        self._counters = component.metrics.counters
+        self.limit = 1 if self._is_async and not self._is_whole else component.batch
+        """Items that it likes at once: of an async method one, so that the workers of a pool share what waits."""
+        self.flow = Flow()
+        """Its items: of a fused connector, the connector's."""
+
+    async def perform(  # noqa: C901, PLR0915  # one frame for each hop of a page
+        self, items: Sequence[Any], receipts: Receipts = None, gate: Gate | None = None
+    ) -> None:
+        """Hand a batch to the component, when it is not suspended and has a place free, send what it makes, and release the
+        receipts. Who has entered already gives a gate that is open."""
+        if receipts is not None:
+            await self._perform_with(receipts, items)
+            return
+        gate, flow, only, is_async, size = gate or self._gate, self.flow, self._only, self._is_async, len(items)
+        flow.inside += size
+        if flow.inside > flow.peak:
+            flow.peak = flow.inside
+        try:
+            if gate.shut or gate.free < 1:
+                crowd = await gate.enter()
+            else:
+                gate.free -= 1
+                crowd = gate.crowd
+                crowd.count += 1
+            try:
+                made: list[Any] = []
+                units = [list(items)] if self._is_whole else list(items)
+                left = len(units)
+                for unit in units:
+                    left -= 1
+                    before, marks = len(made), () if is_async else tuple(map(len, map(_PENDING, self._outs)))
+                    try:
+                        result = self._method(unit)
+                        if is_async:
+                            result = await result
+                        if result is not None:
+                            made += result
+                    except ComponentFailed:
+                        raise
+                    except (Exception, asyncio.CancelledError) as error:
+                        further = await self._failed(unit, own_failure(error), made[:before], marks)
+                        units += further
+                        left, made = left + len(further), []
+                        continue
+                    if left and not is_async:
+                        continue  # what plain code makes of a batch goes on together
+                    if only is None or not only.is_free or only.pending:
+                        if made or any(map(_PENDING, self._outs)):
+                            await self.send(made)
+                    elif made:
+                        connector = only.connector
+                        if (call := connector.call) is not None:
+                            if not connector.usual.issuperset(map(type, made)):
+                                connector.check(made)
+                            await call(made)
+                        elif not connector.offer(made, current.get()):
+                            await connector.send(made, current.get())
+                    made = []
+            finally:
+                crowd.count -= 1
+                if gate.is_watched:
+                    gate.left()
+                else:
+                    gate.free += 1
+        finally:
+            flow.inside -= size
+            if flow.idlers and not flow.inside:
+                flow.tell()
+        flow.passed += size
+        self._counters["items"] += size
+
+    async def _perform_with(self, receipts: Sequence[Receipt | None], items: Sequence[Any]) -> None:
+        """Pass the receipt of each item on to everything that the item causes."""
+        if self._is_whole:
+            batches = [(joint(receipts), items)]
+        else:
+            batches = [(receipt, [item]) for item, receipt in zip(items, receipts, strict=True)]
+        crowd = self._gate.try_enter() or await self._gate.enter()
+        try:
+            for receipt, batch in batches:
+                token = current.set(receipt)
+                try:
+                    await self.perform(batch, gate=_OPEN)
+                finally:
+                    current.reset(token)
+                if receipt is not None:
+                    receipt.release()
+        finally:
+            self._gate.leave(crowd)
+
+    async def _failed(self, unit: Any, cause: Exception, made: list[Any], marks: Sequence[int]) -> list[Any]:
+        """Send what was `made` of those before, then let the failed item be answered. A batch is handled whole or not at all: one
+        that fails is given one by one, and these units are returned."""
+        self._take_back(marks)
+        await self.send(made)
+        if self._is_whole and len(unit) > 1:
+            return [[item] for item in unit]
+        await self._performer.recover(self, unit, unit[0] if self._is_whole else unit, cause)
+        return []
+
+    async def again(self, unit: Any) -> None:
+        """Hand what has failed to the method once more, after a restart. Raises what the method raises."""
+        marks = tuple(map(len, map(_PENDING, self._outs)))
+        try:
+            result = self._method(unit)
+            made = list((await result if self._is_async else result) or ())
+        except BaseException:
+            if not self._is_async:
+                self._take_back(marks)
+            raise
+        await self.send(made)
+
+    async def send(self, made: Sequence[Any]) -> None:
+        """Send items that a method returned, and those that it put by."""
+        if self._only is not None:
+            await self._only.send_many(made)
+        elif made:
+            name = type(self._performer.component).__name__
+            raise TypeError(
+                f"{name} returned items but has {len(self._outs)} outputs: emit or send them by name instead"
+            )
+        for out in self._outs:
+            if out.pending:
+                await out.flush()
+
+    def _take_back(self, marks: Sequence[int]) -> None:
+        for out, keep in zip(self._outs, marks, strict=False):
+            out.take_back(keep)
 
 
 def own_failure(error: BaseException) -> Exception:
@@ -167,7 +199,7 @@ def own_failure(error: BaseException) -> Exception:
     return RuntimeError("something that it waited for was cancelled")
 
 
-# -- one batch through gate and handler
+# -- where one fails
 
 
 class ErrorPolicy(msgspec.Struct, frozen=True):
@@ -191,7 +223,7 @@ def forget(name: str, item: Any, error: Exception) -> None:
 
 
 class Performer:
-    """Handles batches for one instance of a component."""
+    """Answers the failures of one instance of a component, by its policy."""
 
     def __init__(
         self,
@@ -209,68 +241,28 @@ class Performer:
         self._restarting = asyncio.Lock()
         self._incarnation = 0
 
-    async def perform(self, handling: Handling, items: list[Any], receipts: Receipts = None) -> None:
-        """Hand a batch to the component, when it is not suspended and has a place free, and release the receipts."""
-        number = self.gate.try_enter() or await self.gate.enter()
-        try:
-            if receipts is None:
-                await handling.handle(items)
-            else:
-                await self._perform_with(receipts, handling, items)
-        except ItemFailed as failure:
-            await self.recover(handling.handle, items, failure)
-        finally:
-            self.gate.leave(number)
-        self.component.metrics.counters["items"] += len(items)
-
-    async def _perform_with(self, receipts: Sequence[Receipt | None], handling: Handling, items: list[Any]) -> None:
-        """Pass the receipt of each item on to everything that the item causes."""
-        if handling.whole:
-            batches = [(receipts_.joint(receipts), items)]
-        else:
-            batches = [(receipt, [item]) for item, receipt in zip(items, receipts, strict=True)]
-        for receipt, batch in batches:
-            token = receipts_.current.set(receipt)
-            try:
-                await handling.handle(batch)
-            except ItemFailed as failure:
-                await self.recover(handling.handle, batch, failure)
-            finally:
-                receipts_.current.reset(token)
-            if receipt is not None:
-                receipt.release()
-
-    async def recover(self, handle: Handler, items: list[Any], failure: ItemFailed) -> None:
-        """Let the component replace the failed item, or restart it and try once more; then go on with the rest."""
-        while True:
-            items = items[failure.position :]
-            await self._replace_or_retry(handle, items[0], failure.cause)
-            items = items[1:]
-            try:
-                if items:
-                    await handle(items)
-                return
-            except ItemFailed as next_failure:
-                failure = next_failure
-
-    async def _replace_or_retry(self, handle: Handler, item: Any, cause: Exception) -> None:
+    async def recover(self, handling: Handling, unit: Any, item: Any, cause: Exception) -> None:
+        """Let the component replace a failed item; or restart it and try once more; or set the item aside."""
         self.component.metrics.count("failures")
         try:
             instead = self.component.failed(item, cause)
             produced = list(instead) if instead is not None else []
         except Exception as error:
             if self.policy.on_error == "skip":
-                await self._skip(item, error)
+                await self._skip(handling, item, error)
                 return
             await self.restart(error, item)
             try:
-                await handle([item])
-            except ItemFailed as again:
-                raise self.failure(again.cause, item) from again.cause
+                await handling.again(unit)
+            except ComponentFailed:
+                raise
+            except (Exception, asyncio.CancelledError) as again:
+                failure = own_failure(again)
+                raise self.failure(failure, item) from failure
         else:
-            await self._send(produced)
+            await handling.send(produced)
 
-    async def _skip(self, item: Any, error: Exception) -> None:
+    async def _skip(self, handling: Handling, item: Any, error: Exception) -> None:
         """Set an item aside and let it go on as it came, as if the component were not there.
 
         Raises:
@@ -289,11 +281,7 @@ class Performer:
             )
         self.keep_failed(name, item, error)
         if self.component.outs:
-            await self._send([item])
-
-    async def _send(self, produced: list[Any]) -> None:
-        if (sending := self.component.emitting(produced)) is not None:
-            await sending
+            await handling.send([item])
 
     async def restart(self, error: Exception, item: Any) -> None:
         """Stop and start the unit, if its policy allows that once more, when no other worker is in the middle of an item.
@@ -314,16 +302,13 @@ class Performer:
                 counters["restarts"] += 1
                 self.report(f"component {self.component.name!r} is restarted: {type(error).__name__}: {error}")
                 async with self.gate.alone():
-                    await self._stop_and_start()
+                    try:
+                        await self.component.stop()
+                        await self.component.start()
+                    except Exception as again:
+                        what = f"component {self.component.name!r} could not be restarted"
+                        raise ComponentFailed(f"{what}: {type(again).__name__}: {again}") from again
                 self._incarnation += 1
-
-    async def _stop_and_start(self) -> None:
-        try:
-            await self.component.stop()
-            await self.component.start()
-        except Exception as error:
-            what = f"component {self.component.name!r} could not be restarted"
-            raise ComponentFailed(f"{what}: {type(error).__name__}: {error}") from error
 
     def failure(self, error: Exception, item: Any) -> ComponentFailed:
         """The component's failure under its name, with what it held."""
@@ -336,89 +321,51 @@ class Performer:
 #: Takes a batch of at most so many from an input; None when there will be none.
 Receive = Callable[[In[Any], int], Awaitable[tuple[list[Any], Receipts] | None]]
 
-#: Has the filter handle rows, with their receipts; None where no row has one.
-Perform = Callable[[Handling, list[Any], Receipts], Awaitable[None]]
 
-
-class _Hand:
-    """Items that a synchronous filter has taken from one input and not handled yet."""
-
-    def __init__(self, role: str, port: In[Any]) -> None:
-        self.role = role
-        self.port = port
-        self.items: deque[Any] = deque()
-        self.held: deque[Receipt | None] = deque()
-        """A receipt for each item, or nothing at all while no item has one."""
-
-    def put(self, items: list[Any], receipts: Receipts) -> None:
-        """More items, perhaps with receipts."""
-        if receipts is not None or self.held:
-            self.held.extend([None] * (len(self.items) - len(self.held)))
-            self.held.extend(receipts if receipts is not None else [None] * len(items))
-        self.items.extend(items)
-
-    def take(self, count: int) -> list[Any]:
-        return [self.items.popleft() for _ in range(count)]
-
-    def release(self, count: int) -> list[Receipt | None]:
-        """The receipts of the first items."""
-        return [self.held.popleft() if self.held else None for _ in range(count)]
-
-
-async def serve_in_step(component: "SynchronousFilter[Any]", receive: Receive, perform: Perform) -> None:
+async def serve_in_step(component: "SynchronousFilter[Any]", handling: Handling, receive: Receive) -> None:
     """One item of each input at a time, in hands that are filled together and emptied together.
 
     The first input gives a batch, the others at most as many, so that nothing is left in hand when the filter leaves.
     """
-    handling = component.handler()
-    hands = [_Hand(role, port) for role, port in component.ins.items()]
+    hands: dict[str, deque[tuple[Any, Receipt | None]]] = {role: deque() for role in component.ins}
     while True:
-        for hand in hands:
-            if hand.items:
+        for role, hand in hands.items():
+            if hand:
                 continue
-            ahead = max(len(other.items) for other in hands)
-            batch = await (_take(hand.port, ahead) if ahead else receive(hand.port, component.batch))
+            port, ahead = component.ins[role], max(map(len, hands.values()))
+            try:
+                batch = await (port.take(ahead) if ahead else receive(port, component.batch))
+            except EndOfItems:
+                batch = None
             if batch is None:
                 await _drop_unpaired(component, hands, receive)
                 return
-            hand.put(*batch)
-        steps = min(len(hand.items) for hand in hands)
-        rows = [
-            dict(zip(component.ins, row, strict=True))
-            for row in zip(*(hand.take(steps) for hand in hands), strict=True)
-        ]
-        if any(hand.held for hand in hands):
-            held = [receipts_.joint(row) for row in zip(*(hand.release(steps) for hand in hands), strict=True)]
-            await perform(handling, rows, held)
-        else:
-            await perform(handling, rows, None)
+            items, receipts = batch
+            hand.extend(zip(items, receipts or repeat(None), strict=False))
+        steps = min(map(len, hands.values()))
+        rounds = list(zip(*([hand.popleft() for _ in range(steps)] for hand in hands.values()), strict=True))
+        held = [joint(receipt for _, receipt in row) for row in rounds]
+        rows = [dict(zip(hands, (item for item, _ in row), strict=True)) for row in rounds]
+        await handling.perform(rows, held if any(held) else None)
 
 
-async def _drop_unpaired(component: "SynchronousFilter[Any]", hands: list[_Hand], receive: Receive) -> None:
+async def _drop_unpaired(
+    component: "SynchronousFilter[Any]", hands: Mapping[str, deque[tuple[Any, Receipt | None]]], receive: Receive
+) -> None:
     """Take what still comes, from all inputs at once: one producer may feed several and must not be stuck at any."""
-    for hand in hands:
-        component.metrics.count("unpaired", len(hand.items))
-        _release(hand.release(len(hand.items)))
 
-    async def drop(port: In[Any]) -> None:
+    def drop(receipts: Sequence[Receipt | None]) -> None:
+        component.metrics.count("unpaired", len(receipts))
+        for receipt in receipts:
+            if receipt is not None:
+                receipt.release()
+
+    async def drop_all(port: In[Any]) -> None:
         while (batch := await receive(port, component.batch)) is not None:
-            component.metrics.count("unpaired", len(batch[0]))
-            _release(batch[1])
+            drop(batch[1] or [None] * len(batch[0]))
 
+    for hand in hands.values():
+        drop([receipt for _, receipt in hand])
     async with asyncio.TaskGroup() as group:
         for port in component.ins.values():
-            group.create_task(drop(port))
-
-
-async def _take(port: In[Any], limit: int) -> tuple[list[Any], Receipts] | None:
-    """The next batch, waited for whatever happens; None when there will be none."""
-    try:
-        return await port.take(limit)
-    except EndOfItems:
-        return None
-
-
-def _release(receipts: Receipts) -> None:
-    for receipt in receipts or ():
-        if receipt is not None:
-            receipt.release()
+            group.create_task(drop_all(port))

@@ -8,9 +8,9 @@ event loop: between two awaits nothing else runs.
 `priority:FIELD` differs in its buffer alone, as a connector of one's own usually does: items leave in the order of one of their
 fields, lowest first, and equal items in the order of arrival.
 
-`fused:` saves the queue and the task switch where an arrow costs more than it gives. Handing items over is one call:
-:meth:`FusedConnector.send` is awaited by the producer's handler and awaits the consumer's. Back-pressure is that call. The
-consumer's gate, failures and counters, and the connector's figures are those of any other arrow. There is one consumer only, a
+`fused:` saves the queue and the task switch where an arrow costs more than it gives. Handing items over is one call: the
+producer's :meth:`~gossamer.engine.handling.Handling.perform` awaits the consumer's. Back-pressure is that call. The consumer's
+gate, failures and counters, and the connector's figures are those of any other arrow. There is one consumer only, a
 filter or a consumer.
 """
 
@@ -22,10 +22,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from gossamer.engine.connector import DEFAULT_CAPACITY, Connector, Receipts, Retired, Statistics
+from gossamer.engine.connector import DEFAULT_CAPACITY, Connector, Flow, Receipts, Retired, Statistics
 from gossamer.engine.errors import ConnectorError, EndOfItems, WiringError
 from gossamer.engine.gate import Receipt
-from gossamer.engine.handling import Handler, ItemFailed, Performer
+from gossamer.engine.handling import Handling
 
 T = TypeVar("T")
 
@@ -335,33 +335,31 @@ class PriorityConnector(LocalConnector[T]):
 
 
 class FusedConnector(Connector[T]):
-    """Hands items straight to the consumer's handler."""
-
-    is_call = True
+    """Hands items straight to the consumer's method."""
 
     def __init__(self, name: str, item_type: type[T], capacity: int = 1) -> None:
         super().__init__(name, item_type, capacity)
-        self._consumer: tuple[Performer, Handler] | None = None
+        self._handling: Handling | None = None
+        self._flow = Flow()
         self._over = asyncio.Event()
         self._retired = False
-        self._passed = 0
-        self._inside = 0
-        self._peak = 0
-        self._idlers: list[asyncio.Future[None]] = []
 
-    def attach(self, performer: Performer, handle: Handler) -> None:
+    def attach(self, handling: Handling) -> None:
         """Name the one consumer.
 
         Raises:
             WiringError: there is one already.
         """
-        if self._consumer is not None:
+        if self.call is not None:
             raise WiringError(f"connector {self.name!r} is fused and takes one consumer; make it local: for several")
-        self._consumer = performer, handle
+        handling.flow = self._flow
+        self._handling, self.call = handling, handling.perform
 
     def detach(self) -> None:
         """Forget the consumer: another one takes its place."""
-        self._consumer = None
+        if self._handling is not None:
+            self._handling.flow = Flow()
+        self._handling = self.call = None
 
     def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
         """Never: the consumer may have to wait, so the producer has to."""
@@ -369,29 +367,10 @@ class FusedConnector(Connector[T]):
 
     async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
         """Call the consumer. The receipt needs no holder: the items are handled before this returns."""
-        if not self.usual.issuperset(map(type, items)):
-            self.check(items)
-        if self._consumer is None:
+        self.check(items)
+        if self.call is None:
             raise WiringError(f"connector {self.name!r} is fused, but nothing consumes from it")
-        performer, handle = self._consumer
-        gate, batch, count = performer.gate, list(items), len(items)
-        self._inside += count
-        if self._inside > self._peak:
-            self._peak = self._inside
-        try:
-            number = gate.try_enter() or await gate.enter()
-            try:
-                await handle(batch)
-            except ItemFailed as failure:
-                await performer.recover(handle, batch, failure)
-            finally:
-                gate.leave(number)
-        finally:
-            self._inside -= count
-            if not self._inside and self._idlers:
-                self._tell_idlers()
-        performer.component.metrics.counters["items"] += count
-        self._passed += count
+        await self.call(items)
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
         return [], None
@@ -410,16 +389,10 @@ class FusedConnector(Connector[T]):
 
     async def idle(self) -> None:
         """Wait until no call is under way."""
-        while self._inside:
+        while self._flow.inside:
             future = asyncio.get_running_loop().create_future()
-            self._idlers.append(future)
+            self._flow.idlers.append(future)
             await future
-
-    def _tell_idlers(self) -> None:
-        idlers, self._idlers = self._idlers, []
-        for future in idlers:
-            if not future.done():
-                future.set_result(None)
 
     def retire(self) -> None:
         """Send the consumer to the successor."""
@@ -431,4 +404,4 @@ class FusedConnector(Connector[T]):
 
     def statistics(self) -> Statistics:
         """The figures as they stand; what is being handled counts as waiting."""
-        return Statistics(self._passed, self._inside, self._peak, 0.0, self.capacity)
+        return Statistics(self._flow.passed, self._flow.inside, self._flow.peak, 0.0, self.capacity)

@@ -1,7 +1,7 @@
 """The runner of a component: one for each running instance, between the component and its connectors.
 
-Place in the flow: it receives batches and hands each to its :class:`~gossamer.engine.handling.Performer`; it asks and sends
-where the component makes items of its own; a fused input calls the performer without it. It knows pools of workers,
+Place in the flow: it receives batches and hands each to the :class:`~gossamer.engine.handling.Handling` of its input; it asks and
+sends where the component makes items of its own; a fused input is called without it. It knows pools of workers,
 suspension, turnover for exchanges and the end, so components stay plain.
 """
 
@@ -64,7 +64,7 @@ class Runner:
         self._leaving = False
         if isinstance(component, OneInput):
             component.metrics.gauge("workers", lambda: self._alive)
-            self._handling = component.handler()
+            self._handling = self._handled(component.only_input.role)
             if is_called:
                 self.attach()
 
@@ -75,7 +75,10 @@ class Runner:
     def attach(self) -> None:
         """Let a fused input call this component in place. Before anything runs: a producer may begin first."""
         if isinstance(self.component, OneInput) and isinstance(self.component.only_input.connector, FusedConnector):
-            self.component.only_input.connector.attach(self._performer, self._handling.handle)
+            self.component.only_input.connector.attach(self._handling)
+
+    def _handled(self, role: str) -> Handling:
+        return Handling(self._performer, *self.component.methods(role))
 
     # -- the life of the unit
 
@@ -109,10 +112,10 @@ class Runner:
             for role in component.outs:
                 yield self._supply(component, role)
         elif isinstance(component, SemiSynchronousFilter):
-            for role, handling in component.handlers().items():
-                yield self._serve(component.ins[role], handling)
+            for port in component.ins.values():
+                yield self._serve(port)
         elif isinstance(component, SynchronousFilter):
-            yield serve_in_step(component, self._receive, self._performer.perform)
+            yield serve_in_step(component, self._handled(""), self._receive)
         elif isinstance(component, Producer):
             yield self._produce(component)
         else:
@@ -134,16 +137,16 @@ class Runner:
 
     async def _work(self, port: In[Any], group: asyncio.TaskGroup) -> None:
         """One worker: counted as waiting whenever it has nothing in hand, here and when it begins and ends."""
-        handling, perform = self._handling, self._performer.perform
+        perform, limit = self._handling.perform, self._handling.limit
         try:
-            while (batch := await self._receive(port, handling.limit)) is not None:
+            while (batch := await self._receive(port, limit)) is not None:
                 self._waiting -= 1
                 if self._waiting < self._least_waiting:
                     self._least_waiting = self._waiting
                 if not self._waiting and self._alive < self.workers:
                     self._grow(port, group)
                 try:
-                    await perform(handling, *batch)
+                    await perform(*batch)
                 finally:
                     self._waiting += 1
                 if self._alive - self._surplus > self.workers:
@@ -176,9 +179,10 @@ class Runner:
 
     # -- taking items
 
-    async def _serve(self, port: In[Any], handling: Handling) -> None:
+    async def _serve(self, port: In[Any]) -> None:
+        handling = self._handled(port.role)
         while (batch := await self._receive(port, handling.limit)) is not None:
-            await self._performer.perform(handling, *batch)
+            await handling.perform(*batch)
         if isinstance(self.component, AsynchronousFilter):
             self.component.input_ended(port.role)
 
@@ -189,11 +193,7 @@ class Runner:
                 await self._gate.opened()
             if self._leaving:
                 return None
-            connector = port.connector
-            items, receipts = connector.poll(limit)
-            if items:
-                return items, receipts
-            task = asyncio.current_task()
+            connector, task = port.connector, asyncio.current_task()
             assert task is not None
             self._receiving.add(task)
             try:
@@ -223,45 +223,38 @@ class Runner:
 
     async def _serve_until_all_end(self, component: AsynchronousFilter[Any]) -> None:
         async with asyncio.TaskGroup() as group:
-            for role, handling in component.handlers().items():
-                group.create_task(self._serve(component.ins[role], handling))
+            for port in component.ins.values():
+                group.create_task(self._serve(port))
         component.finish()
 
     async def _supply(self, component: AsynchronousFilter[Any], role: str) -> None:
-        out, signal = component.outs[role], component.signals[role]
+        """Ask for items whenever the component has signalled that there are some, as many as there is room for, and send them."""
+        out, signal, gate = component.outs[role], component.signals[role], self._gate
+        take: Callable[[int], Iterable[Any] | None] = getattr(component, f"take_{role}")
         while True:
             await signal.wait()
             signal.clear()
-            while True:
+            sent, free = 1, 0
+            while sent and not (component.gives_all and sent < free):
                 free = await out.room()
-                sent = await self._supply_once(component, role, free)
-                if not sent or (component.gives_all and sent < free):
-                    break
+                crowd = gate.try_enter() or await gate.enter()
+                try:
+                    try:
+                        items = list(take(free) or ())
+                    except Exception as error:
+                        await self._performer.restart(error, None)
+                        try:
+                            items = list(take(free) or ())
+                        except Exception as again:
+                            raise self._performer.failure(again, None) from again
+                    if items:
+                        await out.send_many(items)
+                    sent = len(items)
+                finally:
+                    gate.leave(crowd)
             if component.finished:
                 break
         out.close()
-
-    async def _supply_once(self, component: AsynchronousFilter[Any], role: str, free: int) -> int:
-        """Ask for up to `free` items and send them; returns how many there were."""
-        take = getattr(component, f"take_{role}")
-        number = self._gate.try_enter() or await self._gate.enter()
-        try:
-            try:
-                items = list(take(free) or ())
-            except Exception as error:
-                await self._performer.restart(error, None)
-                items = self._ask_again(take, free)
-            if items:
-                await component.outs[role].send_many(items)
-            return len(items)
-        finally:
-            self._gate.leave(number)
-
-    def _ask_again(self, take: Callable[[int], Any], free: int) -> list[Any]:
-        try:
-            return list(take(free) or ())
-        except Exception as again:
-            raise self._performer.failure(again, None) from again
 
     # -- producing
 
@@ -311,11 +304,11 @@ class Runner:
                 await asyncio.sleep(0)
 
     async def _send_produced(self, out: Out[Any], item: Any) -> None:
-        number = self._gate.try_enter() or await self._gate.enter()
+        crowd = self._gate.try_enter() or await self._gate.enter()
         try:
             await out.send(item)
         finally:
-            self._gate.leave(number)
+            self._gate.leave(crowd)
         self.component.metrics.counters["items"] += 1
 
     # -- suspension, turnover, the end

@@ -18,7 +18,7 @@ import msgspec
 
 from gossamer.engine.files import AppendFile
 from gossamer.values.hosts import below_suffix
-from gossamer.values.identity import read_date
+from gossamer.values.instants import read_date
 from gossamer.values.url import host_of, path_of, scheme_of
 
 #: Cookies of one domain, bytes of one cookie, cookies in all (RFC 6265, section 6.1 asks for no fewer).

@@ -239,7 +239,7 @@ class GuardedResolver(Provider[R]):
     def _read(self, sheet: ResolverSheet) -> None:
         self._table = table(sheet.resolve)
         self._networks = guard.networks(sheet.allow_networks)
-        self._seeds = frozenset(host.lower() for host in sheet.seed_hosts)
+        self._seeds = frozenset(map(str.lower, sheet.seed_hosts))
         for answers in (self._answers, self._names):
             answers.capacity, answers.negative_ttl = sheet.capacity, sheet.negative_ttl
             answers.clear()

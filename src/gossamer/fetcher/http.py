@@ -18,7 +18,7 @@ import pycurl
 from gossamer.documents import content_coding
 from gossamer.documents.content_coding import Keeping
 from gossamer.engine.ends import Uses, UsesMany
-from gossamer.engine.gate import Gate
+from gossamer.engine.gate import Crowd, Gate
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import VisitFilter
 from gossamer.fetcher import request, untidy_http
@@ -26,8 +26,8 @@ from gossamer.fetcher.answer import AnsweredRequest, Asked, answer_of, unwanted,
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import Deadlines, Driver, Valve, affordable, driver, overdue
-from gossamer.fetcher.http_options import HttpSheet, constants, trusted
 from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies, Proxy
+from gossamer.fetcher.request import HttpSheet, constants, trusted
 from gossamer.fetcher.response_head import Caps
 from gossamer.fetcher.transfer import Cut, Transfer
 from gossamer.values import url as urls
@@ -166,7 +166,7 @@ class HttpModule(Provider[HttpSheet]):
         self._multi.setopt(pycurl.M_MAXCONNECTS, most)
         return most
 
-    async def _entered(self) -> int:
+    async def _entered(self) -> Crowd:
         """Wait for a connection to be free. Unless a person has set their number, it grows with the requests at once."""
         slot = self._slots.try_enter()
         if not slot and not self.sheet.connections:

@@ -18,8 +18,8 @@ from urllib.parse import unquote
 import pycurl
 
 from gossamer.engine.errors import SettingError
+from gossamer.fetcher.authentication import REFERENCE, secret_of
 from gossamer.fetcher.contract import Endpoint, ProxyHealth
-from gossamer.fetcher.secrets import REFERENCE, secret_of
 from gossamer.values.errors import ResolutionFailed
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ import msgspec
 import pycurl
 
 from gossamer.documents.content_coding import NOTHING, BodyStore, Keeping
-from gossamer.fetcher.http_options import Constants
 from gossamer.fetcher.proxies import Proxy
-from gossamer.fetcher.request import has_body
+from gossamer.fetcher.request import Constants, has_body
 from gossamer.fetcher.response_head import BrokenHead, Head, IncompleteHead, read
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import Requested

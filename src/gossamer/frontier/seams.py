@@ -1,5 +1,5 @@
 """Contracts of subjects that the frontier works with: recrawl (:class:`Revisits`), mobile crawlers (:class:`LentHosts`) and focused
-crawls (:class:`Relevance`). Suites: `gossamer.testing.check_revisit_policy`, `check_lending`, `check_relevance`.
+crawls (:class:`Relevance`). Suites: `gossamer.testing.check_revisit_policy`, `check_relevance`.
 
 A recrawl decides when a page is visited again, queues it at that time, and knows its earlier state: when a visit ends, the ledger
 of revisits asks a policy for the time of the next one; the frontier asks the ledger which pages are due; the stage `changes` asks
@@ -18,8 +18,7 @@ import msgspec
 
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group
-from gossamer.values.change_rate import NO_SIGNALS, USUAL, Belief, Signals
-from gossamer.values.page_history import KnownPage
+from gossamer.values.page_history import NO_SIGNALS, USUAL, Belief, KnownPage, Signals
 from gossamer.values.task import Task
 from gossamer.values.visit import Visit
 

@@ -34,14 +34,13 @@ from gossamer.mobile.crawler import (
     compiled,
 )
 from gossamer.parsing.contract import Processor
-from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.feeds import FeedLinks, SitemapLinks
 from gossamer.parsing.filters import NofollowFilter, judged
 from gossamer.parsing.findings import before, disowned, filled, read, refresh_of, with_target
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.links import LinkResolver, LinksSheet
 from gossamer.parsing.other_links import UriList
 from gossamer.parsing.scope import NoiseFilter, SchemeFilter, ScopeFilter, ScopeSheet
-from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.values.errors import ParseSkipped, UsageError
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.task import Task

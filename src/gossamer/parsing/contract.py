@@ -1,5 +1,5 @@
 """Processors and handlers read documents, and yield links, items and orders. Suites: `gossamer.testing.check_processor`,
-`check_page_handlers`, `check_log_ins`, `check_sessions`, `check_entered`.
+`check_page_handlers`.
 
 Place in the flow: the process stage asks the processors of a document's MIME type (row M4), and :class:`PageHandlers`, a user's
 code that gets pages one by one, after content-seen; all that they yield travels in the visit. :class:`LogIns` are asked before
@@ -182,7 +182,7 @@ Grant = Callable[[str, str, str], None]
 
 
 class Entered(Protocol):
-    """Remembers log-ins, also for later runs if cookies are kept. Suite: `gossamer.testing.check_entered`.
+    """Remembers log-ins, also for later runs if cookies are kept.
 
     Promises:
         1. A log-in that was noted is known in later runs, for as long as a cookie is there that its URL is asked with.
@@ -239,7 +239,7 @@ class SessionsStanding(msgspec.Struct, frozen=True):
 
 
 class SessionTurns(Protocol):
-    """Chooses the session of each request. Suite: `gossamer.testing.check_sessions`.
+    """Chooses the session of each request.
 
     Promises:
         1. A task that names a session is asked for by that session; others go from one session to the next.
@@ -271,7 +271,7 @@ class SessionsTold(Protocol):
 
 
 class LogIns(Protocol):
-    """Runs log-ins. Suite: `gossamer.testing.check_log_ins`.
+    """Runs log-ins.
 
     Promises:
         1. A log-in is run by one caller of a session at a time, who has its host's turn; the others wait.

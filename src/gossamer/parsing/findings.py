@@ -13,7 +13,7 @@ import msgspec
 
 from gossamer.documents.document import Document
 from gossamer.documents.language import primary
-from gossamer.documents.shells import seems_empty
+from gossamer.documents.terms import seems_empty
 from gossamer.parsing.contract import (
     MAX_FOUND,
     MAX_ITEMS,

@@ -31,10 +31,9 @@ from typing import Annotated
 import msgspec
 
 from gossamer.documents.document import Document
-from gossamer.documents.link_fields import FieldLink
 from gossamer.documents.markup import SPACE, all_folded, anchor_at, attributes, resolved, written
-from gossamer.documents.robots_tags import NOFOLLOW
 from gossamer.documents.skim import SPANNED, Skim, Span, Tag
+from gossamer.documents.statements import NOFOLLOW, FieldLink
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.parsing.contract import MAX_FOUND, FoundLinks

@@ -7,7 +7,7 @@ host; a host is looked for among the names of the list once.
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -55,6 +55,32 @@ class ScopeSheet(Sheet, frozen=True):
     ] = False
 
 
+class _Around:
+    """What scopes look at in their seeds. Seeds may be many, and the first request waits for none of this: it is drawn when the
+    first links are judged."""
+
+    def __init__(self, seeds: Sequence[str]) -> None:
+        self._seeds = seeds
+
+    @cached_property
+    def pages(self) -> frozenset[str]:
+        return frozenset(map(_rest, self._seeds))
+
+    @cached_property
+    def folders(self) -> tuple[frozenset[str], list[int]]:
+        """Directories of seeds, and the lengths that they have."""
+        folders = frozenset(map(_rest, map(_directory_of, self._seeds)))
+        return folders, sorted(set(map(len, folders)))
+
+    @cached_property
+    def hosts(self) -> frozenset[str]:
+        return frozenset(map(host_of, self._seeds))
+
+    @cached_property
+    def domains(self) -> frozenset[str]:
+        return frozenset(map(registered_domain, self.hosts))
+
+
 class ScopeFilter(Provider[ScopeSheet]):
     """Refuses links out of scope (`scope:host`, ...). Contract: `UrlFilter`.
 
@@ -70,20 +96,12 @@ class ScopeFilter(Provider[ScopeSheet]):
         self._draw()
 
     def _draw(self) -> None:
-        is_plain = are_plain(self.sheet.seeds)
+        seeds = self.sheet.seeds
         try:
-            seeds = self.sheet.seeds if is_plain else [canonical(seed) for seed in self.sheet.seeds]
+            self._around = _Around(seeds if are_plain(seeds) else tuple(map(canonical, seeds)))
         except UnreadableUrl as error:
             raise SettingError(f"setting 'seeds': {error}; write it in full, as https://example.org/") from None
         self._rule = f"scope:{self.sheet.scope}"
-        # Seeds may be many: each scope looks at what it asks for alone.
-        folders = {_directory_of(seed) for seed in seeds} if self.sheet.scope == "prefix" else set()
-        self._pages = frozenset(map(_rest, seeds)) if self.sheet.scope == "page" else frozenset()
-        self._prefixes = tuple(sorted(set(map(_rest, folders))))
-        # What most links in scope begin with, so that they need not be taken apart.
-        self._starts = tuple(sorted(folders))
-        self._hosts = frozenset([seed.split("/", 3)[2] for seed in seeds] if is_plain else map(host_of, seeds))
-        self._domains = frozenset(map(registered_domain, self._hosts)) if self.sheet.scope == "domain" else frozenset()
         self._verdicts: dict[str, str] = {}
         self._of_url = RememberedVerdicts(self._judge_host)
 
@@ -106,33 +124,32 @@ class ScopeFilter(Provider[ScopeSheet]):
         if self.sheet.scope == "any":
             return [""] * len(links)
         if self.sheet.scope in ("page", "prefix"):
-            return [self._judge_place(link) for link in links]
+            is_inside = self._is_page if self.sheet.scope == "page" else self._is_below
+            return ["" if is_inside(link) else self._rule for link in links]
         home = f"{site_of(source.url) or host_of(source.url)}/"
         at_home, of_url = self._judge_host(home), self._of_url
         return [at_home if link.url.startswith(home) else of_url[link.url] for link in links]
 
-    def _judge_place(self, link: Link) -> str:
-        """The verdict of the scope alone on one link."""
-        scope = self.sheet.scope
-        if scope == "any":
-            return ""
-        if scope == "page":
-            inside = _rest(link.url) in self._pages or (link.relation in REDIRECTS and host_of(link.url) in self._hosts)
-            return "" if inside else self._rule
-        if scope == "prefix":
-            inside = link.url.startswith(self._starts) or _rest(link.url).startswith(self._prefixes)
-            return "" if inside else self._rule
-        return self._judge_host(link.url)
+    def _is_page(self, link: Link) -> bool:
+        around = self._around
+        return _rest(link.url) in around.pages or (link.relation in REDIRECTS and host_of(link.url) in around.hosts)
+
+    def _is_below(self, link: Link) -> bool:
+        folders, lengths = self._around.folders
+        rest = _rest(link.url)
+        return any(rest[:length] in folders for length in lengths)
 
     def _judge_host(self, url: str) -> str:
         authority = authority_of(url) or host_of(url)
         verdict = self._verdicts.get(authority)
         if verdict is None:
-            host = host_of(url)
-            inside = registered_domain(host) in self._domains if self._domains else host in self._hosts
+            host, around = host_of(url), self._around
+            is_inside = host in around.hosts
+            if self.sheet.scope == "domain":
+                is_inside = registered_domain(host) in around.domains
             if len(self._verdicts) >= REMEMBERED_HOSTS:
                 self._verdicts.clear()
-            verdict = self._verdicts[authority] = "" if inside else self._rule
+            verdict = self._verdicts[authority] = "" if is_inside else self._rule
         return verdict
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.documents.robots_tags import NO_COPY
+from gossamer.documents.statements import NO_COPY
 from gossamer.storage.archive.cdxj import Capture, IndexedCapture, find, found_in, index_line
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.archive.reading import CAPTURES, ArchivedRecord, Gap, Span, read_record, scan

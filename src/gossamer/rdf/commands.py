@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gossamer.cli.fetch import NAMELESS, OPTIONS, canonical_base, fetched, read
+from gossamer.cli.helping import option
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.output import opened, raw_cells, to_file
 from gossamer.cli.saying import say_bytes, tell, tell_plain
@@ -42,23 +43,13 @@ _WORDS = {
 
 @click.command()
 @click.argument("document", metavar="URL|FILE")
-@click.option("--base", metavar="URL", default="", help="Treat a file as the page of this URL.")
-@click.option(
-    "--content-type", metavar="TYPE", default="", help="Treat a file as this media type, as if a server had said so."
-)
-@click.option(
-    "--format", "form", type=click.Choice(list(FORMATS)), default="nquads", show_default=True, help="Write this format."
-)
-@click.option(
-    "--drop", metavar="RULE", multiple=True, help="Also drop triples with this predicate or link type (repeatable)."
-)
-@click.option(
-    "--keep", metavar="RULE", multiple=True, help="Keep triples that this rule of the filter would drop (repeatable)."
-)
-@click.option("--all", "everything", is_flag=True, help="Drop only triples that --drop names.")
-@click.option(
-    "--expand", is_flag=True, help="Add the triples that bundled vocabularies state about the names that the page uses."
-)
+@option("--base URL", "Treat a file as the page of this URL.", default="")
+@option("--content-type TYPE", "Treat a file as this media type, as if a server had said so.", default="")
+@option("--format form", "Write this format.", type=click.Choice(list(FORMATS)), default="nquads", show_default=True)
+@option("--drop RULE...", "Also drop triples with this predicate or link type (repeatable).")
+@option("--keep RULE...", "Keep triples that this rule of the filter would drop (repeatable).")
+@option("--all everything", "Drop only triples that --drop names.")
+@option("--expand", "Add the triples that bundled vocabularies state about the names that the page uses.")
 @options_named(OPTIONS)
 def rdf(
     document: str,
@@ -153,13 +144,11 @@ FORMS = ("table", "csv", "tsv", "json", "xml", "turtle", "nquads", "jsonld", "rd
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("query", metavar="QUERY")
-@click.option(
-    "-f",
-    "--format",
-    "form",
-    type=click.Choice(FORMS),
-    help="Write the answer in this format. Default: table; for CONSTRUCT and DESCRIBE, which allow turtle, nquads, "
+@option(
+    "-f --format form",
+    "Write the answer in this format. Default: table; for CONSTRUCT and DESCRIBE, which allow turtle, nquads, "
     "jsonld and rdfxml, it is turtle.",
+    type=click.Choice(FORMS),
 )
 @to_file
 @_limited
@@ -225,7 +214,7 @@ def _answer(place: Path, question: Any, limits: Any, out: Any) -> None:
 
 @click.command(name="serve-sparql")
 @click.argument("directory", metavar="DIR")
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Listen at this port; default: a free one.")
+@option("--port", "Listen at this port; default: a free one.", type=click.IntRange(0, 65_535), default=0)
 @_limited
 def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     """Serve the triples of the crawl in DIR by the SPARQL 1.1 protocol, also while it runs, until it is stopped.

@@ -15,10 +15,13 @@ from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.reader import LedgerReader
-from gossamer.values.change_rate import (
+from gossamer.values.ledger_rows import DocumentRow
+from gossamer.values.outcome import Outcome
+from gossamer.values.page_history import (
     NO_SIGNALS,
     USUAL,
     Belief,
+    KnownPage,
     RateGroup,
     Signals,
     believed,
@@ -27,9 +30,6 @@ from gossamer.values.change_rate import (
     learnt,
     prior_of,
 )
-from gossamer.values.ledger_rows import DocumentRow
-from gossamer.values.outcome import Outcome
-from gossamer.values.page_history import KnownPage
 from gossamer.values.visit import HTML_TYPES
 
 # Where the schedule lies, in a space of the ledger. Under each host lie its pages (`p` and a hash of the URL: what is known of

@@ -35,8 +35,8 @@ from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.moving import Arc
 from gossamer.storage.ledger.parcels import ParcelHead
 from gossamer.storage.ledger.providers import LedgerFront
-from gossamer.values.change_hints import kind_of
 from gossamer.values.hosts import DeletionTarget
+from gossamer.values.instants import kind_of
 from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage, after
 from gossamer.values.url import host_of, path_of

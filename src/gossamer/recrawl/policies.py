@@ -15,10 +15,9 @@ from gossamer.engine.unit import Provider
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.syntax import ExpressionError, tests
 from gossamer.frontier.seams import Outlook
-from gossamer.values.change_rate import Belief, aged, gain_after, unaged, wait_for
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import HostTable
-from gossamer.values.page_history import KnownPage
+from gossamer.values.page_history import Belief, KnownPage, aged, gain_after, unaged, wait_for
 from gossamer.values.task import Task
 
 # Settings of the schedule of known pages. `--recrawl` and the options that belong to it set them, and

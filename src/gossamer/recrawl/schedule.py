@@ -39,9 +39,8 @@ from gossamer.recrawl.learning import (
 from gossamer.recrawl.policies import IntervalRules, Price, RevisitSheet
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.values.change_hints import ChangeHint
-from gossamer.values.change_rate import USUAL, Belief, believed
-from gossamer.values.page_history import KnownPage
+from gossamer.values.instants import ChangeHint
+from gossamer.values.page_history import USUAL, Belief, KnownPage, believed
 from gossamer.values.relations import SITEMAPS
 from gossamer.values.task import REVISIT, Task
 from gossamer.values.url import host_of

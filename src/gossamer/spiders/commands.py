@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from gossamer.cli.crawl import EPILOG, begun, run_job, told
+from gossamer.cli.crawl import EPILOG, Telling, begun, run_job, told
 from gossamer.cli.fetch import OPTIONS, fetched, read
 from gossamer.cli.options import (
     OptionsInGroups,
@@ -44,10 +44,7 @@ def run(
     config: str | None,
     sets: tuple[str, ...],
     wiring_name: str | None,
-    as_json: bool,
-    quiet: bool,
-    verbose: bool,
-    fail_on: str,
+    telling: Telling,
     **given: Any,
 ) -> int:
     """Crawl with the spider that FILE defines; NAME is its variable, if FILE has several spiders.
@@ -77,7 +74,7 @@ def run(
             seeds = more
         every = msgspec.structs.asdict(options) | ({"wiring": plan} if plan else {})
         job = spider.job(seeds, every, settings=read_sets(sets), report=tell)
-        return run_job(job, leaving, as_json=as_json, quiet=quiet, verbose=verbose, fail_on=fail_on)
+        return run_job(job, leaving, telling)
 
 
 # `gossamer shell`: a Python prompt with one document, as a processor gets it; IPython where that is installed.

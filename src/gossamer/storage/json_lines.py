@@ -17,7 +17,7 @@ import msgspec
 
 from gossamer.engine.clock import SystemClock
 from gossamer.storage.tables.contract import RowSource, Table
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 
 #: DEL and all beyond ASCII; said by what it is not, which takes `re` microseconds instead of 4 ms to compile.
 _NOT_ASCII = re.compile("[^\x00-\x7e]")

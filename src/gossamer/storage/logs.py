@@ -167,7 +167,7 @@ def merge_logs(
         directory: of the crawl.
         members: its agents.
         ends: file -> byte up to which it is committed, while agents are at work; all whole lines, when they have ended.
-        before: merge what was fetched before this time (as :func:`gossamer.values.identity.utc_text` writes it), so that an
+        before: merge what was fetched before this time (as :func:`gossamer.values.instants.utc_text` writes it), so that an
         agent that
             commits a little later finds its place in the order; all of it unless told.
 

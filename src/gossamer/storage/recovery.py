@@ -24,7 +24,7 @@ import msgspec
 from gossamer.engine.files import replace_file
 from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.identity import unique_name
+from gossamer.values.instants import unique_name
 
 #: Where the id stands, inside the crawl directory.
 CRAWL_ID = "state/crawl-id"

@@ -3,23 +3,16 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol
 
 from gossamer.agents.contract import (
     DesignationPolicy,
-    DesignationTable,
     DomainCount,
-    HostNames,
-    RecentUrls,
-    SharedState,
 )
 from gossamer.storage.mailbox.contract import Designation, OwedTask, Owing
 from gossamer.values.agents import Member
 from gossamer.values.task import Task
-
-# Conformance suite for designations: run it over an implementation of your own.
 
 #: Makes a designation of these members, with the usual rule: registered domains are assigned as a whole.
 Make = Callable[[Sequence[Member]], Designation]
@@ -68,9 +61,6 @@ def _check_shares(members: Sequence[Member], owners: dict[str, str]) -> None:
         assert due / _STRAY < counts[one.agent] < due * _STRAY, (
             f"{one} has {counts[one.agent]} domains, {due:.0f} are due"
         )
-
-
-# Conformance suite for mailboxes: what is owed arrives, wherever a group fails, whoever is silent and whenever the process dies.
 
 
 class MailboxRig(Protocol):
@@ -309,117 +299,14 @@ def _numbers(owed: Iterable[OwedTask]) -> list[int]:
     return [int(one.task.url.rpartition("/")[2]) for one in owed]
 
 
-# Conformance suites for the providers of the marshaler: run them over an implementation of your own.
-
-#: Domains of every shape that a marshaler meets.
-_DOMAINS = [*(f"d{number}.example" for number in range(300)), "127.0.0.1", "2001:db8::1", "localhost", "co.uk"]
-
-_AGENTS = (Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0))
-
-
-def check_recent_urls(make: Callable[[int], RecentUrls]) -> None:
-    """Check that a recently-seen table of a given capacity keeps its promises."""
-    table = make(4)
-    urls = [f"http://a.test/{number}" for number in range(20)]
-    assert list(table.misses(urls)) == urls, "a URL is held back although it was not inserted"
-    table.insert(urls[0], 3)
-    assert list(table.misses(urls[:2], 3)) == urls[1:2], "an inserted URL is not held back, or another one is"
-    assert list(table.misses(urls[:1], 4)) == [], (
-        "a URL is not held back although it is found again farther from the seeds"
-    )
-    assert list(table.misses(urls[:1], 2)) == urls[:1], (
-        "a URL is held back although it is found again nearer to the seeds"
-    )
-    table.insert(urls[0], 1)
-    table.insert(urls[0], 9)
-    assert list(table.misses(urls[:1], 1)) == [], "of two depths the lesser is not remembered"
-    for url in urls:
-        table.insert(url)
-    assert len(urls) - len(table.misses(urls)) <= 4, "more URLs are held than the capacity"
-    assert list(table.misses(urls[-1:])) == [], "the URL that was inserted last is not held"
-
-
-def check_host_names(names: HostNames) -> None:
-    """Check that a table of host names keeps its promises, for the hosts of this suite."""
-    for host in (*_DOMAINS, *(f"www.{domain}" for domain in _DOMAINS)):
-        name = names.name_of(host)
-        assert names.name_of(name) == name, f"{host} is called {name}, and that has another name"
-        assert names.name_of(host) == name, f"{host} has two names"
-
-
-async def check_designation_table(make: Callable[[Sequence[Member]], Awaitable[DesignationTable]]) -> None:
-    """Check that a table of designations keeps its promises.
-
-    Args:
-        make: drops the earlier table as a kill would, and opens it again for these members.
-    """
-    table = await make(_AGENTS)
-    assert list(table.designated()) == [], "a new table is not empty"
-    agents = await table.designate(_DOMAINS)
-    assert len(agents) == len(_DOMAINS), "one agent for each domain"
-    assert set(agents) <= {one.agent for one in _AGENTS}, "a domain was given to somebody unknown"
-    doubled = await table.designate([*_DOMAINS[::-1], *_DOMAINS, "new.example", "new.example"])
-    assert doubled[:-2] == [*agents[::-1], *agents], "a domain has another agent when it is asked for again"
-    assert doubled[-1] == doubled[-2], "a domain has two agents in one answer"
-    known = dict(table.designated())
-    assert known == {**dict(zip(_DOMAINS, agents, strict=True)), "new.example": doubled[-1]}, (
-        "the list differs from the designations that were made"
-    )
-    table = await make((*_AGENTS, Member("agent-03")))
-    assert dict(table.designated()) == known, "designations did not survive a kill"
-    assert await table.designate(_DOMAINS) == agents, "a domain moved, though its agent is still there"
-    table.assign(_DOMAINS[0], "agent-03")
-    assert await table.designate(_DOMAINS[:1]) == ["agent-03"], "a domain that a person assigned has another agent"
-    table = await make((*_AGENTS[:2], Member("agent-02", 0.0), Member("agent-03")))
-    after = await table.designate(_DOMAINS)
-    assert "agent-02" not in after, "an agent that has left was given a domain"
-    stay = [one if one != "agent-02" else other for one, other in zip(["agent-03", *agents[1:]], after, strict=True)]
-    assert after == stay, "a domain moved whose agent did not leave"
-    assert dict(table.designated()) == {**known, **dict(zip(_DOMAINS, after, strict=True))}, "a move was not kept"
-
-
 def check_designation_policy(policy: DesignationPolicy) -> None:
     """Check that a policy chooses one of the candidates, even of one, and gives each of them domains in the end."""
-    for member in _AGENTS:
+    members = (Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0))
+    for member in members:
         assert policy.choose("a.example", [DomainCount(member)]) == member.agent, "the only candidate was not chosen"
     counts = Counter[str]()
-    for domain in _DOMAINS:
-        chosen = policy.choose(domain, [DomainCount(member, counts[member.agent]) for member in _AGENTS])
-        assert chosen in {one.agent for one in _AGENTS}, f"{chosen!r} was chosen, which is not a candidate"
+    for domain in _RING_DOMAINS[:300]:
+        chosen = policy.choose(domain, [DomainCount(member, counts[member.agent]) for member in members])
+        assert chosen in {one.agent for one in members}, f"{chosen!r} was chosen, which is not a candidate"
         counts[chosen] += 1
-    assert len(counts) == len(_AGENTS), "an agent gets no domain"
-
-
-# Conformance suite for state that several processes share: run it over an implementation of your own.
-
-_SCHEMA = "CREATE TABLE IF NOT EXISTS suite (name TEXT PRIMARY KEY, value INTEGER NOT NULL)"
-
-
-class _FailedWrite(Exception):
-    """Makes a block fail, so that it is not kept."""
-
-
-def check_shared_state(opened: Callable[[], SharedState]) -> None:
-    """Check that a state that is open twice keeps its promises.
-
-    Args:
-        opened: opens the same state once more, as another process would.
-    """
-    one, other = opened(), opened()
-    one.open(_SCHEMA)
-    other.open(_SCHEMA)
-    with one.writing() as connection:
-        connection.execute("INSERT INTO suite VALUES ('a', 1)")
-        assert _rows(other) == [], "others see an unfinished change"
-    assert _rows(one) == _rows(other) == [("a", 1)], "a change that was written is not there for all"
-    with suppress(_FailedWrite), other.writing() as connection:
-        connection.execute("UPDATE suite SET value = 2")
-        raise _FailedWrite
-    assert _rows(one) == _rows(other) == [("a", 1)], "a block that failed has changed something"
-    with other.writing() as connection:
-        connection.execute("UPDATE suite SET value = value + 1")
-    assert _rows(opened()) == [("a", 2)], "a later process does not find what was written"
-
-
-def _rows(state: SharedState) -> list[tuple[str, int]]:
-    return state.reading.execute("SELECT name, value FROM suite").fetchall()
+    assert len(counts) == len(members), "an agent gets no domain"

@@ -21,14 +21,11 @@ from gossamer.frontier.robots.contract import RobotsAnswers, RobotsGate, RobotsR
 from gossamer.frontier.seams import Outlook, RevisitPolicy
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.parsing import SHAPES
-from gossamer.values.change_rate import Belief, Signals
 from gossamer.values.outcome import Outcome
-from gossamer.values.page_history import KnownPage
+from gossamer.values.page_history import Belief, KnownPage, Signals
 from gossamer.values.task import Answer, Disposition, Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response
-
-# Conformance suite for flights: run it over an implementation of your own.
 
 
 def check_flights(make: Callable[[], Flights]) -> None:
@@ -53,10 +50,6 @@ def check_politeness_rule(rule: PolitenessRule, hosts: Sequence[str] = ("a.test"
         assert rule.rest(host, wall) == seconds, "the same question has two answers"
 
 
-# Conformance suite for stores of robots answers: run it over an implementation of your own.
-#
-# Each check is one promise of `frontier.robots.contract`. A broken promise raises an AssertionError that names it.
-
 _NOW = 1_700_000_000.0
 
 
@@ -79,9 +72,6 @@ def check_robots_answers(make: Callable[[], RobotsAnswers]) -> None:
     two.release("never claimed")
     assert two.claim("b", _NOW) == 0.0, "a crawl that has stopped asking still keeps others waiting"
     two.release("b")
-
-
-# Conformance suite for politeness: run it over an implementation of your own.
 
 
 def check_politeness(make: Callable[[FakeClock], Politeness]) -> None:
@@ -186,8 +176,6 @@ def _answer(url: str, outcome: Outcome = Outcome.OK) -> Answer:
     return Answer(url, url.split("/")[2], outcome, 0.1)
 
 
-# Conformance suites for prioritizers and traversals: run them over an implementation of your own.
-
 #: Tasks of every shape that a frontier meets.
 TASKS = tuple(
     Task(url=url, host=f"h{number}.test", depth=depth, source="http://a.test/", relation="a href")
@@ -251,11 +239,6 @@ def check_traversal(make: Callable[[], Traversal]) -> None:
         assert list(first.follow(tasks, origin)) == list(second.follow(tasks, origin)), (
             "the same calls have the same result"
         )
-
-
-# Conformance suite for robots gates: run it over an implementation of your own.
-#
-# Each check is one promise of `frontier.robots.contract`. A broken promise raises an AssertionError that names it.
 
 
 #: One day: for longer no robots.txt is good (RFC 9309, 2.4).
@@ -397,10 +380,6 @@ def _check_ending(gate: RobotsGate, ending: Response) -> None:
         assert gate.learned(SITE, ending, now).event, "an answer taught nothing"
     raise AssertionError(f"60 requests for one robots.txt after {ending.outcome}")
 
-
-# Conformance suite for policies of revisits: run it over an implementation of your own.
-#
-# Each check is one promise of `frontier.seams`. A broken promise raises an AssertionError that names it.
 
 #: Pages that never changed, always changed, were visited once or ten thousand times, at once or over years, and were said to have
 #: changed or not.

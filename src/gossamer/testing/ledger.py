@@ -1,6 +1,7 @@
 """Conformance suites for ledgers, task queues and the spaces of a ledger."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -11,11 +12,6 @@ from gossamer.values.ledger_rows import HostState
 from gossamer.values.request_identity import requested
 from gossamer.values.task import Task
 from gossamer.values.visit import Location
-
-# Conformance suite for the spaces of a ledger: run it over an implementation of your own.
-
-# Conformance suites for ledgers and task queues: run them over an implementation of your own.
-
 
 #: Closes what is open as a kill would, and opens it again; at first it opens an empty one.
 ReopenLedger = Callable[[], Ledger]
@@ -51,13 +47,10 @@ def _opened(reopen: ReopenLedger) -> Ledger:
 
 
 def _check_space_groups(ledger: Ledger) -> None:
-    try:
-        with ledger.group() as group:
-            assert group.put(ONE, "a.test", b"k", b"lost")
-            assert group.get(ONE, "a.test", b"k") == b"lost", "a group knows what it stages"
-            raise _Broken
-    except _Broken:
-        pass
+    with suppress(_Broken), ledger.group() as group:
+        assert group.put(ONE, "a.test", b"k", b"lost")
+        assert group.get(ONE, "a.test", b"k") == b"lost", "a group knows what it stages"
+        raise _Broken
     assert ledger.spaces.get(ONE, "a.test", b"k") is None, "a group that raised left something"
     with ledger.group() as group:
         assert group.get(ONE, "a.test", b"k") is None
@@ -153,14 +146,11 @@ def _check_groups(reopen: ReopenQueues) -> None:
     ledger, queues = reopen()
     assert dict(ledger.counters()) == {} and dict(ledger.committed_ends()) == {} and len(queues) == 0
     one, two = visit("http://a.test/1", b"abc"), unanswered("http://a.test/2")
-    try:
-        with ledger.group() as group:
-            assert group.offer([one.url]) == [one.url]
-            group.push([one.task])
-            group.written("logs/crawl.jsonl", 5)
-            raise _Broken
-    except _Broken:
-        pass
+    with suppress(_Broken), ledger.group() as group:
+        assert group.offer([one.url]) == [one.url]
+        group.push([one.task])
+        group.written("logs/crawl.jsonl", 5)
+        raise _Broken
     assert len(queues) == 0 and dict(ledger.committed_ends()) == {}, "a group that raised left something"
     with ledger.group() as group:
         assert group.offer([one.url, two.url, one.url]) == [one.url, two.url], "new URLs, in order, each once"
@@ -210,14 +200,11 @@ def _check_owed(reopen: ReopenQueues) -> None:
         ledger, queues = reopen()
         ledger.spaces.open(OWED)
         before = len(queues)
-        try:
-            with ledger.group() as group:
-                assert group.offer([task.url]) == [task.url], "what was never kept is seen"
-                assert group.put(OWED, task.host, key, b"")
-                if not is_kept:
-                    raise _Broken
-        except _Broken:
-            pass
+        with suppress(_Broken), ledger.group() as group:
+            assert group.offer([task.url]) == [task.url], "what was never kept is seen"
+            assert group.put(OWED, task.host, key, b"")
+            if not is_kept:
+                raise _Broken
         ledger, queues = reopen()
         ledger.spaces.open(OWED)
         assert len(queues) == before, "what is owed was queued"

@@ -6,17 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.storage.archive.contract import Archive, Keeper, RowLog
+from gossamer.storage.archive.contract import Archive, Keeper
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.stores.contract import ABSENT, ObjectChanged, ObjectMissing, Store
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Item, Location, Record, Response, Visit, sha1_base32
-
-# Conformance suites for archives and row logs: run them over an implementation of your own.
-#
-# Each check is one promise of the contract's docstring. A broken promise raises an AssertionError that names it.
-
 
 #: What servers send in order to end a record, begin one, or forge a field (faults 19, 67, 70).
 HOSTILE_TEXTS = (
@@ -132,45 +127,6 @@ def _check_group(archive: Archive, visits: Sequence[Visit], read: Callable[[Loca
         body = b"" if one.duplicate_of else one.response.body
         assert block[end:] == body, "the header block ends elsewhere, or the body is not as it came"
 
-
-def check_row_log(log: RowLog, read: Callable[[], bytes]) -> None:
-    """Check that a row log keeps its promises.
-
-    Args:
-        log: empty.
-        read: returns the whole log as another process sees it, one row a line.
-    """
-    log.append([], [])
-    visits = [visit(), unanswered()]
-    log.append(visits, [Location("warc/a.warc.gz", 1, 2), None])
-    text = read()
-    assert len(text) in log.ends().values(), "ends name the log and where it ends"
-    assert not log.ends(), "ends are those since the last call"
-    rows = _rows(text)
-    assert [row["url"] for row in rows] == [one.url for one in visits], "one row for each visit, in order"
-    assert rows[0]["warc_offset"] == 1, "the row says where the record is"
-    assert "warc_offset" not in rows[1], "a row without a record says where one is"
-
-    hostile = hostile_visits()
-    before = len(rows)
-    log.append(hostile, [None] * len(hostile))
-    text = read()
-    rows = _rows(text)[before:]
-    pages = [row for row in rows if row["event"] == "page"]
-    items = [row for row in rows if row["event"] == "item"]
-    assert len(pages) == len(hostile), "one event is one line, whatever a server sent"
-    assert len(items) == sum(len(one.items) for one in hostile), "one line for each item"
-    assert [row.get("title", "") for row in pages] == [one.title for one in hostile], "escaping changed a text"
-    shown = text.decode()
-    assert not [c for c in shown if c != "\n" and not c.isprintable()], "a control character stands in the log"
-
-
-def _rows(text: bytes) -> list[dict[str, object]]:
-    assert text.endswith(b"\n"), "the last row is not a whole line"
-    return [msgspec.json.decode(line, type=dict[str, object]) for line in text.splitlines()]
-
-
-# Conformance suite for keepers: no entry is lost and none is doubled, wherever a group fails and whenever the process dies.
 
 #: Closes what is open as a kill would, opens the ledger again, cuts files back to its ends with the keeper's own `files`
 #: (`gossamer.storage.recovery.restore`), and starts a keeper, as a crawl does that goes on. At first all is empty.
@@ -300,8 +256,6 @@ class _Suite:
         lost = [url for url in expected if url not in found]
         assert found == expected, f"{trouble}: {len(found)} kept, {len(expected)} expected, lost: {lost[:3]}"
 
-
-# The suite of stores.
 
 #: Writers of one object at once.
 _WRITERS = 8

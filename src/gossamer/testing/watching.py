@@ -3,19 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
-from xxhash import xxh32_intdigest
 
 from gossamer.expressions.contract import TaskGate
 from gossamer.frontier.seams import LinkWords, PageWords, Relevance
-from gossamer.frontier.traps.contract import HostTemplate, Learner, Learnt, Traps, Watcher
+from gossamer.frontier.traps.contract import Learner, Learnt, Traps, Watcher
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.visit import Response, Visit
-
-# Conformance suite for relevance: run it over an implementation of your own.
-#
-# Each check is one promise of `frontier.seams`. A broken promise raises an AssertionError that names it.
 
 #: Pages and links as the web has them, and as nobody should.
 _TEXTS = (
@@ -43,9 +38,6 @@ def check_relevance(relevance: Relevance) -> None:
         assert len(relevance.links([], page, score)) == 0, "an empty call has an empty result"
 
 
-# Conformance suites for watchers and trap detection: run them over an implementation of your own.
-
-
 #: Pages of a host after which a trap must be known (fault 40).
 KNOWN_AFTER = 50
 
@@ -55,36 +47,6 @@ def check_traps(make: Callable[[], Traps]) -> None:
     _check_a_trap_is_set_aside(make())
     _check_news_free_all(make())
     _check_plain_sites_pass(make())
-
-
-def check_template(make: Callable[[], HostTemplate]) -> None:
-    """Check that a provider of templates keeps its promises; `make` returns a fresh one each time."""
-    shared, other = _marks("shared", 500), _marks("other", 500)
-    template = make()
-    readings = []
-    for number in range(80):
-        own, section = _marks(f"own {number}", 20), _marks(f"section {number}", 20)
-        readings.append(template.read("a.test", shared | own))
-        assert own <= readings[-1].own, "text that no other page has is not called the page's own"
-        reading = template.read("a.test", other | section)
-        assert number < 3 or reading.own == section, "the template of another section is called the page's own"
-    assert all(len(reading.own) == 20 for reading in readings[3:]), "a template is called a page's own"
-    assert all(reading.likeness < 0.5 for reading in readings[3:]), "pages with nothing in common are called alike"
-    assert template.read("a.test", set(shared), learn=False).own == set(), "a page has something of its own"
-    again = template.read("a.test", shared | _marks("own 79", 20))
-    assert again.likeness > 0.8, "a page that was read is not like itself"
-    assert template.read("b.test", set(shared), learn=False).own == shared, "a host has the template of another"
-    kept = list(template.learnt())
-    assert kept and all(len(one.data) <= KEPT_BYTES for one in kept), "too much is kept of a host"
-    template.read("a.test", set(shared), learn=False)
-    assert list(template.learnt()) == [], "a state that had not changed was given again"
-    for number in range(3_000):
-        template.read(f"h{number}.test", _marks(f"host {number}", 300))
-    assert template.read("a.test", set(shared), learn=False).share <= 1, "forgetting twice raised an error"
-
-
-def _marks(name: str, count: int) -> set[int]:
-    return {xxh32_intdigest(f"{name} {number}".encode()) for number in range(count)}
 
 
 def check_watcher(watcher: Watcher) -> None:

@@ -7,7 +7,6 @@ one parser for the check and for the fetch).
 """
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import unquote
 
@@ -30,15 +29,16 @@ WITH_AUTHORITY = frozenset({*_DEFAULT_PORTS, "file"})
 
 # What the parser would leave as it is, as most URLs are: segments with nothing to escape, none a dot segment (none begins with a
 # dot, and no escape stands for one), no colon that could end a scheme. In front of a whole URL a name of lower-case letters, digits
-# and hyphens whose last label is no number, or an address of four numbers; perhaps a port. Linear: what ends a repetition never
-# begins the next.
-_PATH = r"(?:[0-9A-Za-z_~%-][0-9A-Za-z_.~%-]*/)*(?:[0-9A-Za-z_~%-][0-9A-Za-z_.~%-]*)?"
+# and hyphens whose last label is no number, or an address of four numbers; perhaps a port that is not its scheme's. Linear: what
+# ends a repetition never begins the next.
+_FIRST, _NEXT = r"[0-9A-Za-z_~%!$&'()*+,;=@-]", r"[0-9A-Za-z_.~%!$&'()*+,;=@-]"
+_PATH = rf"(?:{_FIRST}{_NEXT}*/)*(?:{_FIRST}{_NEXT}*)?"
 _PLAIN_PATH = re.compile(_PATH).fullmatch
 _BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
-_PLAIN_HOST = rf"(?:[0-9a-z][0-9a-z-]*\.)+[a-z]+|{_BYTE}(?:\.{_BYTE}){{3}}"
-_PLAIN_REST = rf"/{_PATH}(?:\?[0-9A-Za-z_.~%=&+/-]+)?"
-_PLAIN_URL = re.compile(rf"https?://({_PLAIN_HOST})(?::([1-9][0-9]{{0,4}}))?{_PLAIN_REST}").fullmatch
-_PLAIN_WITHOUT_PORT = re.compile(rf"https?://(?:{_PLAIN_HOST}){_PLAIN_REST}").fullmatch
+_PLAIN_HOST = rf"(?:[0-9a-z][0-9a-z-]*\.)*[a-z]+|{_BYTE}(?:\.{_BYTE}){{3}}"
+_PLAIN_PORT = r"(?::(?!(?:80|443)/)(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?"
+_PLAIN_REST = rf"/{_PATH}(?:\?[0-9A-Za-z_.~%!$&()*+,;:=@/?-]+)?"
+_PLAIN_URL = re.compile(rf"https?://({_PLAIN_HOST}){_PLAIN_PORT}{_PLAIN_REST}").fullmatch
 
 
 def plain_host(url: str) -> str:
@@ -47,19 +47,18 @@ def plain_host(url: str) -> str:
     if len(url) > MAX_URL_BYTES or "xn--" in url or _has_escaped_dot(url):
         return ""
     match = _PLAIN_URL(url)
-    if match is None or (match[2] and (match[2] in ("80", "443") or int(match[2]) > 65_535)):
-        return ""  # the port of its scheme is left out
-    return match[1]
+    return "" if match is None else match[1]
 
 
-def are_plain(urls: Sequence[str]) -> bool:
-    """Whether all of them are canonical for certain, without ports, as most long lists of seeds are: in half the time of asking
-    :func:`plain_host` of each.
+@lru_cache(maxsize=1)
+def are_plain(urls: tuple[str, ...]) -> bool:
+    """Whether all of them are canonical for certain, as most long lists of seeds are: in half the time of asking
+    :func:`plain_host` of each, and at once where the list is asked about again.
     """
     whole = "\n".join(urls)
     if "xn--" in whole or _has_escaped_dot(whole) or max(map(len, urls), default=0) > MAX_URL_BYTES:
         return False
-    return all(map(_PLAIN_WITHOUT_PORT, urls))
+    return all(map(_PLAIN_URL, urls))
 
 
 def is_plain_path(path: str) -> bool:

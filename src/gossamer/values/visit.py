@@ -13,7 +13,7 @@ import msgspec
 from gossamer.values import body as bodies
 from gossamer.values import media_type as mimes
 from gossamer.values.body import Body
-from gossamer.values.change_hints import ChangeHint
+from gossamer.values.instants import ChangeHint
 from gossamer.values.outcome import DOCUMENTS, Note, Outcome
 from gossamer.values.request_identity import Requested, Way, identity_of
 from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, Answer, RetryDecision, Task

@@ -7,7 +7,7 @@ import pytest
 from gossamer.agents.agent import LentRates
 from gossamer.crawls.figures import UnitsAtWork
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.values.errors import DiskFull

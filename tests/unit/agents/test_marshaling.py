@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from tests.names import FakeDns, Zone
 
 from gossamer.agents.contract import DomainCount
 from gossamer.agents.designations import (
@@ -47,7 +48,6 @@ from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing import Stand
 from gossamer.testing.clock import HUNG_AFTER
-from gossamer.testing.fetching import FakeDns, Zone
 from gossamer.values.agents import Designated, Member
 from gossamer.values.errors import UsageError
 from gossamer.values.request_identity import Requested

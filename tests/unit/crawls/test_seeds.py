@@ -15,9 +15,9 @@ from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.crawls.seeds import check_addresses
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
+from gossamer.fetcher.authentication import fill
 from gossamer.fetcher.cares import DnsResolver
 from gossamer.fetcher.cookies import CookieJar
-from gossamer.fetcher.secrets import fill
 from gossamer.values.errors import ResolutionFailed, UsageError
 
 

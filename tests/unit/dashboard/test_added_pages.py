@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.dashboard.questions import ROWS, TEXT, AddedPages, PageName, page_names
+from gossamer.dashboard.questions import ROWS, TEXT, PageName, Questions, page_names
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import UsageError
 
@@ -54,7 +54,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def asked(title: str, seconds: float = HUNG_AFTER) -> Any:
-    return msgspec.json.decode(asyncio.run(AddedPages(seconds).ask(Path("/crawls/one"), title)))
+    return msgspec.json.decode(asyncio.run(Questions(seconds).page(Path("/crawls/one"), title)))
 
 
 def test_pages_are_named_and_a_page_that_no_subject_has_starts_no_process() -> None:

@@ -10,8 +10,7 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from gossamer.cli.main import main
-from gossamer.dashboard.questions import LimitedAnswers, SearchConsole, TripleConsole, answerable
-from gossamer.engine.worker import Use
+from gossamer.dashboard.questions import LimitedAnswers, Questions, answerable
 from gossamer.query.contract import SearchQuestion, TripleQuestion
 from gossamer.rdf.store.asking import CELL, answer
 from gossamer.testing.fakeweb import FakeWeb
@@ -39,11 +38,11 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sparql(directory: Path, query: str) -> Any:
-    return msgspec.json.decode(asyncio.run(TripleConsole().ask(directory, query)))
+    return msgspec.json.decode(asyncio.run(Questions().triples(directory, query)))
 
 
-def search(directory: Path, query: str, start: int = 0, most: int = 20) -> Any:
-    return msgspec.json.decode(asyncio.run(SearchConsole().ask(directory, QueryParams(query), start, most)))
+def search(directory: Path, query: str) -> Any:
+    return msgspec.json.decode(asyncio.run(Questions().words(directory, QueryParams(query))))
 
 
 def test_rows_and_graphs_of_the_triples_are_answered_as_text(crawl: Path) -> None:
@@ -76,14 +75,14 @@ def test_a_question_to_the_triples_that_takes_too_long_is_ended_and_leaves_no_co
     many = " ".join(map(str, range(40)))
     rows = " ".join(f"{{ SELECT ?a{n} {{ VALUES ?a{n} {{ {many} }} }} }}" for n in range(7))
     with pytest.raises(UsageError, match="gossamer sparql"):
-        asyncio.run(TripleConsole(seconds=3.0).ask(crawl, f"SELECT (sum(?a1 * ?a2) AS ?n) {{ {rows} }}"))
+        asyncio.run(Questions(3.0).triples(crawl, f"SELECT (sum(?a1 * ?a2) AS ?n) {{ {rows} }}"))
     assert list((crawl / "triples" / "copies").iterdir()) == []
 
 
 def test_documents_are_searched_filtered_counted_and_paged(crawl: Path) -> None:
     both = search(crawl, "words=barn")
     assert both["total"] == 2 and both["facets"]["host"] == {"127.0.0.1": 2}
-    assert len(search(crawl, "words=barn", start=1)["hits"]) == 1
+    assert len(search(crawl, "words=barn&start=1")["hits"]) == 1
     [hit] = search(crawl, "words=barn&type=schema:Product&host=127.0.0.1&language=en")["hits"]
     assert hit["title"] == "A barn"
     assert search(crawl, "words=barn&host=elsewhere.test")["total"] == 0
@@ -104,6 +103,6 @@ def test_a_crawl_without_index_and_triples_says_how_to_have_them(crawl: Path, tm
 
 
 def test_the_advice_to_a_person_whose_answer_takes_too_long_fits_what_was_asked(tmp_path: Path) -> None:
-    endless = LimitedAnswers(Use("gossamer.search.indexing:answer_search"), 0.0, 1, "look at the text instead")
+    endless = LimitedAnswers("gossamer.search.indexing:answer_search", 0.0, 0, advice="look at the text instead")
     with pytest.raises(UsageError, match="there was no answer within 0 seconds; look at the text instead"):
         asyncio.run(endless.to(SearchQuestion(directory=str(tmp_path))))

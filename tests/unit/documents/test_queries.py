@@ -10,11 +10,10 @@ from gossamer.documents import legacy_encodings
 from gossamer.documents.charset import in_charset
 from gossamer.documents.document import Document
 from gossamer.parsing.contract import Processor
-from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.feeds import FeedLinks, SitemapLinks
 from gossamer.parsing.findings import filled, read
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.links import LinkResolver
-from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.testing.storage import visit
 from gossamer.values.url import canonical
 from gossamer.values.visit import Visit

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.documents.robots_tags import MAX_DIRECTIVE, MAX_DIRECTIVES, concerns, directives
+from gossamer.documents.statements import MAX_DIRECTIVE, MAX_DIRECTIVES, concerns, directives
 
 
 @pytest.mark.parametrize(

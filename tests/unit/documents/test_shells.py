@@ -5,7 +5,7 @@ import time
 import pytest
 
 from gossamer.documents.document import Document
-from gossamer.documents.shells import seems_empty
+from gossamer.documents.terms import seems_empty
 from gossamer.parsing.html import HtmlLinks
 from gossamer.testing.storage import visit
 

@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.task import Task

@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.engine.clock import BURST
 from gossamer.fetcher.driver import Valve
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

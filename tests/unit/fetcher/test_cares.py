@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.names import FakeDns, Zone
 
 from gossamer.engine.errors import SettingError
 from gossamer.fetcher.cares import DnsResolver, DnsSheet
@@ -14,7 +15,7 @@ from gossamer.fetcher.contract import Endpoint
 from gossamer.fetcher.http import HttpModule
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.fetching import FakeDns, Zone, check_resolver
+from gossamer.testing.fetching import check_resolver
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

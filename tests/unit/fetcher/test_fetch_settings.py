@@ -13,8 +13,8 @@ import pytest
 from gossamer.fetcher.component import FileModule, FileSheet
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
 from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule, PlainSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.body import StoredBody

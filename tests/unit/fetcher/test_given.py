@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.engine.errors import SettingError
+from gossamer.fetcher.authentication import field_of, fill, given_credentials
 from gossamer.fetcher.cookies import CookieJar
-from gossamer.fetcher.secrets import field_of, fill, given_credentials
 
 NOW = 1_700_000_000.0
 LATER = int(NOW) + 1000

@@ -17,7 +17,7 @@ from gossamer import _version
 from gossamer.engine.errors import SettingError
 from gossamer.fetcher.contract import Endpoint
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb, Source
 from gossamer.values.outcome import Note, Outcome

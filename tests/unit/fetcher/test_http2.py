@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.outcome import Outcome

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.outcome import ANSWERED, Note, Outcome
 from gossamer.values.task import Task

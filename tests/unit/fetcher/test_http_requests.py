@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.fetcher.contract import RequestSender
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import MAX_BODY, requested

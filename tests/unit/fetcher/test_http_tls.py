@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.engine.errors import SettingError
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

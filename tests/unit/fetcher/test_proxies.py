@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from gossamer.engine.errors import SettingError
-from gossamer.fetcher.http_options import HttpSheet
 from gossamer.fetcher.proxies import FIRST_REST, LONGEST_REST, Proxies, addresses
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import requested

@@ -8,8 +8,8 @@ import pytest
 
 from gossamer.engine.errors import SettingError
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
 from gossamer.fetcher.proxies import Proxy
+from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from gossamer.documents.document import Document
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.parsing.filters import ExpressionFilter, ExpressionSheet
 from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.links import JoinCache, resolve_links

@@ -11,11 +11,10 @@ from collections.abc import Callable
 import pytest
 
 from gossamer.documents.document import Document
-from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.feeds import FeedLinks, SitemapLinks
 from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
-from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.rdf.page import StructuredDataProcessor
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

@@ -10,11 +10,10 @@ import pytest
 
 from gossamer.documents.document import Document
 from gossamer.parsing.contract import Processor
-from gossamer.parsing.feeds import FeedLinks
+from gossamer.parsing.feeds import FeedLinks, SitemapLinks, SitemapSheet
 from gossamer.parsing.other_links import TextLinks
-from gossamer.parsing.sitemaps import SitemapLinks, SitemapSheet
 from gossamer.testing.storage import visit
-from gossamer.values.change_hints import ChangeHint
+from gossamer.values.instants import ChangeHint
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.visit import Found, Item, Visit
 

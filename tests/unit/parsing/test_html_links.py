@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from gossamer.documents.document import MAX_DEPTH, Document
-from gossamer.documents.link_fields import MAX_FIELD_LINKS
 from gossamer.documents.skim import Skim
+from gossamer.documents.statements import MAX_FIELD_LINKS
 from gossamer.parsing.contract import MAX_FOUND
 from gossamer.parsing.findings import before
 from gossamer.parsing.html import MAX_WITHIN, HtmlLinks, HtmlLinksSheet, refresh_target

@@ -16,10 +16,10 @@ from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
 from gossamer.parsing.component import Process, ProcessSheet
 from gossamer.parsing.contract import Processor
+from gossamer.parsing.feeds import SitemapLinks
 from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.isolation import MARKS, ReadingMarks
-from gossamer.parsing.sitemaps import SitemapLinks
 from gossamer.rdf.page import StructuredDataProcessor
 from gossamer.testing.storage import visit
 from gossamer.values.errors import ReadApart

@@ -9,9 +9,9 @@ import pytest
 
 from gossamer.documents.charset import media_type_of
 from gossamer.documents.document import Document
+from gossamer.parsing.feeds import SitemapLinks, SitemapSheet
 from gossamer.parsing.findings import Findings, read
 from gossamer.parsing.scope import ScopeFilter, ScopeSheet
-from gossamer.parsing.sitemaps import SitemapLinks, SitemapSheet
 from gossamer.testing.storage import visit
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.relations import redirect_of

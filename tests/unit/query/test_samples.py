@@ -8,7 +8,7 @@ import pytest
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.storage.tables.row_tables import COARSE, FINE, FINE_FOR, SAMPLES, SampleRow
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 
 #: Two days, in seconds.
 SPAN = 2 * FINE_FOR

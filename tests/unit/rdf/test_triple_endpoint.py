@@ -27,9 +27,9 @@ from gossamer.rdf.terms import STRING
 from gossamer.storage.tables.feeds import FeedConsumer
 from gossamer.testing import check_feed_consumer
 from gossamer.testing.fakeweb import FakeWeb
-from gossamer.testing.feeding import PROGRAM, TripleServer
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Visit
+from tools.killing.triples import PROGRAM, TripleServer
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -15,8 +15,7 @@ from gossamer.recrawl.policies import (
     StormCrawlerSheet,
 )
 from gossamer.testing import check_revisit_policy
-from gossamer.values.change_rate import Belief, Signals, gain_after
-from gossamer.values.page_history import KnownPage
+from gossamer.values.page_history import Belief, KnownPage, Signals, gain_after
 
 DAY = 86_400.0
 

@@ -19,10 +19,10 @@ from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.testing.clock import FakeClock
-from gossamer.values.change_hints import ChangeHint
-from gossamer.values.change_rate import Signals
 from gossamer.values.hosts import DeletionTarget
+from gossamer.values.instants import ChangeHint
 from gossamer.values.outcome import Outcome
+from gossamer.values.page_history import Signals
 from gossamer.values.task import REVISIT, Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Location, Response, Visit

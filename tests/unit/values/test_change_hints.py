@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.values.change_hints import ChangeHint, frequency_of, hint_of, kind_of, time_of
+from gossamer.values.instants import ChangeHint, frequency_of, hint_of, kind_of, time_of
 
 
 @pytest.mark.parametrize(

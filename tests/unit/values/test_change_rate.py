@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.values.change_rate import (
+from gossamer.values.page_history import (
     NO_SIGNALS,
     USUAL,
     Belief,

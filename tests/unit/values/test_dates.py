@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.values.identity import read_date, utc_text
+from gossamer.values.instants import read_date, utc_text
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(0, 999_999))

@@ -45,7 +45,7 @@ from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
 from gossamer.storage.rewrite_journals import Deleted, deletion_of
 from gossamer.storage.tables.log import TableLogSheet
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
 from gossamer.values.relations import child_depth

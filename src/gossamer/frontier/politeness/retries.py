@@ -14,7 +14,7 @@ from enum import Enum
 
 import msgspec
 
-from gossamer.values.identity import read_date
+from gossamer.values.instants import read_date
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import DONE, GONE, KEEP, Disposition, RetryDecision
 

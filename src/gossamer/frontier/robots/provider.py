@@ -22,7 +22,7 @@ from gossamer.frontier.robots.machine import Act, Answered, Instruction, RobotsS
 from gossamer.frontier.robots.policies import DAY, POLICIES, RobotsEvent, RobotsPolicy
 from gossamer.frontier.robots.rules import MAX_BYTES, ROBOTS_PATH, Rules, parse
 from gossamer.values.errors import UnreadableUrl
-from gossamer.values.identity import read_date
+from gossamer.values.instants import read_date
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, of_field, scheme_of, site_of

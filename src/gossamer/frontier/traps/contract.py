@@ -1,5 +1,5 @@
 """Contracts of trap detection: watchers of visits, the host's template, and the traps themselves.
-Suites: `gossamer.testing.check_watcher`, `check_learner`, `check_template`, `check_traps`.
+Suites: `gossamer.testing.check_watcher`, `check_learner`, `check_traps`.
 
 Trap detection stands among the filters of tasks. It refuses only what a person has confirmed; what it suspects itself it sets
 aside: those tasks wait in the ledger behind everything else, some of them are fetched as probes, and news free them all.

@@ -40,7 +40,7 @@ from gossamer.mobile.manager.settling import CrawlersSheet, External, Settling, 
 from gossamer.mobile.wire import from_bytes, to_bytes
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.seen.contract import ContentIndex, SeenSet
-from gossamer.values.identity import VisitIds
+from gossamer.values.instants import VisitIds
 from gossamer.values.task import Task
 from gossamer.values.visit import HTML_TYPES, Visit
 

@@ -26,7 +26,7 @@ from gossamer.documents.content_coding import undone
 from gossamer.engine.clock import Clock, SystemClock
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.http_options import HttpSheet
+from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.robots.provider import ObeyRobots
 from gossamer.mobile.contract import PageSource, Withheld
 from gossamer.mobile.sources.files import FileSource

@@ -18,7 +18,7 @@ import pyoxigraph as oxigraph
 from gossamer.rdf.store.questions import CleanText, prefixes
 from gossamer.rdf.terms import STRING, clean_iri
 from gossamer.rdf.writing import used_prefixes
-from gossamer.values.identity import visit_order
+from gossamer.values.instants import visit_order
 from gossamer.values.visit import Triple
 
 #: What is taken of the table, in this order.

@@ -17,7 +17,7 @@ from gossamer.query.schema import tells
 from gossamer.rdf.store.graphs import COLUMNS, PageGraph, newest_graphs
 from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark
 from gossamer.values.errors import CrawlDirectoryError
-from gossamer.values.identity import visit_order
+from gossamer.values.instants import visit_order
 
 #: Raised when notes or what they stand for change their meaning.
 VERSION = "1"

@@ -5,7 +5,8 @@ Place in the flow: the files of this folder write cases, `server` gathers and pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Final
 
@@ -34,26 +35,24 @@ HTML: Final = b"Content-Type: text/html; charset=utf-8\r\n"
 PAGE: Final = b"<!doctype html><title>hostile</title><p>Here it ends.</p>\n"
 
 
-class HostileCase(msgspec.Struct, frozen=True, kw_only=True):
+#: The cases in which the server makes the crawler wait: a deadline has to end them.
+STALLING: Final = frozenset({"B11", "B12", "B13", "G99a", "G99d"})
+
+
+class HostileCase(msgspec.Struct, frozen=True):
     """One thing that a server may do to a crawler."""
 
     number: str
     """Chapter and number in our list of faults, with a letter where one number has several: A1, B16c."""
     name: str
     """A few words, for people; with the number it makes the path."""
-    does: str
-    """What the server does, in one sentence."""
     outcome: Outcome
     """How a fetch of it has to end."""
-    script: Script
-    then: str = ""
+    does: str
+    """What the server does, in one sentence."""
+    then: str
     """What else a crawl owes, beyond the fetch: what becomes of the links, the host, the archive."""
-    waits_for: str = ""
-    """The part of Gossamer that this still waits for; empty where all of it holds today."""
-    today: Outcome | None = None
-    """How a fetch ends until then; None if that is as it has to be."""
-    stalls: bool = False
-    """The server makes the crawler wait: a deadline has to end it."""
+    script: Script
     tls: str = ""
     """How TLS goes wrong; such a case has a port of its own."""
 
@@ -63,9 +62,27 @@ class HostileCase(msgspec.Struct, frozen=True, kw_only=True):
         return f"/{self.number}/{'-'.join(''.join(c if c.isalnum() else ' ' for c in self.name.lower()).split())}"
 
     @property
-    def ends(self) -> Outcome:
-        """How a fetch ends today."""
-        return self.today or self.outcome
+    def stalls(self) -> bool:
+        return self.number in STALLING
+
+
+def table(
+    words: str, scripts: Mapping[str, Script | bytes], tls: Mapping[str, str] | None = None
+) -> tuple[HostileCase, ...]:
+    """The cases of a table.
+
+    Args:
+        words: a line for each: number | name | outcome | what the server does | what else a crawl owes.
+        scripts: what is done, by number; bytes are the whole answer.
+        tls: how TLS goes wrong, by number.
+    """
+    found = []
+    for line in words.strip().splitlines():
+        number, name, outcome, does, then = [*(re.sub(" {3,}", " ", cell).strip() for cell in line.split("|")), ""][:5]
+        script = scripts[number]
+        played = always(script) if isinstance(script, bytes) else script
+        found.append(HostileCase(number, name, Outcome(outcome), does, then, played, (tls or {}).get(number, "")))
+    return tuple(found)
 
 
 def always(*steps: Step) -> Script:
@@ -81,3 +98,8 @@ def answer(body: bytes, fields: bytes = HTML, status: bytes = OK) -> Script:
 def redirect(location: bytes, status: bytes = b"302 Found") -> Script:
     """A redirect, well formed whatever it leads to."""
     return always(b"HTTP/1.1 %b\r\nLocation: %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" % (status, location))
+
+
+def made(body: Callable[[bytes], bytes], fields: bytes = HTML) -> Script:
+    """A proper answer whose body follows from the target that is asked for."""
+    return lambda target: answer(body(target.encode("ascii", "replace")), fields)(target)

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileCase, Script, Step, answer
-from gossamer.values.outcome import Outcome
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, Script, Step, answer, table
 
 MEGABYTE: Final = 1 << 20
 
@@ -89,133 +88,48 @@ def _brotli_page() -> bytes:
 
 _PACKED = gzip.compress(_PLAIN, mtime=0)
 
-CASES: Final = (
-    HostileCase(
-        number="A1",
-        name="gzip bomb",
-        does="10 MiB of gzip that unpack to 10 GiB.",
-        outcome=Outcome.TRUNCATED,
-        script=lambda target: _coded(b"gzip", _bomb(GZIP_START)),
-        then="at most the cap is held in memory",
-    ),
-    HostileCase(
-        number="A2a",
-        name="deflate bomb, raw",
-        does="10 MiB of bare deflate that unpack to 10 GiB.",
-        outcome=Outcome.TRUNCATED,
-        script=lambda target: _coded(b"deflate", _bomb(b"")),
-    ),
-    HostileCase(
-        number="A2b",
-        name="deflate bomb, zlib",
-        does="The same in zlib's format.",
-        outcome=Outcome.TRUNCATED,
-        script=lambda target: _coded(b"deflate", _bomb(ZLIB_START)),
-    ),
-    HostileCase(
-        number="A3",
-        name="brotli bomb",
-        does="52 bytes of Brotli that unpack to 64 MiB.",
-        outcome=Outcome.TRUNCATED,
-        script=lambda target: _coded(b"br", [_brotli_bomb()]),
-    ),
-    HostileCase(
-        number="A4a",
-        name="zstd bomb",
-        does="1 MiB of Zstandard that unpacks to 32 GiB.",
-        outcome=Outcome.TRUNCATED,
-        script=lambda target: _coded(b"zstd", _zstd_bomb(0x58)),
-    ),
-    HostileCase(
-        number="A4b",
-        name="zstd window",
-        does="The same, asking for a window of 3.75 TiB.",
-        outcome=Outcome.DECODE_FAILED,
-        script=lambda target: _coded(b"zstd", _zstd_bomb(0xFF)),
-        then="windows over 8 MiB are refused",
-    ),
-    HostileCase(
-        number="A5a",
-        name="a hundred codings",
-        does="Content-Encoding names gzip a hundred times.",
-        outcome=Outcome.DECODE_FAILED,
-        script=_coding(b", ".join([b"gzip"] * 100), _PACKED),
-        then="refused before the body is read",
-    ),
-    HostileCase(
-        number="A5b",
-        name="gzip in gzip",
-        does="8 MiB of zeros in gzip in gzip: a few hundred bytes.",
-        outcome=Outcome.TRUNCATED,
-        script=_coding(b"gzip, gzip", _nested()),
-    ),
-    HostileCase(
-        number="A6",
-        name="a million members",
-        does="A million empty gzip members, 20 MB.",
-        outcome=Outcome.TRUNCATED,
-        script=lambda target: _coded(b"gzip", _members()),
-        then="in time that grows with the bytes, not with their square",
-    ),
-    HostileCase(
-        number="A6b",
-        name="a million frames",
-        does="A million empty Zstandard frames, 9 MB.",
-        outcome=Outcome.TRUNCATED,
-        script=lambda target: _coded(b"zstd", [bytes.fromhex("28b52ffd2000010000") * 10_000] * 100),
-    ),
-    HostileCase(
-        number="A7a",
-        name="plain as gzip",
-        does="Says gzip and sends plain HTML.",
-        outcome=Outcome.DECODE_FAILED,
-        script=_coding(b"gzip", _PLAIN),
-        then="the bytes are archived as they came",
-    ),
-    HostileCase(
-        number="A7b",
-        name="gzip cut short",
-        does="Gzip that ends in the middle, with a length that agrees.",
-        outcome=Outcome.TRUNCATED,
-        script=_coding(b"gzip", _PACKED[:-20]),
-        then="what was decoded is read, and the row notes it",
-    ),
-    HostileCase(
-        number="A7c",
-        name="gzip and junk",
-        does="Whole gzip, then bytes that are none.",
-        outcome=Outcome.OK,
-        script=_coding(b"gzip", _PACKED + b"junk" * 10),
-        then="the document is whole, and the row notes it",
-    ),
-    HostileCase(
-        number="A7d",
-        name="brotli and junk",
-        does="Whole Brotli, then bytes that are none.",
-        outcome=Outcome.OK,
-        script=lambda target: _coded(b"br", [_brotli_page() + b"junk" * 10]),
-        then="the document is whole, and the row notes it",
-    ),
-    HostileCase(
-        number="A8",
-        name="unknown coding",
-        does="A content coding that was not asked for.",
-        outcome=Outcome.OK,
-        script=_coding(b"x-unheard-of", _PLAIN),
-        then="read as if it were not named, and the row notes it",
-    ),
-    HostileCase(
-        number="A9a",
-        name="bomb on a redirect",
-        does="A redirect whose body is a gzip bomb.",
-        outcome=Outcome.REDIRECT,
-        script=lambda target: _coded(b"gzip", _bomb(GZIP_START), b"Location: /healthy\r\n", b"HTTP/1.1 302 Found\r\n"),
-    ),
-    HostileCase(
-        number="A9b",
-        name="bomb on an error page",
-        does="A 404 whose body is a gzip bomb.",
-        outcome=Outcome.CLIENT_ERROR,
-        script=lambda target: _coded(b"gzip", _bomb(GZIP_START), status=b"HTTP/1.1 404 Not Found\r\n"),
-    ),
+CASES: Final = table(
+    """
+    A1 | gzip bomb | truncated | 10 MiB of gzip that unpack to 10 GiB. | at most the cap is held in memory
+    A2a | deflate bomb, raw | truncated | 10 MiB of bare deflate that unpack to 10 GiB.
+    A2b | deflate bomb, zlib | truncated | The same in zlib's format.
+    A3 | brotli bomb | truncated | 52 bytes of Brotli that unpack to 64 MiB.
+    A4a | zstd bomb | truncated | 1 MiB of Zstandard that unpacks to 32 GiB.
+    A4b | zstd window | decode_failed | The same, asking for a window of 3.75 TiB. | windows over 8 MiB are refused
+    A5a | a hundred codings | decode_failed | Content-Encoding names gzip a hundred times. | refused before \
+        the body is read
+    A5b | gzip in gzip | truncated | 8 MiB of zeros in gzip in gzip: a few hundred bytes.
+    A6 | a million members | truncated | A million empty gzip members, 20 MB. | in time that grows with the \
+        bytes, not with their square
+    A6b | a million frames | truncated | A million empty Zstandard frames, 9 MB.
+    A7a | plain as gzip | decode_failed | Says gzip and sends plain HTML. | the bytes are archived as they came
+    A7b | gzip cut short | truncated | Gzip that ends in the middle, with a length that agrees. | what was \
+        decoded is read, and the row notes it
+    A7c | gzip and junk | ok | Whole gzip, then bytes that are none. | the document is whole, and the row notes it
+    A7d | brotli and junk | ok | Whole Brotli, then bytes that are none. | the document is whole, and the row \
+        notes it
+    A8 | unknown coding | ok | A content coding that was not asked for. | read as if it were not named, and \
+        the row notes it
+    A9a | bomb on a redirect | redirect | A redirect whose body is a gzip bomb.
+    A9b | bomb on an error page | client_error | A 404 whose body is a gzip bomb.
+    """,
+    {
+        "A1": lambda target: _coded(b"gzip", _bomb(GZIP_START)),
+        "A2a": lambda target: _coded(b"deflate", _bomb(b"")),
+        "A2b": lambda target: _coded(b"deflate", _bomb(ZLIB_START)),
+        "A3": lambda target: _coded(b"br", [_brotli_bomb()]),
+        "A4a": lambda target: _coded(b"zstd", _zstd_bomb(0x58)),
+        "A4b": lambda target: _coded(b"zstd", _zstd_bomb(0xFF)),
+        "A5a": _coding(b", ".join([b"gzip"] * 100), _PACKED),
+        "A5b": _coding(b"gzip, gzip", _nested()),
+        "A6": lambda target: _coded(b"gzip", _members()),
+        "A6b": lambda target: _coded(b"zstd", [bytes.fromhex("28b52ffd2000010000") * 10_000] * 100),
+        "A7a": _coding(b"gzip", _PLAIN),
+        "A7b": _coding(b"gzip", _PACKED[:-20]),
+        "A7c": _coding(b"gzip", _PACKED + b"junk" * 10),
+        "A7d": lambda target: _coded(b"br", [_brotli_page() + b"junk" * 10]),
+        "A8": _coding(b"x-unheard-of", _PLAIN),
+        "A9a": lambda target: _coded(b"gzip", _bomb(GZIP_START), b"Location: /healthy\r\n", b"HTTP/1.1 302 Found\r\n"),
+        "A9b": lambda target: _coded(b"gzip", _bomb(GZIP_START), status=b"HTTP/1.1 404 Not Found\r\n"),
+    },
 )

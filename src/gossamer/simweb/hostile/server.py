@@ -17,16 +17,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Final, Self
 
 from gossamer.engine.remote.addresses import stop_listening
-from gossamer.simweb.hostile import coding, content, documents, framing, identity
+from gossamer.simweb.hostile import coding, content, framing, identity
 from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Step, answer
+from gossamer.simweb.tls import Signer
 
-CASES: Final[tuple[HostileCase, ...]] = (
-    *coding.CASES,
-    *framing.CASES,
-    *content.CASES,
-    *documents.CASES,
-    *identity.CASES,
-)
+CASES: Final = (*coding.CASES, *framing.CASES, *content.CASES, *identity.CASES)
 
 NOT_PLAYED: Final[dict[str, str]] = {
     "B13": "a dropped SYN: needs a packet filter",
@@ -109,11 +104,9 @@ class HostileWeb:
 
     def _contexts(self) -> dict[str, ssl.SSLContext]:
         """The TLS contexts that go wrong, by the way in which they do."""
-        from gossamer.simweb.hostile.identity import Signer, contexts  # make keys: only where TLS is asked for
-
         known = Signer("Gossamer hostile web")
-        self.certificate = known.pem
-        return contexts(known)
+        self.certificate = known.certificate
+        return identity.contexts(known)
 
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:

@@ -1,5 +1,5 @@
 """Archives, row logs, and keepers of further data: the stores that a commit writes to. Suites: `gossamer.testing.check_archive`,
-`check_row_log`, `check_keeper`.
+`check_keeper`.
 
 Place in the flow: the commit gives each group of visits to the archive first, then to the keepers that the wiring lists, in its
 order, when the archive has said where their answers lie and before the group is written. It knows none of them by name: row

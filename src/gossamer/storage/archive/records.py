@@ -22,9 +22,9 @@ from itertools import chain
 import msgspec
 from isal import igzip_lib, isal_zlib
 
-from gossamer.documents.robots_tags import NO_COPY
+from gossamer.documents.statements import NO_COPY
 from gossamer.values.body import Body, StoredBody, pieces
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 from gossamer.values.outcome import Outcome
 from gossamer.values.visit import PART_DIGEST, PART_TYPES, MobileOrigin, Response, Visit, sha1_base32
 

@@ -23,7 +23,7 @@ from typing import Annotated
 import msgspec
 
 from gossamer._version import __version__
-from gossamer.documents.robots_tags import keeps_copy
+from gossamer.documents.statements import keeps_copy
 from gossamer.engine.files import AppendFile, LastWrites
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider, Unit

@@ -36,7 +36,7 @@ from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.body import StoredBody
 from gossamer.values.errors import DiskFull
-from gossamer.values.identity import VisitIds
+from gossamer.values.instants import VisitIds
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import DONE, Committed, Disposition, RetryDecision, Task
 from gossamer.values.visit import Location, Record, Visit, answer_of, given_up, of_request

@@ -1,5 +1,5 @@
 """Seen tests for URLs, contents and texts, at once or later in bulk (rows M3, M6, P2, S12). Suites:
-`gossamer.testing.check_seen_set`, `check_content_index`, `check_fingerprint_index`, `check_task_sieve`.
+`gossamer.testing.check_seen_set`, `check_content_index`, `check_fingerprint_index`.
 """
 
 from collections.abc import Sequence

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from gossamer.documents.robots_tags import keeps_copy
+from gossamer.documents.statements import keeps_copy
 from gossamer.storage.tables.contract import RowSource, Source, Table, column
 from gossamer.values import body as bodies
 from gossamer.values.hosts import registered_domain
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 from gossamer.values.outcome import Outcome
 from gossamer.values.request import unpacked
 from gossamer.values.task import ROBOTS

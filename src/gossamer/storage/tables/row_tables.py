@@ -14,7 +14,7 @@ from gossamer.storage.json_lines import MAX_LINE_BYTES
 from gossamer.storage.tables.contract import RowSource, Table, column
 from gossamer.values.agents import Claim
 from gossamer.values.hosts import registered_domain
-from gossamer.values.identity import utc_text
+from gossamer.values.instants import utc_text
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.visit import Link
 

@@ -1,12 +1,24 @@
-"""What a page says to robots about itself: `X-Robots-Tag` fields and meta tags. Pure; read by processors and the commit.
+"""What an answer says of its document beside the text: directives for robots, in `X-Robots-Tag` fields and meta tags, and
+links, in `Link` fields (RFC 8288), which are for any document what `link` elements are for HTML. Pure, and every search here is
+linear.
 
-Neither is in RFC 9309. The words are those that search engines agree on; all of them are recorded, and which of them a
-crawl follows is decided elsewhere. Search engines name the comma alone between them; pages also write semicolons, blanks and the
-commas of their own script, and a crawler that means to obey reads whatever is no part of a word so.
+Place in the flow: :class:`~gossamer.documents.document.Document` asks once for each page. The canonical URL of a PDF can stand
+in a `Link` field alone (RFC 6596, section 3), and the process stage reads links from them; targets are relative to the URL that
+answered, whatever base a page names.
+
+Directives are in no standard: RFC 9309 has neither field nor tag. The words are those that search engines agree on; all of them
+are recorded, and which of them a crawl follows is decided elsewhere. Search engines name the comma alone between them; pages
+also write semicolons, blanks and the commas of their own script, and a crawler that means to obey reads whatever is no part of
+a word so.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from gossamer.values.errors import UnreadableUrl
+from gossamer.values.url import canonical, of_field
 
 #: Directives that have a value behind a colon: anything else before a colon is an agent's name.
 _VALUED = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
@@ -107,3 +119,71 @@ def _folded(text: str) -> str:
     """White space folded, one space behind the colon of a valued directive."""
     name, colon, rest = " ".join(text.split()).partition(":")
     return (f"{name.strip()}: {rest.strip()}" if colon else name)[:MAX_DIRECTIVE]
+
+
+#: Links of one answer that are read: servers name a dozen (fault 76).
+MAX_FIELD_LINKS = 200
+#: Characters of all fields together that are looked at; a head has at most so many.
+MAX_FIELDS = 65_536
+
+# A target, and what stands behind it up to the comma in front of the next one. Commas in quotes part nothing.
+_LINK = re.compile(r'<([^<>]*+)>((?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+)', re.DOTALL)
+# A parameter: its name, and its value in quotes or as a token.
+_PARAMETER = re.compile(
+    r';[ \t]*+([^\s=;,"]++)[ \t]*+(?:=[ \t]*+(?:"((?:[^"\\]|\\.)*+)(?:"|\\?\Z)|([^\s;,"]*+)))?+', re.DOTALL
+)
+_QUOTED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class FieldLink(msgspec.Struct, frozen=True):
+    """One link of a `Link` field whose context is the document itself."""
+
+    url: str
+    """Canonical."""
+    relations: frozenset[str]
+    """In lower case."""
+    image_set: str = ""
+    """The `imagesrcset` of a picture that is to be preloaded."""
+
+
+def field_links(headers: Iterable[tuple[str, str]], url: str) -> Iterator[FieldLink]:
+    """The links of an answer, in order; those of other documents (`anchor`), and those that cannot be read, are left out.
+
+    Args:
+        headers: fields in order, names in lower case.
+        url: canonical URL of the document.
+    """
+    text = ", ".join([value for name, value in headers if name == "link"])[:MAX_FIELDS]
+    found = 0
+    for match in _LINK.finditer(text):
+        given = _parameters(match[2])
+        relations = frozenset(given.get("rel", "").lower().split())
+        target = _resolved(match[1], url)
+        if not relations or not target or not _is_of(given.get("anchor"), url):
+            continue
+        yield FieldLink(target, relations, given.get("imagesrcset", ""))
+        found += 1
+        if found >= MAX_FIELD_LINKS:
+            return
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """The parameters of a link, the first of each name (section 3.3)."""
+    given: dict[str, str] = {}
+    for match in _PARAMETER.finditer(text):
+        name, quoted, token = match.groups()
+        given.setdefault(name.lower(), _QUOTED.sub(r"\1", quoted) if quoted is not None else token or "")
+    return given
+
+
+def _is_of(anchor: str | None, url: str) -> bool:
+    """Whether a link of this context is one of the document (section 3.2); a place in it is another context."""
+    return anchor is None or ("#" not in anchor and _resolved(anchor, url) == url)
+
+
+def _resolved(target: str, url: str) -> str:
+    """The canonical URL of a target; empty where it is none."""
+    try:
+        return canonical(of_field(target.strip()), url)
+    except UnreadableUrl:
+        return ""

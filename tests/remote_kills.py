@@ -4,7 +4,7 @@ A driver runs two processes of this module: a producer that counts from 1 on, th
 consumer that keeps sum, count and its position in one SQLite transaction. It kills one or both at random moments with
 SIGKILL and starts them again. Then it tells the producer to end, waits for the end, and compares::
 
-    python -m gossamer.testing.killing 500        # number of kills
+    python -m tests.remote_kills 500        # number of kills
 
 Used by the tests with few kills and by `gossamer dev` with many.
 """
@@ -201,7 +201,7 @@ def kill_both_ends(folder: Path, kills: int, seed: int = 1) -> KillReport:
     killed = {"producer": 0, "consumer": 0}
 
     def start(side: str) -> None:
-        command = processes.command("gossamer.testing.killing", "--end", side, str(folder))
+        command = processes.command("tests.remote_kills", "--end", side, str(folder))
         running[side] = subprocess.Popen(command, env=processes.environment())
 
     try:
