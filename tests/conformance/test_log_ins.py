@@ -143,7 +143,8 @@ def test_what_a_crawl_keeps_of_log_ins_keeps_its_promises(tmp_path: Path) -> Non
 
     @contextlib.contextmanager
     def opened() -> Iterator[Entered]:
-        who = Authentication(HttpSheet(cookies="keep", directory=str(tmp_path)), lambda: now[0])
+        who = Authentication(lambda: now[0])
+        who.read(HttpSheet(cookies="keep", directory=str(tmp_path)))
         who.open()
         yield who
         who.close()

@@ -28,10 +28,10 @@ from gossamer.engine import wiring as wirings
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
-from gossamer.fetcher.component import FileModule, FileSheet
+from gossamer.fetcher.component import FileModule, FileSheet, TransferSheet
 from gossamer.fetcher.contract import Resolver
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
-from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule, PlainSheet
+from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule
 from gossamer.testing.clock import HUNG_AFTER, FakeClock
 from gossamer.testing.fetching import FetchCase, check_protocol_module
 from gossamer.values.errors import UsageError
@@ -239,7 +239,7 @@ def test_gopher_keeps_the_promises_of_a_protocol_module(run: Any) -> None:
         root = f"gopher://127.0.0.1:{hole.port}/"
 
         async def body() -> None:
-            module = GopherModule(PlainSheet(max_body=CAP))
+            module = GopherModule(TransferSheet(max_body=CAP))
             module.resolver = resolver()
             cases = [
                 FetchCase(root, Outcome.OK, hole.documents[b""]),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import re2
 
-from gossamer.documents.markup import BYTES, CDATA, DECLARES, RAW, SPACE, TAG, end_of_declaration, end_of_raw
+from gossamer.documents.markup import BYTES, CDATA, DECLARES, RAW, SPACE, TAG, VOID, end_of_declaration, end_of_raw
 
 # HTML tags that end graphics and formulas, and elements in these that hold HTML again (13.2.6.5, 13.2.4.2).
 _BREAKS_OUT = frozenset(
@@ -24,10 +24,6 @@ _HOLDS_HTML = {
     b"svg": frozenset(b"foreignobject desc title".split()),
     b"math": frozenset(b"annotation-xml mi mo mn ms mtext".split()),
 }
-# HTML elements without content: never open.
-_VOID = frozenset(
-    b"area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
-)
 # HTML elements that an end tag does not reach beyond (13.2.4.2): that of any of the special ones, "has an element in scope",
 # and that of all others.
 _BARRIERS = frozenset(b"applet caption html table td th marquee object template".split())
@@ -183,7 +179,7 @@ class Graphics:
             return
         if name == b"a":
             self._end(name, True)  # a link ends the one before it
-        if name in _VOID or name in RAW or (not self._open and not self._follows_all):
+        if name in VOID or name in RAW or (not self._open and not self._follows_all):
             return
         if name in _OF_TABLES and not any(one[0] == b"table" for one in self._open):
             self._lacks_around = not self._follows_all

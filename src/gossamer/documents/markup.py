@@ -54,6 +54,11 @@ DECLARES = (b"!", b"?", b"/")
 _HYPHEN = b"-"[0]
 CDATA = b"<![CDATA["
 
+#: HTML elements that have no content, and no end tag.
+VOID = frozenset(
+    b"area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr".split()
+)
+
 #: Elements whose content is text for the tokenizer, up to their end tag (13.2.5.1; `noscript` is not, scripts being off).
 RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
 _RAW_ENDS = {

@@ -14,6 +14,7 @@ from html.entities import html5
 from xml.parsers import expat
 
 from gossamer.documents.charset import of_mark, to_utf8
+from gossamer.documents.markup import RAW, VOID
 from gossamer.values.visit import XHTML
 
 #: Bytes in which the root of XHTML is looked for: a DOCTYPE and a few comments come before it.
@@ -28,31 +29,10 @@ _NAMESPACE = "http://www.w3.org/1999/xhtml"
 _FOREIGN = frozenset({"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"})
 _PREFIXES = {"http://www.w3.org/1999/xlink": "xlink:", "http://www.w3.org/XML/1998/namespace": "xml:"}
 
-#: HTML elements that have no end tag.
-_VOID = frozenset(
-    [
-        *(
-            "area",
-            "base",
-            "basefont",
-            "bgsound",
-            "br",
-            "col",
-            "embed",
-            "frame",
-            "hr",
-            "img",
-            "input",
-            "link",
-            "meta",
-            "param",
-        ),
-        *("source", "track", "wbr"),
-    ]
-)
-#: HTML elements whose text HTML takes as it is, and those whose tags are text. XML may have elements in them, HTML cannot.
-_RAW = frozenset(["script", "style", "xmp", "iframe", "noembed", "noframes", "plaintext"])
-_TEXT = _RAW | {"title", "textarea"}
+_VOIDS = frozenset(name.decode() for name in VOID)
+#: HTML elements whose tags are text, and those of them whose text HTML takes as it is. XML may have elements in them, HTML cannot.
+_TEXT = frozenset(name.decode() for name in RAW) | {"plaintext"}
+_RAW = _TEXT - {"title", "textarea"}
 
 #: DOCTYPEs with which browsers know the names of characters (HTML, 14.2).
 _PUBLIC = re.compile(rb"<!DOCTYPE\s++\S++\s++PUBLIC\s++[\"']-//(?:W3C//DTD (?:XHTML|MathML)|WAPFORUM//DTD XHTML)")
@@ -124,10 +104,6 @@ class _Rewriting:
         """The element whose text is written, where its tags cannot be; and those in it."""
         self._is_bare: bool | None = None
         """The root is `html` without a namespace, as pages have it that no browser shows: its elements are HTML's."""
-        self._parser = expat.ParserCreate("utf-8", " ")
-        self._parser.buffer_text = True
-        self._parser.specified_attributes = True
-        self._parser.ordered_attributes = True
 
     def run(self, markup: bytes) -> bytes:
         """The page in HTML.
@@ -136,10 +112,11 @@ class _Rewriting:
             ExpatError: it is not well-formed.
             NotXhtml: it declares something, or is no page.
         """
-        parser = self._parser
-        parser.StartDoctypeDeclHandler = self._doctype
-        parser.StartNamespaceDeclHandler = self._namespace
-        parser.SkippedEntityHandler = self._skipped
+        parser = expat.ParserCreate("utf-8", " ")
+        parser.buffer_text = parser.specified_attributes = parser.ordered_attributes = True
+        parser.StartDoctypeDeclHandler = lambda _name, _system, _public, declares: self._refuse(bool(declares))
+        parser.StartNamespaceDeclHandler = lambda _prefix, name: self._refuse(len(name or "") > MAX_NAMESPACE)
+        parser.SkippedEntityHandler = lambda _name, _is_parameter: self._refuse(True)
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
@@ -147,23 +124,13 @@ class _Rewriting:
         return bytes(self._made)
 
     @staticmethod
-    def _doctype(_name: str, _system: str | None, _public: str | None, has_declarations: int) -> None:
-        if has_declarations:
+    def _refuse(is_refused: bool) -> None:
+        if is_refused:
             raise NotXhtml
-
-    @staticmethod
-    def _namespace(_prefix: str | None, name: str | None) -> None:
-        if len(name or "") > MAX_NAMESPACE:
-            raise NotXhtml
-
-    @staticmethod
-    def _skipped(_name: str, _is_parameter: int) -> None:
-        raise NotXhtml
 
     def _write(self, text: str) -> None:
         self._made += text.encode()
-        if len(self._made) > MAX_MADE:
-            raise NotXhtml
+        self._refuse(len(self._made) > MAX_MADE)
 
     def _named(self, expanded: str) -> str:
         """The name that an element has in HTML; one with a colon, which HTML has not, where it is none of HTML's."""
@@ -197,7 +164,7 @@ class _Rewriting:
             if self._within:
                 return
         name = self._named(expanded)
-        if name not in _VOID or expanded.partition(" ")[0] in _FOREIGN:
+        if name not in _VOIDS or expanded.partition(" ")[0] in _FOREIGN:
             self._write(f"</{name}>")
 
     def _text(self, text: str) -> None:

@@ -70,6 +70,7 @@ class Unit(Generic[S]):
         self.clock = SystemClock()
         self.report = lambda line: None
         self.name = type(self).__name__
+        self.read_sheet()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -80,8 +81,16 @@ class Unit(Generic[S]):
     async def stop(self) -> None:
         """Release it again. Called once, also after a failure, before the unit's own providers stop."""
 
+    def read_sheet(self) -> None:
+        """Make what follows from the sheet: when it is there, and again for each later one, which is not taken if this raises.
+
+        Raises:
+            SettingError: the sheet asks for what cannot be.
+        """
+
     def changed(self, before: S) -> None:
         """The sheet was replaced while running; `before` is the old one."""
+        self.read_sheet()
 
 
 class Provider(Unit[S]):

@@ -227,25 +227,28 @@ class Asked(msgspec.Struct, frozen=True):
     """The request beside that; None for a plain GET."""
 
 
-class AnsweredRequest(msgspec.Struct, frozen=True):
-    """Facts about an exchange beside its transfer."""
+def answer_of(
+    transfer: Transfer,
+    asked: Asked,
+    verdict: Cut,
+    keeping: Keeping,
+    address: str,
+    elapsed: float,
+    *,
+    is_timed: bool,
+    is_direct: bool,
+) -> Response:
+    """The response of a transfer whose head has been judged, as far as one came.
 
-    keeping: Keeping
-    address: str
-    """The server's, for the row and the archive; empty where a proxy alone knows it."""
-    elapsed: float
-    """Seconds, without those in which the crawl's own bandwidth held the transfer up."""
-    is_timed: bool
-    """The response says how long each part took."""
-    is_direct: bool
-    """No proxy stands between."""
-
-
-def answer_of(transfer: Transfer, asked: Asked, verdict: Cut, exchange: AnsweredRequest) -> Response:
-    """The response of a transfer whose head has been judged, as far as one came."""
+    Args:
+        address: the server's, for the row and the archive; empty where a proxy alone knows it.
+        elapsed: seconds, without those in which the crawl's own bandwidth held the transfer up.
+        is_timed: the response says how long each part took.
+        is_direct: no proxy stands between.
+    """
     head, timings = transfer.head, None
-    if exchange.is_timed:
-        timings = transfer.timings(asked.resolved, exchange.elapsed)
+    if is_timed:
+        timings = transfer.timings(asked.resolved, elapsed)
     # The name of the server was not checked then.
     is_unverified = not transfer.shared.verifies and asked.url.startswith("https:")
     if head is None:
@@ -253,17 +256,17 @@ def answer_of(transfer: Transfer, asked: Asked, verdict: Cut, exchange: Answered
         return Response(
             verdict.outcome,
             request_head=transfer.request_head(asked.url, asked.shown) if sent else b"",
-            address=exchange.address if sent else "",
+            address=address if sent else "",
             started=asked.started,
-            elapsed=exchange.elapsed,
+            elapsed=elapsed,
             error=verdict.reason,
             timings=timings,
             is_met=bool(transfer.lines)
-            or (exchange.is_direct and is_new and sent)
+            or (is_direct and is_new and sent)
             or (asked.request is not None and transfer.is_asked),
             is_unverified=is_unverified,
         )
-    body, decoded, of_body, verdict = body_of(transfer, head, verdict, exchange.keeping)
+    body, decoded, of_body, verdict = body_of(transfer, head, verdict, keeping)
     return Response(
         verdict.outcome,
         status=head.status,
@@ -272,13 +275,13 @@ def answer_of(transfer: Transfer, asked: Asked, verdict: Cut, exchange: Answered
         headers=head.fields,
         body=body,
         decoded=decoded,
-        address=exchange.address,
+        address=address,
         started=asked.started,
-        elapsed=exchange.elapsed,
+        elapsed=elapsed,
         cut=verdict.cut,
         error=verdict.reason,
         timings=timings,
-        version=transfer.version if exchange.is_timed else "",
+        version=transfer.version if is_timed else "",
         is_met=True,
         is_unverified=is_unverified,
         barred=verdict.barred,

@@ -42,12 +42,8 @@ _SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[
 class Authentication:
     """Credentials and cookies of a crawl."""
 
-    def __init__(self, sheet: HttpSheet, now: Callable[[], float]) -> None:
-        """Read a sheet; `now` gives seconds since the epoch.
-
-        Raises:
-            SettingError: a secret, a field or a cookie cannot be used.
-        """
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Nothing is read yet; `now` gives seconds since the epoch."""
         self._now = now
         self._jars: dict[str, CookieJar] | None = None
         """By session; none where cookies are off. Tasks without a session share the one without a name."""
@@ -58,10 +54,13 @@ class Authentication:
         """The cookies that a person gave."""
         self._filled_from = ""
         self._key = os.urandom(16)
-        self.read(sheet)
 
     def read(self, sheet: HttpSheet) -> None:
-        """Go by a new sheet. Cookies stay, unless they are switched off or begin with another file. Raises as the constructor."""
+        """Go by a sheet. Cookies stay, unless they are switched off or begin with another file.
+
+        Raises:
+            SettingError: a secret, a field or a cookie cannot be used.
+        """
         self._credentials = request.credentials(given_credentials(sheet.credentials))
         self._host_fields = request.host_fields(sheet.headers)
         self._keeps = sheet.cookies == "keep" and bool(sheet.directory)

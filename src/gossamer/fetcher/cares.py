@@ -60,16 +60,10 @@ class DnsResolver(GuardedResolver[DnsSheet]):
     renewed_after: ClassVar[int] = RENEWED_AFTER
     """Look-ups after which a channel makes room for a new one."""
 
-    def __init__(self, sheet: DnsSheet | None = None) -> None:
+    def read_sheet(self) -> None:
+        check_servers(self.sheet.servers)
+        super().read_sheet()
         self._channel: _Channel | None = None
-        super().__init__(sheet)
-        check_servers(self.sheet.servers)
-
-    def changed(self, before: DnsSheet) -> None:
-        """Ask the new servers from now on."""
-        check_servers(self.sheet.servers)
-        super().changed(before)
-        self._channel = None
 
     async def stop(self) -> None:
         """Give up what is under way."""

@@ -73,14 +73,10 @@ LISTING = "text/uri-list"
 MOST_ENTRIES = 100_000
 
 
-class FileSheet(Sheet, frozen=True):
-    """Settings of :class:`FileModule`."""
+class BodySheet(Sheet, frozen=True):
+    """Settings of all protocol modules: how much of a body is kept, and where."""
 
-    roots: Annotated[
-        tuple[str, ...],
-        setting("Let these files, and these directories with everything in them, be read.", names="a file"),
-    ] = ()
-    max_body: Annotated[int, setting("Keep at most this many bytes of a file.", unit="bytes", ge=1)] = 16 << 20
+    max_body: Annotated[int, setting("Keep at most this many bytes of a body.", unit="bytes", ge=1)] = 16 << 20
     spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[
         str,
@@ -89,6 +85,34 @@ class FileSheet(Sheet, frozen=True):
             names="a folder",
         ),
     ] = ""
+
+
+class TransferSheet(BodySheet, frozen=True):
+    """Settings of all modules that ask servers."""
+
+    connect: Annotated[float, setting("Give up a TCP connection that takes longer than this.", unit="s", gt=0)] = 10.0
+    first_byte: Annotated[
+        float,
+        setting("Give up an answer whose first byte takes longer than this after the connection.", unit="s", gt=0),
+    ] = 30.0
+    deadline: Annotated[float, setting("Give up a fetch that takes longer than this in all.", unit="s", gt=0)] = 120.0
+    least_speed: Annotated[float, setting("Give up a body that comes slower than this.", unit="bytes/s", ge=0)] = 100.0
+    speed_window: Annotated[float, setting("Measure the least speed over this time.", unit="s", gt=0)] = 30.0
+    timings: Annotated[bool, setting("Record for each answer when each phase of the fetch ended.")] = False
+
+    @property
+    def shortest(self) -> float:
+        """Seconds of the shortest deadline."""
+        return min(self.connect, self.first_byte, self.deadline)
+
+
+class FileSheet(BodySheet, frozen=True):
+    """Settings of :class:`FileModule`."""
+
+    roots: Annotated[
+        tuple[str, ...],
+        setting("Let these files, and these directories with everything in them, be read.", names="a file"),
+    ] = ()
 
 
 class FileModule(Provider[FileSheet]):

@@ -41,9 +41,10 @@ class Answers(Generic[Q, A]):
     nothing on the path that every request takes.
     """
 
-    def __init__(self, capacity: int, negative_ttl: float) -> None:
-        self.capacity = capacity
-        self.negative_ttl = negative_ttl
+    capacity: int
+    negative_ttl: float
+
+    def __init__(self) -> None:
         self._known: dict[Q, tuple[A | _Refusal, float]] = {}
         self._asked: dict[Q, asyncio.Task[tuple[A | _Refusal, float]]] = {}
 
@@ -98,6 +99,11 @@ class Answers(Generic[Q, A]):
             del self._known[next(iter(self._known))]
         self._known[question] = (answer, until)
         return answer, until
+
+    def bound(self, capacity: int, negative_ttl: float) -> None:
+        """Begin anew within these bounds."""
+        self.capacity, self.negative_ttl = capacity, negative_ttl
+        self.clear()
 
     def clear(self) -> None:
         """Forget everything; look-ups under way are not joined any more."""
@@ -227,26 +233,22 @@ class GuardedResolver(Provider[R]):
     """Judges, remembers and looks ahead; where addresses come from, its subclasses say."""
 
     def __init__(self, sheet: R | None = None) -> None:
-        super().__init__(sheet)
-        self._answers: Answers[tuple[str, int], Endpoint] = Answers(self.sheet.capacity, self.sheet.negative_ttl)
+        self._answers = Answers[tuple[str, int], Endpoint]()
         # By name, since ports of one host are looked up once; the answers above are what every request goes by.
-        self._names: Answers[str, tuple[str, ...]] = Answers(self.sheet.capacity, self.sheet.negative_ttl)
+        self._names = Answers[str, tuple[str, ...]]()
+        super().__init__(sheet)
         self._ahead: set[asyncio.Task[None]] = set()
-        self._read(self.sheet)
         self.metrics.gauge("answers", lambda: len(self._answers))
         self.metrics.gauge("ahead", lambda: len(self._ahead))
 
-    def _read(self, sheet: ResolverSheet) -> None:
+    def read_sheet(self) -> None:
+        """Read the tables, and forget what was judged by others."""
+        sheet = self.sheet
         self._table = table(sheet.resolve)
         self._networks = guard.networks(sheet.allow_networks)
         self._seeds = frozenset(map(str.lower, sheet.seed_hosts))
-        for answers in (self._answers, self._names):
-            answers.capacity, answers.negative_ttl = sheet.capacity, sheet.negative_ttl
-            answers.clear()
-
-    def changed(self, before: R) -> None:
-        """Read the tables again and forget what was judged by the old ones."""
-        self._read(self.sheet)
+        self._answers.bound(sheet.capacity, sheet.negative_ttl)
+        self._names.bound(sheet.capacity, sheet.negative_ttl)
 
     async def stop(self) -> None:
         """Give up what is under way."""
@@ -387,14 +389,12 @@ class CachedResolver(Provider[CachedSheet]):
     behind: Uses[Resolver]
 
     def __init__(self, sheet: CachedSheet | None = None) -> None:
+        self._answers = Answers[tuple[str, int], Endpoint]()
         super().__init__(sheet)
-        self._answers: Answers[tuple[str, int], Endpoint] = Answers(self.sheet.capacity, self.sheet.negative_ttl)
         self.metrics.gauge("answers", lambda: len(self._answers))
 
-    def changed(self, before: CachedSheet) -> None:
-        """Start again under the new times."""
-        self._answers.capacity, self._answers.negative_ttl = self.sheet.capacity, self.sheet.negative_ttl
-        self._answers.clear()
+    def read_sheet(self) -> None:
+        self._answers.bound(self.sheet.capacity, self.sheet.negative_ttl)
 
     async def stop(self) -> None:
         """Give up what is under way."""

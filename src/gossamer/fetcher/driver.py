@@ -1,8 +1,8 @@
-"""The driver of all transfers of a protocol module on the running event loop, the deadlines that each of them has, and the valve
-that all bodies pass under a bandwidth.
+"""The base of protocol modules that libcurl serves, its driver on the running event loop, and the valve that all bodies pass
+under a bandwidth.
 
-Place in the flow: a protocol module adds a prepared handle and waits for its future; libcurl says here which sockets and instants
-it waits for, and is told when they have come. Now and then the module looks at its live transfers and asks :func:`overdue`.
+Place in the flow: a protocol module adds a prepared handle and waits for its end; libcurl says here which sockets and instants
+it waits for, and is told when they have come. Now and then the live transfers are asked whether they have outlived a deadline.
 
 The sockets stand in an epoll set of their own, which the event loop watches as one. libcurl forgets a connection while it is
 idle and names it again for the next request; here it stays in the set meanwhile, and the kernel takes it out when it is closed.
@@ -15,71 +15,77 @@ import resource
 import select
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-import msgspec
 import pycurl
 
 from gossamer.engine.clock import Bucket
-from gossamer.fetcher.transfer import Cut, Transfer
-from gossamer.values.outcome import Outcome
+from gossamer.engine.unit import Provider
+from gossamer.fetcher.component import TransferSheet
+from gossamer.fetcher.transfer import Receiving
 
-T = TypeVar("T")
+P = TypeVar("P", bound=TransferSheet)
+T = TypeVar("T", bound=Receiving[Any])
 
-
-class Deadlines(msgspec.Struct, frozen=True):
-    """The deadlines of one request, all in seconds."""
-
-    connect: float
-    tls: float
-    head: float
-    whole: float
-    least_speed: float
-    """Bytes per second, over `window`."""
-    window: float
+#: Seconds between two looks at the deadlines, at most: they are meant in seconds, and no request pays for a timer.
+_TICK = 1.0
 
 
-def overdue(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
-    """The verdict on a transfer that has outlived a deadline; each phase has its own, and its own outcome.
-
-    Time that the bandwidth of the crawl has kept it waiting does not count.
-    """
-    now -= transfer.held(now)
-    waited = now - transfer.began
-    has_head = transfer.head is not None or (bool(transfer.lines) and transfer.judge_head())
-    if transfer.verdict is not None:
-        return transfer.verdict
-    if waited > limits.whole:
-        return Cut(
-            Outcome.TIMED_OUT, f"the answer was not complete within {limits.whole:g} s", "time" if has_head else ""
-        )
-    if has_head:
-        return _slow(transfer, limits, now)
-    if waited <= min(limits.connect, limits.head):
-        return None
-    if transfer.is_sent:
-        if waited - transfer.curl.getinfo(pycurl.PRETRANSFER_TIME) > limits.head:
-            return Cut(Outcome.TIMED_OUT, f"the head of the answer was not complete within {limits.head:g} s")
-    elif not transfer.is_connected:
-        if waited > limits.connect:
-            return Cut(Outcome.CONNECT_FAILED, f"the server took no connection within {limits.connect:g} s")
-    elif waited > limits.connect + limits.tls:
-        return Cut(Outcome.TLS_FAILED, f"the server agreed on no TLS session within {limits.tls:g} s")
-    return None
+class _Overdue(Exception):
+    """A deadline has passed; the transfer's verdict says which."""
 
 
-def _slow(transfer: Transfer, limits: Deadlines, now: float) -> Cut | None:
-    """Compare with the mark of a window ago; the first one is set when the body is first seen."""
-    if transfer.mark is None:
-        transfer.mark = (now, transfer.size)
-        return None
-    since, size = transfer.mark
-    if now - since < limits.window:
-        return None
-    if transfer.size - size < limits.least_speed * (now - since):
-        return Cut(Outcome.TOO_SLOW, f"the body came at less than {limits.least_speed:g} bytes/s", "time")
-    transfer.mark = (now, transfer.size)
-    return None
+class CurlModule(Provider[P], Generic[P, T]):
+    """Has libcurl carry transfers, and gives up those that have outlived a deadline, by the unit's clock."""
+
+    _multi: "Driver | None" = None
+    _watch: "asyncio.Task[None] | None" = None
+
+    def __init__(self, sheet: P | None = None) -> None:
+        self._live: dict[T, asyncio.Future[pycurl.Curl]] = {}
+        super().__init__(sheet)
+        self.metrics.gauge("in_flight", lambda: len(self._live))
+
+    def driver(self) -> "Driver":
+        """What drives the transfers of this module; made when it is first asked for."""
+        if self._multi is None:
+            self._multi = driver()
+            self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
+        return self._multi
+
+    async def stop(self) -> None:
+        """End what is under way and close every connection."""
+        if self._watch is not None:
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch
+        if self._multi is not None:
+            await self._multi.close()
+
+    async def ended(self, transfer: T) -> tuple[int, str]:
+        """Carry a transfer, and wait for its end: libcurl's error and what it says of it, 0 for none. Whoever calls this discards
+        the handle."""
+        future = self._live[transfer] = self.driver().add(transfer.curl)
+        try:
+            await future
+        except pycurl.error as error:
+            code, message = error.args
+            return code, message
+        except _Overdue:
+            pass
+        finally:
+            del self._live[transfer]
+        return 0, ""
+
+    async def _watch_clock(self) -> None:
+        while True:
+            await self.clock.sleep(min(_TICK, self.sheet.shortest / 4))
+            now = self.clock.monotonic()
+            for transfer, future in list(self._live.items()):
+                if not future.done() and (verdict := transfer.overdue(self.sheet, now)):
+                    transfer.verdict = verdict
+                    # The coroutine that waits for it takes the handle out, and libcurl closes the connection.
+                    future.set_exception(_Overdue())
 
 
 class Valve(Generic[T]):
@@ -137,38 +143,8 @@ _OTHER_FILES = 64
 _FEWEST_CONNECTIONS = 8
 
 
-class Driver(Protocol):
-    """The part of libcurl's multi interface that protocol modules need, all of it on the loop that was running when it was made."""
-
-    @property
-    def closed(self) -> bool:
-        """Nothing can be added any more."""
-        ...
-
-    def setopt(self, option: int, value: object) -> None:
-        """Set an option of the pool of connections."""
-        ...
-
-    def add(self, curl: pycurl.Curl) -> "asyncio.Future[pycurl.Curl]":
-        """Begin a transfer. The future ends with it: by `pycurl.error` (code, message) where it failed."""
-        ...
-
-    def discard(self, curl: pycurl.Curl) -> None:
-        """End a transfer whose answer is not wanted any more; one that has ended is out already."""
-        ...
-
-    async def close(self) -> None:
-        """End what is under way, and close every connection. Closing twice is harmless."""
-        ...
-
-
-def driver() -> Driver:
-    """The best that this system has."""
-    return EpollDriver() if hasattr(select, "epoll") else LoopDriver()
-
-
 class LoopDriver:
-    """The driver of pycurl, for systems without epoll."""
+    """The driver of pycurl, for systems without epoll. It has the part of libcurl's multi interface that protocol modules need."""
 
     def __init__(self) -> None:
         self._multi = pycurl.AsyncCurlMulti()
@@ -182,19 +158,22 @@ class LoopDriver:
         self._multi.setopt(option, value)
 
     def add(self, curl: pycurl.Curl) -> "asyncio.Future[pycurl.Curl]":
+        """Begin a transfer. The future ends with it: by `pycurl.error` (code, message) where it failed."""
         future: asyncio.Future[pycurl.Curl] = self._multi.add_handle(curl)
         return future
 
     async def close(self) -> None:
+        """End what is under way, and close every connection. Closing twice is harmless."""
         await self._multi.aclose()
 
     def discard(self, curl: pycurl.Curl) -> None:
+        """End a transfer whose answer is not wanted any more; one that has ended is out already."""
         with suppress(RuntimeError):
             self._multi.remove_handle(curl)
 
 
 class EpollDriver:
-    """One epoll set, which the event loop watches."""
+    """The same by one epoll set, which the event loop watches."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -352,6 +331,14 @@ class EpollDriver:
             future.set_result(curl)
         else:
             future.set_exception(error)
+
+
+Driver = EpollDriver | LoopDriver
+
+
+def driver() -> Driver:
+    """The best that this system has, on the loop that runs."""
+    return EpollDriver() if hasattr(select, "epoll") else LoopDriver()
 
 
 def _events(wanted: int) -> int:

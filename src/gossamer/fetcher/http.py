@@ -8,9 +8,8 @@ no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by
 
 import asyncio
 import ssl
-from contextlib import suppress
 from functools import partial
-from ipaddress import ip_address
+from math import inf
 
 import msgspec
 import pycurl
@@ -19,17 +18,16 @@ from gossamer.documents import content_coding
 from gossamer.documents.content_coding import Keeping
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.gate import Crowd, Gate
-from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import VisitFilter
 from gossamer.fetcher import request, untidy_http
-from gossamer.fetcher.answer import AnsweredRequest, Asked, answer_of, unwanted, verdict_on
+from gossamer.fetcher.answer import Asked, answer_of, unwanted, verdict_on
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
-from gossamer.fetcher.driver import Deadlines, Driver, Valve, affordable, driver, overdue
+from gossamer.fetcher.driver import CurlModule, Valve, affordable
 from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies, Proxy
 from gossamer.fetcher.request import HttpSheet, constants, trusted
 from gossamer.fetcher.response_head import Caps
-from gossamer.fetcher.transfer import Cut, Transfer
+from gossamer.fetcher.transfer import MISLED, Transfer
 from gossamer.values import url as urls
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.outcome import Outcome
@@ -58,9 +56,6 @@ _SPARE_PROXIES = 2
 #: Where a request goes whose proxy is chosen only when it is sent.
 _BY_PROXY = Endpoint("", 0)
 
-#: Seconds between two looks at the deadlines, at most: they are meant in seconds, and no request pays for a timer.
-_TICK = 1.0
-
 #: Connections of a pool before more requests than these have come at once: those that idle spare a host a new one.
 _CONNECTIONS = 256
 
@@ -71,32 +66,29 @@ _AGAIN = 1.0
 _MOST_DROPPERS = 10_000
 
 
-class HttpModule(Provider[HttpSheet]):
+class HttpModule(CurlModule[HttpSheet, Transfer]):
     """Fetches http and https URLs, and sends requests to them. Implements `RequestSender` and `LogInSender`."""
 
     resolver: Uses[Resolver]
     gates: UsesMany[VisitFilter]
 
-    _multi: Driver
     _slots: Gate
-    _watch: asyncio.Task[None]
 
     def __init__(self, sheet: HttpSheet | None = None) -> None:
-        super().__init__(sheet)
         self.gates = {}
         self._idle: list[Transfer] = []
         self._droppers: set[tuple[str, int]] = set()
         """Servers, by address and port, that have dropped a connection that was used again."""
         self._untidy: set[tuple[str, int]] = set()
         """Servers, by address and port, that write lines without a colon among their fields."""
-        self._live: dict[Transfer, asyncio.Future[object]] = {}
-        self._authentication = Authentication(self.sheet, self._now)
+        self._authentication = Authentication(self._now)
         self._proxies: Proxies | None = None
         self._share = 1.0
-        self._read(self.sheet)
-        self.metrics.gauge("in_flight", lambda: len(self._live))
+        super().__init__(sheet)
 
-    def _read(self, sheet: HttpSheet) -> None:
+    def read_sheet(self) -> None:
+        sheet = self.sheet
+        self._authentication.read(sheet)
         if self._proxies is None or self._proxies.entries != sheet.proxy:
             self._proxies = Proxies(sheet.proxy, self._monotonic) if sheet.proxy else None
         self._shared = constants(
@@ -111,16 +103,7 @@ class HttpModule(Provider[HttpSheet]):
         )
         self._valve = Valve(sheet.bandwidth, self._monotonic, self._go_on) if sheet.bandwidth else None
         self.take_bandwidth(self._share)
-        self._limits = Deadlines(
-            connect=sheet.connect,
-            tls=sheet.tls,
-            head=sheet.first_byte,
-            whole=sheet.deadline,
-            least_speed=sheet.least_speed,
-            window=sheet.speed_window,
-        )
         self._keeping = Keeping(sheet.max_body, sheet.spool_above, sheet.spool)
-        self._tick = min(_TICK, *(x / 4 for x in (sheet.connect, sheet.tls, sheet.first_byte, sheet.deadline)))
 
     # By the clock that the unit has when it is asked.
 
@@ -147,23 +130,20 @@ class HttpModule(Provider[HttpSheet]):
 
     def changed(self, before: HttpSheet) -> None:
         """New requests go by the new sheet; handles made under the old one are not used again."""
-        self._authentication.read(self.sheet)
+        super().changed(before)
         self._authentication.open()
-        self._read(self.sheet)
         self._drop_idle()
 
     async def start(self) -> None:
         """Open libcurl's pool of connections and begin to watch the clock."""
-        self._multi = driver()
         self._slots = Gate(self._pool(self.sheet.connections or _CONNECTIONS))
         self._authentication.open()
-        self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
 
     def _pool(self, connections: int) -> int:
         """Let the pool have this many connections, or as many as the system affords. Returns their number."""
         most = self._most = affordable(connections)
-        self._multi.setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, most)
+        self.driver().setopt(pycurl.M_MAX_TOTAL_CONNECTIONS, most)
+        self.driver().setopt(pycurl.M_MAXCONNECTS, most)
         return most
 
     async def _entered(self) -> Crowd:
@@ -178,10 +158,7 @@ class HttpModule(Provider[HttpSheet]):
 
     async def stop(self) -> None:
         """End what is under way and close every connection."""
-        self._watch.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._watch
-        await self._multi.close()
+        await super().stop()
         self._drop_idle()
         self._authentication.close()
 
@@ -277,7 +254,6 @@ class HttpModule(Provider[HttpSheet]):
         if (address, port) in self._untidy and proxy is None and asked.request is None:
             return await self._ask_bare(asked, address, port)
         transfer = self._idle.pop() if self._idle else Transfer(self._shared, self._valve)
-        code, message = 0, ""
         try:
             fields = asked.shown + asked.secret
             now, single = self.clock.monotonic(), (address, port) in self._droppers
@@ -290,27 +266,20 @@ class HttpModule(Provider[HttpSheet]):
             transfer.begin(
                 asked.url, address, port, self._keeping, now, fields, asked.wanted, proxy=proxy, single=single
             )
-            future = self._live[transfer] = self._multi.add(transfer.curl)
-            try:
-                await future
-            except pycurl.error as error:
-                code, message = error.args
-            except _Overdue:
-                pass
+            ending = await self.ended(transfer)
             if transfer.is_dropped:
                 # It may close each connection after its answer without a word: from now on each request gets one of its own.
                 self.metrics.counters["dropped"] += 1
                 self._remember(self._droppers, address, port)
-            if (code, message) == untidy_http.SIGN and proxy is None and asked.request is None:
+            if ending == untidy_http.SIGN and proxy is None and asked.request is None:
                 self._remember(self._untidy, address, port)
                 await self.clock.sleep(_AGAIN)
                 return await self._ask_bare(asked, address, port)
-            response = self._response(transfer, asked, address, (code, message))
+            response = self._response(transfer, asked, address, ending)
             if proxy is not None and self._proxies is not None:
-                self._proxies.judge(proxy, transfer, (code, message))
+                self._proxies.judge(proxy, transfer, ending)
             return response
         finally:
-            self._live.pop(transfer, None)
             self._release(transfer)
 
     def _remember(self, servers: set[tuple[str, int]], address: str, port: int) -> None:
@@ -331,10 +300,7 @@ class HttpModule(Provider[HttpSheet]):
                 async with asyncio.timeout(sheet.deadline):
                     ending = await untidy_http.ask(transfer, asked.url, sent, (address, port), tls, self._metered)
             except TimeoutError:
-                word = "time" if transfer.head else ""
-                transfer.verdict = Cut(
-                    Outcome.TIMED_OUT, f"the answer was not complete within {sheet.deadline:g} s", word
-                )
+                transfer.verdict = transfer.too_long(sheet, inf, "time" if transfer.head else "")
             return self._response(transfer, asked, address, ending)
         finally:
             transfer.close()
@@ -345,10 +311,11 @@ class HttpModule(Provider[HttpSheet]):
             await self.clock.sleep(wait)
 
     def _release(self, transfer: Transfer) -> None:
-        self._multi.discard(transfer.curl)
+        driver = self.driver()
+        driver.discard(transfer.curl)
         is_used_up = transfer.is_used_up or transfer.is_stopped
         transfer.clear()
-        if transfer.shared is self._shared and not is_used_up and not self._multi.closed:
+        if transfer.shared is self._shared and not is_used_up and not driver.closed:
             self._idle.append(transfer)
         else:
             transfer.close()
@@ -363,16 +330,6 @@ class HttpModule(Provider[HttpSheet]):
         except pycurl.error as error:
             future.set_exception(error)
 
-    async def _watch_clock(self) -> None:
-        while True:
-            await self.clock.sleep(self._tick)
-            now = self.clock.monotonic()
-            for transfer, future in list(self._live.items()):
-                if not future.done() and (verdict := overdue(transfer, self._limits, now)):
-                    transfer.verdict = verdict
-                    # The coroutine that waits for it takes the handle out, and libcurl closes the connection.
-                    future.set_exception(_Overdue())
-
     def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:
         """The response to a transfer that has ended in one way or another."""
         now = self.clock.monotonic()
@@ -382,22 +339,16 @@ class HttpModule(Provider[HttpSheet]):
         counters["body_bytes"] += transfer.size
         if connects := transfer.curl.getinfo(pycurl.NUM_CONNECTS):
             counters["connects"] += connects
-        peer = transfer.curl.getinfo(pycurl.PRIMARY_IP)
-        if peer != address and peer and ip_address(peer) != ip_address(address):
-            reason = "the connection reached another address than the one that was asked for"
-            return Response(Outcome.ADDRESS_REFUSED, started=asked.started, elapsed=elapsed, error=reason)
+        if transfer.misled(address):
+            return Response(Outcome.ADDRESS_REFUSED, started=asked.started, elapsed=elapsed, error=MISLED)
         if transfer.lines:
             transfer.judge_head()
         # Behind a proxy, the server's own address is known to the proxy alone.
-        server = address if self._proxies is None else ""
-        exchange = AnsweredRequest(
-            self._keeping, server, elapsed, is_timed=self.sheet.timings, is_direct=self._proxies is None
+        is_direct, is_timed = self._proxies is None, self.sheet.timings
+        verdict, server = verdict_on(transfer, ending), address if is_direct else ""
+        response = answer_of(
+            transfer, asked, verdict, self._keeping, server, elapsed, is_timed=is_timed, is_direct=is_direct
         )
-        response = answer_of(transfer, asked, verdict_on(transfer, ending), exchange)
         for note in response.notes:
             self.metrics.count(f"note:{note}")
         return response
-
-
-class _Overdue(Exception):
-    """A deadline of ours has passed; the transfer's verdict says which."""

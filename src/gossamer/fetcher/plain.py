@@ -6,11 +6,8 @@ that libcurl gets, so that it asks no name server. Directories and menus are doc
 reads (:mod:`gossamer.parsing.other_links`).
 """
 
-import asyncio
 import mimetypes
 from abc import abstractmethod
-from contextlib import suppress
-from ipaddress import ip_address
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -18,50 +15,25 @@ import msgspec
 import pycurl
 
 from gossamer.engine.ends import Uses
-from gossamer.engine.sheet import Sheet, setting
-from gossamer.engine.unit import Provider
+from gossamer.engine.sheet import setting
 from gossamer.fetcher.answer import ending_of
+from gossamer.fetcher.component import TransferSheet
 from gossamer.fetcher.contract import Endpoint, Resolver
-from gossamer.fetcher.transfer import Cut
+from gossamer.fetcher.driver import CurlModule
+from gossamer.fetcher.transfer import MISLED, Cut, Receiving
 from gossamer.values import url as urls
-from gossamer.values.body import THRESHOLD, BodyWriter
+from gossamer.values.body import BodyWriter
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.url import path_of
 from gossamer.values.visit import Response, Timings
 
-#: Seconds between two looks at the deadlines.
-_TICK = 1.0
-
 #: A callback returns this to make libcurl end the transfer.
 _STOP = -1
 
 
-class PlainSheet(Sheet, frozen=True):
-    """Settings that ftp and gopher share; their words and defaults are those of http."""
-
-    connect: Annotated[float, setting("Give up a TCP connection that takes longer than this.", unit="s", gt=0)] = 10.0
-    first_byte: Annotated[
-        float,
-        setting("Give up an answer whose first byte takes longer than this after the connection.", unit="s", gt=0),
-    ] = 30.0
-    deadline: Annotated[float, setting("Give up a fetch that takes longer than this in all.", unit="s", gt=0)] = 120.0
-    least_speed: Annotated[float, setting("Give up a body that comes slower than this.", unit="bytes/s", ge=0)] = 100.0
-    speed_window: Annotated[float, setting("Measure the least speed over this time.", unit="s", gt=0)] = 30.0
-    max_body: Annotated[int, setting("Keep at most this many bytes of a body.", unit="bytes", ge=1)] = 16 << 20
-    spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
-    spool: Annotated[
-        str,
-        setting(
-            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
-            names="a folder",
-        ),
-    ] = ""
-    timings: Annotated[bool, setting("Record for each answer when each phase of the fetch ended.")] = False
-
-
-P = TypeVar("P", bound=PlainSheet)
+P = TypeVar("P", bound=TransferSheet)
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -74,20 +46,17 @@ class Ask(msgspec.Struct, frozen=True):
     options: tuple[tuple[int, Any], ...] = ()
 
 
-class _Stream:
+class _Stream(Receiving[TransferSheet]):
     """One transfer, and what it has received."""
 
-    __slots__ = ("began", "body", "curl", "lines", "mark", "room", "size", "verdict")
-
-    def __init__(self, sheet: PlainSheet, now: float) -> None:
+    def __init__(self, sheet: TransferSheet, now: float) -> None:
         self.began = now
         self.body = BodyWriter(sheet.spool_above, sheet.spool, digest=True)
         self.curl = pycurl.Curl()
         self.lines: list[bytes] = []
-        self.mark: tuple[float, int] | None = None
+        self.mark = self.verdict = None
         self.room = sheet.max_body
         self.size = 0
-        self.verdict: Cut | None = None
 
     def on_body(self, data: bytes) -> int | None:
         self.size += len(data)
@@ -99,31 +68,20 @@ class _Stream:
             self.verdict = Cut(Outcome.TRUNCATED, f"body over {self.room} bytes", "length")
         return None if self.verdict is None else _STOP
 
-    def overdue(self, sheet: PlainSheet, now: float) -> Cut | None:
-        """Has it outlived one of its deadlines?"""
+    def overdue(self, sheet: TransferSheet, now: float) -> Cut | None:
+        if late := self.too_long(sheet, now, "time" if self.size else ""):
+            return late
+        if self.size:
+            return self.too_slow(sheet, now)
         waited = now - self.began
-        if waited > sheet.deadline:
-            return Cut(
-                Outcome.TIMED_OUT,
-                f"the answer was not complete within {sheet.deadline:g} s",
-                "time" if self.size else "",
-            )
-        if not self.size:
-            if waited > sheet.connect and not self.curl.getinfo(pycurl.CONNECT_TIME):
-                return Cut(Outcome.CONNECT_FAILED, f"the server took no connection within {sheet.connect:g} s")
-            if waited > sheet.connect + sheet.first_byte:
-                return Cut(Outcome.TIMED_OUT, f"the server sent no answer within {sheet.first_byte:g} s")
-            return None
-        since, size = self.mark = self.mark or (now, self.size)
-        if now - since < sheet.speed_window:
-            return None
-        if self.size - size < sheet.least_speed * (now - since):
-            return Cut(Outcome.TOO_SLOW, f"the body came at less than {sheet.least_speed:g} bytes/s", "time")
-        self.mark = (now, self.size)
+        if waited > sheet.connect and not self.curl.getinfo(pycurl.CONNECT_TIME):
+            return Cut(Outcome.CONNECT_FAILED, f"the server took no connection within {sheet.connect:g} s")
+        if waited > sheet.connect + sheet.first_byte:
+            return Cut(Outcome.TIMED_OUT, f"the server sent no answer within {sheet.first_byte:g} s")
         return None
 
 
-class PlainModule(Provider[P]):
+class PlainModule(CurlModule[P, _Stream]):
     """Fetches one URL as one stream; a scheme says the rest."""
 
     resolver: Uses[Resolver]
@@ -131,22 +89,6 @@ class PlainModule(Provider[P]):
     #: The protocol that libcurl may speak, and the scheme's name.
     protocol: int
     scheme: str
-
-    def __init__(self, sheet: P | None = None) -> None:
-        super().__init__(sheet)
-        self._multi: pycurl.AsyncCurlMulti | None = None
-        self._watch: asyncio.Task[None] | None = None
-        self._live: dict[_Stream, asyncio.Future[object]] = {}
-        self.metrics.gauge("in_flight", lambda: len(self._live))
-
-    async def stop(self) -> None:
-        """End what is under way."""
-        if self._watch is not None:
-            self._watch.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watch
-        if self._multi is not None:
-            await self._multi.aclose()
 
     @abstractmethod
     def ask(self, url: str) -> Ask | str:
@@ -178,7 +120,7 @@ class PlainModule(Provider[P]):
 
     async def _transfer(self, task: Task, ask: Ask, endpoint: Endpoint, started: float, resolved: float) -> Response:
         stream = _Stream(self.sheet, self.clock.monotonic())
-        curl, code, message = stream.curl, 0, ""
+        curl = stream.curl
         shown = f"[{endpoint.address}]" if ":" in endpoint.address else endpoint.address
         for option, value in (
             (pycurl.NOSIGNAL, 1),
@@ -194,40 +136,13 @@ class PlainModule(Provider[P]):
             *ask.options,
         ):
             curl.setopt(option, value)
-        multi = self._opened()
         try:
-            future = self._live[stream] = multi.add_handle(curl)
-            try:
-                await future
-            except pycurl.error as error:
-                code, message = error.args
-            except _Overdue:
-                code = -1
-            except BaseException:
-                with suppress(RuntimeError):
-                    multi.remove_handle(curl)
-                raise
+            ending = await self.ended(stream)
             elapsed = self.clock.monotonic() - stream.began
-            return self._response(task, ask, endpoint.address, stream, (code, message), (started, elapsed, resolved))
+            return self._response(task, ask, endpoint.address, stream, ending, (started, elapsed, resolved))
         finally:
-            self._live.pop(stream, None)
+            self.driver().discard(curl)
             curl.close()
-
-    def _opened(self) -> pycurl.AsyncCurlMulti:
-        """Made with the first fetch: most crawls have none."""
-        if self._multi is None:
-            self._multi = pycurl.AsyncCurlMulti()
-            self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")
-        return self._multi
-
-    async def _watch_clock(self) -> None:
-        while True:
-            await self.clock.sleep(_TICK)
-            now = self.clock.monotonic()
-            for stream, future in list(self._live.items()):
-                if not future.done() and (verdict := stream.overdue(self.sheet, now)):
-                    stream.verdict = verdict
-                    future.set_exception(_Overdue())
 
     def _response(
         self,
@@ -241,10 +156,8 @@ class PlainModule(Provider[P]):
         self.metrics.counters["requests"] += 1
         self.metrics.counters["body_bytes"] += stream.size
         started, elapsed, resolved = times
-        peer = stream.curl.getinfo(pycurl.PRIMARY_IP)
-        if peer and ip_address(peer) != ip_address(address):
-            reason = "the connection reached another address than the one that was asked for"
-            return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=reason)
+        if stream.misled(address):
+            return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=MISLED)
         status = stream.curl.getinfo(pycurl.RESPONSE_CODE)
         verdict = stream.verdict or self.verdict(task.url, status, *ending)
         headers: tuple[tuple[str, str], ...] = ()
@@ -258,7 +171,7 @@ class PlainModule(Provider[P]):
             status=status,
             headers=headers,
             body=stream.body.take(),
-            address=address if peer else "",
+            address=address if getinfo(pycurl.PRIMARY_IP) else "",
             started=started,
             elapsed=elapsed,
             cut=verdict.cut,
@@ -275,10 +188,6 @@ def by_code(code: int, os_error: int, message: str, size: int) -> Cut:
     meaning = ending_of(code, os_error, message)
     reason = message or f"libcurl's error {code}"
     return Cut(meaning.late, reason, meaning.cut) if size else Cut(meaning.early, reason)
-
-
-class _Overdue(Exception):
-    """A deadline has passed; the stream's verdict says which."""
 
 
 # ftp: a URL that ends in `/` is a directory; a name that turns out to be one redirects to itself with the slash.
@@ -303,7 +212,7 @@ _REPLIED = frozenset(
 )
 
 
-class FtpSheet(PlainSheet, frozen=True):
+class FtpSheet(TransferSheet, frozen=True):
     """Settings of :class:`FtpModule`."""
 
     address: Annotated[str, setting("Give this as the password of `anonymous`; by custom it is a mail address.")] = (
@@ -373,7 +282,7 @@ _TYPES = {
 }
 
 
-class GopherModule(PlainModule[PlainSheet]):
+class GopherModule(PlainModule[TransferSheet]):
     """Fetches gopher URLs."""
 
     protocol = pycurl.PROTO_GOPHER

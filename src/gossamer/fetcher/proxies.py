@@ -9,7 +9,7 @@ address and port before.
 import asyncio
 import re
 import socket
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ _MOST_SESSIONS = 1000
 
 
 class Proxy:
-    """One proxy, and where it is."""
+    """One proxy: where it is, and how it does."""
 
     def __init__(self, url: str) -> None:
         """Read a setting.
@@ -67,6 +67,11 @@ class Proxy:
         self._host = written["host"].strip("[]")
         self._port = int(written["port"])
         self._known: Endpoint | None = None
+        self.asked = self.failed = 0
+        self.in_row = 0
+        """Failures since it last worked."""
+        self.until = 0.0
+        """Monotonic instant until which it rests."""
 
     def __repr__(self) -> str:
         return f"<Proxy {self.scheme}://{self.place}>"
@@ -98,21 +103,6 @@ class Proxy:
         return self._known
 
 
-class _Member:
-    """A proxy, and how it does."""
-
-    __slots__ = ("asked", "failed", "in_row", "proxy", "until")
-
-    def __init__(self, proxy: Proxy) -> None:
-        self.proxy = proxy
-        self.asked = 0
-        self.failed = 0
-        self.in_row = 0
-        """Failures since it last worked."""
-        self.until = 0.0
-        """Monotonic instant until which it rests."""
-
-
 class Proxies:
     """All proxies, which take turns."""
 
@@ -128,20 +118,17 @@ class Proxies:
         """
         self.entries = tuple(entries)
         self._now = now
-        self._members = [_Member(Proxy(url)) for url in dict.fromkeys(addresses(entries))]
-        self._by_proxy = {member.proxy: member for member in self._members}
+        self._members = [Proxy(url) for url in dict.fromkeys(addresses(entries))]
         self._turn = -1
-        self._of_session: OrderedDict[str, _Member] = OrderedDict()
-        places: dict[str, int] = {}
-        for member in self._members:
-            places[member.proxy.place] = places.get(member.proxy.place, 0) + 1
+        self._of_session: OrderedDict[str, Proxy] = OrderedDict()
+        places = Counter(member.place for member in self._members)
         self._shared = frozenset(place for place, count in places.items() if count > 1)
 
     def __len__(self) -> int:
         return len(self._members)
 
     def __iter__(self) -> Iterator[Proxy]:
-        return iter(self._by_proxy)
+        return iter(self._members)
 
     def choose(self, session: str = "") -> Proxy:
         """The proxy by which a session asks now, or whose turn it is. Where all of them rest, the one that may soonest be tried."""
@@ -155,9 +142,9 @@ class Proxies:
             if len(self._of_session) > _MOST_SESSIONS:
                 self._of_session.popitem(last=False)
         member.asked += 1
-        return member.proxy
+        return member
 
-    def _next(self, now: float) -> _Member:
+    def _next(self, now: float) -> Proxy:
         count = len(self._members)
         for step in range(1, count + 1):
             turn = (self._turn + step) % count
@@ -172,18 +159,13 @@ class Proxies:
 
     def failed(self, proxy: Proxy) -> None:
         """A proxy did not carry a request: it rests."""
-        member = self._by_proxy.get(proxy)
-        if member is None:  # the setting has changed since
-            return
-        member.failed += 1
-        member.until = self._now() + min(FIRST_REST * 2 ** min(member.in_row, 10), LONGEST_REST)
-        member.in_row += 1
+        proxy.failed += 1
+        proxy.until = self._now() + min(FIRST_REST * 2 ** min(proxy.in_row, 10), LONGEST_REST)
+        proxy.in_row += 1
 
     def worked(self, proxy: Proxy) -> None:
         """A proxy brought an answer."""
-        member = self._by_proxy.get(proxy)
-        if member is not None:
-            member.in_row, member.until = 0, 0.0
+        proxy.in_row, proxy.until = 0, 0.0
 
     def judge(self, proxy: Proxy, transfer: "Transfer", ending: tuple[int, str]) -> None:
         """Note how a transfer by a proxy has ended, as far as that says something of the proxy."""
@@ -194,8 +176,7 @@ class Proxies:
 
     def rests(self, proxy: Proxy) -> bool:
         """Whether it has failed a short while ago."""
-        member = self._by_proxy.get(proxy)
-        return member is not None and member.until > self._now()
+        return proxy.until > self._now()
 
     def is_shared(self, proxy: Proxy) -> bool:
         """Whether others stand at the same place, told apart by their users alone: connections to it are not shared."""
@@ -205,8 +186,7 @@ class Proxies:
         """How each does, in the order of the setting."""
         now = self._now()
         return [
-            ProxyHealth(one.proxy.place, one.asked, one.failed, round(max(0.0, one.until - now), 1))
-            for one in self._members
+            ProxyHealth(one.place, one.asked, one.failed, round(max(0.0, one.until - now), 1)) for one in self._members
         ]
 
 

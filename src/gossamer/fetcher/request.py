@@ -16,9 +16,9 @@ import pycurl
 
 from gossamer._version import __version__
 from gossamer.engine.errors import SettingError
-from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.sheet import setting
+from gossamer.fetcher.component import TransferSheet
 from gossamer.fetcher.response_head import CAPS, Caps
-from gossamer.values.body import THRESHOLD
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.request_identity import CREDENTIAL_FIELDS, RESERVED_FIELDS, Requested, is_secret
@@ -26,7 +26,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import authority_of, canonical, scheme_of, site_of
 
 
-class HttpSheet(Sheet, frozen=True):
+class HttpSheet(TransferSheet, frozen=True):
     """Settings for http and https."""
 
     user_agent: Annotated[str, setting("Send this as User-Agent; empty: product, version and contact.")] = ""
@@ -84,17 +84,12 @@ class HttpSheet(Sheet, frozen=True):
             "archive has to render its answers as 1.1, so it is off by default."
         ),
     ] = False
-    timings: Annotated[bool, setting("Record for each answer when each phase of the fetch ended.")] = False
-    connect: Annotated[float, setting("Give up a TCP connection that takes longer than this.", unit="s", gt=0)] = 10.0
     tls: Annotated[
         float, setting("Give up a TLS handshake that takes longer than this, after `connect`.", unit="s", gt=0)
     ] = 10.0
     first_byte: Annotated[
         float, setting("Give up an answer whose head takes longer than this after the request.", unit="s", gt=0)
     ] = 30.0
-    deadline: Annotated[float, setting("Give up a fetch that takes longer than this in all.", unit="s", gt=0)] = 120.0
-    least_speed: Annotated[float, setting("Give up a body that comes slower than this.", unit="bytes/s", ge=0)] = 100.0
-    speed_window: Annotated[float, setting("Measure the least speed over this time.", unit="s", gt=0)] = 30.0
     bandwidth: (
         Annotated[float, setting("Take at most this many bytes of bodies a second in all.", unit="bytes/s", gt=0)]
         | None
@@ -108,14 +103,6 @@ class HttpSheet(Sheet, frozen=True):
     max_fields: Annotated[
         int, setting("Refuse an answer with more header fields than this.", unit="fields", ge=1, le=4000)
     ] = CAPS.fields
-    spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
-    spool: Annotated[
-        str,
-        setting(
-            "Keep large bodies in this directory while they are used; if empty, in the system's temporary directory.",
-            names="a folder",
-        ),
-    ] = ""
     connections: Annotated[
         int,
         setting(
@@ -130,6 +117,10 @@ class HttpSheet(Sheet, frozen=True):
     ca_file: Annotated[
         str, setting("Trust the certificates in this file (PEM); if empty, the system's.", names="a file")
     ] = ""
+
+    @property
+    def shortest(self) -> float:
+        return min(self.tls, super().shortest)
 
 
 #: Seconds that a connection may have been idle when it is used again. Common servers close theirs after 5 s; a request that

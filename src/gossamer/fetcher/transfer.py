@@ -9,15 +9,18 @@ the transfer on the spot.
 
 import os
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 import pycurl
 
 from gossamer.documents.content_coding import NOTHING, BodyStore, Keeping
+from gossamer.fetcher.component import TransferSheet
 from gossamer.fetcher.proxies import Proxy
-from gossamer.fetcher.request import Constants, has_body
+from gossamer.fetcher.request import Constants, HttpSheet, has_body
 from gossamer.fetcher.response_head import BrokenHead, Head, IncompleteHead, read
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import Requested
@@ -26,6 +29,8 @@ from gossamer.values.visit import Timings
 
 if TYPE_CHECKING:
     from gossamer.fetcher.driver import Valve
+
+P = TypeVar("P", bound=TransferSheet)
 
 #: A callback returns this to make libcurl end the transfer, and close its connection.
 _STOP = -1
@@ -67,37 +72,49 @@ _DROPPED = Cut(Outcome.PROTOCOL_FAILED, "the server closed a connection that was
 Wanted = Callable[[Head], Cut | None]
 
 
-class Transfer:
-    """A handle of the pool. `begin` makes it ready; afterwards its attributes tell what came."""
+class Receiving(ABC, Generic[P]):
+    """A transfer by libcurl, and how far it has come."""
 
-    __slots__ = (
-        "_credit",
-        "_endpoint",
-        "_fd",
-        "_fields",
-        "_held",
-        "_is_asked",
-        "_is_single",
-        "_keeping",
-        "_names_target",
-        "_proxy",
-        "_quick",
-        "_sent",
-        "_session_pool",
-        "_stopped",
-        "_valve",
-        "_wanted",
-        "began",
-        "chunks",
-        "curl",
-        "head",
-        "lines",
-        "mark",
-        "shared",
-        "size",
-        "store",
-        "verdict",
-    )
+    curl: pycurl.Curl
+    began: float
+    size: int
+    """Bytes of the body so far."""
+    mark: tuple[float, int] | None
+    """When its speed was measured last, and its size then."""
+    verdict: Cut | None
+    """Why we have ended it ourselves."""
+
+    @abstractmethod
+    def overdue(self, sheet: P, now: float) -> Cut | None:
+        """The verdict on it where it has outlived a deadline; each phase has its own, and its own outcome."""
+
+    def too_long(self, sheet: P, now: float, word: str) -> Cut | None:
+        """The same of the deadline for all of it; `word` is the WARC-Truncated word of a part that is kept."""
+        if now - self.began <= sheet.deadline:
+            return None
+        return Cut(Outcome.TIMED_OUT, f"the answer was not complete within {sheet.deadline:g} s", word)
+
+    def too_slow(self, sheet: P, now: float) -> Cut | None:
+        """The same of the speed of its body, since the mark of a window ago; the first is set when the body is first seen."""
+        since, size = self.mark = self.mark or (now, self.size)
+        if now - since < sheet.speed_window:
+            return None
+        if self.size - size < sheet.least_speed * (now - since):
+            return Cut(Outcome.TOO_SLOW, f"the body came at less than {sheet.least_speed:g} bytes/s", "time")
+        self.mark = (now, self.size)
+        return None
+
+    def misled(self, address: str) -> bool:
+        """Whether the connection reached another address than the one that was asked for."""
+        peer = self.curl.getinfo(pycurl.PRIMARY_IP)
+        return bool(peer) and peer != address and ip_address(peer) != ip_address(address)
+
+
+MISLED = "the connection reached another address than the one that was asked for"
+
+
+class Transfer(Receiving[HttpSheet]):
+    """A handle of the pool. `begin` makes it ready; afterwards its attributes tell what came."""
 
     def __init__(self, shared: Constants, valve: "Valve[Transfer] | None" = None) -> None:
         self.shared = shared
@@ -122,8 +139,7 @@ class Transfer:
     def clear(self) -> None:
         """Forget the request: nothing of it may reach the next one, or keep a body in memory."""
         self.began = 0.0
-        self.mark: tuple[float, int] | None = None
-        self.verdict: Cut | None = None
+        self.mark = self.verdict = None
         self.head: Head | None = None
         self.lines.clear()
         self.chunks: list[bytes] = []
@@ -275,6 +291,30 @@ class Transfer:
     def close(self) -> None:
         """Give the handle back to libcurl."""
         self.curl.close()
+
+    def overdue(self, sheet: HttpSheet, now: float) -> Cut | None:
+        """Time that the bandwidth of the crawl has kept it waiting does not count."""
+        now -= self.held(now)
+        waited = now - self.began
+        has_head = self.head is not None or (bool(self.lines) and self.judge_head())
+        if self.verdict is not None:
+            return self.verdict
+        if late := self.too_long(sheet, now, "time" if has_head else ""):
+            return late
+        if has_head:
+            return self.too_slow(sheet, now)
+        if waited <= min(sheet.connect, sheet.first_byte):
+            return None
+        if self.is_sent:
+            if waited - self.curl.getinfo(pycurl.PRETRANSFER_TIME) > sheet.first_byte:
+                reason = f"the head of the answer was not complete within {sheet.first_byte:g} s"
+                return Cut(Outcome.TIMED_OUT, reason)
+        elif not self.is_connected:
+            if waited > sheet.connect:
+                return Cut(Outcome.CONNECT_FAILED, f"the server took no connection within {sheet.connect:g} s")
+        elif waited > sheet.connect + sheet.tls:
+            return Cut(Outcome.TLS_FAILED, f"the server agreed on no TLS session within {sheet.tls:g} s")
+        return None
 
     @property
     def is_sent(self) -> bool:

@@ -140,15 +140,16 @@ class Process(Filter[ProcessSheet]):
         self._told: set[tuple[str, str]] = set()
         """Errors and their processors that people were told of."""
         self._parsers = Parsers(max(1, self.sheet.parsers), self.sheet.parse_deadline, self.sheet.parse_memory)
-        self._languages = _languages(self.sheet)
         self._marks = ReadingMarks()
         self.metrics.gauge("parsers_started", lambda: self._parsers.started)
         self.metrics.gauge("parsers_killed", lambda: self._parsers.killed)
 
-    def changed(self, before: ProcessSheet) -> None:
-        """Take the new languages, and see who is to be isolated now."""
-        self._check_isolated()
+    def read_sheet(self) -> None:
         self._languages = _languages(self.sheet)
+
+    def changed(self, before: ProcessSheet) -> None:
+        self._check_isolated()
+        super().changed(before)
 
     async def start(self) -> None:
         """Refuse a processor that is to be isolated and cannot be, or is unknown: it would run unisolated.

@@ -158,15 +158,7 @@ class PatternFilter(Provider[PatternSheet]):
         SettingError: a pattern is too long, or RE2 refuses it.
     """
 
-    def __init__(self, sheet: PatternSheet | None = None) -> None:
-        super().__init__(sheet)
-        self._compile()
-
-    def changed(self, before: PatternSheet) -> None:
-        """Take the new patterns, or keep the old ones if a new one is bad."""
-        self._compile()
-
-    def _compile(self) -> None:
+    def read_sheet(self) -> None:
         include, exclude = any_of("include", self.sheet.include), any_of("exclude", self.sheet.exclude)
 
         def verdict(url: str) -> str:
@@ -210,15 +202,7 @@ class ConstraintFilter(Provider[ConstraintSheet]):
         SettingError: a constraint cannot be read.
     """
 
-    def __init__(self, sheet: ConstraintSheet | None = None) -> None:
-        super().__init__(sheet)
-        self._read()
-
-    def changed(self, before: ConstraintSheet) -> None:
-        """Take the new constraints, or keep the old ones if a new one is bad."""
-        self._read()
-
-    def _read(self) -> None:
+    def read_sheet(self) -> None:
         try:
             only = [DomainConstraint(one) for one in self.sheet.only]
             never = [DomainConstraint(one) for one in self.sheet.never]
@@ -284,15 +268,7 @@ class ExpressionFilter(Provider[ExpressionSheet]):
         SettingError: an expression cannot be read, or asks for what is not known at its gate.
     """
 
-    def __init__(self, sheet: ExpressionSheet | None = None) -> None:
-        super().__init__(sheet)
-        self._compile()
-
-    def changed(self, before: ExpressionSheet) -> None:
-        """Take the new expressions, or keep the old ones if a new one is bad."""
-        self._compile()
-
-    def _compile(self) -> None:
+    def read_sheet(self) -> None:
         gates: dict[Gate, list[Expression]] = {gate: self._of(gate) for gate in GATES}
         try:
             # At `store` the most is known of an answer.

@@ -44,50 +44,16 @@ from gossamer.values.url import canonical
 from gossamer.values.visit import TOO_MANY_LINKS, UNREAD_TAGS, Found
 
 #: `rel` tokens of `link` elements that lead to documents (HTML's list of link types, and names in use before it).
-FOLLOWED_RELATIONS = frozenset(
-    [
-        "alternate",
-        "amphtml",
-        "appendix",
-        "archives",
-        "author",
-        "bookmark",
-        "canonical",
-        "chapter",
-        "contents",
-        "copyright",
-        "first",
-        "glossary",
-        "help",
-        "home",
-        "index",
-        "last",
-        "license",
-        "next",
-        "prerender",
-        "prefetch",
-        "prev",
-        "previous",
-        "section",
-        "shortlink",
-        "start",
-        "subsection",
-        "toc",
-        "top",
-        "up",
-    ]
+_FOLLOWED = (
+    "alternate amphtml appendix archives author bookmark canonical chapter contents copyright first glossary help home index last "
+    "license next prerender prefetch prev previous section shortlink start subsection toc top up"
 )
+FOLLOWED_RELATIONS = frozenset(_FOLLOWED.split())
 
 #: Where a link to a document stands.
 PLACES: Mapping[str, str] = {
-    "a": "href",
-    "area": "href",
-    "link": "href",
-    "iframe": "src",
-    "frame": "src",
-    "meta": "content",
-    "form": "action",
-}
+    "a": "href", "area": "href", "link": "href", "iframe": "src", "frame": "src", "meta": "content", "form": "action",
+}  # fmt: skip
 
 _FRAMES = ("iframe", "frame")
 _DISOWNABLE = ("a", "area")

@@ -384,15 +384,9 @@ class LinkResolver(Filter[LinksSheet]):
 
     def __init__(self, sheet: LinksSheet | None = None) -> None:
         super().__init__(sheet)
-        self._settle()
         self.metrics.gauge("joins_remembered", lambda: len(self._cache))
 
-    def changed(self, before: LinksSheet) -> None:
-        """Normalise as the new sheet says, or as before if its list cannot be read."""
-        if before != self.sheet:
-            self._settle()
-
-    def _settle(self) -> None:
+    def read_sheet(self) -> None:
         self._normalise = normaliser(self.sheet)
         self._hostless = frozenset(self.sheet.hostless)
         self._cache = JoinCache()

@@ -88,14 +88,7 @@ class ScopeFilter(Provider[ScopeSheet]):
     redirect passes as long as it stays on the seeds' hosts, such as one from `http` to `https`.
     """
 
-    def __init__(self, sheet: ScopeSheet | None = None) -> None:
-        super().__init__(sheet)
-        self._draw()
-
-    def changed(self, before: ScopeSheet) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
+    def read_sheet(self) -> None:
         seeds = self.sheet.seeds
         try:
             self._around = _Around(seeds if are_plain(seeds) else tuple(map(canonical, seeds)))
@@ -177,21 +170,13 @@ class SchemeSheet(Sheet, frozen=True):
 class SchemeFilter(Provider[SchemeSheet]):
     """Refuses links of schemes that no protocol module serves (`scheme:ftp`, ...). Contract: `UrlFilter`."""
 
-    def __init__(self, sheet: SchemeSheet | None = None) -> None:
-        super().__init__(sheet)
-        self._starts = _starts(self.sheet)
-
-    def changed(self, before: SchemeSheet) -> None:
-        self._starts = _starts(self.sheet)
+    def read_sheet(self) -> None:
+        self._starts = tuple(f"{scheme.lower()}:" for scheme in self.sheet.schemes)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scheme:...` for each link that is refused."""
         starts = self._starts
         return ["" if link.url.startswith(starts) else scheme_rule(link.url) for link in links]
-
-
-def _starts(sheet: SchemeSheet) -> tuple[str, ...]:
-    return tuple(f"{scheme.lower()}:" for scheme in sheet.schemes)
 
 
 # -- a list of advertisers and trackers: `--ads` (row S14)
@@ -295,15 +280,10 @@ class NoiseFilter(Provider[NoiseSheet]):
 
     def __init__(self, sheet: NoiseSheet | None = None) -> None:
         super().__init__(sheet)
-        self._take()
         self.metrics.gauge("entries", lambda: len(self._list))
         self.metrics.gauge("unread_lines", lambda: self._list.unread)
 
-    def changed(self, before: NoiseSheet) -> None:
-        """Take the new list, or keep the old one if the new one cannot be read."""
-        self._take()
-
-    def _take(self) -> None:
+    def read_sheet(self) -> None:
         found = _read(self.sheet.file) if self.sheet.drop else NoiseList(())
         patterns = any_of(f"list {self.sheet.file}", [glob(one, segments=True) for one in found.paths])
         self._list = found

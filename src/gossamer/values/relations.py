@@ -12,18 +12,8 @@ from gossamer.values.url import host_of
 
 #: `rel` tokens of `link` elements that lead to parts of the page itself. They win over all others: `alternate
 #: stylesheet` is a style sheet. Their relation is `link` and the token, as `link stylesheet`.
-LINK_TYPES = frozenset(
-    {
-        "apple-touch-icon",
-        "apple-touch-icon-precomposed",
-        "icon",
-        "manifest",
-        "mask-icon",
-        "modulepreload",
-        "preload",
-        "stylesheet",
-    }
-)
+_TYPES = "apple-touch-icon apple-touch-icon-precomposed icon manifest mask-icon modulepreload preload stylesheet"
+LINK_TYPES = frozenset(_TYPES.split())
 
 #: Elements that may have a picture behind them (HTML, 15.3.3 and 15.3.8).
 BACKGROUNDS = ("body", "table", "thead", "tbody", "tfoot", "tr", "td", "th")

@@ -34,20 +34,8 @@ _SECRET_NAME = re.compile(
 _SECRET_VALUE = re.compile(r"(?:basic|bearer|digest|negotiate|token|apikey) +\S", re.IGNORECASE)
 
 #: Fields that frame a message or identify who sends it: a setting of another name, or not a person's to set.
-RESERVED_FIELDS = frozenset(
-    (
-        "host",
-        "user-agent",
-        "accept-encoding",
-        "connection",
-        "content-length",
-        "transfer-encoding",
-        "te",
-        "upgrade",
-        "expect",
-        "trailer",
-    )
-)
+_RESERVED = "host user-agent accept-encoding connection content-length transfer-encoding te upgrade expect trailer"
+RESERVED_FIELDS = frozenset(_RESERVED.split())
 
 #: Fields that describe a body: a redirect that drops it drops them.
 _BODY_FIELDS = frozenset(("content-type", "content-encoding", "content-language", "content-location"))

@@ -147,24 +147,8 @@ def _without_user(url: str) -> str:
 
 
 #: Schemes that a rejection is counted under by name. Pages can make up any number of others: those share one counter.
-_NAMED_SCHEMES = frozenset(
-    [
-        "about",
-        "blob",
-        "data",
-        "file",
-        "ftp",
-        "gopher",
-        "http",
-        "https",
-        "javascript",
-        "mailto",
-        "sms",
-        "tel",
-        "ws",
-        "wss",
-    ]
-)
+_NAMED = "about blob data file ftp gopher http https javascript mailto sms tel ws wss"
+_NAMED_SCHEMES = frozenset(_NAMED.split())
 
 
 def scheme_rule(url: str) -> str:

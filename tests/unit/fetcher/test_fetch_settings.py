@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gossamer.fetcher.component import FileModule, FileSheet
+from gossamer.fetcher.component import FileModule, FileSheet, TransferSheet
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule, PlainSheet
+from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule
 from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -29,7 +29,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 #: Each scheme with its module under settings that all three have.
 SCHEMES: dict[str, Callable[..., Module]] = {
     "http": lambda **given: HttpModule(HttpSheet(**given)),
-    "gopher": lambda **given: GopherModule(PlainSheet(**given)),
+    "gopher": lambda **given: GopherModule(TransferSheet(**given)),
     "ftp": lambda **given: FtpModule(FtpSheet(**given)),
 }
 
