@@ -9,6 +9,6 @@ from tools.killing import recrawls
 
 @pytest.mark.long
 def test_no_page_comes_too_soon_and_none_is_forgotten_when_the_crawl_is_killed(tmp_path: Path) -> None:
-    told = recrawls.run(6, tmp_path, seed=5)
+    told = recrawls.run(tmp_path, print, kills=6, seed=5)
     assert told.wrong == []
-    assert told.kills == 6 and told.requests > 2 * recrawls.PAGES
+    assert told.figures["requests"] > 2 * recrawls.PAGES

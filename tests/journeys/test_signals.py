@@ -11,7 +11,7 @@ from tools.killing import signals
 def test_signals_at_random_moments_leave_every_state_consistent_and_every_status_documented(
     times: int, tmp_path: Path
 ) -> None:
-    report = signals.run(times, seed=5, folder=tmp_path)
-    assert report.findings == []
-    assert report.runs == times
-    assert len(report.by_way) > 2
+    told = signals.run(tmp_path, print, times=times, seed=5)
+    assert told.wrong == []
+    assert told.figures["runs"] == times
+    assert len(told.figures["by_way"]) > 2

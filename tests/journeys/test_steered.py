@@ -9,6 +9,6 @@ from tools.killing import steered
 
 @pytest.mark.long
 def test_a_crawl_that_is_stopped_resumed_and_loses_agents_has_every_page_once(tmp_path: Path) -> None:
-    report = steered.run(1, tmp_path, seed=2)
-    assert report.breaches == []
-    assert report.acts["stop"] == 1
+    told = steered.run(tmp_path, print, crawls=1, seed=2)
+    assert told.wrong == []
+    assert told.figures["stop"] == 1

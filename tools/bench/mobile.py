@@ -31,8 +31,7 @@ from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import canonical
 from gossamer.values.visit import Response
-from tools.bench.plot import lines_svg, plots_option, write_plots
-from tools.bench.traffic import SHARES, charted, measure
+from tools.bench.traffic import measure
 
 
 class RuntimeCost(msgspec.Struct, frozen=True):
@@ -174,8 +173,7 @@ def site_pages(folders: Sequence[Path], count: int, sizes: tuple[int, int] = (SM
 
 @pages_option(PAGES, "Judge this many pages.")
 @site_option
-@plots_option
-def run(pages: int = PAGES, sites: Sequence[Path] = (), plots_folder: Path | None = None) -> BenchReport:
+def run(pages: int = PAGES, sites: Sequence[Path] = ()) -> BenchReport:
     """Judge pages beside the data, several times, and take the quickest of each row; then crawl over slow lines."""
     report = BenchReport("mobile")
     site = site_pages(sites, pages) if sites else made_pages(pages)
@@ -187,7 +185,6 @@ def run(pages: int = PAGES, sites: Sequence[Path] = (), plots_folder: Path | Non
     measure(report, site_pages(sites, pages, (0, LARGEST_CRAWLED)) if sites else site)
     quoted = {quote(path): page for path, page in site.items()}
     add_runtime(report, quoted, _HOST, ROWS, REPEATS)
-    write_plots(plots_folder, plots(report))
     return report
 
 
@@ -205,16 +202,6 @@ def judge(report: BenchReport, site: Mapping[str, bytes]) -> None:
     share = f"{sent / sum(map(len, site.values())):.1%}"
     cells = (f"{len(site) / packing:,.0f}", f"{packing / len(site) * 1e6:.0f}", f"{sent:,}", share)
     table.add("for comparison: each page by gzip -6, nothing judged", *cells)
-
-
-def plots(report: BenchReport) -> dict[str, str]:
-    """What a mobile crawl brings over the line, beside what a stationary one does, as a drawing."""
-    labels = [str(share) for share in SHARES]
-    return {
-        "mobile.svg": lines_svg(
-            "Megabytes over the line", "per cent of the pages that are relevant", labels, charted(report)
-        )
-    }
 
 
 def _judged(site: Mapping[str, bytes], program: Mapping[str, Any]) -> tuple[float, int]:

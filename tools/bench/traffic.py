@@ -7,15 +7,14 @@ Bytes are those of the sockets, both ways: program, acknowledgements, heads and 
 """
 
 import asyncio
+import gzip
 import re
+import signal
 import subprocess
-import sys
 import tempfile
 import threading
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -24,6 +23,7 @@ import msgspec
 
 from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.errors import UsageError
 
 #: Bytes that are read at once.
@@ -227,10 +227,15 @@ def measure(report: BenchReport, pages: Mapping[str, bytes]) -> None:
         root = folder / "site"
         root.mkdir()
         size = write_site(pages, root)
-        with _servers(root) as (packed, plain), _runtime(root, folder) as (runtime, key):
-            bench = _Bench(folder, packed, plain, runtime, key)
-            _by_share(report, bench, len(pages), size)
-            _by_line(report, bench, len(pages))
+        runtime = RuntimeProcess(_HOST, root, folder / "runtime", "--weak-isolation")
+        runtime.begin()
+        try:
+            with _servers(root) as (packed, plain):
+                bench = _Bench(folder, packed, plain, runtime.port, runtime.key)
+                _by_share(report, bench, len(pages), size)
+                _by_line(report, bench, len(pages))
+        finally:
+            runtime.end()
 
 
 def _by_share(report: BenchReport, bench: "_Bench", pages: int, size: int) -> None:
@@ -324,84 +329,40 @@ class _Bench:
 def _servers(root: Path) -> Iterator[tuple[int, int]]:
     """Ports of two web servers over a folder, with gzip -6 and without a coding; pages are packed beforehand."""
     files = {f"/{file.relative_to(root).as_posix()}": file.read_bytes() for file in root.rglob("*.html")}
-    packed = {path: _gzipped(page) for path, page in files.items()}
-    with _server(packed, "gzip") as one, _server(files, "") as other:
-        yield one, other
+    coding = (("Content-Encoding", "gzip"),)
+    packed = {path: FakePage(gzip.compress(page, 6, mtime=0), headers=coding) for path, page in files.items()}
+    with FakeWeb(packed) as one, FakeWeb({path: FakePage(page) for path, page in files.items()}) as other:
+        yield one.port, other.port
 
 
-def _gzipped(page: bytes) -> bytes:
-    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
-    return packer.compress(page) + packer.flush()
+class RuntimeProcess:
+    """A runtime over a folder, as people start it. It comes back at the same address."""
 
+    def __init__(self, host: str, root: Path, state: Path, *options: str) -> None:
+        admit = processes.command("gossamer", "runtime", "admit", "home", "--state", str(state))
+        admitted = subprocess.run(admit, env=processes.environment(), capture_output=True, check=True, text=True)
+        self.key = admitted.stdout.split()[0]
+        self.url = self.pin = ""
+        self._options = ["--serve", f"{host}={root}", "--state", str(state), *options]
+        self._address = "127.0.0.1:0"
+        self._process: subprocess.Popen[str] | None = None
 
-@contextmanager
-def _server(files: Mapping[str, bytes], coding: str) -> Iterator[int]:
-    class Answers(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        # Head and body are two writes: the second must not wait until the first is acknowledged.
-        disable_nagle_algorithm = True
+    @property
+    def port(self) -> int:
+        return int(self._address.rpartition(":")[2])
 
-        def do_GET(self) -> None:  # the library's name
-            body = files.get(self.path)
-            self.send_response(200 if body is not None else 404)
-            if body is not None:
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                if coding:
-                    self.send_header("Content-Encoding", coding)
-            self.send_header("Content-Length", str(len(body or b"")))
-            self.end_headers()
-            self.wfile.write(body or b"")
+    def begin(self) -> None:
+        """Start it, and wait until it listens."""
+        command = processes.command("gossamer", "runtime", *self._options, "--listen", self._address)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=processes.environment(), text=True)
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().split()[-1]
+        self.pin = self._process.stdout.readline().split()[-1]  # of one with TLS
+        self._address = self.url.rpartition("//")[2].strip("/")
 
-        def log_message(self, *told: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
-@contextmanager
-def _runtime(root: Path, folder: Path) -> Iterator[tuple[int, str]]:
-    """Port and key of a runtime over a folder."""
-    state = ("--state", str(folder / "runtime"))
-    admitted = subprocess.run(
-        processes.command("gossamer", "runtime", "admit", "bench", *state),
-        env=processes.environment(),
-        capture_output=True,
-        check=True,
-    )
-    command = processes.command(
-        *("gossamer", "runtime", "--serve", f"{_HOST}={root}", "--listen", "127.0.0.1:0", "--weak-isolation", *state)
-    )
-    process = subprocess.Popen(
-        command, env=processes.environment(), stdout=subprocess.PIPE, stderr=sys.stderr, text=True
-    )
-    try:
-        assert process.stdout is not None
-        told = ""
-        for told in process.stdout:
-            if "http://127.0.0.1:" in told:
-                break
-        yield int(told.rsplit(":", 1)[1].split()[0].strip("/.")), admitted.stdout.decode().split()[0]
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
-
-
-def charted(report: BenchReport) -> dict[str, Sequence[float]]:
-    """Megabytes of whole pages, main text and both stationary crawls, by share of relevant pages."""
-    [rows] = [table.rows for table in report.tables if table.columns == _COLUMNS]
-    sizes = {(row[0], row[1]): float(row[2].replace(",", "")) / 1e6 for row in rows}
-    shares = [f"{share} %" for share in SHARES]
-    found: dict[str, Sequence[float]] = {
-        name: [sizes["any", name]] * len(shares) for name in ("stationary, gzip -6", "stationary, no coding")
-    }
-    for name in ("mobile, whole pages", "mobile, main text"):
-        found[name] = [sizes.get((share, name), sizes[shares[0], "mobile, whole pages"]) for share in shares]
-    return found
+    def end(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End it by this signal."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.communicate()
+            self._process = None

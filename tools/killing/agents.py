@@ -7,6 +7,7 @@ agents work on. Each agent is judged like a crawl of its own over its hosts: its
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -27,6 +28,7 @@ from gossamer.analysis.verifying import verify
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.agents import agent_name
 from gossamer.values.hosts import registered_domain
+from tools.killing.campaigns import Say, Told
 from tools.killing.judging import Judgement, assign, few_refetched, hosts_are_spared, robots_first
 from tools.killing.lives import How, Life
 from tools.killing.loop import SERVER_FLUSH, hits_of
@@ -53,41 +55,10 @@ class Killed(msgspec.Struct):
     """Seconds until a process of it held its files again; None where the crawl ended before."""
 
 
-class AgentsReport(msgspec.Struct):
-    """What was found."""
-
-    kills: list[Killed] = []
-    judgement: Judgement = msgspec.field(default_factory=Judgement)
-    seconds: float = 0.0
-    others: float | None = None
-    """Pace of the other agents while a killed one is away, as a multiple of theirs just before; None where none had work."""
-
-    def figures(self) -> dict[str, object]:
-        """What is told of the loop."""
-        of_agents = sorted(kill.back for kill in self.kills if kill.back is not None and kill.who != _SUPERVISOR)
-        of_masters = sum(kill.who.startswith(_MASTER) for kill in self.kills)
-        refetched = self.judgement.refetched
-        return {
-            "agents_killed": sum(kill.who != _SUPERVISOR for kill in self.kills) - of_masters,
-            "masters_killed": of_masters,
-            "supervisors_killed": sum(kill.who == _SUPERVISOR for kill in self.kills),
-            "pages": self.judgement.pages,
-            "requests": self.judgement.hits,
-            "refetched": sum(refetched),
-            "refetched_most": max(refetched, default=0),
-            "back_median": round(of_agents[len(of_agents) // 2], 2) if of_agents else None,
-            "back_most": round(of_agents[-1], 2) if of_agents else None,
-            "pace_of_others": None if self.others is None else round(self.others, 2),
-            "seconds": round(self.seconds, 1),
-            "breaches": {name: len(told) for name, told in self.judgement.breaches.items() if told},
-        }
-
-
 _SUPERVISOR = "supervisor"
 
 #: How the finding begins that the archive has more records than the index.
 _INDEX = "index.cdxj has"
-_MASTER = "master-"
 
 
 class WatchedCrawl:
@@ -157,44 +128,42 @@ class WatchedCrawl:
 
 
 def run(
-    round_: Round, agents: int, kills: tuple[int, int], folder: Path, of_masters: tuple[int, int] = (0, 0)
-) -> AgentsReport:
-    """Crawl one web with kills, to its end; judge it.
-
-    Args:
-        round_: the web.
-        agents: how many.
-        kills: of agents, and of supervisors; fewer where the crawl ends before.
-        folder: for the crawl and the server's log.
-        of_masters: how many there are, and how many kills of them; none where the crawl goes by the ring.
-    """
-    masters, master_kills = of_masters
-    directory, log = folder / "crawl", folder / "requests.log"
-    chance, began = random.Random(round_.seed), time.monotonic()
-    order = [agent_name(chance.randrange(agents)) for _ in range(kills[0])] + [_SUPERVISOR] * kills[1]
+    folder: Path,
+    say: Say,
+    *,
+    kills: int = 20,
+    supervisors: int = 5,
+    agents: int = 2,
+    masters: int = 0,
+    master_kills: int = 0,
+    concurrency: int = 32,
+    pages: int = 5000,
+    delay: float = 0.25,
+    seed: int = 1,
+) -> Told:
+    """Crawl one web with kills of agents, supervisors and masters, fewer where it ends before; judge it."""
+    round_ = Round(seed, pages, delay, None, concurrency)
+    log, chance = folder / "requests.log", random.Random(seed)
+    order = [agent_name(chance.randrange(agents)) for _ in range(kills)] + [_SUPERVISOR] * supervisors
     order += [master_name(chance.randrange(masters)) for _ in range(master_kills)]
     chance.shuffle(order)
-    report = AgentsReport()
+    killed = list[Killed]()
     with served(round_, log) as port:
-        crawl = WatchedCrawl(directory, agents, masters)
-        crawl.begin([*round_.command(directory, port), *crawl.options])
+        crawl = WatchedCrawl(folder / "crawl", agents, masters)
+        crawl.begin([*round_.command(crawl.directory, port), *crawl.options])
         try:
             for who in order:
                 time.sleep(chance.uniform(0.05, _LONGEST))
-                if crawl.supervisor.poll() is not None:
-                    break
                 if not all_work(crawl):
                     break
                 done = crawl.kill_supervisor() if who == _SUPERVISOR else crawl.kill_agent(who)
                 if done is not None:
-                    report.kills.append(done)
+                    killed.append(done)
             code, said = crawl.end()
         finally:
             crawl.close()
         time.sleep(SERVER_FLUSH)
-    report.seconds = time.monotonic() - began
-    _judge(report, round_, crawl, log, code, said)
-    return report
+    return _judged(killed, round_, crawl, log, code, said)
 
 
 def all_work(crawl: WatchedCrawl) -> bool:
@@ -206,29 +175,41 @@ def all_work(crawl: WatchedCrawl) -> bool:
     return False
 
 
-def _judge(report: AgentsReport, round_: Round, crawl: WatchedCrawl, log: Path, code: int, said: str) -> None:
-    told, expected = report.judgement, round_.expected()
-    found = hits_of(log)
-    told.hits, told.pages = len(found), len(expected)
+def _judged(kills: Sequence[Killed], round_: Round, crawl: WatchedCrawl, log: Path, code: int, said: str) -> Told:
+    judgement, expected, found = Judgement(), round_.expected(), hits_of(log)
     owner = _owners(crawl)
     share = -(-round_.concurrency // len(crawl.agents))
+    told = Told()
     for agent in crawl.agents:
-        lives = lives_of([kill for kill in report.kills if kill.who == agent])
+        lives = lives_of([kill for kill in kills if kill.who == agent])
         hits = assign([hit for hit in found if owner(hit.host) == agent], lives)
         part = Judgement()
         few_refetched([hit for hit in hits if not hit.is_robots], lives, share, part)
         hosts_are_spared(hits, round_.delay, round_.per_host, part)
         robots_first(hits, part)
-        told.refetched += part.refetched
-        for invariant, texts in part.breaches.items():
-            for text in texts:
-                told.breach(invariant, f"{agent}: {text}")
+        judgement.refetched += part.refetched
+        told.wrong_of(part.breaches, f"{agent}: ")
+    judge_end(judgement, expected, crawl, code, said)
+    told.wrong_of(judgement.breaches)
+    back = {
+        agent: [kill.back for kill in kills if kill.who == agent and kill.back is not None] for agent in crawl.everybody
+    }
+    told.wrong += [
+        f"{agent} was back after {seconds:.2f} s, not within two"
+        for agent in crawl.agents
+        for seconds in back[agent]
+        if seconds > BACK_WITHIN
+    ]
     starts = {agent: sorted(hit.start for hit in found if owner(hit.host) == agent) for agent in crawl.agents}
-    report.others = pace_of_others(report.kills, starts)
-    judge_end(told, expected, crawl, code, said)
-    for kill in report.kills:
-        if kill.who in crawl.agents and kill.back is not None and kill.back > BACK_WITHIN:
-            told.breach("an agent is back within two seconds", f"{kill.who}: {kill.back:.2f} s")
+    seconds, others = sorted(itertools.chain.from_iterable(back.values())), pace_of_others(kills, starts)
+    for kill in kills:
+        told.figures[f"{kill.who.partition('-')[0]}s_killed"] += 1
+    told.figures |= {"pages": len(expected), "requests": len(found)}
+    told.figures |= {"refetched": sum(judgement.refetched), "refetched_most": max(judgement.refetched, default=0)}
+    if seconds:
+        told.figures |= {"back_median": round(seconds[len(seconds) // 2], 2), "back_most": round(seconds[-1], 2)}
+    told.figures["pace_of_others"] = None if others is None else round(others, 2)
+    return told
 
 
 def pace_of_others(kills: Sequence[Killed], starts: Mapping[str, Sequence[float]]) -> float | None:

@@ -14,11 +14,10 @@ import signal
 import time
 from pathlib import Path
 
-import msgspec
-
 from gossamer.agents.rendezvous import living
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from tools.killing.agents import WatchedCrawl, all_work, judge_end
+from tools.killing.campaigns import Say, Told
 from tools.killing.judging import Judgement
 from tools.killing.site import Round, served
 
@@ -32,48 +31,19 @@ _SOONEST, _LATEST = 1.0, 4.0
 _BACK = 5
 
 
-class LossesReport(msgspec.Struct):
-    """What was found."""
-
-    lost: dict[str, int] = {}
-    """By name: how many crawls have lost it at work."""
-    too_quick: int = 0
-    """Crawls that ended before anything was lost."""
-    pages: int = 0
-    judgement: Judgement = msgspec.field(default_factory=Judgement)
-    seconds: float = 0.0
-
-    def figures(self) -> dict[str, object]:
-        """What is told of all crawls."""
-        return {
-            "lost": self.lost,
-            "too_quick": self.too_quick,
-            "pages": self.pages,
-            "seconds": round(self.seconds, 1),
-            "breaches": {name: len(told) for name, told in self.judgement.breaches.items() if told},
-        }
+def run(folder: Path, say: Say, *, masters: int = 10, agents: int = 10, pages: int = 1000, seed: int = 1) -> Told:
+    """Crawl webs to their ends, each with the loss of a master or an agent; judge them."""
+    told = Told()
+    for what, times in (("master", masters), ("agent", agents)):
+        number = 0
+        while sum(told.figures.get(f"{what}-0{index}", 0) for index in range(_TWO)) < times:
+            _crawl(told, Round(seed + number, pages, 0.25, None, 32), what, folder / f"{what}-{number}")
+            number += 1
+        say(f"lost: {what}")
+    return told
 
 
-def run(round_: Round, what: str, times: int, folder: Path) -> LossesReport:
-    """Crawl webs to their ends, each with one loss; judge them.
-
-    Args:
-        round_: the first web; each crawl has one of its own seed.
-        what: `master` or `agent`.
-        times: crawls that lose something.
-        folder: for the crawls.
-    """
-    report, began = LossesReport(), time.monotonic()
-    number = 0
-    while sum(report.lost.values()) < times:
-        one = msgspec.structs.replace(round_, seed=round_.seed + number)
-        _crawl(report, one, what, folder / f"{what}-{number}")
-        number += 1
-    report.seconds = time.monotonic() - began
-    return report
-
-
-def _crawl(report: LossesReport, round_: Round, what: str, folder: Path) -> None:
+def _crawl(told: Told, round_: Round, what: str, folder: Path) -> None:
     folder.mkdir()
     chance = random.Random(round_.seed)
     name = f"{what}-0{chance.randrange(_TWO)}"
@@ -84,19 +54,16 @@ def _crawl(report: LossesReport, round_: Round, what: str, folder: Path) -> None
             all_work(crawl)
             time.sleep(chance.uniform(_SOONEST, _LATEST))
             if not _lose(crawl, name):
-                report.too_quick += 1
+                told.figures["too_quick"] += 1
                 return
-            report.lost[name] = report.lost.get(name, 0) + 1
+            told.figures[name] += 1
             code, said = crawl.end()
         finally:
             crawl.close()
-    told = Judgement()
-    expected = round_.expected()
-    report.pages += len(expected)
-    judge_end(told, expected, crawl, code, said, has_lost_rows=what == "agent")
-    for invariant, texts in told.breaches.items():
-        for text in texts:
-            report.judgement.breach(invariant, f"{name} of seed {round_.seed}: {text}")
+    judgement, expected = Judgement(), round_.expected()
+    told.figures["pages"] += len(expected)
+    judge_end(judgement, expected, crawl, code, said, has_lost_rows=what == "agent")
+    told.wrong_of(judgement.breaches, f"{name} of seed {round_.seed}: ")
     shutil.rmtree(folder / "crawl", ignore_errors=True)
 
 

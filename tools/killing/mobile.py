@@ -7,22 +7,19 @@ folder; then another one begins.
 
 from __future__ import annotations
 
-import json
 import random
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 
-import msgspec
-
-from gossamer.engine import processes
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.database import Database
 from gossamer.values.body import pieces
 from tools.bench.mobile import made_pages
-from tools.bench.traffic import SHARES, SlowLine, write_site
+from tools.bench.traffic import SHARES, RuntimeProcess, SlowLine, write_site
+from tools.killing.campaigns import Say, Told
+from tools.killing.site import begun, judge_last
 
 #: Pages of the site: several batches of 8 MB.
 PAGES = 700
@@ -33,131 +30,66 @@ SHARE = 50
 #: Seconds after the begin of a life within which something is killed.
 LONGEST = 6.0
 
-#: Seconds for one life, on a machine that has much else to do.
-_PATIENCE = 600
-
 _HOST = "www.kills.example"
 
 
-class MobileKills(msgspec.Struct):
-    """How it went."""
-
-    kills: int = 0
-    of_runtime: int = 0
-    of_line: int = 0
-    crawls: int = 0
-    """That came to their end: each is compared, and then another one begins."""
-    documents: int = 0
-    wrong: list[str] = []
-
-    @property
-    def holds(self) -> bool:
-        """Nothing was lost, and nothing is there twice."""
-        return not self.wrong
-
-
-def run(kills: int, folder: Path, seed: int = 1) -> MobileKills:
-    """Crawl the site, killing crawl, runtime or line `kills` times, and compare what it has with the folder.
-
-    Args:
-        kills: how often.
-        folder: an empty folder.
-        seed: of the moments.
-    """
-    chance, told, directory, root = random.Random(seed), MobileKills(), folder / "crawl", folder / "site"
+def run(folder: Path, say: Say, *, kills: int = 30, seed: int = 1) -> Told:
+    """Crawl the site, killing crawl, runtime or line so often, and compare what it has with the folder, which is empty at first."""
+    chance, told, root = random.Random(seed), Told(), folder / "site"
     folder.chmod(0o755)
     root.mkdir()
     write_site(made_pages(PAGES), root)
-    state, port = folder / "runtime", _free_port()
-    admit = processes.command("gossamer", "runtime", "admit", "home", "--state", str(state))
-    key = subprocess.run(admit, env=processes.environment(), capture_output=True, check=True).stdout.decode().split()[0]
-    runtime = _served(root, state, port)
-    line = SlowLine(port, 0.02, 3e6)
-    line.__enter__()
+    runtime = RuntimeProcess(_HOST, root, folder / "runtime", "--weak-isolation")
+    runtime.begin()
     try:
-        crawl = _begun(directory, line.port, key)
-        while told.kills < kills:
-            time.sleep(chance.uniform(0.2, LONGEST))
-            if crawl.poll() is not None:
-                # It came to its end alive: another one begins.
-                _judge(told, crawl, directory, root)
-                directory = folder / f"crawl-{told.crawls}"
-                crawl = _begun(directory, line.port, key)
-                continue
-            victim = chance.choice(("crawl", "crawl", "runtime", "line"))
-            if victim == "runtime":
-                _kill(runtime)
-                runtime = _served(root, state, port)
-                told.of_runtime += 1
-            elif victim == "line":
-                line.cut()
-                told.of_line += 1
-            else:
-                crawl.kill()
-                crawl.communicate()
-                crawl = _begun(directory, line.port, key)
-            told.kills += 1
-        _judge(told, crawl, directory, root)
+        with SlowLine(runtime.port, 0.02, 3e6) as line:
+
+            def started(number: int) -> subprocess.Popen[bytes]:
+                given = ["--mobile", "--runtime", f"{_HOST}=http://127.0.0.1:{line.port}"]
+                given += ["--filter", f"store: text({SHARES[SHARE]})", "--traps", "report"]
+                first = ["crawl", f"http://{_HOST}/all.html", *given, "--contact", "kills@example.org"]
+                return begun(folder / f"crawl-{number}", first, environment={"GOSSAMER_RUNTIME_KEY": runtime.key})
+
+            number = 0
+            crawl = started(number)
+            while told.figures["kills"] < kills:
+                time.sleep(chance.uniform(0.2, LONGEST))
+                if crawl.poll() is not None:
+                    # It came to its end alive: another one begins.
+                    _judge(told, crawl, folder / f"crawl-{number}", root)
+                    number += 1
+                    crawl = started(number)
+                    continue
+                victim = chance.choice(("crawl", "crawl", "runtime", "line"))
+                if victim == "runtime":
+                    runtime.end(signal.SIGKILL)
+                    runtime.begin()
+                elif victim == "line":
+                    line.cut()
+                else:
+                    crawl.kill()
+                    crawl.communicate()
+                    crawl = started(number)
+                told.figures["kills"] += 1
+                told.figures[f"of_{victim}"] += 1
+            _judge(told, crawl, folder / f"crawl-{number}", root)
     finally:
-        _kill(runtime)
-        line.__exit__(None, None, None)
+        runtime.end(signal.SIGKILL)
     return told
 
 
-def _judge(told: MobileKills, crawl: subprocess.Popen[bytes], directory: Path, root: Path) -> None:
-    """Wait for the end of a crawl's last life, and compare."""
-    output, _ = crawl.communicate(timeout=_PATIENCE)
-    told.crawls += 1
-    if crawl.returncode or not output.strip() or json.loads(output)["state"] != "finished":
-        told.wrong.append(f"the last life ended with {crawl.returncode}: {output.decode(errors='replace')[:500]}")
-    _compare(told, directory, root)
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
-def _served(root: Path, state: Path, port: int) -> subprocess.Popen[bytes]:
-    command = processes.command(
-        *("gossamer", "runtime", "--serve", f"{_HOST}={root}", "--listen", f"127.0.0.1:{port}"),
-        *("--weak-isolation", "--state", str(state)),
-    )
-    return subprocess.Popen(command, env=processes.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-
-
-def _begun(directory: Path, port: int, key: str) -> subprocess.Popen[bytes]:
-    """The crawl, begun or resumed."""
-    is_begun = (directory / "crawl.toml").exists()
-    given = ["resume", str(directory)] if is_begun else ["crawl", f"http://{_HOST}/all.html", "-o", str(directory)]
-    if not is_begun:
-        given += ["--mobile", "--runtime", f"{_HOST}=http://127.0.0.1:{port}", "--contact", "kills@example.org"]
-        given += ["--filter", f"store: text({SHARES[SHARE]})", "--traps", "report"]
-    environment = {**processes.environment(), "GOSSAMER_RUNTIME_KEY": key}
-    command = processes.command("gossamer", *given, "--json", "--quiet")
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-
-def _compare(told: MobileKills, directory: Path, root: Path) -> None:
-    """What the crawl has is what lies in the folder and is relevant, each once."""
-    wanted = {}
-    for file in root.rglob("*.html"):
-        page = file.read_bytes()
-        if SHARES[SHARE].encode() in page:
-            wanted[f"http://{_HOST}/{file.relative_to(root).as_posix()}"] = page
+def _judge(told: Told, crawl: subprocess.Popen[bytes], directory: Path, root: Path) -> None:
+    """What a crawl has at its end is what lies in the folder and is relevant, each once."""
+    judge_last(told, crawl)
+    pages = {f"http://{_HOST}/{file.relative_to(root).as_posix()}": file.read_bytes() for file in root.rglob("*.html")}
+    wanted = {url: page for url, page in pages.items() if SHARES[SHARE].encode() in page}
     reader = ArchiveReader(directory)
     with Database(directory) as database:
         rows = list(database.ask("SELECT url, count(*) FROM pages_all WHERE outcome = 'ok' GROUP BY url"))
-    told.documents += len(rows)
-    told.wrong += [f"{url} is there {count} times" for url, count in rows if count > 1]
     found = {url for url, _ in rows}
+    told.figures["crawls"] += 1
+    told.figures["documents"] += len(rows)
+    told.wrong += [f"{url} is there {count} times" for url, count in rows if count > 1]
     told.wrong += [f"{url} is missing" for url in sorted(wanted.keys() - found)]
     told.wrong += [f"{url} is not relevant" for url in sorted(found - wanted.keys())]
     for url in sorted(found & wanted.keys()):

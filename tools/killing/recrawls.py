@@ -1,27 +1,22 @@
 """A crawl that comes back to its pages and is killed again and again: none comes before its time, and none is forgotten.
 
 The web is a hub of pages. Some change at every answer, some never do, some are gone for a while. The server notes when each was
-asked
-for. A kill may bring pages a second time that were in flight; between two kills a page comes twice only after `--min-interval`.
-The last life is let live for some times `--max-interval`, in which every page has to come.
+asked for. A kill may bring pages again that were in flight; between two kills a page comes twice only after `--min-interval`. The
+last life is let live for some times `--max-interval`, in which every page has to come.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import random
-import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
-from gossamer.engine import processes
 from gossamer.query.database import Database
-from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb, Source
+from tools.killing.campaigns import Say, Told
+from tools.killing.site import PATIENCE, begun, judge_last
 
 #: Pages of the web; with the hub they fill several groups of the commit.
 PAGES = 120
@@ -44,88 +39,43 @@ _LATE = 10.0
 #: The clocks of server and crawl are read at different moments of a request.
 _EARLY = 0.1
 
-#: Seconds for one life, on a machine that has much else to do.
-_PATIENCE = 300
 
-
-class RecrawlKills(msgspec.Struct):
-    """How it went."""
-
-    kills: int = 0
-    requests: int = 0
-    again: int = 0
-    """Requests for pages that a kill brought a second time."""
-    wrong: list[str] = []
-
-    @property
-    def holds(self) -> bool:
-        """It was killed as often as was asked, no page came too soon, and none was forgotten."""
-        return not self.wrong
-
-
-class _Pages:
-    """Answers, and when they were asked for."""
-
-    def __init__(self) -> None:
-        self.asked: dict[str, list[float]] = defaultdict(list)
-
-    def page(self, number: int) -> Callable[[FakeRequest], FakePage]:
-        def answer(request: FakeRequest) -> FakePage:
-            times = self.asked[request.target]
-            times.append(time.monotonic())
-            if number % 10 == 0 and len(times) % 5 == 4:
-                return FakePage("gone", status=404, latency=_LATENCY)
-            version = len(times) if number % 3 == 0 else 0
-            return FakePage(f"<title>{number}</title><p>{f'word{version} ' * 50}", latency=_LATENCY)
-
-        return answer
-
-
-def run(kills: int, folder: Path, seed: int = 1, policy: str = f"adaptive={MEAN}s") -> RecrawlKills:
-    """Crawl the web again and again, killing the crawl `kills` times, and judge what the server saw.
-
-    Args:
-        kills: how often.
-        folder: an empty folder.
-        seed: of the moments.
-        policy: what is said to `--recrawl`.
-    """
-    chance, told, pages = random.Random(seed), RecrawlKills(), _Pages()
+def run(folder: Path, say: Say, *, kills: int = 30, seed: int = 1, recrawl: str = f"adaptive={MEAN:g}s") -> Told:
+    """Crawl the web again and again, killing the crawl so often, and judge what the server saw."""
+    chance, told, asked = random.Random(seed), Told(), defaultdict[str, list[float]](list)
     names = [f"/{number}" for number in range(PAGES)]
+
+    def page(request: FakeRequest) -> FakePage:
+        number, times = int(request.target[1:]), asked[request.target]
+        times.append(time.monotonic())
+        if number % 10 == 0 and len(times) % 5 == 4:
+            return FakePage("gone", status=404, latency=_LATENCY)
+        version = len(times) if number % 3 == 0 else 0
+        return FakePage(f"<title>{number}</title><p>{f'word{version} ' * 50}", latency=_LATENCY)
+
     hub = FakePage("".join(f'<a href="{name}">{name}</a>' for name in names))
-    shown = {"/": hub, **{name: pages.page(number) for number, name in enumerate(names)}}
+    shown: dict[str, Source] = {"/": hub, **dict.fromkeys(names, page)}
     deaths, directory = list[float](), folder / "crawl"
-    with FakeWeb(shown) as web:  # type: ignore[arg-type]  # pages and functions that make some
-        while told.kills < kills:
-            process = _started(web.url("/"), directory, policy)
-            web.wait_for(len(web.requests) + chance.randint(1, MOST_REQUESTS), _PATIENCE)
+    given = ["--recrawl", recrawl, "--min-interval", f"{LEAST}s", "--max-interval", f"{MOST}s"]
+    given += ["--delay", "0s", "--per-host", str(_AT_ONCE), "--robots", "ignore"]
+    with FakeWeb(shown) as web:
+        first = ["crawl", web.url("/"), *given]
+        for _ in range(kills):
+            process = begun(directory, first)
+            web.wait_for(len(web.requests) + chance.randint(1, MOST_REQUESTS), PATIENCE)
             process.kill()
             process.communicate()
             deaths.append(time.monotonic())
-            told.kills += 1
         last = time.monotonic()
-        process = _started(web.url("/"), directory, policy, "--max-time", f"{MOST * 3 + _LATE}s")
-        output, _ = process.communicate(timeout=_PATIENCE)
+        judge_last(told, begun(directory, first, "--max-time", f"{MOST * 3 + _LATE}s"), "limit")
         end = time.monotonic()
-    if process.returncode or not output.strip() or json.loads(output)["state"] != "limit":
-        told.wrong.append(f"the last life ended with {process.returncode}: {output.decode(errors='replace')[:500]}")
-    told.requests = sum(map(len, pages.asked.values()))
-    judge(told, {name: pages.asked[name] for name in names}, deaths, last, end)
+    told.figures |= {"kills": kills, "requests": sum(map(len, asked.values()))}
+    judge(told, {name: asked[name] for name in names}, deaths, last, end)
     _compare(told, directory)
     return told
 
 
-def _started(url: str, directory: Path, policy: str, *options: str) -> subprocess.Popen[bytes]:
-    is_begun = (directory / "crawl.toml").exists()
-    given = ["resume", str(directory)] if is_begun else ["crawl", url, "-o", str(directory)]
-    if not is_begun:
-        given += ["--recrawl", policy, "--min-interval", f"{LEAST}s", "--max-interval", f"{MOST}s"]
-        given += ["--delay", "0s", "--per-host", str(_AT_ONCE), "--robots", "ignore"]
-    command = processes.command("gossamer", *given, "--json", "--quiet", *options)
-    return subprocess.Popen(command, env=processes.environment(), stdout=subprocess.PIPE)
-
-
-def judge(told: RecrawlKills, asked: dict[str, list[float]], deaths: list[float], last: float, end: float) -> None:
+def judge(told: Told, asked: dict[str, list[float]], deaths: list[float], last: float, end: float) -> None:
     """Hold what the server saw against what must hold."""
     again: dict[float, int] = defaultdict(int)
     for name, times in asked.items():
@@ -141,20 +91,20 @@ def judge(told: RecrawlKills, asked: dict[str, list[float]], deaths: list[float]
         longest = max(after - before for before, after in itertools.pairwise(seen))
         if longest > MOST + _LATE:
             told.wrong.append(f"{name} did not come for {longest:.1f} s")
-    told.again = sum(again.values())
+    told.figures["again"] = sum(again.values())
     # A commit may wait for as many requests again as are in flight.
     told.wrong += [f"a kill brought {count} pages again" for count in again.values() if count > 8 * _AT_ONCE]
 
 
-def _compare(told: RecrawlKills, directory: Path) -> None:
+def _compare(told: Told, directory: Path) -> None:
     """The tables have a row for each visit that was kept, and no page was counted twice."""
     with Database(directory) as database:
         [(pages, visits)] = database.ask("SELECT count(DISTINCT url), count(*) FROM pages_all")
     if pages != PAGES + 1:
         told.wrong.append(f"the tables know {pages} pages of {PAGES + 1}")
     if (
-        not told.requests - told.again - _AT_ONCE * (told.kills + 1)
+        not told.figures["requests"] - told.figures["again"] - _AT_ONCE * (told.figures["kills"] + 1)
         <= visits
-        <= told.requests + visits // PAGES + told.kills
+        <= told.figures["requests"] + visits // PAGES + told.figures["kills"]
     ):
-        told.wrong.append(f"{visits} visits were kept of {told.requests} requests")
+        told.wrong.append(f"{visits} visits were kept of {told.figures['requests']} requests")

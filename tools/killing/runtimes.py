@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -19,15 +18,15 @@ from typing import TypeVar
 
 import msgspec
 
-from gossamer.engine import processes
 from gossamer.mobile.contract import RuntimeUnavailable
 from gossamer.mobile.crawler import BringRules, CrawlerBatch, MobileCrawler, MobileProgram
 from gossamer.mobile.manager.remote_runtime import RemoteRuntime
 from gossamer.mobile.running import run_crawler
-from gossamer.mobile.runtime.senders import Senders
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import to_bytes, unpacked
+from tools.bench.traffic import RuntimeProcess
+from tools.killing.campaigns import Say, Told
 
 #: Pages, and bytes of each: some four batches.
 PAGES, LENGTH = 500, 60_000
@@ -43,27 +42,8 @@ _BROKEN, _BREAK = 0.2, 0.3
 _PATIENCE = 600.0
 
 _SITE = "http://site.test"
-_SENDER = "home"
 
 Answer = TypeVar("Answer")
-
-
-class RuntimeKills(msgspec.Struct):
-    """How it went."""
-
-    kills: int = 0
-    crawlers: int = 0
-    batches: int = 0
-    broken: int = 0
-    """Calls that home broke off."""
-    failed: int = 0
-    """Calls that a kill broke off."""
-    wrong: list[str] = []
-
-    @property
-    def holds(self) -> bool:
-        """Every crawler brought what a clean run brings, in the same batches."""
-        return not self.wrong
 
 
 def crawlers() -> list[MobileCrawler]:
@@ -88,27 +68,16 @@ def make_site(root: Path) -> OwnerSheet:
     return OwnerSheet({"site.test": str(root)})
 
 
-def run(kills: int, folder: Path, seed: int = 1) -> RuntimeKills:
-    """Kill a runtime so often while home sends crawlers to it, and compare.
-
-    Args:
-        kills: how often.
-        folder: an empty folder.
-        seed: of the moments.
-    """
-    sheet = make_site(folder / "site")
-    clean = [_summed(batches) for batches in _clean(sheet)]
+def run(folder: Path, say: Say, *, kills: int = 30, seed: int = 1) -> Told:
+    """Kill a runtime so often while home sends crawlers to it, and compare."""
+    sheet, told = make_site(folder / "site"), Told()
+    with Runtime(sheet) as sources:
+        clean = [_summed(list(run_crawler(crawler, sources.pages()))) for crawler in crawlers()]
     state = folder / "state"
     state.mkdir(mode=0o700)
-    key = Senders(state).admit(_SENDER)
-    told = RuntimeKills()
-    asyncio.run(_campaign(_Lives(sheet, state, random.Random(seed)), key, clean, kills, told))
+    [(host, place)] = sheet.serve.items()
+    asyncio.run(_campaign(RuntimeProcess(host, Path(place), state, "--tls"), random.Random(seed), clean, kills, told))
     return told
-
-
-def _clean(sheet: OwnerSheet) -> list[list[CrawlerBatch]]:
-    with Runtime(sheet) as sources:
-        return [list(run_crawler(crawler, sources.pages())) for crawler in crawlers()]
 
 
 def _summed(batches: list[CrawlerBatch]) -> list[bytes]:
@@ -120,74 +89,50 @@ def _summed(batches: list[CrawlerBatch]) -> list[bytes]:
     return found
 
 
-class _Lives:
-    """The lives of one runtime."""
-
-    def __init__(self, sheet: OwnerSheet, state: Path, dice: random.Random) -> None:
-        self.dice = dice
-        (host, place), *_ = sheet.serve.items()
-        self._arguments = ["--serve", f"{host}={place}", "--state", str(state), "--tls"]
-        self._address = "127.0.0.1:0"
-        self._process: subprocess.Popen[str] | None = None
-        self.url = self.pin = ""
-
-    def begin(self) -> None:
-        """Start it, and wait until it listens."""
-        command = processes.command("gossamer", "runtime", *self._arguments, "--listen", self._address)
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, env=processes.environment(), text=True)
-        assert self._process.stdout is not None
-        self.url = self._process.stdout.readline().split()[-1]
-        self.pin = self._process.stdout.readline().split()[-1]
-        self._address = self.url.removeprefix("https://")
-
-    def end(self, number: signal.Signals) -> None:
-        """End it by this signal."""
-        assert self._process is not None
-        self._process.send_signal(number)
-        self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-
-
-async def _campaign(lives: _Lives, key: str, clean: list[list[bytes]], kills: int, told: RuntimeKills) -> None:
-    await asyncio.to_thread(lives.begin)
-    link = RemoteRuntime(lives.url, key, lives.pin)
+async def _campaign(
+    runtime: RuntimeProcess, dice: random.Random, clean: list[list[bytes]], kills: int, told: Told
+) -> None:
+    await asyncio.to_thread(runtime.begin)
+    link = RemoteRuntime(runtime.url, runtime.key, runtime.pin)
     began = time.monotonic()
-    await _Home(link, random.Random(0), RuntimeKills()).brought("undisturbed", to_bytes(crawlers()[0]))
-    killing = asyncio.create_task(_killed(lives, kills, LONGEST * (time.monotonic() - began), told))
+    await _Home(link, random.Random(0), Told()).brought("undisturbed", to_bytes(crawlers()[0]))
+    killing = asyncio.create_task(_killed(runtime, dice, kills, LONGEST * (time.monotonic() - began), told))
+    number = 0
     try:
-        while not killing.done() or told.crawlers % len(clean):
-            kind = told.crawlers % len(clean)
-            identity = f"crawler-{told.crawlers}"
+        while not killing.done() or number % len(clean):
+            kind = number % len(clean)
             async with asyncio.timeout(_PATIENCE):
-                found = await _Home(link, lives.dice, told).brought(identity, to_bytes(crawlers()[kind]))
-            told.crawlers += 1
-            told.batches += len(found)
+                found = await _Home(link, dice, told).brought(f"crawler-{number}", to_bytes(crawlers()[kind]))
+            told.figures["batches"] += len(found)
             if _summed(found) != clean[kind]:
-                told.wrong.append(f"{identity}: {len(found)} batches differ from the {len(clean[kind])} of a clean run")
+                told.wrong.append(
+                    f"crawler-{number}: {len(found)} batches differ from the {len(clean[kind])} of a clean run"
+                )
+            number += 1
         await killing
     except TimeoutError:
-        told.wrong.append(f"crawler-{told.crawlers} did not come home within {_PATIENCE:g} s")
+        told.wrong.append(f"crawler-{number} did not come home within {_PATIENCE:g} s")
         killing.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await killing
     finally:
+        told.figures["crawlers"] = number
         await link.close()
-        await asyncio.to_thread(lives.end, signal.SIGTERM)
+        await asyncio.to_thread(runtime.end)
 
 
-async def _killed(lives: _Lives, kills: int, longest: float, told: RuntimeKills) -> None:
+async def _killed(runtime: RuntimeProcess, dice: random.Random, kills: int, longest: float, told: Told) -> None:
     for _ in range(kills):
-        await asyncio.sleep(lives.dice.uniform(SHORTEST, longest))
-        await asyncio.to_thread(lives.end, signal.SIGKILL)
-        told.kills += 1
-        await asyncio.to_thread(lives.begin)
+        await asyncio.sleep(dice.uniform(SHORTEST, longest))
+        await asyncio.to_thread(runtime.end, signal.SIGKILL)
+        told.figures["kills"] += 1
+        await asyncio.to_thread(runtime.begin)
 
 
 class _Home:
     """The other end of the link: says everything again until it is answered."""
 
-    def __init__(self, link: RemoteRuntime, dice: random.Random, told: RuntimeKills) -> None:
+    def __init__(self, link: RemoteRuntime, dice: random.Random, told: Told) -> None:
         self._link = link
         self._dice = dice
         self._told = told
@@ -213,7 +158,7 @@ class _Home:
                 async with asyncio.timeout(patience):
                     return await call()
             except TimeoutError:
-                self._told.broken += 1
+                self._told.figures["broken_off_by_home"] += 1
             except RuntimeUnavailable:
-                self._told.failed += 1
+                self._told.figures["broken_off_by_kills"] += 1
                 await asyncio.sleep(0.05)

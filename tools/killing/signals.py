@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import IO
@@ -26,6 +26,7 @@ import msgspec
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+from tools.killing.campaigns import Say, Told
 from tools.verifying import verify
 
 #: Pages of a crawl: a tree that takes some dozen disturbed runs.
@@ -93,48 +94,34 @@ class DisturbedRun(msgspec.Struct, frozen=True):
     """It had the directory in its hands."""
 
 
-class SignalReport(msgspec.Struct):
-    """What many runs came to."""
-
-    runs: int = 0
-    crawls: int = 0
-    """Crawls that came to their end meanwhile."""
-    codes: dict[str, int] = {}
-    by_way: dict[str, int] = {}
-    slowest: float = 0.0
-    """Seconds of the longest stop."""
-    findings: list[str] = []
-
-
-def run(times: int, seed: int, folder: Path, say: Callable[[str], None] = lambda line: None) -> SignalReport:
+def run(folder: Path, say: Say, *, times: int = 200, seed: int = 1) -> Told:
     """Disturb so many runs; `say` gets each finding when it is made, and a line for each crawl that has come to its end."""
-    chance, report = random.Random(seed), SignalReport()
+    chance, told, ends, ways = random.Random(seed), Told(), Counter[int](), Counter[str]()
+    crawls, slowest = 0, 0.0
 
     def find(texts: Iterable[str]) -> None:
         for text in texts:
-            report.findings.append(text)
+            told.wrong.append(text)
             say(text)
 
-    codes: Counter[str] = Counter()
-    by_way: Counter[str] = Counter()
     with FakeWeb.tree(DEPTH, FANOUT) as web:
-        while report.runs < times:
-            directory = folder / f"crawl-{report.crawls}"
-            for one in _runs_of_a_crawl(directory, web, chance, min(MOST_RUNS, times - report.runs)):
-                report.runs += 1
-                codes[str(one.code)] += 1
-                by_way[one.how] += 1
-                report.slowest = max(report.slowest, round(one.took, 2))
-                find(f"run {report.runs} ({one.how} at {one.at:.2f} s): {text}" for text in _judged(one, directory))
+        while ends.total() < times:
+            directory = folder / f"crawl-{crawls}"
+            for one in _runs_of_a_crawl(directory, web, chance, min(MOST_RUNS, times - ends.total())):
+                ends[one.code] += 1
+                ways[str(one.how)] += 1
+                slowest = max(slowest, one.took)
+                find(f"run {ends.total()} ({one.how} at {one.at:.2f} s): {text}" for text in _judged(one, directory))
             if _is_finished(directory):
-                report.crawls += 1
+                crawls += 1
                 find(_judged_at_the_end(directory, web))
-                say(f"{report.runs} runs, {report.crawls} crawls at their end, {len(report.findings)} findings")
-            elif report.runs < times:
+                say(f"{ends.total()} runs, {crawls} crawls at their end, {len(told.wrong)} findings")
+            elif ends.total() < times:
                 find([f"{directory} makes no headway"])
                 break
-    report.codes, report.by_way = dict(sorted(codes.items())), dict(sorted(by_way.items()))
-    return report
+    told.figures |= {"runs": ends.total(), "crawls": crawls, "codes": dict(sorted(ends.items()))}
+    told.figures |= {"by_way": dict(sorted(ways.items())), "slowest": round(slowest, 2)}
+    return told
 
 
 def _runs_of_a_crawl(directory: Path, web: FakeWeb, chance: random.Random, most: int) -> Iterator[DisturbedRun]:
@@ -164,36 +151,28 @@ def _disturbed(command: list[str], chance: random.Random) -> DisturbedRun:
     if how is Disturbance.READER:
         command = [*command, "--max-time", "2s"]  # nothing else ends it
     environment = {**os.environ, "PYTHONPATH": OURS, "PYTHONDONTWRITEBYTECODE": "1"}
-    with ExitStack() as stack:
-        process = stack.enter_context(
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-        )
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process,
+        ExitStack() as stack,
+    ):
         stack.callback(process.kill)
         assert process.stdout is not None and process.stderr is not None
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(at)
-        except subprocess.TimeoutExpired:
-            pass
-        if how in (Disturbance.READER, Disturbance.READER_TERMINATE):
-            said = _left(process.stdout) + _left(process.stderr)
-        else:
-            said = ""
+        is_read = how not in (Disturbance.READER, Disturbance.READER_TERMINATE)
+        said = "" if is_read else _left(process.stdout) + _left(process.stderr)
         began = time.monotonic()
         for number in SIGNALS[how]:
             process.send_signal(number)
             time.sleep(APART)
-        if not process.stdout.closed:
-            try:
+        try:
+            if is_read:
                 out, err = process.communicate(timeout=PATIENCE)
                 said = (out + err).decode(errors="replace")
-            except subprocess.TimeoutExpired:
-                said = "hung"
-        else:
-            try:
+            else:
                 process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                said = "hung"
-        if said == "hung":
+        except subprocess.TimeoutExpired:
+            said = "hung"
             process.kill()
             process.wait()
         return DisturbedRun(how, at, process.returncode, time.monotonic() - began, said)
@@ -212,9 +191,8 @@ def _judged(one: DisturbedRun, directory: Path) -> Iterator[str]:
     if one.said == "hung":
         yield f"it did not end within {PATIENCE:g} s"
         return
-    has_started = (
-        one.has_begun or OURS in one.said
-    )  # how Python itself takes a signal while it starts is its own affair
+    # How Python itself takes a signal while it starts is its own affair.
+    has_started = one.has_begun or OURS in one.said
     if has_started and ("Traceback" in one.said or "Exception ignored" in one.said):
         yield f"it told what no person can read: {one.said[-LONGEST:]}"
     state = _state(directory)
@@ -229,8 +207,7 @@ def _judged(one: DisturbedRun, directory: Path) -> Iterator[str]:
         yield f"exit status {one.code}, and the crawl is {state!r}"
     if state == "":
         return
-    told = verify(directory)
-    yield from told.findings
+    yield from verify(directory).findings
 
 
 def _state(directory: Path) -> str:

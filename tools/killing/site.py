@@ -6,21 +6,29 @@ rounds a host without an end. Everything follows from the round's seed, so the e
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
+from gossamer.engine import processes
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.graph import WebGraph, expected_pages
+from gossamer.storage.tables.places import CRAWL_FILE
+from tools.killing.campaigns import Told
 
 #: Hosts of each round.
 HOSTS = 200
 
 #: Median seconds before the first byte.
 LATENCY = 0.02
+
+#: Seconds for one life, on a machine that has much else to do.
+PATIENCE = 600
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -54,8 +62,7 @@ class Round(msgspec.Struct, frozen=True):
 
     @property
     def first_page(self) -> str:
-        web = SimWeb(self.spec)
-        return f"http://{web.hosts.name(0)}/"
+        return f"http://{SimWeb(self.spec).hosts.name(0)}/"
 
     def expected(self) -> set[str]:
         """Every page that the crawl must fetch."""
@@ -82,6 +89,32 @@ class Round(msgspec.Struct, frozen=True):
 def resume_command(directory: Path) -> list[str]:
     """What goes on with it."""
     return [sys.executable, "-P", "-m", "gossamer", "resume", str(directory), "--json"]
+
+
+def begun(
+    directory: Path,
+    first: Sequence[str],
+    *always: str,
+    environment: Mapping[str, str] | None = None,
+    apart: bool = False,
+) -> subprocess.Popen[bytes]:
+    """A crawl that tells its summary: begun by the words of `first`, or resumed where it has begun.
+
+    With `apart` it has a session of its own, so that a kill may take all of it.
+    """
+    words = ["resume", str(directory)] if (directory / CRAWL_FILE).exists() else [*first, "-o", str(directory)]
+    command = processes.command("gossamer", *words, "--json", "--quiet", *always)
+    place = {**processes.environment(), **(environment or {})}
+    return subprocess.Popen(
+        command, env=place, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=apart
+    )
+
+
+def judge_last(told: Told, process: subprocess.Popen[bytes], state: str = "finished") -> None:
+    """Wait for the end of the last life, which has to come by itself and to be told."""
+    output, _ = process.communicate(timeout=PATIENCE)
+    if process.returncode or not output.strip() or json.loads(output)["state"] != state:
+        told.wrong.append(f"the last life ended with {process.returncode}: {output.decode(errors='replace')[:500]}")
 
 
 def round_of(number: int, seed: int, pages: int, concurrency: int) -> Round:

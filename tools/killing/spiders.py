@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from gossamer.engine import processes
 from gossamer.query.database import Database
-from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb, Source
+from tools.killing.campaigns import Say, Told
+from tools.killing.site import PATIENCE, judge_last
 
 #: Things of a listing.
 THINGS = 4
@@ -32,9 +32,6 @@ SESSION = 60
 
 #: Seconds of a server's answer: requests overlap, so that a kill finds some in flight.
 _LATENCY = 0.004
-
-#: Seconds for one run, on a machine that has much else to do.
-_PATIENCE = 300
 
 _SPIDER = """
 import gossamer
@@ -76,21 +73,6 @@ def form(page):
 def failed(page):
     yield {{"failed": str(page.outcome), "of": page.data}}
 """
-
-
-class SpiderKills(msgspec.Struct):
-    """How it went."""
-
-    kills: int = 0
-    items: int = 0
-    interrupted: int = 0
-    log_ins: int = 0
-    wrong: list[str] = []
-
-    @property
-    def holds(self) -> bool:
-        """It was killed as often as was asked, and everything is as after a clean run."""
-        return not self.wrong
 
 
 class Members:
@@ -138,65 +120,49 @@ def pages_of(listings: int) -> dict[str, FakePage]:
     return found
 
 
-def run(kills: int, folder: Path, seed: int = 1, listings: int = 0, sessions: int = 0) -> SpiderKills:
-    """Run the spider, killing it `kills` times, and compare.
+def run(folder: Path, say: Say, *, kills: int = 50, seed: int = 1, listings: int = 0, sessions: int = 0) -> Told:
+    """Run the spider in an empty folder, killing it so often, and compare.
 
     Args:
-        kills: how often.
-        folder: an empty folder.
-        seed: of the moments.
         listings: of the shop; as many as so many kills need, where 0.
         sessions: of the spider that take turns; 0 for one alone.
     """
     listings = listings or max(20, kills * 2)
     arrived: Counter[str] = Counter()
 
-    def form(name: str) -> object:
-        def answer(request: FakeRequest) -> FakePage:
-            number = request.body.decode().partition("=")[2]
-            arrived[f"{name} {number}"] += 1
-            return FakePage(f"<h1>{name} {number}</h1>", latency=_LATENCY)
+    def form(request: FakeRequest) -> FakePage:
+        sent = f"{request.target[1:]} {request.body.decode().partition('=')[2]}"
+        arrived[sent] += 1
+        return FakePage(f"<h1>{sent}</h1>", latency=_LATENCY)
 
-        return answer
-
-    told = SpiderKills()
-    chance = random.Random(seed)
-    members = Members(sessions)
-    shown = {path: members.only(page) for path, page in pages_of(listings).items()}
+    told, chance, members = Told(), random.Random(seed), Members(sessions)
     door = FakePage('<form method="post" action="/enter"><input name="user"></form>')
-    pages = {**shown, "/login": door, "/enter": members.enter, "/safe": form("safe"), "/once": form("once")}
-    with FakeWeb(pages) as web:  # type: ignore[arg-type]  # pages and functions that make some
+    pages: dict[str, Source] = {path: members.only(page) for path, page in pages_of(listings).items()}
+    pages |= {"/login": door, "/enter": members.enter, "/safe": form, "/once": form}
+    with FakeWeb(pages) as web:
         file, directory = folder / "spider.py", folder / "crawl"
         file.write_text(_SPIDER.format(seed=web.url("/"), sessions=sessions))
         command = processes.command("gossamer", "run", str(file), "-o", str(directory), "--json", "--quiet")
-        while True:
-            resumed = [*command, "--resume"] if told.kills else command
+        for number in range(kills + 1):
+            resumed = [*command, "--resume"] if number else command
             process = subprocess.Popen(resumed, env=processes.environment(), stdout=subprocess.PIPE)
-            if told.kills < kills:
-                web.wait_for(len(web.requests) + chance.randint(1, MOST_REQUESTS), _PATIENCE)
+            if number < kills:
+                web.wait_for(len(web.requests) + chance.randint(1, MOST_REQUESTS), PATIENCE)
                 process.kill()
                 process.communicate()
-                told.kills += 1
-                continue
-            output, _ = process.communicate(timeout=_PATIENCE)
-            if process.returncode:
-                told.wrong.append(f"the last run ended with {process.returncode}")
-            state = json.loads(output)["state"] if output.strip() else "silent"
-            if state != "finished":
-                told.wrong.append(f"the last run ended as {state}")
-            break
-    told.log_ins = members.log_ins
+        judge_last(told, process)
+    told.figures |= {"kills": kills, "log_ins": members.log_ins}
     _compare(told, directory, listings, arrived)
     return told
 
 
-def _compare(told: SpiderKills, directory: Path, listings: int, arrived: Counter[str]) -> None:
+def _compare(told: Told, directory: Path, listings: int, arrived: Counter[str]) -> None:
     with Database(directory) as database:
         items = Counter(
             json.dumps(json.loads(row[0]), sort_keys=True) for row in database.ask("SELECT data FROM items")
         )
         [(interrupted,)] = database.ask("SELECT count(*) FROM pages WHERE outcome = 'interrupted'")
-    told.items, told.interrupted = sum(items.values()), int(interrupted)
+    told.figures |= {"items": sum(items.values()), "interrupted": int(interrupted)}
     expected: Counter[str] = Counter()
     lost = 0
     for number in range(listings):
@@ -212,5 +178,5 @@ def _compare(told: SpiderKills, directory: Path, listings: int, arrived: Counter
     told.wrong += [
         f"{name} arrived {count} times" for name, count in arrived.items() if name.startswith("once") and count > 1
     ]
-    if lost != told.interrupted:
-        told.wrong.append(f"{lost} forms brought no item, and {told.interrupted} visits are interrupted")
+    if lost != interrupted:
+        told.wrong.append(f"{lost} forms brought no item, and {interrupted} visits are interrupted")

@@ -14,11 +14,9 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-
-import msgspec
 
 from gossamer.agents.rendezvous import living
 from gossamer.analysis.verifying import verify
@@ -29,6 +27,7 @@ from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import agent_name
 from gossamer.values.errors import GossamerError
+from tools.killing.campaigns import Say, Told
 from tools.killing.site import Round, resume_command, served
 
 #: Agents that a crawl has at most.
@@ -64,21 +63,10 @@ class Act(StrEnum):
     ABORT = "it is stopped twice, and resumed"
 
 
-class SteeredReport(msgspec.Struct):
-    """Findings of all crawls."""
-
-    crawls: int = 0
-    acts: Counter[str] = msgspec.field(default_factory=Counter)
-    refused: Counter[str] = msgspec.field(default_factory=Counter)
-    """Requests that crawls have refused, in their words."""
-    breaches: list[str] = []
-    seconds: float = 0.0
-
-
 class SteeredCrawl:
     """One crawl, from its begin to its end, over all its runs."""
 
-    def __init__(self, folder: Path, seed: int, report: SteeredReport) -> None:
+    def __init__(self, folder: Path, seed: int, told: Told) -> None:
         """Choose what is crawled, and what happens. Everything lies in `folder`."""
         self._chance = random.Random(seed)
         pages = self._chance.choice([400, 1000, 2000])
@@ -87,23 +75,20 @@ class SteeredCrawl:
         self._acts = self._chance.choices(list(Act), k=self._chance.randint(1, 4))
         self._directory = folder / f"crawl-{seed}"
         self._log = folder / f"log-{seed}"
-        self._told = folder / f"told-{seed}"
-        self._report = report
+        self._said = folder / f"told-{seed}"
+        self._told = told
         self.name = f"crawl {seed} ({', '.join(act.name.lower() for act in self._acts)})"
         """Its seed, and what is to happen to it."""
-
-    def __repr__(self) -> str:
-        return f"<SteeredCrawl: {self.name}>"
 
     def run(self) -> None:
         more = ["--agents", str(self._chance.randint(2, 3))]
         if self._limit is not None:
             more += ["--max-pages", str(self._limit)]
-        with served(self._round, self._log) as port, self._told.open("wb") as told:
+        with served(self._round, self._log) as port, self._said.open("wb") as said:
             command = [*self._round.command(self._directory, port), *more]
             while command:
                 process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=told, stderr=told, start_new_session=True
+                    command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
                 )
                 command = self._live(process)
         self._judge()
@@ -116,7 +101,7 @@ class SteeredCrawl:
         while self._acts and not is_stopped and process.poll() is None:
             time.sleep(self._chance.uniform(0.0, LONGEST))
             act = self._acts.pop(0)
-            self._report.acts[act.name.lower()] += 1
+            self._told.figures[act.name.lower()] += 1
             is_stopped = act in (Act.STOP, Act.ABORT)
             self._do(act, process)
         status = self._awaited(process)
@@ -156,7 +141,7 @@ class SteeredCrawl:
                 else:
                     control.ask(Change({changes[act][0]: str(changes[act][1])}))
             except GossamerError as error:
-                self._report.refused[str(error).partition("\n")[0]] += 1
+                self._told.figures[f"refused: {str(error).splitlines()[0]}"] += 1
                 raise
 
     def _awaited(self, process: subprocess.Popen[bytes]) -> int:
@@ -186,7 +171,7 @@ class SteeredCrawl:
 
     def _judge(self) -> None:
         """Compare what the crawl has left with what it should have."""
-        if b"Traceback" in self._told.read_bytes():
+        if b"Traceback" in self._said.read_bytes():
             self._breach("a traceback")
         if not (self._directory / CRAWL_FILE).exists():
             self._breach("its directory is gone")
@@ -201,23 +186,15 @@ class SteeredCrawl:
             self._breach(f"{len(missing)} pages are missing, as {min(missing)}")
 
     def _breach(self, text: str) -> None:
-        self._report.breaches.append(f"{self.name}: {text}; see {self._directory} and {self._told}")
+        self._told.wrong.append(f"{self.name}: {text}; see {self._directory} and {self._said}")
 
 
-def run(crawls: int, folder: Path, seed: int = 1, tell: Callable[[str], None] = lambda line: None) -> SteeredReport:
-    """Steer so many crawls, one after the other.
-
-    Args:
-        crawls: how many.
-        folder: crawls, logs and what they said go there.
-        seed: of the first one; the others follow.
-        tell: takes a line when a crawl begins.
-    """
-    report, began = SteeredReport(), time.monotonic()
+def run(folder: Path, say: Say, *, crawls: int = 20, seed: int = 1) -> Told:
+    """Steer so many crawls, one after the other; `say` takes a line when one begins."""
+    told = Told()
     for number in range(seed, seed + crawls):
-        crawl = SteeredCrawl(folder, number, report)
-        tell(crawl.name)
+        crawl = SteeredCrawl(folder, number, told)
+        say(crawl.name)
         crawl.run()
-        report.crawls += 1
-    report.seconds = time.monotonic() - began
-    return report
+        told.figures["crawls"] += 1
+    return told

@@ -21,14 +21,14 @@ import time
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
-import msgspec
 import pyoxigraph as oxigraph
 
-from gossamer.engine import processes
 from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy
 from gossamer.simweb.exact import SAID, powers
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from tools.killing.campaigns import Say, Told
+from tools.killing.site import begun, judge_last
 
 #: Kills of one round, before its crawl may end.
 KILLS_OF_A_ROUND = 5
@@ -38,9 +38,6 @@ LATENCY = 0.06
 
 #: Seconds from a start to its kill, at least and at most: from the first page to a store that is being fed.
 SOONEST, LATEST = 0.6, 3.5
-
-#: Seconds in which a crawl has to end.
-CRAWL_END = 300.0
 
 #: The SPARQL server of others that is fed; None where it is not installed.
 PROGRAM = shutil.which("oxigraph", path=str(Path(sys.executable).parent))
@@ -104,84 +101,54 @@ Said = list[tuple[str, str]]
 """Path of a page, and a text that it says."""
 
 
-class Report(msgspec.Struct):
-    """What became of all rounds."""
-
-    kills: int = 0
-    server_kills: int = 0
-    rounds: int = 0
-    triples: int = 0
-    wrong: list[str] = []
-
-
 def _said(server: TripleServer) -> Said:
     rows = server.ask(f"SELECT ?g ?o {{ GRAPH ?g {{ ?s <{SAID}> ?o }} }}")
     return sorted((_path(row["g"]), row["o"]) for row in rows)
 
 
-def run(kills: int, seed: int, folder: Path) -> Report:
-    """Kill crawls until there were so many kills; each round is crawled to its end and judged.
-
-    Args:
-        kills: how many.
-        seed: the moments follow from it.
-        folder: for crawls and stores; those of a round in which all was right are removed.
-    """
-    report, chance = Report(), random.Random(seed)
+def run(folder: Path, say: Say, *, kills: int = 50, seed: int = 1) -> Told:
+    """Kill crawls until there were so many kills; each round is crawled to its end and judged, and removed where all was right."""
+    told, chance = Told(), random.Random(seed)
     site = powers(4, 3)
     pages = {path: FakePage(body=body, latency=LATENCY) for path, body in site.pages.items()}
-    while report.kills < kills:
-        place = folder / f"round-{report.rounds}"
+    while told.figures["kills"] < kills:
+        number, before = told.figures["rounds"], len(told.wrong)
+        place = folder / f"round-{number}"
         place.mkdir(parents=True)
-        before = len(report.wrong)
         server = TripleServer(place / "endpoint")
         with FakeWeb(pages) as web:
             try:
-                _round(web, server, place / "crawl", min(KILLS_OF_A_ROUND, kills - report.kills), chance, report)
-                report.wrong += _wrong(place / "crawl", server, sorted(site.said), report.rounds)
+                _round(web, server, place / "crawl", min(KILLS_OF_A_ROUND, kills - told.figures["kills"]), chance, told)
+                told.wrong += _wrong(place / "crawl", server, sorted(site.said), number)
             finally:
                 server.kill()
-        report.rounds += 1
-        report.triples += len(site.said)
-        if len(report.wrong) == before:
+        told.figures["rounds"] += 1
+        told.figures["triples"] += len(site.said)
+        if len(told.wrong) == before:
             shutil.rmtree(place)
-    return report
+    return told
 
 
-def _round(web: FakeWeb, server: TripleServer, crawl: Path, kills: int, chance: random.Random, report: Report) -> None:
+def _round(web: FakeWeb, server: TripleServer, crawl: Path, kills: int, chance: random.Random, told: Told) -> None:
+    given = ["--rdf", "--delay", "0", "--per-host", "4", "--triple-store", server.update]
+    first = ["crawl", web.url("/"), *given]
     for _ in range(kills):
         # A server that was killed stays away for a life of the crawl, or comes back within it.
         server.start()
-        child = _start(web, server, crawl)
+        child = begun(crawl, first, apart=True)
         moment = chance.uniform(SOONEST, LATEST)
         if chance.random() < 0.4:
             time.sleep(moment / 2)
             server.kill()
-            report.server_kills += 1
+            told.figures["server_kills"] += 1
             moment /= 2
         time.sleep(moment)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
-        report.kills += 1
+        told.figures["kills"] += 1
     server.start()
-    child = _start(web, server, crawl)
-    _, told = child.communicate(timeout=CRAWL_END)
-    if child.returncode != 0:
-        report.wrong.append(f"round {report.rounds}: the crawl ended with {child.returncode}: {told.decode()[-300:]}")
-
-
-def _start(web: FakeWeb, server: TripleServer, crawl: Path) -> subprocess.Popen[bytes]:
-    store = ["--triple-store", server.update]
-    what = ["resume", str(crawl)] if (crawl / "crawl.toml").exists() else ["crawl", web.url("/"), "-o", str(crawl)]
-    options = ["--rdf", "--delay", "0", "--per-host", "4", *store] if what[0] == "crawl" else []
-    return subprocess.Popen(
-        [*processes.command("gossamer"), *what, *options, "--quiet"],
-        env=processes.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    judge_last(told, begun(crawl, first, apart=True))
 
 
 def _wrong(crawl: Path, server: TripleServer, expected: Said, number: int) -> list[str]:

@@ -1,12 +1,13 @@
 """The judge of the kill loop of recrawls sees what must not be."""
 
-from tools.killing.recrawls import LEAST, MOST, RecrawlKills, judge
+from tools.killing.campaigns import Told
+from tools.killing.recrawls import LEAST, MOST, judge
 
 END = 100.0
 
 
-def judged(times: list[float], deaths: tuple[float, ...] = ()) -> RecrawlKills:
-    told = RecrawlKills()
+def judged(times: list[float], deaths: tuple[float, ...] = ()) -> Told:
+    told = Told()
     judge(told, {"/a": times}, list(deaths), 0.0, END)
     return told
 
@@ -16,14 +17,14 @@ def regular() -> list[float]:
 
 
 def test_a_page_that_comes_in_time_is_right() -> None:
-    assert judged(regular()).holds
+    assert judged(regular()).wrong == []
 
 
 def test_a_page_that_comes_too_soon_is_wrong_but_where_a_kill_lies_between() -> None:
     [wrong] = judged(sorted([*regular(), 5 * MOST + 0.5 + LEAST / 2])).wrong
     assert f"came again after {LEAST / 2:.2f} s" in wrong
     told = judged(sorted([*regular(), 5 * MOST + 0.5 + LEAST / 2]), (5 * MOST + 0.6,))
-    assert told.holds and told.again == 1
+    assert told.wrong == [] and told.figures["again"] == 1
 
 
 def test_a_page_that_does_not_come_is_forgotten() -> None:
