@@ -18,10 +18,10 @@ from gossamer.storage.archive.contract import Keeper
 from gossamer.storage.contract import DIGESTS, Space
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.recovery import restore
-from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.log import JsonLog, JsonLogSheet, TableLog, TableLogSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storage import check_keeper
 from gossamer.values.agents import claim_of, unpacked

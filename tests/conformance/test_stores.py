@@ -14,7 +14,7 @@ from gossamer.storage.archive.contract import RowLog
 from gossamer.storage.archive.warc import NoArchive, WarcArchive, WarcSheet
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.seen.contract import TaskSieve
 from gossamer.storage.seen.memory import (
     MemoryContents,
@@ -25,7 +25,7 @@ from gossamer.storage.seen.memory import (
     RecentlySeenSheet,
 )
 from gossamer.storage.seen.providers import LedgerSieve, SieveSeen, SieveSheet
-from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.log import JsonLog, JsonLogSheet, TableLog, TableLogSheet
 from gossamer.testing.seen import check_content_index, check_fingerprint_index, check_seen_set
 from gossamer.testing.storage import check_archive, hostile_visits, unanswered, visit
 from gossamer.values.task import Task

@@ -26,7 +26,7 @@ from gossamer.query.database import Database
 from gossamer.query.engine import ParquetWriter
 from gossamer.query.table_rewrites import remove_rows
 from gossamer.storage.archive.reading import scan
-from gossamer.storage.json_lines import NOTES_LOG, note_line
+from gossamer.storage.logs import NOTES_LOG, note_line
 from gossamer.storage.rewrite_journals import DELETED, FOLDER, JOURNAL, PLACES, Deletion, Trim, note_progress
 from gossamer.storage.tables.places import TABLES, reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb

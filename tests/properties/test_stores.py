@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.storage.archive.records import exchange, form_of, http_head, text_field, warcinfo
-from gossamer.storage.json_lines import lines
+from gossamer.storage.logs import lines
 from gossamer.storage.tables.contract import RowSource
 from gossamer.storage.tables.pages import PAGES
 from gossamer.storage.tables.row_tables import ITEMS

@@ -27,10 +27,9 @@ from gossamer.query.table_rewrites import remove_rows
 from gossamer.storage.archive.reading import CAPTURES, Gap, Span, fill
 from gossamer.storage.archive.reading import DELETED as DELETED_RECORD
 from gossamer.storage.archive.records import uri_field
-from gossamer.storage.json_lines import NOTES_LOG
 from gossamer.storage.ledger.deleting import delete as delete_from_ledger
 from gossamer.storage.ledger.deleting import hosts_of
-from gossamer.storage.logs import LOG_FOLDER, LOG_PATH
+from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, NOTES_LOG
 from gossamer.storage.recovery import QUARANTINE
 from gossamer.storage.rewrite_journals import Deleted, DeletedPlace, Deletion, note_done, read_places, write_places
 from gossamer.storage.tables.places import COUNTED, INDEX_DIRECTORY, TABLES

@@ -56,7 +56,6 @@ PARTS = {
     "gossamer.storage.archive": "archive",
     "gossamer.storage.tables": "tables",
     "gossamer.storage.logs": "tables",
-    "gossamer.storage.json_lines": "tables",
     "gossamer.storage": "other stores",
     "importlib": "start: imports",
 }

@@ -41,7 +41,7 @@ def say_json(value: object) -> None:
     """Print a value as one line of printable JSON."""
     import msgspec
 
-    from gossamer.storage.json_lines import printable
+    from gossamer.storage.logs import printable
 
     print(printable(msgspec.json.encode(value)).decode(), flush=True)
 

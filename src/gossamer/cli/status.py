@@ -24,10 +24,9 @@ from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import Status
 from gossamer.crawls.control.steering import STEERING_LOG
 from gossamer.engine.sheet import show_bytes
-from gossamer.storage.json_lines import NOTES_LOG, printable
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import holder_of
-from gossamer.storage.logs import LOG_PATH, log_path
+from gossamer.storage.logs import LOG_PATH, NOTES_LOG, log_path, printable
 from gossamer.storage.recovery import members_of
 from gossamer.storage.tables.places import crawl_directory
 from gossamer.values.agents import member

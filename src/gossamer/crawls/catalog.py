@@ -60,7 +60,7 @@ PROVIDERS = {
     "expressions": "gossamer.parsing.filters:ExpressionFilter",
     "warc": "gossamer.storage.archive.warc:WarcArchive",
     "no-archive": "gossamer.storage.archive.warc:NoArchive",
-    "json-log": "gossamer.storage.logs:JsonLog",
+    "json-log": "gossamer.storage.tables.log:JsonLog",
     "outbox": "gossamer.storage.mailbox.mailbox:Mailbox",
     "file-outbox": "gossamer.storage.mailbox.exchange_files:FileOutbox",
     "processor-orders": "gossamer.frontier.politeness.orders:ProcessorOrders",

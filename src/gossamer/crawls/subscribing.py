@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, Wiring
-from gossamer.storage.json_lines import printable
+from gossamer.storage.logs import printable
 
 
 def with_subscriber(wiring: Wiring, name: str, use: str) -> Wiring:

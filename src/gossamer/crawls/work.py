@@ -23,8 +23,8 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import Sheet
 from gossamer.engine.unit import Provider
 from gossamer.frontier.component import Frontier
-from gossamer.storage.json_lines import note_line
 from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.logs import note_line
 
 U = TypeVar("U")
 S = TypeVar("S", bound=Sheet)

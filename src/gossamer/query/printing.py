@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from gossamer.storage.json_lines import printable
+from gossamer.storage.logs import printable
 
 #: Rows by which the widths of a table are set; later ones may be wider.
 MEASURED = 1_000

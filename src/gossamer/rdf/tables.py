@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.storage.json_lines import MAX_LINE_BYTES
+from gossamer.storage.logs import MAX_LINE_BYTES
 from gossamer.storage.tables.contract import RowSource, Table, column
 from gossamer.values.visit import Triple
 

@@ -28,7 +28,7 @@ from gossamer.query.posting import Posting
 from gossamer.query.schema import tables_of, tells
 from gossamer.sinks.drivers import RowsRefusedError, connect_sink
 from gossamer.sinks.mapping import CRAWL, Row, SinkSpec, SinkTable, columns_of, read_sinks, row_maker
-from gossamer.storage.json_lines import printable
+from gossamer.storage.logs import printable
 from gossamer.storage.recovery import crawl_id
 from gossamer.storage.tables.contract import VISIT
 from gossamer.storage.tables.feeds import FeedBatch, FeedMark

@@ -8,7 +8,7 @@ from gossamer.parsing.findings import filled, read
 from gossamer.rdf.page import StructuredDataProcessor, StructuredDataSheet
 from gossamer.rdf.tables import TRIPLES, TriplesRow
 from gossamer.rdf.terms import MAX_IRI, MAX_LITERAL, STRING
-from gossamer.storage.json_lines import MAX_LINE_BYTES
+from gossamer.storage.logs import MAX_LINE_BYTES
 from gossamer.storage.tables.contract import RowSource
 from gossamer.testing import check_processor
 from gossamer.values.outcome import Outcome
@@ -75,7 +75,7 @@ def test_no_triple_is_lost_between_frames() -> None:
 
 @pytest.mark.parametrize("letter", ["\u202e", "\U000e0001"])
 def test_the_largest_triple_fits_in_a_line(letter: str) -> None:
-    from gossamer.storage.json_lines import printable
+    from gossamer.storage.logs import printable
 
     iri = letter * MAX_IRI
     [row] = _rows([(iri, iri, letter * MAX_LITERAL, iri, "en")])

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from gossamer.engine.files import TAIL_BYTES
-from gossamer.storage.logs import LOG_PATH, JsonLog, JsonLogSheet
+from gossamer.storage.logs import LOG_PATH
+from gossamer.storage.tables.log import JsonLog, JsonLogSheet
 from gossamer.testing.storage import unanswered, visit
 from gossamer.values.visit import Item, Location
 

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.storage.json_lines import MAX_LINE_BYTES
-from gossamer.storage.logs import LOG_PATH
+from gossamer.storage.logs import LOG_PATH, MAX_LINE_BYTES
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.row_tables import MAX_FRAME_LINKS, HostRow
 from gossamer.storage.tables.segments import closed, mark_closed, open_runs, segments

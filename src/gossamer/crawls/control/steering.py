@@ -18,7 +18,7 @@ from gossamer.crawls.control.wire import Answered, ControlRequest
 from gossamer.engine.errors import SettingError
 from gossamer.engine.graph import Graph
 from gossamer.frontier.politeness.rules import Blocklist
-from gossamer.storage.json_lines import printable
+from gossamer.storage.logs import printable
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
-from gossamer.storage.json_lines import printable
+from gossamer.storage.logs import printable
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import authority_of, endpoint_of, path_of
 from gossamer.values.visit import PART_DIGEST, PART_TYPES, BroughtForm

@@ -5,7 +5,7 @@ sieve or a crawl of several agents does, so that no stage knows of it.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
@@ -129,25 +129,48 @@ class LedgerFrontier(Provider[NoSettings]):
 
 
 S = TypeVar("S", bound=Sheet)
+F = TypeVar("F")
+
+
+class _AsBehind:
+    """A member of a contract that a front leaves to the provider behind it."""
+
+    def __init__(self, contract: type, name: str) -> None:
+        self._contract = contract
+        self._name = name
+
+    def __get__(self, front: Any, owner: type) -> Any:
+        return getattr(self._contract if front is None else front.behind, self._name)
+
+
+def in_front_of(contract: type) -> Callable[[type[F]], type[F]]:
+    """Give a class the members of a contract that it does not have itself: they are as behind it."""
+
+    def completed(front: type[F]) -> type[F]:
+        for name in dir(contract):
+            if not name.startswith("_") and not hasattr(front, name):
+                setattr(front, name, _AsBehind(contract, name))
+        return front
+
+    return completed
 
 
 class _Front(Provider[S]):
-    """A provider in front of another of its kind: all that an heir does not change is as behind it."""
-
     keeps_state = True
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or "behind" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}")
-        return getattr(self.__dict__["behind"], name)
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
+@in_front_of(Ledger)
 class LedgerFront(_Front[NoSettings]):
     """A ledger in front of another: an heir changes what its groups do. Contract: `Ledger`."""
 
     behind: Uses[Ledger]
 
 
+@in_front_of(TaskQueues)
 class QueuesFront(_Front[S]):
     """Task queues in front of others: an heir changes some calls. Contract: `TaskQueues`."""
 

@@ -15,12 +15,14 @@ from gossamer.engine.errors import UnknownName
 from gossamer.engine.files import AppendFile, LastWrites
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.storage.json_lines import line, lines
 from gossamer.storage.ledger.contract import Group
-from gossamer.storage.logs import CRAWL_LOG, JsonLog, JsonLogSheet, logged_tables
-from gossamer.storage.tables.contract import RowSource, Table, table_named
+from gossamer.storage.logs import CRAWL_LOG, line, lines, log_path
+from gossamer.storage.tables.contract import RowSource, Table, shipped, table_named
 from gossamer.storage.tables.segments import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
 from gossamer.values.visit import Location, Record, Visit
+
+#: Stands for the log of the crawl where files go by the names of their tables.
+_LOG = ""
 
 _IN_USE = "it is part of the files that are open"
 
@@ -87,15 +89,13 @@ class TableLog(Provider[TableLogSheet]):
         self._ends: dict[str, int] = {}
         self._last = LastWrites()
         self._committed: CommittedEnds | None = None
-        own = self.sheet
-        self._log = JsonLog(JsonLogSheet(own.directory, own.log_name, own.sync)) if own.log else None
         self._tables: tuple[Table, ...] = ()
         self._choose_tables()
 
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""
         kept = tuple(map(table_named, dict.fromkeys(self.sheet.tables)))
-        told = () if self._log is None else logged_tables()
+        told = (table for table in shipped() if table.is_logged) if self.sheet.log else ()
         self._tables = (*kept, *(table for table in told if table not in kept))
 
     async def stop(self) -> None:
@@ -106,13 +106,9 @@ class TableLog(Provider[TableLogSheet]):
         if self._committed is not None:
             self._committed.close()
             self._committed = None
-        if self._log is not None:
-            await self._log.stop()
 
     def changed(self, before: TableLogSheet) -> None:
-        """The log of the crawl syncs as the tables do; other tables are kept from the next group on."""
-        if self._log is not None:
-            self._log.sheet = msgspec.structs.replace(self._log.sheet, sync=self.sheet.sync)
+        """Other tables are kept from the next group on."""
         self._choose_tables()
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
@@ -126,7 +122,6 @@ class TableLog(Provider[TableLogSheet]):
         """
         self._last.begin()
         sheet, encoder = self.sheet, self._encoder
-        logs = self._log is not None
         written: dict[str, list[bytes]] = {table.name: [] for table in self._tables}
         log: list[bytes] = []
         troubles: list[str] = []
@@ -135,12 +130,11 @@ class TableLog(Provider[TableLogSheet]):
             for table in self._tables:
                 if found := lines(table, told, encoder, troubles):
                     written[table.name] += found
-                    if logs and table.is_logged:
+                    if sheet.log and table.is_logged:
                         log += found
         for trouble in troubles:
             self.metrics.count(trouble)
-        if self._log is not None:
-            self._log.write(log)
+        self._write(_LOG, log)
         for name in sheet.tables:
             self._write(name, written[name])
 
@@ -162,8 +156,6 @@ class TableLog(Provider[TableLogSheet]):
     def take_back(self) -> None:
         self._last.take_back()
         self._ends.clear()
-        if self._log is not None:
-            self._log.take_back()
 
     def files(self) -> Sequence[str]:
         """None but those that :mod:`gossamer.storage.recovery` knows of every crawl."""
@@ -171,8 +163,6 @@ class TableLog(Provider[TableLogSheet]):
 
     def ends(self) -> Mapping[str, int]:
         ends, self._ends = self._ends, {}
-        if self._log is not None:
-            ends.update(self._log.ends())
         return ends
 
     def committed(self, ends: Mapping[str, int]) -> None:
@@ -188,14 +178,23 @@ class TableLog(Provider[TableLogSheet]):
         self._last.about_to(file)
         file.append(data, sync=self.sheet.sync)
         self._ends[self._names[table]] = file.end
-        self.metrics.count("rows", len(lines))
-        self.metrics.count("bytes", len(data))
+        if table == _LOG:
+            self.metrics.count("lines", len(lines))
+        else:
+            self.metrics.count("rows", len(lines))
+            self.metrics.count("bytes", len(data))
 
     def _file(self, table: str) -> AppendFile:
-        """The segment that takes the next rows of a table."""
+        """The segment that takes the next rows of a table, or the log."""
         file = self._open.get(table)
-        if file is not None and file.end < self.sheet.segment_bytes:
+        if file is not None and (file.end < self.sheet.segment_bytes or table == _LOG):
             return file
+        if table == _LOG:
+            self._names[_LOG] = log_path(self.sheet.log_name)
+            log = self._open[_LOG] = AppendFile(Path(self.sheet.directory, self._names[_LOG]), fresh=False)
+            if (end := log.end_of_lines()) < log.end:  # what a kill tore was never acknowledged
+                log.cut_back(end)
+            return log
         directory, agent = Path(self.sheet.directory), self.sheet.agent
         if not self._run:
             self._run = new_run(directory, agent, self.clock.now())
@@ -215,3 +214,63 @@ class TableLog(Provider[TableLogSheet]):
 
 #: Rows of hosts that are made at once: memory must not follow their number.
 _ROWS_AT_ONCE = 1_000
+
+
+class JsonLogSheet(Sheet, frozen=True):
+    """Settings of :class:`JsonLog`."""
+
+    directory: Annotated[
+        str,
+        setting(
+            "Use this crawl directory; the log is `logs/NAME.jsonl` in it.",
+            restart=_IN_USE,
+            names="a folder",
+        ),
+    ] = "."
+    name: Annotated[
+        str,
+        setting(
+            "Write the log under this name; with several agents, each has a log of its own.",
+            restart=_IN_USE,
+            pattern=r"^[a-z0-9-]+$",
+        ),
+    ] = CRAWL_LOG
+    sync: Annotated[
+        bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
+    ] = False
+
+
+class JsonLog(Provider[JsonLogSheet]):
+    """Writes the log of the crawl alone. Contract: `RowLog`."""
+
+    def __init__(self, sheet: JsonLogSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._rows = TableLog()
+        self._rows.metrics = self.metrics
+        self.changed(self.sheet)
+
+    def changed(self, before: JsonLogSheet) -> None:
+        own = self.sheet
+        self._rows.sheet = TableLogSheet(own.directory, tables=(), log_name=own.name, sha256=False, sync=own.sync)
+        self._rows.changed(self._rows.sheet)
+
+    async def stop(self) -> None:
+        await self._rows.stop()
+
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        self._rows.stage(records, group)
+
+    def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
+        self._rows.append(visits, locations)
+
+    def take_back(self) -> None:
+        self._rows.take_back()
+
+    def committed(self, ends: Mapping[str, int]) -> None:
+        """Nothing waits for it."""
+
+    def files(self) -> Sequence[str]:
+        return ()
+
+    def ends(self) -> Mapping[str, int]:
+        return self._rows.ends()
