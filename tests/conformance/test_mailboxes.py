@@ -9,12 +9,12 @@ from typing import Any, Literal, cast
 import pytest
 
 from gossamer.agents.mail import MassMail, MassMailSheet
-from gossamer.agents.shared_state import SharedFile
 from gossamer.engine.gate import Receipt, current
 from gossamer.storage.ledger.deleting import delete
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.contract import MAIL_TO, MASTERS, Owing
 from gossamer.storage.mailbox.mailbox import WAITING, Mailbox, MailboxSheet
+from gossamer.storage.mailbox.shared_state import SharedFile
 from gossamer.storage.mailbox.staging import DividedLedger, DividingGroup
 from gossamer.testing import FakeClock, check_mailbox
 from gossamer.testing.agents import ByLetter

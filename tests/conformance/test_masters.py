@@ -12,7 +12,9 @@ from tests.masters import check_designation_table, check_shared_state
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import DesignationSheet, LeastLoaded, RandomAgent, SharedDesignations
 from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
-from gossamer.agents.shared_state import (
+from gossamer.engine.gate import Receipt, current
+from gossamer.storage.mailbox.contract import MAIL_TO
+from gossamer.storage.mailbox.shared_state import (
     CrawlSharedState,
     SharedFile,
     SharedStateSheet,
@@ -20,8 +22,6 @@ from gossamer.agents.shared_state import (
     delete_older_mail,
     older_mail,
 )
-from gossamer.engine.gate import Receipt, current
-from gossamer.storage.mailbox.contract import MAIL_TO
 from gossamer.testing import FakeClock, check_consumer
 from gossamer.values.agents import Designated, Member
 from gossamer.values.task import Task

@@ -52,6 +52,7 @@ from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import AuditOptions, audit
 from gossamer.simweb.graph import WebGraph
 from gossamer.storage.ledger.opening import ProcessLock
+from gossamer.storage.recovery import members_of
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -338,7 +339,7 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
 
 
 @pytest.mark.parametrize(("part", "more"), [("", {}), ("ledger", {}), ("", {"designation": "master"})])
-def test_an_agent_that_is_lost_for_good_begins_again_while_the_others_live(
+def test_the_others_take_over_the_part_of_an_agent_that_is_lost_for_good(
     part: str, more: dict[str, Any], tmp_path: Path
 ) -> None:
     with web_of_hosts(pages=30, latency=0.03) as web:
@@ -352,6 +353,7 @@ def test_an_agent_that_is_lost_for_good_begins_again_while_the_others_live(
     text = "\n".join(lines)
     assert "agent-01 has lost its ledger; if state/agent-01 is not brought back from a copy within 1 s" in text
     assert "the crawl goes on without the ledger of agent-01" in text
+    assert list(members_of(tmp_path / "crawl")) == ["agent-00", "agent-01=0", "agent-02"]
     assert verify(tmp_path / "crawl", deep=True).findings == []
 
 

@@ -24,9 +24,8 @@ from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.designations_of_crawl import designations
+from gossamer.agents.ended import opened_ledger
 from gossamer.agents.held_domains import held_domains, let_go
-from gossamer.agents.parcels import opened_ledger
-from gossamer.agents.shared_state import SHARED, SharedFile, count_older_mail
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawls.control.client import Control
@@ -34,6 +33,7 @@ from gossamer.crawls.control.messages import Assign, Checkpoint
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.wiring import read
 from gossamer.storage.ledger.moving import drop, forget_seen
+from gossamer.storage.mailbox.shared_state import SHARED, SharedFile, count_older_mail
 from gossamer.storage.recovery import members_of
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html

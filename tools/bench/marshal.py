@@ -21,7 +21,6 @@ from gossamer.agents.designations import DesignationSheet, KeptDesignations, Lea
 from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
 from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentUrlTable
 from gossamer.agents.ring import MeasuredLatency, PlaceTable, Ring, rules_of
-from gossamer.agents.shared_state import CrawlSharedState, SharedStateSheet
 from gossamer.agents.url_exchange import BATCH
 from gossamer.bench.report import BenchReport
 from gossamer.engine.ends import In, Out
@@ -31,6 +30,7 @@ from gossamer.engine.local import LocalConnector
 from gossamer.engine.runner import Runner
 from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.mailbox.shared_state import CrawlSharedState, SharedStateSheet
 from gossamer.values.agents import Designated, Member, agent_name
 from gossamer.values.task import Task
 from gossamer.values.url import host_of

@@ -53,7 +53,7 @@ SUBJECT = Subject(
         "ring": "gossamer.agents.ring:RingDesignation",
         "designations": "gossamer.agents.designations:KeptDesignations",
         "shared-designations": "gossamer.agents.designations:SharedDesignations",
-        "shared-state": "gossamer.agents.shared_state:CrawlSharedState",
+        "shared-state": "gossamer.storage.mailbox.shared_state:CrawlSharedState",
         "mass-mail": "gossamer.agents.mail:MassMail",
         "held-domains": "gossamer.agents.held_domains:HeldDomains",
         "least-loaded": "gossamer.agents.designations:LeastLoaded",

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from gossamer.agents.line import AgentRefused, AgentSilent, place_of
 from gossamer.agents.masters import MAIL
-from gossamer.agents.shared_state import copy_shared, forget_copy
+from gossamer.agents.parcels import AgentsAtRest
 from gossamer.agents.supervision import SetAgent
 from gossamer.agents.wiring import OUTBOX
 from gossamer.crawls.builder import with_protocols
 from gossamer.crawls.control import resting
+from gossamer.crawls.control.line import AgentRefused, AgentSilent, place_of
 from gossamer.crawls.control.messages import Checkpoint
 from gossamer.crawls.control.standing import checkpoint_name
 from gossamer.crawls.directory import CrawlPlace
@@ -28,6 +28,7 @@ from gossamer.engine.errors import WiringError
 from gossamer.engine.graph import Graph
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.storage.ledger.opening import Places
+from gossamer.storage.mailbox.shared_state import copy_shared, forget_copy
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work, member
 from gossamer.values.errors import UsageError
@@ -69,8 +70,10 @@ async def checkpoint(crawl: "SeveralAgents", name: str) -> str:
         if crawl.supervisor.is_resting or crawl.supervisor.is_stopping:
             raise UsageError("the agents are about to end, or to begin again; make the checkpoint in some seconds")
         if await _made(agents, masters, directory, name):
-            left = {member(text).agent for text in members} - set(at_work(members))
-            await asyncio.to_thread(resting.checkpoint_those, directory, sorted(left), name)
+            left = sorted({member(text).agent for text in members} - set(at_work(members)))
+            if left:
+                async with AgentsAtRest(directory, crawl.graph.wiring) as at_rest:
+                    await at_rest.do("checkpoint", left, words=[name])
             resting.note_members(directory, name, members)
             return name
     raise UsageError("agents died while the checkpoint was made, so it was not kept; try again")

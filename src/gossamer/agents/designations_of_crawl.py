@@ -14,13 +14,13 @@ from gossamer.agents.held_domains import let_go
 from gossamer.agents.masters import masters_of
 from gossamer.agents.membership import check_can_change
 from gossamer.agents.rendezvous import supervisor_lock
-from gossamer.agents.shared_state import SHARED, SharedFile, delete_older_mail, forget_copies
-from gossamer.agents.wiring import ring_rule
+from gossamer.agents.wiring import domain_rule_of, ledger_settings
 from gossamer.crawls.directory import read_wiring
 from gossamer.storage.ledger.contract import Ledger
+from gossamer.storage.mailbox.shared_state import SHARED, SharedFile, delete_older_mail, forget_copies
 from gossamer.storage.recovery import members_of
 from gossamer.values.errors import UsageError
-from gossamer.values.hosts import DeletionTarget, domain_rule, given_host
+from gossamer.values.hosts import DeletionTarget, given_host
 
 
 def designations(directory: Path, names: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
@@ -40,15 +40,14 @@ def designations(directory: Path, names: Sequence[str] = ()) -> Iterator[tuple[s
     members, masters = members_of(directory), masters_of(directory)
     if not members:
         raise UsageError(f"the crawl in {directory} has one agent, which has all domains")
-    wiring = read_wiring(directory)
+    settings = ledger_settings(read_wiring(directory))
     if names:
         kind = (
-            DividedByTable(directory, members, wiring)
+            DividedByTable(directory, members, settings)
             if masters
-            else DividedByRing(members, wiring, read_moved(directory))
+            else DividedByRing(members, settings, read_moved(directory))
         )
-        rule = ring_rule(wiring)
-        domains = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
+        domains = domain_rule_of(settings)
         for domain in dict.fromkeys(domains.assignable(given_host(name)) for name in names):
             yield domain, kind.owner(domain)
         return

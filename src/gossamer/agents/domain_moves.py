@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 import msgspec
 
 from gossamer.agents.handing_over import MOVING, as_arcs, as_settings, is_moving
-from gossamer.agents.line import AgentLine, AgentRefused, AgentSilent
 from gossamer.agents.parcels import PARCELS, taken
 from gossamer.agents.supervision import MoveDomains, OfferDomains
 from gossamer.agents.url_exchange import ReceiveUrls
-from gossamer.agents.wiring import OUTBOX, ring_rule
+from gossamer.agents.wiring import OUTBOX, domain_rule_of, ledger_settings
+from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent
 from gossamer.crawls.control.wire import Listed
 from gossamer.engine.files import replace_file
 from gossamer.frontier.politeness.provider import HostPoliteness
@@ -42,11 +42,11 @@ from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.mailbox.staging import owed_task
 from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.hosts import domain_point, domain_rule
+from gossamer.values.hosts import domain_point
 from gossamer.values.url import host_of
 
 if TYPE_CHECKING:
-    from gossamer.agents.agent import AgentRun
+    from gossamer.agents.run import AgentRun
     from gossamer.agents.supervisor import Supervisor
 
 #: Seconds for what is in flight of domains that are to move, and between two looks at it: where one answer takes longer, they stay.
@@ -101,8 +101,7 @@ class MovingDomains:
 
     def __init__(self, run: "AgentRun") -> None:
         self._run = run
-        rule = ring_rule(run.graph.wiring)
-        self._rule = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
+        self._rule = domain_rule_of(ledger_settings(run.graph.wiring))
         self._came = set[str]()
         """Domains that other agents have asked before."""
 

@@ -1,69 +1,126 @@
-"""How a crawl of several agents ended: their ledgers added up, and what was said of the whole, kept in a file beside their states.
+"""How agents and masters ended: each tells it in a file of its own when it ends, and a crawl of several agents is their sum.
 
-Place in the flow: the supervisor sums up here when its agents have ended; `status` reads the file when the crawl is at rest.
+Place in the flow: :mod:`run` writes the file when an agent has closed its ledger, and so does a process that works for an agent at
+rest (:mod:`parcels`). The supervisor reads these files and opens no ledger; of an agent that was killed, such a process tells it.
+What was said of the crawl as a whole stands in a file beside the agents' states, which `status` reads when the crawl is at rest.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from gossamer.crawls.control.at_rest import standing_of_ledger
+from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.standing_of_agents import added_standing
+from gossamer.crawls.directory import damage_of
 from gossamer.crawls.summary import ENDED_FILE, Summary, cpu_seconds, cuts_of, has_documents, peak_rss
 from gossamer.engine.files import replace_file
+from gossamer.engine.sheet import build
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.values.agents import member
+from gossamer.storage.recovery import files_of
 from gossamer.values.outcome import Outcome
+
+#: The file in the folder of an agent or a master that has ended.
+_ENDED = "ended.json"
 
 #: Fields that summary and standing share by name and meaning.
 _SHARED = tuple(set(Summary.__struct_fields__) & set(CrawlStanding.__struct_fields__))
 
 
-class EndedAgents(msgspec.Struct, frozen=True):
-    """What all agents of a crawl have come to."""
+def ledger_of(directory: Path, settings: Mapping[str, Any], agent: str, *, existing: bool = False) -> RocksLedger:
+    """An agent's ledger by the settings that its crawl has for ledgers, not open."""
+    given = {**settings, "directory": str(directory), "agent": agent, "existing": existing}
+    return RocksLedger(build(LedgerSheet, given))
 
-    standing: CrawlStanding
-    counters: dict[str, int]
-    """Of their ledgers, added up."""
+
+def opened_ledger(
+    directory: Path, settings: Mapping[str, Any], agent: str, stack: ExitStack, *, existing: bool = True
+) -> RocksLedger:
+    """An agent's ledger as its crawl has it, open until `stack` is left. Raises as `open` does.
+
+    Its next owner takes it for one whose process was killed: who asks hosts that another one has just asked waits before the first
+    request, as after a kill.
+    """
+    ledger = ledger_of(directory, settings, agent, existing=existing)
+    ledger.open()
+    stack.callback(ledger.abandon)
+    return ledger
+
+
+class AgentEnd(msgspec.Struct, frozen=True):
+    """How an agent or a master stands that does not work."""
+
+    standing: CrawlStanding | None = None
+    """None of a master, of an agent that never began, and where the ledger is lost."""
+    counters: dict[str, int] = {}
+    is_clean: bool = True
+    """It has nothing in flight."""
+    damage: str = ""
+    """Why its ledger cannot be opened, where it has one or has written files."""
+    opening: int = 0
+    """Tells whether the ledger was opened since."""
 
     @property
-    def troubled(self) -> int:
-        """Pages that were kept but could not be processed in full."""
-        return self.counters.get("troubled", 0)
+    def owed(self) -> int:
+        return self.counters.get("owed", 0)
 
 
-def ended(directory: Path, members: Sequence[str]) -> EndedAgents:
-    """Add up the ledgers of agents that have ended; one that never began counts as nothing.
-
-    Raises:
-        CrawlDirectoryError: a ledger is damaged.
-    """
-    counters: dict[str, int] = {}
-    for ledger in _ledgers(directory, members):
-        with ledger.looking():
-            for name, count in ledger.counters().items():
-                counters[name] = counters.get(name, 0) + count
-    standings = standings_of(directory, members)
-    return EndedAgents(added_standing(directory, standings), counters)
+def end_of_ledger(directory: Path, ledger: RocksLedger) -> AgentEnd:
+    """How an agent stands by its ledger, which is not open. Raises CrawlDirectoryError: it is another version's."""
+    if (damage := damage_of(ledger)) is not None:
+        has_begun = ledger.places.ledger.is_dir() or any(files_of(directory, ledger.sheet.agent))
+        return AgentEnd(damage=str(damage) if has_begun else "", is_clean=not has_begun)
+    if not ledger.places.ledger.is_dir():
+        return AgentEnd(is_clean=False)  # a kill interrupted a replacement, which its next opening finishes
+    opening, standing = _opening(ledger.places.state), standing_of_ledger(directory, ledger)
+    with ledger.looking():
+        return AgentEnd(standing, dict(ledger.counters()), ledger.is_clean, opening=opening)
 
 
-def standings_of(directory: Path, members: Sequence[str]) -> list[CrawlStanding]:
-    """How agents stand that do not work, without those that never began. Raises as :func:`ended`."""
-    return [standing_of_ledger(directory, ledger) for ledger in _ledgers(directory, members)]
+def note_agent_end(directory: Path, agent: str, ledger: RocksLedger | None = None) -> None:
+    """Tell how an agent stands, or that a master has ended in order, which has no ledger. Without the file a process looks."""
+    end = AgentEnd() if ledger is None else end_of_ledger(directory, ledger)
+    with contextlib.suppress(OSError):
+        replace_file(place_of(directory, agent) / _ENDED, msgspec.json.encode(end))
 
 
-def _ledgers(directory: Path, members: Sequence[str]) -> Iterator[RocksLedger]:
-    for text in members:
-        ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=member(text).agent))
-        if ledger.places.ledger.is_dir():
-            yield ledger
+def noted_end(directory: Path, agent: str) -> AgentEnd | None:
+    """What an agent or a master has told of its end; None where it has not, or has begun again since."""
+    place = place_of(directory, agent)
+    try:
+        end = msgspec.json.decode((place / _ENDED).read_bytes(), type=AgentEnd)
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+        return None
+    return end if end.opening == _opening(place) else None
+
+
+def forget_agent_end(directory: Path, agent: str) -> None:
+    """It begins."""
+    (place_of(directory, agent) / _ENDED).unlink(missing_ok=True)
+
+
+def _opening(place: Path) -> int:
+    """Differs after each opening of a ledger, since the store writes this file anew then; 0 where there is none."""
+    try:
+        return (place / "ledger/CURRENT").stat().st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+def added(directory: Path, ends: Mapping[str, AgentEnd]) -> CrawlStanding:
+    """What agents that have ended have come to."""
+    return added_standing(directory, [one.standing for one in ends.values() if one.standing is not None])
 
 
 def summary_of_run(
     directory: Path,
-    members: Sequence[str],
+    ends: Mapping[str, AgentEnd],
     working: Sequence[str],
     *,
     limit: str,
@@ -75,49 +132,34 @@ def summary_of_run(
 
     Args:
         directory: the crawl's.
-        members: agents of the crawl.
+        ends: of all its agents.
         working: those of them that had work in this run.
         limit: what ended the run, by its setting's name; empty where nothing did.
         is_stopping: the supervisor was told to stop.
         pages_before: what the crawl had when the run began.
         seconds: the run took.
-
-    Raises:
-        CrawlDirectoryError: a ledger is damaged.
     """
-    at_work = standings_of(directory, working)
+    now, counters = added(directory, ends), Counter[str]()
+    for end in ends.values():
+        counters.update(end.counters)
+    at_work = [one for name in working if (one := ends[name].standing) is not None]
     # An agent without others ends by itself, also where a person stops it by hand.
     is_stopped = is_stopping or (len(at_work) == 1 and at_work[0].state == "stopped" and not limit)
-    summary = summary_of(ended(directory, members), limit=limit, is_stopped=is_stopped)
-    return msgspec.structs.replace(
-        summary,
-        seconds=round(seconds, 3),
-        pages_per_second=round((summary.pages - pages_before) / seconds, 2) if seconds else 0.0,
-        cpu_seconds=cpu_seconds(),
-        peak_rss_bytes=peak_rss() + summary.peak_rss_bytes,
-    )
-
-
-def summary_of(agents: EndedAgents, *, limit: str, is_stopped: bool) -> Summary:
-    """The summary of a run, without its time.
-
-    Args:
-        agents: as they ended.
-        limit: what ended the run, by its setting's name; empty where nothing did.
-        is_stopped: a person has ended it.
-    """
-    now = agents.standing
-    state = _state(now, agents.counters, limit, is_stopped=is_stopped)
+    state = _state(now, counters, limit, is_stopped=is_stopped)
     ended_by = f"limit:{limit}" if limit else "stopped" if is_stopped else ""
     shared = {name: getattr(now, name) for name in _SHARED}
-    return msgspec.structs.replace(
-        Summary(**shared),
-        state=state,
-        limit=limit if state == "limit" else "",
-        goal=now.goal if state == "limit" else "",
-        cuts=cuts_of(agents.counters, ended_by, now.queued, now.set_aside),
-        waiting=now.waiting if now.queued else None,
-    )
+    shared |= {
+        "state": state,
+        "limit": limit if state == "limit" else "",
+        "goal": now.goal if state == "limit" else "",
+        "cuts": cuts_of(counters, ended_by, now.queued, now.set_aside),
+        "waiting": now.waiting if now.queued else None,
+        "seconds": round(seconds, 3),
+        "pages_per_second": round((now.pages - pages_before) / seconds, 2) if seconds else 0.0,
+        "cpu_seconds": cpu_seconds(),
+        "peak_rss_bytes": peak_rss() + now.peak_rss_bytes,
+    }
+    return Summary(**shared)
 
 
 def _state(now: CrawlStanding, counters: Mapping[str, int], limit: str, *, is_stopped: bool) -> str:

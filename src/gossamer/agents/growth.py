@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.agents.crawlers import crawlers_of
-from gossamer.agents.wiring import has_application, ring_rule
+from gossamer.agents.wiring import domain_rule_of, has_application, ledger_settings
 from gossamer.crawls.machine import cores, free_memory, room_for_agents
 from gossamer.crawls.options import MOST_AGENTS
 from gossamer.engine.graph import Graph
 from gossamer.frontier.limits import FrontierSheet
-from gossamer.values.hosts import domain_rule
 
 if TYPE_CHECKING:
     from gossamer.crawls.work import CrawlAtWork
@@ -126,7 +125,7 @@ class LoadGauge:
 
     def __init__(self, crawl: "CrawlAtWork") -> None:
         self._crawl = crawl
-        self._rule = domain_rule(**{"division": "domain", "together": (), **ring_rule(crawl.graph.wiring)})
+        self._rule = domain_rule_of(ledger_settings(crawl.graph.wiring))
         self._last = Load()
         self._next = -math.inf
 

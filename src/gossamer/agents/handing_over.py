@@ -9,22 +9,22 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import msgspec
 
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import SCHEMA, agent_at, chosen, designated, give, loads
 from gossamer.agents.ring import Arc, Ring, RingDesignation, RingSheet, moving
-from gossamer.agents.shared_state import SharedFile, count_older_mail
-from gossamer.agents.wiring import ring_rule
+from gossamer.agents.wiring import domain_rule_of, ledger_settings, ring_rule
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
+from gossamer.storage.mailbox.shared_state import SharedFile, count_older_mail
 from gossamer.storage.recovery import crawl_id
 from gossamer.values.agents import at_work, digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.hosts import domain_point, domain_rule, given_host
+from gossamer.values.hosts import domain_point, given_host
 
 _MOVES = """
 CREATE TABLE IF NOT EXISTS moves (point INTEGER PRIMARY KEY, giver TEXT NOT NULL, taker TEXT NOT NULL);
@@ -32,17 +32,8 @@ CREATE TABLE IF NOT EXISTS moved (is_made INTEGER NOT NULL);
 """
 
 
-class DomainDivision(Protocol):
-    """Says whose a host is, and what an agent has."""
-
-    def owner(self, host: str) -> str:
-        """The agent of a host; empty where it has none yet."""
-        ...
-
-    def arcs(self, agent: str) -> Sequence[Arc]:
-        """The stretches of the circle that an agent has, in order."""
-        ...
-
+#: Agents that get domains, each with stretches of the circle, in order.
+Heirs = Mapping[str, Sequence[Arc]]
 
 #: Where it stands which domains have another agent than the ring says, inside the crawl directory.
 _MOVED = "state/supervisor/moved.json"
@@ -79,10 +70,11 @@ def write_moved(directory: Path, moved: Mapping[str, str]) -> None:
 class DividedByRing:
     """Hosts go by the ring, but for domains that have moved since."""
 
-    def __init__(self, members: Sequence[str], wiring: Wiring, moved: Mapping[str, str]) -> None:
+    def __init__(self, members: Sequence[str], settings: Mapping[str, Any], moved: Mapping[str, str]) -> None:
+        """`settings` are those of the crawl's ledgers, `moved` the domains that have another agent than the ring says."""
         self._members = members
         self._moved = moved
-        given = {"members": list(members), "moved": as_settings(moved), **ring_rule(wiring)}
+        given = {"members": list(members), "moved": as_settings(moved), **ring_rule(settings)}
         self._ring = RingDesignation(build(RingSheet, given))
 
     def __repr__(self) -> str:
@@ -106,11 +98,10 @@ def as_settings(moved: Mapping[str, str]) -> list[str]:
 class DividedByTable:
     """Hosts go by the table of the masters."""
 
-    def __init__(self, directory: Path, members: Sequence[str], wiring: Wiring) -> None:
+    def __init__(self, directory: Path, members: Sequence[str], settings: Mapping[str, Any]) -> None:
         self._directory = directory
         self._ring = Ring(map(member, members))
-        rule = ring_rule(wiring)
-        self._rule = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
+        self._rule = domain_rule_of(settings)
 
     def __repr__(self) -> str:
         return f"<DividedByTable {self._directory}>"
@@ -280,9 +271,10 @@ def as_arcs(points: Iterable[int]) -> list[Arc]:
 
 
 def lies_in(arcs: Sequence[Arc], domain: str) -> bool:
-    """Whether a domain lies in some stretches of the circle."""
+    """Whether a domain lies in some stretches of the circle, which are in order."""
     point = domain_point(domain)
-    return any(first <= point <= last for first, last in arcs)
+    at = bisect_right(arcs, point, key=lambda arc: arc[0]) - 1
+    return at >= 0 and arcs[at][1] >= point
 
 
 def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
@@ -354,8 +346,7 @@ def given_domains(wanted: Mapping[str, str], agents: Sequence[str], wiring: Wiri
     Raises:
         UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work.
     """
-    rule = ring_rule(wiring)
-    domains = domain_rule(rule.get("division", "domain"), rule.get("together", ()))
+    domains = domain_rule_of(ledger_settings(wiring))
     given: dict[str, str] = {}
     for name, agent in wanted.items():
         if agent not in agents:

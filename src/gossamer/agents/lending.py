@@ -15,12 +15,12 @@ from math import inf
 
 import msgspec
 
-from gossamer.agents.agent import LENT, AgentNews
-from gossamer.agents.line import AgentRefused, AgentSilent
+from gossamer.agents.run import LENT, AgentNews
 from gossamer.agents.shares import LEAST_BYTES, Borrower, RateShares, lent
 from gossamer.agents.supervised import AgentProcess
 from gossamer.agents.supervision import LendRates, LendTurns, SetAgent
-from gossamer.agents.wiring import ring_rule
+from gossamer.agents.wiring import ledger_settings, ring_rule
+from gossamer.crawls.control.line import AgentRefused, AgentSilent
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.graph import Graph
 from gossamer.frontier.politeness.provider import DOMAIN_MARK
@@ -170,7 +170,7 @@ def place_turns(graph: Graph) -> PlaceTurns:
     if node is None or not isinstance(node.sheet, PolitenessSheet):
         return PlaceTurns(0.0)
     rules = rules_of(node.sheet)
-    if ring_rule(graph.wiring).get("division") != "host":
+    if ring_rule(ledger_settings(graph.wiring)).get("division") != "host":
         return PlaceTurns(rules.address.gap)
     return PlaceTurns(max(rules.address.gap, rules.domain.gap), has_domains=True)
 

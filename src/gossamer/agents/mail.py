@@ -20,7 +20,6 @@ from typing import Annotated
 
 from gossamer.agents.contract import DesignationTable, SharedState
 from gossamer.agents.ring import DivisionSheet
-from gossamer.agents.shared_state import count_older_mail, forget_older_mail, older_mail
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In, Uses
 from gossamer.engine.gate import Receipt, current
@@ -28,6 +27,7 @@ from gossamer.engine.sheet import NoSettings, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask
 from gossamer.storage.mailbox.mailbox import WAITING, OnWay
+from gossamer.storage.mailbox.shared_state import count_older_mail, forget_older_mail, older_mail
 from gossamer.values.agents import Designated
 from gossamer.values.hosts import DomainRule, domain_rule
 

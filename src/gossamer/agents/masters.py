@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.contract import SharedState
-from gossamer.agents.shared_state import SharedFile
 from gossamer.agents.wiring import (
     agent_arrow,
     agent_connector,
     agent_place,
+    ledger_settings,
     mail_arrow,
     mail_sender,
     ring_rule,
@@ -31,6 +31,7 @@ from gossamer.engine.files import replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, read, with_settings, write
+from gossamer.storage.mailbox.shared_state import SharedFile
 from gossamer.storage.recovery import crawl_id
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -227,7 +228,7 @@ def without_example(wiring: Wiring) -> Wiring:
 
 
 def _settings(crawl: Wiring, members: Sequence[str], agents: Sequence[str], place: Path) -> dict[str, dict[str, Any]]:
-    rule = ring_rule(crawl)
+    rule = ring_rule(ledger_settings(crawl))
     settings: dict[str, dict[str, Any]] = {
         "marshal": dict(rule),
         "designations": {"members": list(members)},

@@ -1,25 +1,28 @@
 """Agents that join a crawl which rests, that leave it, or that get another part of it: the giver writes domains into
 parcels, and the taker reads them.
 
-Place in the flow: the supervisor calls :func:`change_members` before it starts agents, and :func:`settle` before that, whatever it
-is to do: it finishes a change that a kill interrupted, or undoes it. It opens no ledger: a process for each agent does
-(:mod:`parcels`). The crawl has its new agents from the instant in which :func:`~gossamer.storage.recovery.write_members` names
-them; parcels that were written before that are thrown away, the next supervisor does what is left to do after it. Nothing is
-fetched meanwhile, so that no host is asked by two.
+Place in the flow: the supervisor calls :func:`change_members` before it starts agents, and :func:`settle` before that, whatever
+it is to do: it finishes a change that a kill interrupted, or undoes it. It opens no ledger: a process for each agent does
+(:mod:`parcels`). An agent that has lost its ledger leaves in the same way, but for what it cannot give: the others give what
+they know of its domains (:mod:`lost`). The crawl has its new agents from the instant in which
+:func:`~gossamer.storage.recovery.write_members` names them; parcels that were written before that are thrown away, the next
+supervisor does what is left to do after it. Nothing is fetched meanwhile, so that no host is asked by two.
 
 An agent that has left stays among the members with capacity 0. It has no domain and does not run; its archive, tables, log and
 counters are part of the crawl as before. Of those who join, such agents come back first.
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.agents.handing_over import RingMoves, TableMoves, is_moving, mail_waits, read_moved, write_moved
-from gossamer.agents.parcels import PARCELS, AgentsAtRest, MemberChange, ledger_of
+from gossamer.agents.parcels import PARCELS, AgentsAtRest, MemberChange, ends_of
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
@@ -101,19 +104,16 @@ def check_can_change(wiring: Wiring, directory: Path) -> None:
         )
 
 
-def needs_rest(directory: Path, wiring: Wiring, *, by_table: bool = False) -> bool:
+async def needs_rest(directory: Path, wiring: Wiring, *, by_table: bool = False) -> bool:
     """Whether agents have to run before domains can change hands: one was killed, some move, or URLs are owed or wait as mail.
 
     Raises:
-        CrawlDirectoryError: a ledger is damaged, or in use.
+        CrawlDirectoryError: a ledger is damaged.
     """
     if (by_table and mail_waits(directory)) or is_moving(directory):
         return True
-    for name in at_work(members_of(directory)):
-        with ledger_of(directory, wiring.providers["ledger"].settings, name).looking() as ledger:
-            if ledger.counters().get("owed", 0) or not ledger.is_clean:
-                return True
-    return False
+    ends = await ends_of(directory, wiring, at_work(members_of(directory)))
+    return any(end.owed or not end.is_clean for end in ends.values())
 
 
 async def change_members(
@@ -122,6 +122,7 @@ async def change_members(
     members: Sequence[str],
     report: Callable[[str], None],
     table: DomainWishes | None = None,
+    lost: Sequence[str] = (),
 ) -> None:
     """Let a crawl at rest have these agents.
 
@@ -131,37 +132,48 @@ async def change_members(
         members: all agents, with those that have left.
         report: takes a line for people.
         table: given where masters say whose a domain is.
+        lost: names agents that have lost their ledgers. Their heirs get what the others know of their domains.
 
     Raises:
         CrawlDirectoryError: a ledger is damaged, in use, cannot be written, or has a secret of its own. Nothing has changed.
     """
     known = members_of(directory)
-    _write_note(directory, MemberChange(known, tuple(members)))
+    stamp = f"{time.time_ns():x}" if lost else ""
+    work = MemberChange(known, tuple(members), table is not None, by_parcels=True, lost=tuple(lost), stamp=stamp)
+    _write_note(directory, work)
     crash_at(Point.JOINING)
     async with AgentsAtRest(directory, wiring) as agents:
         await agents.prepare(dict.fromkeys(member(text).agent for text in (*known, *members)))
         if not known:
             await agents.do("divide", [agent_name(0)])
-        work = MemberChange(members_of(directory), tuple(members), table is not None, by_parcels=True)
+        work = msgspec.structs.replace(work, before=members_of(directory))
         _write_note(directory, work)
         crash_at(Point.JOINING)
-        if table is not None:
-            TableMoves(directory).plan(work.before, work.after, table.assigned, table.policy)
-            crash_at(Point.JOINING)
-        try:
-            moved = await agents.do("give", [member(text).agent for text in work.before], work)
-        except CrawlDirectoryError:
-            await _undo(directory, agents, work)
-            raise
+        for line in await _carry_out(directory, agents, work, table):
+            report(line)
+
+
+async def _carry_out(
+    directory: Path, agents: AgentsAtRest, work: MemberChange, table: DomainWishes | None
+) -> list[str]:
+    """Do all of a change; returns what has changed, in words. Where agents are lost, a kill is followed by this once more."""
+    is_kept = bool(work.lost) and work.before == work.after
+    moves = TableMoves(directory) if work.by_table and not is_kept else None
+    if moves is not None and table is not None and not moves.are_made():
+        moves.plan(work.before, work.after, table.assigned, table.policy)
         crash_at(Point.JOINING)
-        if table is not None:
-            TableMoves(directory).make()
-            crash_at(Point.JOINING)
-        write_members(directory, work.after)
+    try:
+        moved = await agents.told("give", work.givers, list[tuple[str, str, Moved]], work)
+    except CrawlDirectoryError:
+        await _undo(directory, agents, work)
+        raise
+    crash_at(Point.JOINING)
+    if moves is not None:
+        moves.make()
         crash_at(Point.JOINING)
-        await _finish(directory, agents, work)
-    for line in _told(work, moved):
-        report(line)
+    write_members(directory, work.after)
+    crash_at(Point.JOINING)
+    return [*_told(work, list(chain.from_iterable(moved))), *await _finish(directory, agents, work)]
 
 
 def is_changing(directory: Path) -> bool:
@@ -169,8 +181,16 @@ def is_changing(directory: Path) -> bool:
     return _note(directory).exists()
 
 
-async def settle(directory: Path, wiring: Wiring) -> None:
+async def settle(
+    directory: Path, wiring: Wiring, table: Callable[[], Awaitable[DomainWishes]], report: Callable[[str], None]
+) -> None:
     """Finish a change that a kill interrupted, or undo it, whichever leaves the crawl with the agents that it has.
+
+    Args:
+        directory: the crawl directory; the caller has it alone.
+        wiring: of the crawl.
+        table: what masters need to know of the change, where there are any.
+        report: takes a line for people.
 
     Raises:
         CrawlDirectoryError: a ledger is damaged, or in use.
@@ -181,29 +201,50 @@ async def settle(directory: Path, wiring: Wiring) -> None:
         return
     except msgspec.DecodeError as error:
         raise CrawlDirectoryError(f"{_note(directory)} is damaged: {error}; bring it back from a copy") from None
-    members = members_of(directory)
+    members, lines = members_of(directory), list[str]()
     async with AgentsAtRest(directory, wiring) as agents:
         if not work.before:
             # It was about to be divided, and no agent has joined yet.
             if members:
                 await agents.do("forget-log", [agent_name(0)])
             _note(directory).unlink()
-        elif TableMoves(directory).are_made() if work.by_table else members == work.after:
+        elif work.before != work.after and (
+            TableMoves(directory).are_made() if work.by_table else members == work.after
+        ):
             write_members(directory, work.after)
-            await _finish(directory, agents, work)
+            lines = await _finish(directory, agents, work)
+        elif work.stamp:
+            lines = await _carry_out(directory, agents, work, await table() if work.by_table else None)
         else:
             await _undo(directory, agents, work)
+    for line in lines:
+        report(line)
 
 
-async def _finish(directory: Path, agents: AgentsAtRest, work: MemberChange) -> None:
-    """Let those who gain domains read their parcels, and those who had them forget them."""
-    await agents.do("take", at_work(work.after), work)
+async def _finish(directory: Path, agents: AgentsAtRest, work: MemberChange) -> list[str]:
+    """Let those who gain domains read their parcels, and those who had them forget them; returns what lost agents lead to, in
+    words."""
+    files = await agents.told("begin", work.lost, int, work)
+    found = await agents.told("take", at_work(work.after), int | None, work)
     crash_at(Point.JOINING)
     await agents.do("drop", work.givers, work)
     crash_at(Point.JOINING)
     if not work.by_table:
         write_moved(directory, RingMoves(work.before, work.after, read_moved(directory)).left())
     _forget(directory, work)
+    if not work.lost:
+        return []
+    number_found = sum(number or 0 for number in found)
+    return [
+        *(
+            f"the crawl goes on without the ledger of {name}; {number} files of its archive and logs stay"
+            for name, number in zip(work.lost, files, strict=True)
+        ),
+        (
+            f"{number_found:,} URLs of {' and '.join(work.lost)} are fetched again, since pages of other agents lead to them; "
+            "URLs to which only lost pages led are found when these pages are fetched again, unless the pages have changed"
+        ),
+    ]
 
 
 async def _undo(directory: Path, agents: AgentsAtRest, work: MemberChange) -> None:
@@ -224,14 +265,15 @@ def _forget(directory: Path, work: MemberChange) -> None:
 
 def _told(work: MemberChange, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[str]:
     """What has changed, in words."""
-    joined = [name for name in at_work(work.after) if name not in work.givers]
-    left = [name for name in work.givers if name not in at_work(work.after)]
+    before, after = at_work(work.before), at_work(work.after)
+    joined = [name for name in after if name not in before]
+    left = [name for name in work.givers if name not in after]
     for names, what, side in ((joined, "joined and took", 1), (left, "left and gave away", 0)):
         if names:
             those = [one[2] for one in moved if one[side] in names]
             hosts, urls = sum(one.hosts for one in those), sum(one.tasks for one in those)
             yield f"{' and '.join(names)} {what} {urls:,} queued URLs of {hosts:,} hosts"
-    for giver, taker, one in moved if not joined and not left else ():
+    for giver, taker, one in () if joined or left else moved:
         if work.by_table or one.hosts:
             yield f"{taker} took {one.tasks:,} queued URLs of {one.hosts:,} hosts from {giver}"
 

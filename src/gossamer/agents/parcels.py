@@ -3,21 +3,33 @@
 Place in the flow: :mod:`membership` says what is to be done, and asks here (:class:`AgentsAtRest`); a worker
 (:mod:`gossamer.engine.worker`) does it (:func:`do`). The giver writes parcels
 (:mod:`gossamer.storage.ledger.parcels`) into a folder of the supervisor, and the taker reads them. All of it can be killed, and
-done again.
+done again. Such a process also says how an agent stands that was killed.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 
 from gossamer.agents.digests import CLAIMS_DUE, has_unclaimed
-from gossamer.agents.handing_over import RingMoves, TableMoves, lies_in, read_moved
-from gossamer.agents.held_domains import held_domains, let_go
-from gossamer.engine.sheet import build
+from gossamer.agents.ended import AgentEnd, end_of_ledger, ledger_of, note_agent_end, noted_end, opened_ledger
+from gossamer.agents.handing_over import (
+    DividedByRing,
+    DividedByTable,
+    Heirs,
+    RingMoves,
+    TableMoves,
+    lies_in,
+    read_moved,
+)
+from gossamer.agents.held_domains import held_domains, hold_again, let_go
+from gossamer.agents.lost import begin_again, give_found, make_table_again, take_found
+from gossamer.agents.masters import designation_policy, masters_of
+from gossamer.agents.wiring import domain_rule_of, ledger_settings
+from gossamer.crawls.control.resting import checkpoint_those
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Caller, PeerGone, Use
 from gossamer.engine.workers import Worker, WorkerFailed
@@ -25,7 +37,7 @@ from gossamer.frontier.politeness.orders import ORDERS
 from gossamer.recrawl.learning import RATES
 from gossamer.recrawl.ledger import adopt, disown, noted, release
 from gossamer.storage.contract import COPIES
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.ledger.moving import dropping
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.ledger.parcels import Moved, at_once, check_secret, giving, head_of, taking
@@ -44,18 +56,22 @@ TRIES = 3
 #: all pages, and claims that no table has yet.
 FOR_ALL = (ORDERS.owner, RATES.owner, COPIES.owner)
 
-_Deed = Literal["divide", "forget-log", "give", "take", "drop", "undo"]
+T = TypeVar("T")
 
 
 class MemberChange(msgspec.Struct, frozen=True):
     """A change of a crawl's agents that is under way."""
 
-    before: tuple[str, ...]
-    after: tuple[str, ...]
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     by_table: bool = False
     """Masters have said what moves, so that the table says whether it has."""
     by_parcels: bool = False
     """Not so in the notes of older versions: who gains domains has copied them before the crawl has its new agents."""
+    lost: tuple[str, ...] = ()
+    """Agents that have lost their ledgers: their heirs get what the others know of their domains."""
+    stamp: str = ""
+    """Names a change with lost agents."""
 
     @property
     def new(self) -> tuple[str, ...]:
@@ -65,22 +81,41 @@ class MemberChange(msgspec.Struct, frozen=True):
 
     @property
     def givers(self) -> tuple[str, ...]:
-        """The names of those that have domains before."""
-        return at_work(self.before)
+        """The names of those that have domains before, and their ledgers."""
+        return tuple(name for name in at_work(self.before) if name not in self.lost)
 
     def moves(self, directory: Path) -> RingMoves | TableMoves:
         return TableMoves(directory) if self.by_table else RingMoves(self.before, self.after, read_moved(directory))
+
+    def heirs(self, directory: Path, settings: Mapping[str, Any]) -> Heirs:
+        """Those who get the domains of lost agents: these themselves where they stay."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for lost in self.lost:
+            if lost in at_work(self.after):
+                by_table = DividedByTable(directory, self.before, settings) if self.by_table else None
+                division = by_table or DividedByRing(self.before, settings, read_moved(directory))
+                found.setdefault(lost, []).extend(division.arcs(lost))
+            else:
+                for heir, arcs in self.moves(directory).of(lost):
+                    found.setdefault(heir, []).extend(arcs)
+        return {heir: sorted(arcs) for heir, arcs in found.items()}
 
 
 class Deed(msgspec.Struct, frozen=True):
     """What one agent is to do."""
 
+    deed: str
     directory: str
     ledger: dict[str, Any]
     """Settings of its ledger."""
     agent: str
-    deed: _Deed
-    change: MemberChange
+    change: MemberChange = MemberChange()
+    words: tuple[str, ...] = ()
+    """URLs, or a name."""
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.directory) / PARCELS
 
 
 class AgentsAtRest:
@@ -88,11 +123,8 @@ class AgentsAtRest:
 
     def __init__(self, directory: Path, wiring: Wiring) -> None:
         self._directory = directory
-        self._settings = dict(wiring.providers["ledger"].settings)
+        self._settings = dict(ledger_settings(wiring))
         self._workers: dict[str, Worker] = {}
-
-    def __repr__(self) -> str:
-        return f"<AgentsAtRest of {self._directory}: {', '.join(self._workers)}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,87 +142,145 @@ class AgentsAtRest:
                     raise CrawlDirectoryError(f"no process can be started: {error.strerror}") from None
 
     async def do(
-        self, deed: _Deed, agents: Sequence[str], change: MemberChange | None = None
-    ) -> list[tuple[str, str, Moved]]:
-        """Let agents do something; returns what was given: by whom, to whom, how much.
+        self, deed: str, agents: Sequence[str], change: MemberChange | None = None, words: Iterable[str] = ()
+    ) -> None:
+        """Let agents do something. Raises CrawlDirectoryError: one cannot."""
+        await self.told(deed, agents, Any, change, words)
 
-        Raises:
-            CrawlDirectoryError: one cannot.
-        """
+    async def told(
+        self,
+        deed: str,
+        agents: Sequence[str],
+        form: Any,
+        change: MemberChange | None = None,
+        words: Iterable[str] = (),
+    ) -> list[Any]:
+        """What each agent says when it has done something, as values of this form. Raises CrawlDirectoryError: one cannot."""
         await self.prepare(agents)
-        told = await asyncio.gather(*(self._done(deed, agent, change or MemberChange((), ())) for agent in agents))
-        return [one for answer in told for one in answer]
+        deeds = [
+            Deed(deed, str(self._directory), self._settings, agent, change or MemberChange(), tuple(words))
+            for agent in agents
+        ]
+        return [
+            msgspec.msgpack.decode(answer, type=form) if answer else None
+            for answer in await asyncio.gather(*map(self._done, deeds))
+        ]
 
-    async def _done(self, deed: _Deed, agent: str, change: MemberChange) -> list[tuple[str, str, Moved]]:
+    async def _done(self, deed: Deed) -> bytes:
         for attempt in range(1, TRIES + 1):
-            await self.prepare([agent])
-            worker = self._workers[agent]
-            await worker.put(Deed(str(self._directory), self._settings, agent, deed, change))
+            await self.prepare([deed.agent])
+            worker = self._workers[deed.agent]
+            await worker.put(deed)
             try:
-                return msgspec.msgpack.decode(await worker.answer(), type=list[tuple[str, str, Moved]])
+                return await worker.answer()
             except WorkerFailed as failed:
-                await self._workers.pop(agent).end()
+                await self._workers.pop(deed.agent).end()
                 if failed.reason == "refused" or attempt == TRIES:
                     raise CrawlDirectoryError(str(failed)) from None
         raise AssertionError("unreachable")
 
 
-def do(deed: Deed, caller: Caller) -> list[tuple[str, str, Moved]]:
+async def ends_of(directory: Path, wiring: Wiring, agents: Iterable[str]) -> dict[str, AgentEnd]:
+    """How agents stand that do not work: by what they have told, or by a process for each that was killed."""
+    found: dict[str, AgentEnd] = {}
+    killed = list[str]()
+    for agent in agents:
+        own = ledger_of(directory, ledger_settings(wiring), agent)
+        if (end := noted_end(directory, agent)) is not None:
+            found[agent] = end
+        elif own.places.ledger.is_dir():
+            killed.append(agent)
+        else:
+            found[agent] = end_of_ledger(directory, own)
+    if killed:
+        async with AgentsAtRest(directory, wiring) as at_rest:
+            found |= dict(zip(killed, await at_rest.told("look", killed, AgentEnd), strict=True))
+    return found
+
+
+def do(deed: Deed, caller: Caller) -> Any:
     """Do it; the parent may be killed meanwhile, and the next one does it again."""
+    directory = Path(deed.directory)
+    own = ledger_of(directory, deed.ledger, deed.agent)
+    match deed.deed:
+        case "look":
+            return end_of_ledger(directory, own)
+        case "begin":
+            files = begin_again(directory, deed.ledger, deed.agent)
+            note_agent_end(directory, deed.agent, own)
+            return files
+        case "unseen":
+            with own.looking():
+                return [url for url in deed.words if not own.is_seen(url)]
+        case "checkpoint":
+            return checkpoint_those(directory, [deed.agent], *deed.words)
+        case "table":
+            masters = masters_of(directory).wiring
+            assert masters is not None
+            policy = designation_policy(masters)
+            asyncio.run(policy.start())
+            return list(make_table_again(directory, deed.ledger, deed.change.before, policy))
+        case _:
+            pass
     is_new = deed.deed == "take" and deed.agent in deed.change.new
     with ExitStack() as stack:
-        ledger = opened_ledger(Path(deed.directory), deed.ledger, deed.agent, stack, existing=not is_new)
-        return _DEEDS[deed.deed](ledger, deed, caller)
-
-
-def _divide(ledger: RocksLedger, deed: Deed, caller: Caller) -> list[tuple[str, str, Moved]]:
-    divide(Path(deed.directory), ledger)
-    return []
-
-
-def _forget_log(ledger: RocksLedger, deed: Deed, caller: Caller) -> list[tuple[str, str, Moved]]:
-    forget_shared_log(ledger)
-    return []
-
-
-def _give(ledger: RocksLedger, deed: Deed, caller: Caller) -> list[tuple[str, str, Moved]]:
-    directory, told = Path(deed.directory), []
-    check_secret(ledger)
-    for taker, arcs in deed.change.moves(directory).of(deed.agent):
-        parcel = directory / PARCELS / f"{deed.agent}-{taker}"
-        moved = at_once(giving(ledger, arcs, parcel, common=FOR_ALL, notes=noted(ledger)), _wanted(caller))
-        told.append((deed.agent, taker, moved))
+        told = _DEEDS[deed.deed](
+            opened_ledger(directory, deed.ledger, deed.agent, stack, existing=not is_new), deed, _wanted(caller)
+        )
+    note_agent_end(directory, deed.agent, own)
     return told
 
 
-def _take(ledger: RocksLedger, deed: Deed, caller: Caller) -> list[tuple[str, str, Moved]]:
-    for parcel in sorted((Path(deed.directory) / PARCELS).glob(f"*-{deed.agent}")):
-        at_once(taking(ledger, parcel), _wanted(caller))
+def _give(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> list[tuple[str, str, Moved]]:
+    """What was given: by whom, to whom, how much. Where agents are lost, it may be done again after others have taken."""
+    directory, told = Path(deed.directory), []
+    check_secret(ledger)
+    for taker, arcs in deed.change.moves(directory).of(deed.agent):
+        parcel = deed.folder / f"{deed.agent}-{taker}"
+        if deed.change.lost and parcel.exists():
+            continue
+        moved = at_once(giving(ledger, arcs, parcel, common=FOR_ALL, notes=noted(ledger)), wanted)
+        told.append((deed.agent, taker, moved))
+    if heirs := deed.change.heirs(directory, deed.ledger):
+        give_found(ledger, deed.folder, deed.agent, heirs, domain_rule_of(deed.ledger).assignable)
+    return told
+
+
+def _take(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> int:
+    """How many URLs were found again for it, where agents are lost."""
+    for parcel in sorted(deed.folder.glob(f"*-{deed.agent}")):
+        at_once(taking(ledger, parcel), wanted)
         taken(ledger, parcel, deed.agent)
-    return []
+    heirs = deed.change.heirs(Path(deed.directory), deed.ledger)
+    if not heirs:
+        return 0
+    if deed.change.by_table:
+        held = DividedByTable(Path(deed.directory), deed.change.after, deed.ledger).domains(deed.agent)
+        hold_again(ledger, held)
+    lost = sorted(arc for arcs in heirs.values() for arc in arcs)
+    is_alone = len(at_work(deed.change.after)) == 1
+    return take_found(ledger, deed.folder, deed.agent, lost, deed.change.stamp, is_alone=is_alone)
 
 
-def _drop(ledger: RocksLedger, deed: Deed, caller: Caller) -> list[tuple[str, str, Moved]]:
+def _drop(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
     for _, arcs in deed.change.moves(Path(deed.directory)).of(deed.agent):
         release(ledger, deed.agent, arcs)
-        at_once(dropping(ledger, arcs), _wanted(caller))
-    return []
+        at_once(dropping(ledger, arcs), wanted)
 
 
-def _undo(ledger: RocksLedger, deed: Deed, caller: Caller) -> list[tuple[str, str, Moved]]:
+def _undo(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
     """Take out what an older version has copied here."""
     moves = deed.change.moves(Path(deed.directory))
     for arcs in (arcs for giver in deed.change.givers for taker, arcs in moves.of(giver) if taker == deed.agent):
         disown(ledger, deed.agent, arcs)
-        at_once(dropping(ledger, arcs, spaces=False), _wanted(caller))
+        at_once(dropping(ledger, arcs, spaces=False), wanted)
         if deed.change.by_table:
             let_go(ledger, [domain for domain in held_domains(ledger) if lies_in(arcs, domain)])
-    return []
 
 
-_DEEDS = {
-    "divide": _divide,
-    "forget-log": _forget_log,
+_DEEDS: Mapping[str, Callable[[RocksLedger, Deed, Callable[[], None]], Any]] = {
+    "divide": lambda ledger, deed, wanted: divide(Path(deed.directory), ledger),
+    "forget-log": lambda ledger, deed, wanted: forget_shared_log(ledger),
     "give": _give,
     "take": _take,
     "drop": _drop,
@@ -270,23 +360,3 @@ def _copy(source: Path, target: Path, end: int) -> None:
             f"{source} is shorter than what was committed of it; resume the crawl with one agent and --accept-loss first"
         )
     fresh.replace(target)
-
-
-def opened_ledger(
-    directory: Path, settings: Mapping[str, Any], agent: str, stack: ExitStack, *, existing: bool = True
-) -> RocksLedger:
-    """An agent's ledger as its crawl has it, open until `stack` is left. Raises as `open` does.
-
-    Its next owner takes it for one whose process was killed: who asks hosts that another one has just asked waits before the first
-    request, as after a kill.
-    """
-    ledger = ledger_of(directory, settings, agent, existing=existing)
-    ledger.open()
-    stack.callback(ledger.abandon)
-    return ledger
-
-
-def ledger_of(directory: Path, settings: Mapping[str, Any], agent: str, *, existing: bool = False) -> RocksLedger:
-    """An agent's ledger by the settings that its crawl has for ledgers, not open."""
-    given = {**settings, "directory": str(directory), "agent": agent, "existing": existing}
-    return RocksLedger(build(LedgerSheet, given))

@@ -14,11 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-from gossamer.agents.agent import AgentRun
-from gossamer.agents.master import MasterRun
 from gossamer.agents.masters import master_wiring
 from gossamer.agents.orders import agent_wiring, ordered_masters, read_orders
 from gossamer.agents.rendezvous import ALONE
+from gossamer.agents.run import AgentRun, MasterRun
 from gossamer.agents.supervised import WORD
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.machine import allow_open_files, loop_factory, tune_collector
@@ -106,7 +105,7 @@ async def _run(run: AgentRun | MasterRun) -> None:
 
 async def _watch(run: AgentRun | MasterRun) -> None:
     """Stop when no supervisor has asked for news for a long time."""
-    while not run.solitude.is_over(time.monotonic()):
+    while not run.watched.solitude.is_over(time.monotonic()):
         await asyncio.sleep(_LOOK)
     run.report(f"no supervisor has asked for {ALONE:g} s, so this process stops")
     run.stop()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.agents.line import AgentRefused, AgentSilent, place_of
+from gossamer.crawls.control.line import AgentRefused, AgentSilent, place_of
 from gossamer.crawls.control.messages import Continue
 from gossamer.engine.files import joined, replace_file, shared_scratch
 from gossamer.frontier.limits import FrontierSheet
@@ -24,7 +24,7 @@ from gossamer.storage.ledger.opening import ProcessLock, holder_of
 from gossamer.values.errors import CrawlDirectoryError
 
 if TYPE_CHECKING:
-    from gossamer.agents.agent import AgentNews
+    from gossamer.agents.run import AgentNews
     from gossamer.agents.supervised import SupervisedProcess
     from gossamer.agents.supervisor import Supervisor
 

@@ -8,13 +8,14 @@ what is in flight comes in, what they owe each other is delivered, and they end.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from gossamer.agents.domain_moves import DomainMoves
-from gossamer.agents.ended import standings_of
 from gossamer.agents.handing_over import (
     DividedByRing,
     DividedByTable,
@@ -25,13 +26,13 @@ from gossamer.agents.handing_over import (
     read_wishes,
     write_moved,
 )
-from gossamer.agents.lost import LostWork, check_lost, loss_of
-from gossamer.agents.master import is_table_lost, make_table_again
+from gossamer.agents.lost import LostWork, is_table_lost, loss_of
 from gossamer.agents.masters import check_places, designation_policy, masters_for
 from gossamer.agents.membership import (
     DomainWishes,
     change_members,
     check_can_change,
+    is_changing,
     needs_rest,
     settle,
     with_number,
@@ -39,9 +40,11 @@ from gossamer.agents.membership import (
     without,
 )
 from gossamer.agents.orders import AgentOrders, check_can_divide, check_concurrency, write_orders
+from gossamer.agents.parcels import AgentsAtRest, MemberChange, ends_of
 from gossamer.agents.rendezvous import living
 from gossamer.agents.supervised import Starter, end_masters
 from gossamer.agents.supervisor import Supervisor
+from gossamer.agents.wiring import ledger_settings
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.clock import SystemClock
@@ -49,9 +52,10 @@ from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.graph import Graph
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
+from gossamer.storage.mailbox.shared_state import SHARED
 from gossamer.storage.recovery import members_of, write_members
 from gossamer.values.agents import agent_name, at_work, member
-from gossamer.values.errors import UsageError
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import utc_text
 
 #: Where it stands how many agents people have asked for, until the crawl has them.
@@ -124,10 +128,10 @@ class Roster:
 
     def division(self, graph: Graph, members: Sequence[str] = ()) -> DividedByRing | DividedByTable:
         """Says whose a host is, among these members or those that the crawl has."""
-        among = members or self.members
+        among, settings = members or self.members, ledger_settings(graph.wiring)
         if self.masters:
-            return DividedByTable(self._directory, among, graph.wiring)
-        return DividedByRing(among, graph.wiring, read_moved(self._directory))
+            return DividedByTable(self._directory, among, settings)
+        return DividedByRing(among, settings, read_moved(self._directory))
 
     def write(self) -> None:
         """Note them in a new crawl. Raises OSError."""
@@ -163,31 +167,33 @@ class Roster:
         return True
 
     def lose(self, graph: Graph, agent: str) -> bool:
-        """An agent has lost its ledger: let it begin again when the crawl rests, unless it is back; False where it cannot."""
+        """An agent has lost its ledger: let it leave when the crawl rests, unless it is back; False where it cannot."""
         try:
             check_can_change(graph.wiring, self._directory)
+            self.check(graph, without(self.members, agent))
         except UsageError:
             return False
         self._lost.add(agent)
         return True
 
-    async def begin_lost_again(self, graph: Graph) -> list[LostWork]:
-        """Let agents that have lost their ledgers begin again, since no agent runs; returns what they had fetched.
+    async def part_with_lost(self, graph: Graph) -> list[LostWork]:
+        """Let agents leave that have lost their ledgers, since no agent runs; returns what they had fetched.
 
         Raises:
             CrawlDirectoryError: no ledger is left.
         """
-        lost, self._lost = self._lost, set()
+        lost, self._lost = sorted(self._lost), set()
+        ends = await ends_of(self._directory, graph.wiring, lost)
+        lost = [agent for agent in lost if ends[agent].damage or ends[agent].standing is None]
+        members = reduce(without, lost, self.members)
         if not lost:
             return []
-        losses = [loss_of(self._directory, agent) for agent in sorted(lost)]
-        division = self.division(graph)
-        lines = await asyncio.to_thread(
-            list, check_lost(self._directory, graph.wiring, self.members, division, accept=True, known=lost)
-        )
-        for line in lines:
-            self._report(line)
-        return losses if lines else []
+        if not at_work(members):
+            raise CrawlDirectoryError("no agent has a ledger any more; begin anew with --overwrite")
+        losses = [loss_of(self._directory, agent) for agent in lost]
+        await self._have(graph, members, lost)
+        self._wanted = self._wanted and reduce(without, lost, self._wanted)
+        return losses
 
     def move(self, agents: Mapping[str, str]) -> dict[str, str]:
         """Note that agents have domains from now on; returns all that have another agent than the ring says. Raises OSError."""
@@ -202,9 +208,9 @@ class Roster:
         return assign(self._directory, graph.wiring, self.members, agents)
 
     def take_wish(self) -> tuple[str, ...] | None:
-        """The members that were asked for, if any were, once; those that the crawl has where one of them is to begin again."""
+        """The members that were asked for, if any were, once."""
         wanted, self._wanted = self._wanted, None
-        return wanted or (self.members if self._lost else None)
+        return wanted
 
     async def prepare(self, graph: Graph, folder: Path) -> None:
         """Before the agents of a crawl that goes on are started: finish or undo what was under way, then let it have its agents.
@@ -226,17 +232,14 @@ class Roster:
         if self.masters:
             await self._mend_shared(graph, members)
             check_shared(self._directory)
-        await settle(self._directory, graph.wiring)
+        await settle(self._directory, graph.wiring, self._table_change, self._report)
         settled = members_of(self._directory)
         if settled != members:
             # The table of the masters had made a change, and the kill came before the crawl's note of its agents.
             self._follow(settled, settled)
             self.check(graph, self.members)
-        members = settled
-        if members:
-            division = self.division(graph, members)
-            for line in check_lost(self._directory, graph.wiring, members, division, accept=self._accepts_loss):
-                self._report(line)
+        if settled:
+            await self._look_for_lost(graph, settled)
         if self.has_changed or (self.masters and read_wishes(self._directory)):
             await self.change(graph, folder, self.members)
             self.has_changed = False
@@ -244,9 +247,43 @@ class Roster:
 
     async def _mend_shared(self, graph: Graph, members: Sequence[str]) -> None:
         """Make a lost table of the masters again, where a person says to go on. Raises CrawlDirectoryError: it cannot be."""
-        if self._accepts_loss and is_table_lost(self._directory):
-            for line in make_table_again(self._directory, graph.wiring, members, await self._policy()):
+        if not (self._accepts_loss and is_table_lost(self._directory)):
+            return
+        if is_changing(self._directory):
+            raise CrawlDirectoryError(
+                f"{self._directory / SHARED} is gone, and domains were just changing hands; bring it back from a copy"
+            )
+        async with AgentsAtRest(self._directory, graph.wiring) as agents:
+            first = at_work(members)[:1]
+            for line in chain.from_iterable(await agents.told("table", first, list[str], MemberChange(tuple(members)))):
                 self._report(line)
+
+    async def _look_for_lost(self, graph: Graph, members: tuple[str, ...]) -> None:
+        """Let agents begin again that have lost their ledgers, where a person says so.
+
+        Raises:
+            CrawlDirectoryError: a ledger is lost, and that is not accepted; or no ledger is left.
+        """
+        names = [member(text).agent for text in members]
+        ends = await ends_of(self._directory, graph.wiring, names)
+        lost = [name for name, end in ends.items() if end.damage]
+        if not lost:
+            return
+        damage = ends[lost[0]].damage
+        if len(lost) == len(names):
+            raise CrawlDirectoryError(f"{damage}, and so are those of all other agents; begin anew with --overwrite")
+        if not self._accepts_loss:
+            raise CrawlDirectoryError(
+                f"{damage}; bring state/{lost[0]} back from a copy, or fetch the part of {lost[0]} again: "
+                f"gossamer resume {self._directory} --accept-loss"
+            )
+        table = DomainWishes(None) if self.masters else None  # nothing is given away
+        await change_members(self._directory, graph.wiring, members, self._report, table, lost)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all of them, with those that have left."""
+        return tuple(member(text).agent for text in self.members)
 
     @property
     def soon(self) -> tuple[str, ...]:
@@ -256,7 +293,7 @@ class Roster:
     @property
     def is_wishing(self) -> bool:
         """The crawl is to rest, and to begin again with the members that it is to have then."""
-        return self._wanted is not None
+        return self._wanted is not None or bool(self._lost)
 
     def renew(self) -> None:
         """Let the crawl rest, and begin again by the graph as it is then."""
@@ -265,12 +302,17 @@ class Roster:
     async def change(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""
         kept = members_of(self._directory)
-        by_table = bool(self.masters)
-        if kept and needs_rest(self._directory, graph.wiring, by_table=by_table):
+        if members == kept and not (self.masters and read_wishes(self._directory)):
+            want(self._directory, None)
+            return
+        if kept and await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
             await self._deliver(graph, folder, kept)
+        await self._have(graph, members)
+
+    async def _have(self, graph: Graph, members: tuple[str, ...], lost: Sequence[str] = ()) -> None:
         lines: list[str] = []
-        table = await self._table_change() if by_table else None
-        await change_members(self._directory, graph.wiring, members, lines.append, table)
+        table = await self._table_change() if self.masters else None
+        await change_members(self._directory, graph.wiring, members, lines.append, table, lost)
         self.members = members
         if table is not None:
             forget_wishes(self._directory, table.assigned)
@@ -280,14 +322,10 @@ class Roster:
 
     async def _table_change(self) -> DomainWishes:
         """What the table of the masters needs to know: who chooses, and what people have said."""
-        return DomainWishes(await self._policy(), read_wishes(self._directory))
-
-    async def _policy(self) -> Any:
-        """What chooses an agent for a domain: a `agents.contract.DesignationPolicy`."""
         assert self.masters.wiring is not None
         policy = designation_policy(self.masters.wiring)
         await policy.start()
-        return policy
+        return DomainWishes(policy, read_wishes(self._directory))
 
     async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""
@@ -301,7 +339,7 @@ class Roster:
         finally:
             going_on.cancel()
             await asyncio.gather(going_on, return_exceptions=True)
-        if needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
+        if await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
             raise ComponentFailed(
                 "the agents could not bring each other the URLs that they owe, so none of them can leave; "
                 f"gossamer resume {self._directory} goes on with those that the crawl has"
@@ -314,12 +352,15 @@ class Roster:
         write_orders(folder, orders, graph.wiring, self.masters)
         return orders
 
-    def look_at_left(self) -> None:
+    async def look_at_left(self, graph: Graph) -> None:
         """Learn how those stand that have left. Raises CrawlDirectoryError: a ledger is damaged."""
         working = at_work(self.members)
-        gone = [text for text in self.members if member(text).agent not in working]
+        gone = [name for text in self.members if (name := member(text).agent) not in working]
         still = {"pages_per_second": 0.0, "recent_pages_per_second": 0.0, "concurrency": 0, "in_flight": 0}
-        self.left = [msgspec.structs.replace(one, **still) for one in standings_of(self._directory, gone)]
+        ends = await ends_of(self._directory, graph.wiring, gone)
+        self.left = [
+            msgspec.structs.replace(one.standing, **still) for one in ends.values() if one.standing is not None
+        ]
 
     def limit(self, supervisor: Supervisor, graph: Graph, began: float) -> None:
         """Tell a supervisor the limits of the whole crawl; `began` is the monotonic instant at which this run did."""

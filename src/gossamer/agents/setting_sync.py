@@ -8,11 +8,11 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gossamer.agents.line import AgentRefused, AgentSilent
 from gossamer.agents.masters import SHARED_SETTINGS
 from gossamer.agents.orders import part_of
 from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
 from gossamer.agents.supervision import SetAgent
+from gossamer.crawls.control.line import AgentRefused, AgentSilent
 from gossamer.crawls.control.messages import Continue, Pause
 
 Settings = dict[str, dict[str, Any]]

@@ -16,13 +16,14 @@ import msgspec
 
 from gossamer.agents.checkpoints import GraphChanges
 from gossamer.agents.domain_moves import DomainMoves
-from gossamer.agents.ended import ended, forget_end, note_end, summary_of_run
+from gossamer.agents.ended import added, forget_end, note_end, summary_of_run
 from gossamer.agents.growth import LOOK
 from gossamer.agents.handing_over import given_domains, told_of_assigned
 from gossamer.agents.lending import place_turns
-from gossamer.agents.lost import LostWork, told_of_missing
+from gossamer.agents.lost import LostWork, fetched, told_of_missing
 from gossamer.agents.orders import is_renewed, write_orders
-from gossamer.agents.rendezvous import meeting, supervisor_lock, take_over
+from gossamer.agents.parcels import AgentsAtRest, ends_of
+from gossamer.agents.rendezvous import living, meeting, supervisor_lock, take_over
 from gossamer.agents.roster import CrawlView, Roster
 from gossamer.agents.supervised import Starter
 from gossamer.agents.supervisor import AgentEnded, Supervisor
@@ -47,12 +48,12 @@ from gossamer.storage.recovery import ensure_crawl_id
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work
-from gossamer.values.errors import UsageError
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 if TYPE_CHECKING:
     from gossamer.agents.crawl import BegunAlone
     from gossamer.agents.joining import Joining
-    from gossamer.agents.line import AgentLine
+    from gossamer.crawls.control.line import AgentLine
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.crawls.control.wire import Answered, ControlRequest
 
@@ -107,6 +108,8 @@ class SeveralAgents:
         self._is_torn = False
         self._pages_before = 0
         self._losses: list[LostWork] = []
+        self.troubled = 0
+        """Pages that were kept but could not be processed in full; each row of the log says why. Known at the end."""
         self._view = CrawlView(self.directory, self.roster, lambda: self.standing(units=False), self.report)
         if begun is not None:
             self._view.latest = begun.standing
@@ -137,7 +140,9 @@ class SeveralAgents:
             if self.options.resume:
                 # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
                 await self.roster.prepare(self.graph, self._folder)
-                so_far = ended(self.directory, self.roster.members).standing.pages
+                await self.roster.look_at_left(self.graph)
+                resting = set(self.roster.names) - living(self.directory, self.roster.names).keys()
+                so_far = added(self.directory, await ends_of(self.directory, self.graph.wiring, resting)).pages
                 self._pages_before = so_far if self._begun is None else self._begun.pages_before
                 self._note()
                 self._place.write(self.plan.kept(self.graph), self.graph)
@@ -146,7 +151,7 @@ class SeveralAgents:
             forget_end(self.directory)
             ensure_crawl_id(self.directory, SystemClock().now())
             await self._work()
-            summary = self._summed()
+            summary = await self._summed()
             self._had_begun = self.has_begun or summary.fetched > 0  # agents may end before they were asked for news
             vain = made and came_to_nothing(summary)
             self._tell_end(summary, is_kept=not vain)
@@ -177,10 +182,9 @@ class SeveralAgents:
         async with self._companions.making_tables(), self._attended():
             while True:
                 await self._worked()
-                members = self.roster.take_wish()
-                if members is None or self._is_told_to_stop or self.supervisor.limit:
+                if not self.roster.is_wishing or self._is_told_to_stop or self.supervisor.limit:
                     return
-                await self._change(members)
+                await self._change()
 
     async def _worked(self) -> None:
         """Let the agents work until they rest or end; where they cannot begin with a new graph, with the one before."""
@@ -199,6 +203,8 @@ class SeveralAgents:
         """Take over agents that are at work; they rest first where the crawl is to have others, or another wiring."""
         names = await take_over(self.supervisor, self.directory)
         if names:
+            if self._begun is None:
+                self._pages_before += sum(agent.news.pages for agent in self.supervisor.agents.values() if agent.news)
             self.report(f"{' and '.join(names)} went on without a supervisor, and have one again")
             if has_other_wiring:
                 self.roster.renew()
@@ -209,11 +215,14 @@ class SeveralAgents:
         """Make a supervisor of the agents that the crawl has."""
         before = self._supervisor
         self._had_begun = self.has_begun
-        self.roster.look_at_left()
         self._orders = self.roster.orders(self.graph, self._folder)
         turns = place_turns(self.graph)
         self._supervisor = Supervisor(
-            self._orders, self._starter, self.report, turns=turns, lets_go=self._lets_go, loses=self._loses
+            *(self._orders, self._starter, self.report),
+            turns=turns,
+            lets_go=self._lets_go,
+            is_damaged=self._is_damaged,
+            loses=self._loses,
         )
         self.moves = DomainMoves(self.directory, self._supervisor, self._note_moved, self.report)
         self._limit_by_frontier()
@@ -222,11 +231,12 @@ class SeveralAgents:
         if self._is_told_to_stop:
             self._supervisor.stop()
 
-    async def _change(self, members: tuple[str, ...]) -> None:
+    async def _change(self) -> None:
         """Let the crawl, which rests, have other agents."""
         merge_logs(self.directory, self.roster.members)
-        self._losses += await self.roster.begin_lost_again(self.graph)
-        await self.roster.change(self.graph, self._folder, members)
+        self._losses += await self.roster.part_with_lost(self.graph)
+        await self.roster.change(self.graph, self._folder, self.roster.take_wish() or self.roster.members)
+        await self.roster.look_at_left(self.graph)
         self._engage()
 
     def _check_members(self, graph: Graph) -> None:
@@ -236,6 +246,11 @@ class SeveralAgents:
         if is_leaving := self.roster.let_go(self.graph, agent):
             self._starter.prepare(self.roster.soon)
         return is_leaving
+
+    async def _is_damaged(self, agent: str) -> bool:
+        with contextlib.suppress(CrawlDirectoryError):  # another version's, which its next start refuses
+            return bool((await ends_of(self.directory, self.graph.wiring, [agent]))[agent].damage)
+        return False
 
     def _loses(self, agent: str) -> bool:
         return self.roster.lose(self.graph, agent)
@@ -304,21 +319,31 @@ class SeveralAgents:
 
     # -- the end
 
-    def _summed(self) -> Summary:
-        """The summary of the run, by the agents' ledgers."""
+    async def _summed(self) -> Summary:
+        """The summary of the run, by what the agents told of their ends."""
+        ends = await ends_of(self.directory, self.graph.wiring, self.roster.names)
+        self.troubled = sum(end.counters.get("troubled", 0) for end in ends.values())
         summary = summary_of_run(
             self.directory,
-            self.roster.members,
+            ends,
             self._orders.names,
             limit=self.supervisor.limit,
             is_stopping=self.supervisor.is_stopping,
             pages_before=self._pages_before,
             seconds=time.monotonic() - self._began,
         )
-        if self._losses and summary.state == "finished" and (told := told_of_missing(self.directory, self._losses)):
+        if self._losses and summary.state == "finished" and (told := await self._told_of_missing()):
             self.report(told)
             return msgspec.structs.replace(summary, state="incomplete")
         return summary
+
+    async def _told_of_missing(self) -> str:
+        """What is said of URLs that lost agents had fetched and no agent has met again; empty where there are none."""
+        missing = sorted({url for loss in self._losses for url in fetched(self.directory, loss)})
+        async with AgentsAtRest(self.directory, self.graph.wiring) as agents:
+            for name in self.roster.names if missing else ():
+                [missing] = await agents.told("unseen", [name], list[str], words=missing)
+        return told_of_missing(self._losses, missing) if missing else ""
 
     def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
         merge_logs(self.directory, self.roster.members)
@@ -347,11 +372,6 @@ class SeveralAgents:
     def working(self) -> bool:
         """There is progress to show."""
         return self._view.latest is not None
-
-    @property
-    def troubled(self) -> int:
-        """Pages that were kept but could not be processed in full; each row of the log says why."""
-        return ended(self.directory, self.roster.members).troubled
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.agents.checkpoints import checkpoint
-from gossamer.agents.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
 from gossamer.agents.supervised import AgentProcess, MasterProcess
-from gossamer.agents.supervision import ReadMaster
+from gossamer.agents.supervision import ReadAside, ReadMaster, SetAsideRows
 from gossamer.crawls.control import resting, settings, steering
 from gossamer.crawls.control.host_facts import HostNow, HostsNow
 from gossamer.crawls.control.instances import UnitInstance, UnitInstances, check_unit, check_values_of_form
+from gossamer.crawls.control.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
 from gossamer.crawls.control.messages import (
     GOES_ON,
     PAUSED,
@@ -58,7 +58,6 @@ from gossamer.crawls.control.standing import (
 )
 from gossamer.crawls.control.standing_of_agents import added_standing
 from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
-from gossamer.crawls.trap_review import rows_aside
 from gossamer.engine.sheet import nearest
 from gossamer.engine.wiring import Difference
 from gossamer.values.agents import at_work
@@ -125,8 +124,10 @@ async def _decided(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
         case Assign():
             return Done(await crawl.assign(request.agents))
         case Decide():
-            told = await asyncio.to_thread(rows_aside, crawl.directory)
-            return Done(await steering.decide(crawl, told, request.confirm, request.release))
+            lines = [agent.line for agent in crawl.supervisor.agents.values()]
+            told = await asyncio.gather(*(line.told(ReadAside(), SetAsideRows) for line in lines))
+            rows = chain.from_iterable(one.rows for one in told)
+            return Done(await steering.decide(crawl, rows, request.confirm, request.release))
         case _:
             return await _looked(crawl, request)
 

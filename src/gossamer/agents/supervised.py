@@ -8,18 +8,16 @@ import asyncio
 import contextlib
 import os
 import signal
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from gossamer.agents.agent import AgentNews
-from gossamer.agents.line import AgentLine, AgentRefused, AgentSilent, place_of
+from gossamer.agents.ended import noted_end
 from gossamer.agents.rendezvous import Heartbeat, living, process_of
+from gossamer.agents.run import AgentNews
 from gossamer.agents.supervision import News
-from gossamer.crawls.directory import damage_of
+from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.engine import processes
-from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.values.errors import CrawlDirectoryError
+from gossamer.storage.ledger.opening import Places
 
 # When an agent that died is started again, and when no more. Pure. One that is killed now and then comes back at once. One that
 # dies whenever it starts would never get better, so each death before it has committed anything makes the next start later, and
@@ -110,14 +108,13 @@ class Starter:
         )
 
 
-# One process. Agents and masters differ in the file that says how one ended that another supervisor had started.
-
+# One process.
 
 #: Seconds between two looks at a process that another supervisor has started: no parent is told when it ends.
 _LOOK = 0.1
 
 
-class SupervisedProcess(ABC):
+class SupervisedProcess:
     """One agent or master, as its supervisor sees it."""
 
     def __init__(self, name: str, starter: Starter, directory: Path, report: Callable[[str], None]) -> None:
@@ -194,11 +191,8 @@ class SupervisedProcess(ABC):
             await asyncio.sleep(_LOOK)
         self._taken_over = 0
         self.line.close()
-        return await asyncio.to_thread(self._last_status)
-
-    @abstractmethod
-    def _last_status(self) -> int:
-        """How it ended, by what it left on the disk: 0 if in order, else the signal below zero. It may take long."""
+        end = noted_end(self.directory, self.name)
+        return 0 if end is not None and end.is_clean else -signal.SIGKILL
 
     async def _tell(self, process: asyncio.subprocess.Process) -> None:
         """Report what it says; the last line is kept until it is known whether it was why the process ended."""
@@ -261,24 +255,11 @@ async def _line(reader: asyncio.StreamReader) -> str:
 class AgentProcess(SupervisedProcess):
     """One agent, as its supervisor sees it."""
 
-    def has_lost_ledger(self) -> bool:
-        """Its ledger was taken away, or is damaged, and with it all that waited there. It may take long."""
-        try:
-            return damage_of(RocksLedger(LedgerSheet(directory=str(self.directory), agent=self.name))) is not None
-        except CrawlDirectoryError:
-            return False  # another version's, which its next start refuses
-
-    def _last_status(self) -> int:
-        with RocksLedger(LedgerSheet(directory=str(self.directory), agent=self.name)).looking() as ledger:
-            return 0 if ledger.is_clean else -signal.SIGKILL
-
-
-#: Seconds that masters have to end which are not needed, and between two looks at them.
-_GRACE = 10.0
-
-
-#: A file in the folder of a master that has ended in order: there is no ledger that says so.
-ENDED = "ended"
+    @property
+    def is_lost(self) -> bool:
+        """Its ledger was taken away, and all that waited there."""
+        places = Places(place_of(self.directory, self.name))
+        return not any(path.exists() for path in (places.ledger, places.made, places.replaced))
 
 
 class MasterProcess(SupervisedProcess):
@@ -287,9 +268,9 @@ class MasterProcess(SupervisedProcess):
     is_gone = False
     """It does not come back: another master does its work."""
 
-    def _last_status(self) -> int:
-        """A master that ends in order says so in its folder."""
-        return 0 if (place_of(self.directory, self.name) / ENDED).exists() else -signal.SIGKILL
+
+#: Seconds that masters have to end which are not needed, and between two looks at them.
+_GRACE = 10.0
 
 
 async def end_masters(directory: Path, masters: Iterable[str]) -> None:

@@ -6,8 +6,11 @@ them, and a crawl that is no agent does not know them.
 
 from typing import Any
 
+import msgspec
+
 from gossamer.crawls.control.messages import Name
 from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, ProcessRequest, told
+from gossamer.values.task import SetAside
 
 
 class News(ProcessRequest, frozen=True, tag="news"):
@@ -19,6 +22,21 @@ class News(ProcessRequest, frozen=True, tag="news"):
 
     async def act(self, crawl: Any) -> Answered:
         return told(crawl.news(first=self.first))
+
+
+class SetAsideRows(msgspec.Struct, frozen=True):
+    """What an agent has set aside."""
+
+    rows: list[SetAside]
+
+
+class ReadAside(ControlRequest, frozen=True, tag="read-aside"):
+    """What has this agent set aside?"""
+
+    steers = False
+
+    async def act(self, crawl: Any) -> Answered:
+        return told(SetAsideRows(list(crawl.ledger.aside())))
 
 
 class ReadMaster(ProcessRequest, frozen=True, tag="read-master"):
@@ -103,6 +121,6 @@ class MoveDomains(ControlRequest, frozen=True, tag="move-domains"):
 
 #: All of them, for the server of the control socket of an agent or a master.
 REQUESTS: tuple[type[ControlRequest], ...] = (
-    *(News, ReadMaster, Finish, SetAgent),
+    *(News, ReadAside, ReadMaster, Finish, SetAgent),
     *(LendTurns, LendRates, OfferDomains, MoveDomains),
 )

@@ -7,20 +7,20 @@ what a round brings is all that it decides by.
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from gossamer.agents.agent import AgentNews
 from gossamer.agents.lending import Lending, PlaceTurns
-from gossamer.agents.line import AgentRefused, AgentSilent
 from gossamer.agents.orders import AgentOrders
 from gossamer.agents.rendezvous import Heartbeats
+from gossamer.agents.run import AgentNews
 from gossamer.agents.setting_sync import Giving
 from gossamer.agents.shares import Quiescence
 from gossamer.agents.supervised import AgentProcess, MasterProcess, Starter, SupervisedProcess
 from gossamer.agents.supervision import Finish
+from gossamer.crawls.control.line import AgentRefused, AgentSilent
 from gossamer.crawls.control.messages import Pause, Stop
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.errors import ComponentFailed, WiringError
@@ -65,6 +65,7 @@ class Supervisor:
         *,
         turns: PlaceTurns | None = None,
         lets_go: Callable[[str], bool] = lambda agent: False,
+        is_damaged: Callable[[str], Awaitable[bool]] | None = None,
         loses: Callable[[str], bool] = lambda agent: False,
     ) -> None:
         """No process is started yet.
@@ -75,7 +76,8 @@ class Supervisor:
             report: takes lines for people.
             turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that a person has stopped may leave the crawl; it is started again where it may not.
-            loses: says whether an agent whose ledger is lost may begin again without it, when the others have come to rest.
+            is_damaged: says whether the ledger of an agent that has ended is damaged.
+            loses: says whether an agent whose ledger is lost may leave the crawl, when the others have come to rest.
         """
         self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
         self.masters = {name: MasterProcess(name, starter, Path(orders.directory), report) for name in orders.masters}
@@ -97,6 +99,7 @@ class Supervisor:
         """Gives changes of settings, and tells who was away."""
         self._report = report
         self._lets_go = lets_go
+        self._has_damage = is_damaged
         self._loses = loses
         self._is_torn = False
         self._resting_since = (0, 0.0)
@@ -174,7 +177,7 @@ class Supervisor:
             if code == 0:
                 continue
             is_working = agent.has_begun and not self._is_over.is_set()
-            if is_working and await asyncio.to_thread(agent.has_lost_ledger):
+            if is_working and (agent.is_lost or (is_refused and await self._is_damaged(agent.name))):
                 if await self._comes_back(agent):
                     continue
                 return
@@ -224,8 +227,11 @@ class Supervisor:
         self.rest()
         return True
 
+    async def _is_damaged(self, agent: str) -> bool:
+        return self._has_damage is not None and await self._has_damage(agent)
+
     async def _comes_back(self, agent: AgentProcess) -> bool:
-        """One agent has lost its ledger: whether a person brings it back in time. If not, the others rest until it begins again.
+        """One agent has lost its ledger: whether a person brings it back in time. If not, the others rest, and take over its part.
 
         Raises:
             AgentEnded: no other agent is at work, or the crawl cannot go on without it.
@@ -240,11 +246,11 @@ class Supervisor:
         wait = self.beats.ended_after
         self._report(
             f"{agent.name} has lost its ledger; if state/{agent.name} is not brought back from a copy within {wait:g} s, "
-            f"the part of {agent.name} is fetched again"
+            f"the other agents take over the part of {agent.name}"
         )
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline and not self.is_resting and not self._is_over.is_set():
-            if not await asyncio.to_thread(agent.has_lost_ledger):
+            if not (agent.is_lost or await self._is_damaged(agent.name)):
                 self._report(f"{agent.name} has its ledger again, and is started again")
                 return True
             await asyncio.sleep(_LOOK)

@@ -14,6 +14,7 @@ from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError
+from gossamer.values.hosts import DomainRule, domain_rule
 
 #: The provider that keeps what an agent owes the others.
 OUTBOX = "outbox"
@@ -64,7 +65,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     receiver = _receiver(wiring.components[commit], agent, found)
     neighbours = masters or others
     providers = {
-        "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(wiring)}),
+        "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(ledger_settings(wiring))}),
         OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
         DIGESTS: ProviderPlan("agent-digests", {"ledger": "divided", "outbox": OUTBOX}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
@@ -106,7 +107,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     )
     for unit, plan in wiring.providers.items():
         if plan.use == "politeness" and others:
-            shares_domains = ring_rule(wiring).get("division") == "host"
+            shares_domains = ring_rule(ledger_settings(wiring)).get("division") == "host"
             made = wirings.with_settings(made, unit, {"address_turns": True, "domain_turns": shares_domains})
     return _with_own_files(owing_orders(made), agent)
 
@@ -160,10 +161,19 @@ def _with_own_files(wiring: Wiring, agent: str) -> Wiring:
     return made
 
 
-def ring_rule(wiring: Wiring) -> dict[str, Any]:
-    """What the ledger's settings say of how hosts are assigned, for a ring."""
-    rule = wiring.providers["ledger"].settings
-    return {name: rule[name] for name in ("division", "together") if name in rule}
+def ledger_settings(wiring: Wiring) -> Mapping[str, Any]:
+    """The settings that all ledgers of a crawl have."""
+    return wiring.providers["ledger"].settings
+
+
+def ring_rule(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the settings of ledgers say of how hosts are assigned, for a ring."""
+    return {name: settings[name] for name in ("division", "together") if name in settings}
+
+
+def domain_rule_of(settings: Mapping[str, Any]) -> DomainRule:
+    """The same as a rule."""
+    return domain_rule(settings.get("division", "domain"), settings.get("together", ()))
 
 
 def _own_files(use: str, agent: str) -> dict[str, Any]:
@@ -239,7 +249,7 @@ def _go_by_masters(
         "others": [name for name in agents if name != agent],
     }
     providers[OUTBOX] = ProviderPlan("outbox", {"ledger": "ledger", "designation": "held"}, settings)
-    held = {"agent": agent, **ring_rule(wiring)}
+    held = {"agent": agent, **ring_rule(ledger_settings(wiring))}
     providers["held"] = ProviderPlan("held-domains", {"ledger": "ledger", "ring": "ring"}, held)
 
 

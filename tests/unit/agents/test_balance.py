@@ -85,10 +85,10 @@ NAMES = [*MOVED, *(f"d{number}.test" for number in range(50))]
     ],
 )
 def test_domains_that_moved_keep_their_agent_as_long_as_it_stays(after: tuple[str, ...]) -> None:
-    wiring = compile_wiring(["http://a.test/"], CrawlOptions())
+    settings = compile_wiring(["http://a.test/"], CrawlOptions()).providers["ledger"].settings
     before = ("agent-00", "agent-01", "agent-02")
     moves = RingMoves(before, after, MOVED)
-    then, now = DividedByRing(after, wiring, moves.left()), DividedByRing(before, wiring, MOVED)
+    then, now = DividedByRing(after, settings, moves.left()), DividedByRing(before, settings, MOVED)
     assert {domain: now.owner(domain) for domain in MOVED} == MOVED
     for name in NAMES:
         takers = [

@@ -21,13 +21,13 @@ from gossamer.agents.handing_over import (
     read_wishes,
 )
 from gossamer.agents.held_domains import hold_again
-from gossamer.agents.master import MasterRun, is_table_lost, make_table_again
+from gossamer.agents.lost import is_table_lost, make_table_again
 from gossamer.agents.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
 from gossamer.agents.ring import Ring
 from gossamer.agents.roster import Roster
-from gossamer.agents.shared_state import SHARED, SharedFile
+from gossamer.agents.run import MasterRun
 from gossamer.agents.supervision import REQUESTS
-from gossamer.agents.wiring import with_agents
+from gossamer.agents.wiring import ledger_settings, with_agents
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import compile_wiring, shipped
 from gossamer.crawls.control.messages import Pause, Status, Stop
@@ -39,6 +39,7 @@ from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ProviderPlan, Wiring, with_settings
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.ledger.opening import share_secret
+from gossamer.storage.mailbox.shared_state import SHARED, SharedFile
 from gossamer.storage.recovery import members_of, write_members
 from gossamer.values.agents import digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -195,7 +196,7 @@ def test_a_master_has_arrows_to_and_from_all_agents_and_the_settings_of_the_craw
 def given(directory: Path, **agents: str) -> DividedByTable:
     kept(directory)
     assert give_now(directory, {f"{name}.test": agent for name, agent in agents.items()}) == {}
-    return DividedByTable(directory, AGENTS, crawl_wiring())
+    return DividedByTable(directory, AGENTS, ledger_settings(crawl_wiring()))
 
 
 def test_the_table_says_whose_a_host_is(tmp_path: Path) -> None:
@@ -229,7 +230,7 @@ def test_domains_move_at_one_instant_to_whom_a_person_or_the_policy_says(tmp_pat
             assert point in planned[was.owner(name), becomes.owner(name)], "digests move by the ring"
     moves.make()
     assert moves.are_made()
-    left = DividedByTable(tmp_path, after, crawl_wiring())
+    left = DividedByTable(tmp_path, after, ledger_settings(crawl_wiring()))
     assert [left.owner(f"{name}.test") for name in "abc"] == ["agent-01", "agent-01", "agent-00"]
     assert {left.owner("d.test"), left.owner("e.test")} == {"agent-00"}, "the least loaded agent gets both"
     moves.forget()
@@ -259,7 +260,7 @@ def test_a_change_that_the_table_has_made_is_finished_with_the_members_that_it_w
     roster = Roster(tmp_path, graph, options, lambda line: None)
     asyncio.run(roster.prepare(graph, tmp_path))
     assert roster.members == members_of(tmp_path) == after
-    assert DividedByTable(tmp_path, roster.members, crawl_wiring()).owner("c.test") in AGENTS[:2]
+    assert DividedByTable(tmp_path, roster.members, ledger_settings(crawl_wiring())).owner("c.test") in AGENTS[:2]
     assert not note.exists()
 
 
@@ -272,7 +273,7 @@ def ledger_of(directory: Path, agent: str, *domains: str) -> None:
 
 
 def made_again(directory: Path) -> list[str]:
-    return list(make_table_again(directory, crawl_wiring(), AGENTS, LeastLoaded()))
+    return list(make_table_again(directory, ledger_settings(crawl_wiring()), AGENTS, LeastLoaded()))
 
 
 def test_a_lost_table_is_made_again_of_the_domains_that_agents_hold(tmp_path: Path) -> None:
@@ -287,7 +288,7 @@ def test_a_lost_table_is_made_again_of_the_domains_that_agents_hold(tmp_path: Pa
         check_shared(tmp_path)
     assert made_again(tmp_path) == ["the table of agents and their 3 domains was made again from what the agents hold"]
     check_shared(tmp_path)
-    division = DividedByTable(tmp_path, AGENTS, crawl_wiring())
+    division = DividedByTable(tmp_path, AGENTS, ledger_settings(crawl_wiring()))
     assert [division.domains(agent) for agent in AGENTS] == [["a.test", "b.test"], ["c.test"], []]
     with closing(SharedFile(tmp_path)) as shared:
         assert loads(shared.reading) == {"agent-00": 2, "agent-01": 1}
@@ -304,8 +305,9 @@ def test_a_lost_table_is_not_made_again_where_a_domain_may_have_two_agents(tmp_p
     note = tmp_path / "state/supervisor/changing.json"
     note.parent.mkdir()
     note.write_bytes(b"{}")
+    roster = Roster(tmp_path, plan(crawl_wiring(), catalog()), CrawlOptions(resume=True, accept_loss=True), str)
     with pytest.raises(CrawlDirectoryError, match="domains were just changing hands"):
-        made_again(tmp_path)
+        asyncio.run(roster.prepare(plan(crawl_wiring(), catalog()), tmp_path))
     assert is_table_lost(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Questions to one agent, over the control socket that it serves as any crawl does (:mod:`gossamer.crawls.control.server`).
+"""Questions to one agent, over the control socket that it serves as any crawl does (:mod:`server`).
 
 Place in the flow: the supervisor has one line to each agent. An agent that is being started again does not answer, and holds up
 no round.

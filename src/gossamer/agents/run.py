@@ -1,14 +1,19 @@
-"""The run of one agent: its graph with the arrows to the others, its ledger and files, and the shares of rates that it is lent.
+"""The run of one agent or one master: its graph, and all that its supervisor asks of it.
 
-Place in the flow: :mod:`process` makes one. The supervisor steers it as a person steers a crawl, and asks for its news; tables,
-followers and the directory itself are the supervisor's. When the supervisor is gone, the agent goes on with what it was lent, and
-waits for another one (:mod:`rendezvous`); after a time it stops as if a person had said so, and the crawl can go on later.
+Place in the flow: :mod:`process` makes one. The supervisor steers an agent as a person steers a crawl, and asks for its news;
+tables, followers and the directory itself are the supervisor's. When the supervisor is gone, an agent goes on with what it was
+lent, and waits for another one (:mod:`rendezvous`); after a time it stops as if a person had said so, and the crawl can go on
+later.
+
+A master keeps nothing of its own: what it must not forget lies in the file that all masters share, or is owed by the agents that
+have sent it. So it ends by dropping what it has in hand.
 """
 
+import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +22,19 @@ import msgspec
 
 from gossamer.agents.digests import claim_again, write_copies
 from gossamer.agents.domain_moves import MovingDomains
+from gossamer.agents.ended import forget_agent_end, note_agent_end
 from gossamer.agents.growth import Load, LoadGauge
-from gossamer.agents.line import place_of
+from gossamer.agents.mail import MassMail
+from gossamer.agents.marshaler import Marshal
 from gossamer.agents.rendezvous import Solitude, Unheard
 from gossamer.agents.shares import AgentReport
 from gossamer.agents.supervision import REQUESTS
 from gossamer.crawls.builder import with_protocols
 from gossamer.crawls.companions import write_hosts
+from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.control.standing import MasterStanding
+from gossamer.crawls.control.wire import ProcessRequest, tag_of
 from gossamer.crawls.damage import bring_back, restored_lines
 from gossamer.crawls.figures import RunFigures, UnitsAtWork
 from gossamer.crawls.pulse import Sampler
@@ -38,9 +48,11 @@ from gossamer.engine.wiring import Difference, Wiring
 from gossamer.fetcher.http import HttpModule
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.whole_crawl import RateUse
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.logs import log_path
 from gossamer.storage.recovery import crawl_id
-from gossamer.values.errors import CrawlDirectoryError, DiskFull
+from gossamer.values.errors import CrawlDirectoryError, DiskFull, UsageError
 
 if TYPE_CHECKING:
     from gossamer.crawls.control.instances import UnitInstances
@@ -160,6 +172,28 @@ class AgentNews(msgspec.Struct, frozen=True):
     """The byte up to which its log is committed."""
 
 
+class Watched:
+    """A process of a crawl as its supervisor reaches it."""
+
+    def __init__(self, name: str, directory: Path, report: Callable[[str], bool]) -> None:
+        """`report` takes lines for people, and says whether they are heard."""
+        self.life = f"{os.getpid()}-{time.time_ns()}"
+        self.unheard = Unheard(report)
+        self.solitude = Solitude(time.monotonic())
+        """How long no supervisor has asked."""
+        self._place = place_of(directory, name)
+
+    @contextlib.asynccontextmanager
+    async def reached(self, steer: "Callable[[ControlRequest], Awaitable[Answered]]") -> AsyncIterator[None]:
+        """While the block runs, the supervisor can ask."""
+        control = ControlServer(self._place, steer, self.unheard.tell, requests=REQUESTS)
+        try:
+            await control.start()
+            yield
+        finally:
+            await control.stop()
+
+
 class AgentRun(CrawlAtWork):
     """One agent at work."""
 
@@ -186,14 +220,11 @@ class AgentRun(CrawlAtWork):
             accept_loss: go on without what is lost.
         """
         self.agent = agent
-        self._unheard = Unheard(report)
-        self.report = self._unheard.tell
+        self.watched = Watched(agent, directory, report)
+        self.report = self.watched.unheard.tell
         """Takes a line for people."""
-        self.solitude = Solitude(time.monotonic())
-        """How long no supervisor has asked."""
         super().__init__(directory, self.report)
         self._accept_loss = accept_loss
-        self._life = f"{os.getpid()}-{time.time_ns()}"
         keep_failed = setting_aside(directory, agent)
         self.running = RunningGraph(graph, report=self.report, meeting=str(folder), keep_failed=keep_failed)
         self._sampler = Sampler(self, beside=partial(write_copies, self))
@@ -202,9 +233,6 @@ class AgentRun(CrawlAtWork):
         self._gauge = LoadGauge(self)
         self.moving = MovingDomains(self)
         """Its part in moves of domains."""
-
-    def __repr__(self) -> str:
-        return f"<AgentRun {self.agent} of {self.directory}>"
 
     async def run(self) -> None:
         """Work until the supervisor says that all is over, or that it is to stop.
@@ -233,6 +261,7 @@ class AgentRun(CrawlAtWork):
             self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
         finally:
             await running.stop()
+        note_agent_end(self.directory, self.agent, RocksLedger(self.ledger.sheet))
 
     def _check_crawl(self) -> None:
         """Refuse a ledger that another crawl has written."""
@@ -247,14 +276,8 @@ class AgentRun(CrawlAtWork):
 
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
-        """While the block runs, the supervisor can ask."""
-        control = ControlServer(place_of(self.directory, self.agent), self._steer, self.report, requests=REQUESTS)
-        try:
-            await control.start()
-            async with self.figures.pulse.beating(), self._sampler.sampling():
-                yield
-        finally:
-            await control.stop()
+        async with self.watched.reached(self._steer), self.figures.pulse.beating(), self._sampler.sampling():
+            yield
 
     async def _steer(self, request: "ControlRequest") -> "Answered":
         return await request.act(self)  # the supervisor notes what people change
@@ -263,7 +286,7 @@ class AgentRun(CrawlAtWork):
 
     def news(self, *, first: bool = False) -> AgentNews:
         """What it has come to; `first` says that the supervisor has just taken the agent over."""
-        self.solitude.asked(time.monotonic())
+        self.watched.solitude.asked(time.monotonic())
         frontier, counters = self.units.frontier, self.ledger.counters()
         # What raises these is a visit that was kept, or URLs that came in: an agent at rest does nothing else.
         commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
@@ -273,7 +296,7 @@ class AgentRun(CrawlAtWork):
         polite = self.units.providers(HostPoliteness)
         wants, back = polite[0].turns() if polite else ([], {})
         return AgentNews(
-            AgentReport(self.agent, self._life, commits, is_at_rest),
+            AgentReport(self.agent, self.watched.life, commits, is_at_rest),
             pages=counters.get("pages", 0),
             bytes=counters.get("bytes", 0),
             in_flight=in_flight,
@@ -287,7 +310,7 @@ class AgentRun(CrawlAtWork):
             turns_back=back,
             turns_held=polite[0].turns_held() if polite and first else {},
             is_ending=self.is_stopping,
-            said=self._unheard.taken(),
+            said=self.watched.unheard.taken(),
             load=self._gauge.read(time.monotonic()),
             limit=frontier.totals.reached or self._work.cut_by,
             logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
@@ -353,3 +376,102 @@ class AgentRun(CrawlAtWork):
         from gossamer.crawls.control.standing import standing_of
 
         return standing_of(self, os.getpid(), units=units)
+
+
+class MasterRun:
+    """One master at work."""
+
+    def __init__(self, master: str, graph: Graph, directory: Path, folder: Path, report: Callable[[str], bool]) -> None:
+        """Nothing is touched yet.
+
+        Args:
+            master: its name.
+            graph: planned of its own wiring.
+            directory: of the crawl.
+            folder: where agents and masters meet.
+            report: takes lines for people; says whether they are heard.
+        """
+        self.master = master
+        self.directory = directory
+        self.watched = Watched(master, directory, report)
+        self.report = self.watched.unheard.tell
+        """Takes a line for people."""
+        self._is_ending = asyncio.Event()
+        self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder))
+
+    async def run(self) -> None:
+        """Work until the supervisor says that all is over, or that it is to stop.
+
+        Raises:
+            FlowError: a unit cannot start, or fails.
+            CrawlDirectoryError: what masters share is damaged, or another crawl's.
+        """
+        running = self.graph_at_work
+        with contextlib.closing(ProcessLock(place_of(self.directory, self.master) / "lock")):
+            forget_agent_end(self.directory, self.master)
+            try:
+                await running.start()
+                async with self.watched.reached(self._steer):
+                    work, ending = asyncio.ensure_future(running.work()), asyncio.ensure_future(self._is_ending.wait())
+                    await asyncio.wait((work, ending), return_when=asyncio.FIRST_COMPLETED)
+                    ending.cancel()
+                    if not work.done():
+                        work.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await work
+                    note_agent_end(self.directory, self.master)
+            finally:
+                await running.stop()
+
+    async def _steer(self, request: "ControlRequest") -> "Answered":
+        if not isinstance(request, ProcessRequest):
+            raise UsageError(
+                f"{self.master} only passes URLs on, and cannot answer {tag_of(type(request))!r}; ask the crawl in {self.directory}"
+            )
+        return await request.act(self)
+
+    # -- what the supervisor asks
+
+    def news(self, *, first: bool = False) -> AgentNews:
+        """What it has come to. It is at rest when no mail waits."""
+        self.watched.solitude.asked(time.monotonic())
+        mail = self._mail
+        report = AgentReport(self.master, self.watched.life, mail.commits, mail.is_empty)
+        return AgentNews(
+            report, is_settled=report.is_at_rest, is_ending=self._is_ending.is_set(), said=self.watched.unheard.taken()
+        )
+
+    def master_standing(self) -> MasterStanding:
+        """How it stands, for people."""
+        components = (runner.component for runner in self.graph_at_work.runners.values())
+        marshal, mail = next(one for one in components if isinstance(one, Marshal)), self._mail
+        return MasterStanding(
+            self.master,
+            "running",
+            process=os.getpid(),
+            marshaled=int(marshal.metrics.counters["marshaled"]),
+            waiting=mail.waiting,
+            lag=round(mail.lag, 1),
+        )
+
+    @property
+    def _mail(self) -> MassMail:
+        return next(one for one in self.graph_at_work.providers.values() if isinstance(one, MassMail))
+
+    def finish(self) -> None:
+        self._is_ending.set()
+
+    def stop(self) -> None:
+        """End. What is in hand is owed by the agents that have sent it. Safe to call at any time."""
+        self._is_ending.set()
+
+    def abort(self) -> None:
+        self._is_ending.set()
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a running unit.
+
+        Raises:
+            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
+        """
+        self.graph_at_work.set(unit, settings)
