@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from tests.journeys.test_agents import options_for, seed_of, until, web_of_hosts
 
-from gossamer.agents.crawlers import crawlers_of
-from gossamer.agents.leases import LeaseUrls
 from gossamer.cli.main import main
 from gossamer.crawls.control.messages import Change
 from gossamer.crawls.control.steering import answer
 from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.crawlers import crawlers_of
+from gossamer.crawls.leases import LeaseUrls
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build

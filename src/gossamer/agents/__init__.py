@@ -4,9 +4,8 @@ Place in the flow: a *supervisor* (:mod:`crawl`, :mod:`supervisor`, :mod:`roster
 and holds no URL. :mod:`wiring` makes an agent's wiring of the crawl's. Which agent has a host is said by the
 :mod:`ring`, or by masters (:mod:`masters`, :mod:`marshaler`, :mod:`designations`). URLs of others wait in the mailbox
 (:mod:`gossamer.storage.mailbox`), travel by :mod:`url_exchange`, and are forgotten when the other agent has committed
-them. What agents have together is :mod:`lending`; agents join and leave by :mod:`membership`;
-`--crawlers` share one queue by :mod:`leases`; agents without a network exchange files (:mod:`exchanging`,
-:mod:`merging`).
+them. What agents have together is :mod:`lending`; agents join and leave by :mod:`membership`; agents without a network exchange
+files (:mod:`exchanging`, :mod:`merging`).
 
 Promises: any agent or master may die for good; no URL is lost, no host is asked too early or by two agents; a change
 that a kill interrupts is finished or undone.
@@ -21,6 +20,7 @@ SUBJECT = Subject(
     title="Many processes",
     wire="gossamer.agents.exchanging:exchange_by_files",
     wire_where=("exchange", "agent", "exchange_key"),
+    beside={"file-outbox": "gossamer.agents.merging:FileExchange"},
     forget="gossamer.agents.designations_of_crawl:forget_shared",
     commands={
         "exchange": Command(
@@ -39,8 +39,6 @@ SUBJECT = Subject(
     },
     components={
         "send-urls": "gossamer.agents.url_exchange:SendUrls",
-        "lease-urls": "gossamer.agents.leases:LeaseUrls",
-        "take-leases": "gossamer.agents.leases:TakeLeases",
         "send-mail": "gossamer.agents.url_exchange:SendMail",
         "receive-urls": "gossamer.agents.url_exchange:ReceiveUrls",
         "receive-mail": "gossamer.agents.url_exchange:ReceiveMail",

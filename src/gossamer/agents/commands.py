@@ -92,11 +92,12 @@ def exchange(directory: str, again: bool, lost: int | None) -> None:
     minutes. They lie in DIR/exchange/out until the other agent's files say that they were merged; bring them there by any
     medium, in any order, as often as you like. With --again, URLs of lost files are written into new ones.
     """
+    from gossamer.agents.merging import WriteFiles, exchanging_wiring
     from gossamer.crawls.control.client import Control, NotRunning
-    from gossamer.crawls.control.messages import WriteFiles
     from gossamer.values.errors import UsageError
 
     path = Path(directory)
+    exchanging_wiring(path)
     try:
         with Control(path, LONGEST) as control:
             if lost is not None:
@@ -142,9 +143,8 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     gossamer merge mycrawl /media/stick/*.urls
     gossamer resume mycrawl
     """
-    from gossamer.agents.merging import taken_files
+    from gossamer.agents.merging import MergeFiles, taken_files
     from gossamer.crawls.control.client import Control, NotRunning
-    from gossamer.crawls.control.messages import MergeFiles
     from gossamer.engine.sheet import show_count
 
     path = Path(directory)

@@ -40,8 +40,6 @@ def is_divided(options: CrawlOptions) -> bool:
     Raises:
         CrawlDirectoryError: the names of its agents cannot be read.
     """
-    if options.exchange == "files":
-        return False
     return options.is_divided or bool(options.resume and options.output and members_of(Path(options.output)))
 
 

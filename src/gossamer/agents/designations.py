@@ -173,8 +173,9 @@ class KeptDesignations(_Designations):
         self._known[domain] = agent
 
 
-# In a file that several processes write (:mod:`shared_state`): a new domain gets its agent by a policy within one transaction, so
-# that no two masters give it to two agents. Domains whose agent has left are moved while all agents rest (:mod:`handing_over`).
+# In a file that several processes write (:mod:`~gossamer.storage.mailbox.shared_state`): a new domain gets its agent by a
+# policy within one transaction, so that no two masters give it to two agents. Domains whose agent has left are moved while all
+# agents rest (:mod:`handing_over`).
 
 
 SCHEMA = """

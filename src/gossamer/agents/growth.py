@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.agents.crawlers import crawlers_of
 from gossamer.agents.wiring import domain_rule_of, has_application, ledger_settings
+from gossamer.crawls.crawlers import crawlers_of
 from gossamer.crawls.machine import cores, free_memory, room_for_agents
 from gossamer.crawls.options import MOST_AGENTS
 from gossamer.engine.graph import Graph

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from gossamer.agents.exchanging import is_exchanging
 from gossamer.agents.growth import (
     AGAIN,
     BUSY,
@@ -119,7 +120,7 @@ class Joining:
         lone = self._crawl.lone
         if lone is None or self._stays:
             return self._stays if lone is not None else ""
-        if lone.exchange is not None:
+        if is_exchanging(lone.wiring):
             return "it exchanges URLs by files"
         if lone.units.frontier.sheet.max_agents == 1:
             return "no more are allowed"
@@ -177,7 +178,7 @@ class Joining:
 
     def _wanted_beside(self, lone: "Crawl") -> int:
         """How many there should be in the place of the only one."""
-        if lone.exchange is not None:
+        if is_exchanging(lone.wiring):
             return 1
         if self._gauge is None:
             self._gauge = LoadGauge(lone)

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any
 
 import msgspec
 
@@ -21,7 +21,10 @@ from gossamer.agents.url_exchange import UrlIntake
 from gossamer.agents.wiring import OUTBOX
 from gossamer.crawls.builder import with_directory
 from gossamer.crawls.catalog import catalog
+from gossamer.crawls.companions import Beside
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed
 from gossamer.crawls.directory import kept_wiring
+from gossamer.crawls.figures import UnitsAtWork
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.graph import ComponentNode, used_names
 from gossamer.engine.planning import plan
@@ -39,9 +42,6 @@ from gossamer.values.agents import agent_name, named
 from gossamer.values.errors import DiskFull, UsageError
 from gossamer.values.task import Arrived, Task
 from gossamer.values.url import host_of
-
-if TYPE_CHECKING:
-    from gossamer.crawls.figures import UnitsAtWork
 
 # A file is proved whole before anything else happens to it: length, digest, seal, then each URL. Then it is copied into the crawl
 # directory, and its URLs are committed; when all of them are, that is noted. A kill between these steps leaves a file that the
@@ -84,30 +84,35 @@ class Merged(msgspec.Struct, frozen=True):
         return f"{words}; {show_count(self.confirmed, 'URL')} of ours confirmed" if self.confirmed else words
 
 
-@runtime_checkable
-class HasFiles(Protocol):
-    """A crawl at work that may exchange URLs by files."""
+class MergeFiles(ControlRequest, frozen=True, tag="merge-files"):
+    """Merge the exchange files that lie in the crawl directory."""
 
-    @property
-    def exchange(self) -> "FileExchange | None": ...
-
-    @property
-    def units(self) -> "UnitsAtWork": ...
-
-
-def exchange_of(crawl: object) -> tuple["FileExchange", "UnitsAtWork"]:
-    """The exchange of a crawl at work, and its units.
-
-    Raises:
-        UsageError: it exchanges no files.
-    """
-    if not isinstance(crawl, HasFiles) or crawl.exchange is None:
-        raise UsageError(_NO_FILES)
-    return crawl.exchange, crawl.units
+    async def act(self, crawl: Any) -> Answered:
+        [exchange] = [one for one in crawl.beside if isinstance(one, FileExchange)]
+        if exchange.is_over:
+            return Done("the crawl is about to end; the files are kept, and merged when it goes on")
+        return Done((await exchange.merge(crawl.units)).told)
 
 
-class FileExchange:
+class WriteFiles(ControlRequest, frozen=True, tag="write-files"):
+    """Write what is owed to other agents into exchange files."""
+
+    again: bool = False
+    """Also what was written before, and was not said to be merged."""
+
+    async def act(self, crawl: Any) -> Answered:
+        [exchange] = [one for one in crawl.beside if isinstance(one, FileExchange)]
+        try:
+            files = await exchange.write(crawl.units, again=self.again)
+        except OSError as error:
+            raise UsageError(f"no exchange file can be written: {error.strerror}") from None
+        return Listed(list(written_lines(files, crawl.directory)))
+
+
+class FileExchange(Beside):
     """The files of one crawl at work; a crawl that exchanges none has none of this."""
+
+    requests = (MergeFiles, WriteFiles)
 
     def __init__(self, directory: Path, options: CrawlOptions, wiring: Wiring, report: Callable[[str], object]) -> None:
         """Nothing is touched yet. Raises UsageError: the key of the exchange cannot be read."""
@@ -125,7 +130,7 @@ class FileExchange:
         """Keep the key in a new crawl. Raises OSError: it cannot be written."""
         self._note.register()
 
-    async def begin(self, units: "UnitsAtWork") -> None:
+    async def begin(self, units: UnitsAtWork) -> None:
         """Merge the files that came while the crawl was at rest."""
         for line in self._note.lines():
             self._report(line)
@@ -134,7 +139,7 @@ class FileExchange:
             self._report(done.told)
 
     @contextlib.asynccontextmanager
-    async def writing(self, units: "UnitsAtWork") -> AsyncIterator[None]:
+    async def working(self, units: UnitsAtWork) -> AsyncIterator[None]:
         """While the block runs, what is owed is written into files from time to time."""
         tasks = [asyncio.create_task(outbox.write_in_time()) for outbox in units.providers(FileOutbox)]
         try:
@@ -144,7 +149,7 @@ class FileExchange:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def end(self, units: "UnitsAtWork") -> None:
+    async def end(self, units: UnitsAtWork) -> None:
         """Write what is owed. Where that cannot be, it stays owed, and a line says so."""
         async with self._turn:
             self.is_over = True
@@ -157,7 +162,7 @@ class FileExchange:
                 f"gossamer exchange {self._directory} writes them later"
             )
 
-    async def merge(self, units: "UnitsAtWork") -> Merged:
+    async def merge(self, units: UnitsAtWork) -> Merged:
         """Merge the files in the crawl directory that are not merged yet."""
         done = Merged()
         async with self._turn:
@@ -167,7 +172,7 @@ class FileExchange:
             units.frontier.on_arrived_many([Arrived(done.new)])
         return done
 
-    async def write(self, units: "UnitsAtWork", *, again: bool = False) -> list[WrittenFile]:
+    async def write(self, units: UnitsAtWork, *, again: bool = False) -> list[WrittenFile]:
         """Write what is owed into files; with `again` also what was written before and not confirmed.
 
         Raises:
@@ -213,7 +218,7 @@ def taken_files(directory: Path, paths: Iterable[Path]) -> TakenFiles:
     Raises:
         UsageError: the crawl exchanges no files, or one cannot be copied.
     """
-    wiring = _wiring(directory)
+    wiring = exchanging_wiring(directory)
     key, agent = read_key(directory / EXCHANGE_KEY), str(wiring.providers[OUTBOX].settings["agent"])
     ring = RingDesignation(RingSheet(members=tuple(wiring.providers["ring"].settings["members"])))
     count, refused, for_others = 0, list[str](), list[str]()
@@ -269,7 +274,7 @@ def _refused_line(file: UrlFile) -> str:
     )
 
 
-def _wiring(directory: Path) -> Wiring:
+def exchanging_wiring(directory: Path) -> Wiring:
     """The wiring of a crawl that exchanges files. Raises UsageError: it exchanges none."""
     wiring = kept_wiring(str(directory))
     if not is_exchanging(wiring):
@@ -377,7 +382,7 @@ async def at_rest(directory: Path, report: Callable[[str], None]) -> AsyncIterat
         CrawlDirectoryError: it is in use, or damaged.
         FlowError: a part cannot start.
     """
-    wiring = with_directory(_wiring(directory), str(directory))  # it may have been moved
+    wiring = with_directory(exchanging_wiring(directory), str(directory))  # it may have been moved
     graph = RunningGraph(plan(wiring, catalog()), report=report)
     roles = graph.graph.components[_commit(graph)].roles
     try:

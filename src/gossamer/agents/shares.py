@@ -101,7 +101,7 @@ def lent(limit: int, borrowers: Sequence[Borrower], least: int = 1) -> Mapping[s
 # Rates of the whole crawl, `--rate` or `--bandwidth`. A share is a multiple of the even part, so that all shares of a rate
 # together are never more than there are agents, whatever the rate is set to. An agent that uses less than it may gives up what it
 # leaves; those that use all of theirs get it, in equal parts. A share becomes more only when the agents that have less have
-# confirmed it; one that is silent counts with the most that it may have. Each agent keeps its share in its ledger (:mod:`agent`),
+# confirmed it; one that is silent counts with the most that it may have. Each agent keeps its share in its ledger (:mod:`run`),
 # and goes by it without a supervisor, or after a death.
 
 

@@ -1,7 +1,7 @@
 """Processes as their supervisor sees them: agents and masters that are started, watched, and started again when they die.
 
 Place in the flow: :mod:`supervisor` has one for each agent and each master: read for its messages, and asked on a line
-(:mod:`line`).
+(:mod:`~gossamer.crawls.control.line`).
 """
 
 import asyncio

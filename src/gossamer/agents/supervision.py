@@ -1,8 +1,7 @@
 """What a supervisor asks agents and masters, beside what people ask (:mod:`gossamer.crawls.control.messages`).
 
-Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`line`). No person and no browser sends
-them, and a crawl that is no agent does not know them.
-"""
+Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`~gossamer.crawls.control.line`). No
+person and no browser sends them, and a crawl that is no agent does not know them."""
 
 from typing import Any
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.agents.crawlers import gathered
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.control.client import holder
+from gossamer.crawls.crawlers import gathered
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.documents import with_structured_data
 from gossamer.crawls.followers import Following

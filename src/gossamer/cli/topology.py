@@ -53,9 +53,9 @@ def topology(
     gossamer crawl --wiring my.toml
     """
     # What follows imports every part that the wiring names; help does not.
-    from gossamer.agents.crawlers import compile_with_crawlers
     from gossamer.crawls.catalog import catalog
     from gossamer.crawls.compiling import find_wiring
+    from gossamer.crawls.crawlers import compile_with_crawlers
     from gossamer.crawls.seeds import read_seeds
     from gossamer.engine import drawing
     from gossamer.engine.planning import plan

@@ -22,6 +22,8 @@ COMPONENTS = {
     "commit": "gossamer.storage.commit.component:Commit",
     "copy-records": "gossamer.storage.commit.records:CopyRecords",
     "tally": "gossamer.storage.commit.records:Tally",
+    "lease-urls": "gossamer.crawls.leases:LeaseUrls",
+    "take-leases": "gossamer.crawls.leases:TakeLeases",
     "application": "gossamer.storage.commit.records:Application",
 }
 

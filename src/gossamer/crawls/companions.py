@@ -9,18 +9,22 @@ finishes them when its own files are closed. A worker that fails or is killed lo
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import msgspec
 
+from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.figures import UnitsAtWork
 from gossamer.crawls.followers import Following
 from gossamer.crawls.mirrors import MirrorFolder
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.engine.clock import Clock, SystemClock
 from gossamer.engine.running import RunningGraph
+from gossamer.engine.subjects import found_at, subjects
+from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import Worker, WorkerFailed
 from gossamer.storage.ledger.ledger import RocksLedger
@@ -111,6 +115,36 @@ class TableMaker:
         if told:
             self._report(told)
         return ""
+
+
+class Beside:
+    """What a subject does beside a crawl at work, in the crawl's own process; an heir does some of it."""
+
+    requests: Sequence[type[ControlRequest]] = ()
+    """They can be asked of the crawl too."""
+
+    def __init__(self, directory: Path, options: CrawlOptions, wiring: Wiring, report: Callable[[str], None]) -> None:
+        """Check it, and touch nothing."""
+
+    def register(self) -> None:
+        """Note in a new crawl what every run has to know. Raises OSError: it cannot be written."""
+
+    async def begin(self, units: UnitsAtWork) -> None:
+        """The units are up."""
+
+    def working(self, units: UnitsAtWork) -> AbstractAsyncContextManager[None]:
+        """While the block runs, they work."""
+        return contextlib.nullcontext()
+
+    async def end(self, units: UnitsAtWork) -> None:
+        """They have done their work, and are up."""
+
+
+def works_beside(directory: Path, options: CrawlOptions, wiring: Wiring, report: Callable[[str], None]) -> list[Beside]:
+    """What subjects do beside a crawl of this wiring. Raises what :class:`Beside` raises when it is made."""
+    used = {plan.use for plan in wiring.providers.values()}
+    places = (place for one in subjects() for use, place in one.beside.items() if use in used)
+    return [found_at(place)(directory, options, wiring, report) for place in places]
 
 
 class Companions:

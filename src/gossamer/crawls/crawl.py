@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.agents.leases import LeaseUrls
-from gossamer.crawls.companions import Companions, write_hosts
+from gossamer.crawls.companions import Companions, works_beside, write_hosts
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import bring_back, refuse_without_ledger, restored_lines
 from gossamer.crawls.directory import CrawlPlace, begin_anew, refuse_unfinished_work
 from gossamer.crawls.figures import RunFigures
+from gossamer.crawls.leases import LeaseUrls
 from gossamer.crawls.live import LiveChanges, read_changes
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
@@ -45,7 +45,6 @@ from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
 
 if TYPE_CHECKING:
-    from gossamer.agents.merging import FileExchange
     from gossamer.crawls.control.instances import UnitInstances
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.crawls.control.steerable import Others
@@ -80,12 +79,8 @@ class Crawl(CrawlAtWork):
         super().__init__(self.plan.directory, self.report)
         self._lines = RunLines(self.directory, report, lambda: self.working)
         self._place = CrawlPlace(self.directory, self.options)
-        self.exchange: FileExchange | None = None
-        """The files by which the crawl exchanges URLs, if it does."""
-        if any(plan.use == "file-outbox" for plan in self.plan.graph.wiring.providers.values()):
-            from gossamer.agents import merging  # few crawls exchange files
-
-            self.exchange = merging.FileExchange(self.directory, self.options, self.plan.graph.wiring, self.report)
+        self.beside = works_beside(self.directory, self.options, self.plan.graph.wiring, self.report)
+        """What subjects do beside it."""
         self._check_place()
         self._companions = Companions(self.plan, self.options, report, has_tables=tables)
         self.fleet: Fleet | None = None
@@ -104,7 +99,7 @@ class Crawl(CrawlAtWork):
 
     def _check_place(self) -> None:
         self._place.check()
-        if self.options.is_divided and self.exchange is None:
+        if self.options.is_divided:
             raise UsageError(
                 "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
                 "`gossamer crawl`"
@@ -173,10 +168,10 @@ class Crawl(CrawlAtWork):
                 await self._work.until_done(work, running, self.units.frontier, self._attended())
             if self.is_handed_over:
                 return self.figures.summary()
-            if self.exchange is not None and not self._work.is_aborted:
-                await self.exchange.end(self.units)
+            for one in self.beside if not self._work.is_aborted else ():
+                await one.end(self.units)
             summary = self.figures.last_summary()
-            is_vain = made and came_to_nothing(summary) and self.exchange is None
+            is_vain = made and came_to_nothing(summary) and not self.beside
             self._tell_end(summary, is_kept=not is_vain)
             if not self._work.is_aborted:
                 Sampler(self).take(ended=summary.state)
@@ -216,28 +211,30 @@ class Crawl(CrawlAtWork):
             unit.lapsed = self.abort
         await fleet.start()
         self.ledger.put_meta(ENDED, b"")
-        if self.exchange is not None:
-            await self.exchange.begin(self.units)
+        for one in self.beside:
+            await one.begin(self.units)
         await self._companions.start()
         self._tell_records()
 
     def _note(self) -> None:
         """Note what follows the crawl, for this run and every later one."""
         self._companions.register()
-        if self.exchange is not None:
-            self.exchange.register()
+        for one in self.beside:
+            one.register()
 
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
         """While the block runs, the crawl can be steered from outside, its pulse is taken, and so are samples."""
-        control = ControlServer(self.directory, self._steer, self.report)
-        try:
+        requests = [request for one in self.beside for request in one.requests]
+        control = ControlServer(self.directory, self._steer, self.report, requests=requests)
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(control.stop)
             await control.start()
-            writing = contextlib.nullcontext() if self.exchange is None else self.exchange.writing(self.units)
-            async with self.figures.pulse.beating(), Sampler(self).sampling(), writing:
-                yield
-        finally:
-            await control.stop()
+            await stack.enter_async_context(self.figures.pulse.beating())
+            await stack.enter_async_context(Sampler(self).sampling())
+            for one in self.beside:
+                await stack.enter_async_context(one.working(self.units))
+            yield
 
     async def _steer(self, request: "ControlRequest") -> "Answered":
         """Do what is asked from outside: few crawls are, so what it takes is imported then."""

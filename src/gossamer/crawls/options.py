@@ -47,8 +47,8 @@ class CrawlOptions(Sheet, frozen=True):
 
     @property
     def is_divided(self) -> bool:
-        """They ask for several agents, or for what only a crawl of several has."""
-        return bool(self.dividing)
+        """They ask for several agents that are connected, or for what only a crawl of those has."""
+        return bool(self.dividing) and self.exchange != "files"
 
     @property
     def dividing(self) -> list[str]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.agents.crawlers import compile_with_crawlers
 from gossamer.crawls.builder import hostless, with_directory, with_durability, with_told_tls
 from gossamer.crawls.catalog import catalog as shipped_catalog
+from gossamer.crawls.crawlers import compile_with_crawlers
 from gossamer.crawls.directory import kept_wiring
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.processes import check_bodies_cross, check_children_can_import, with_pre_filters

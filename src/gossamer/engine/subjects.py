@@ -82,6 +82,9 @@ class Subject(NamedTuple):
     pages: Mapping[str, str] = MappingProxyType({})
     """Pages of the dashboard by their titles: functions from the directory of a crawl to a
     :class:`~gossamer.dashboard.contract.DashboardPage`."""
+    beside: Mapping[str, str] = MappingProxyType({})
+    """What the subject does beside a crawl at work whose wiring uses a unit of this name: heirs of
+    :class:`~gossamer.crawls.companions.Beside`."""
     forget: str = ""
     """A function that takes out of a crawl at rest what the subject itself keeps of a URL or host that is deleted; it finds what it
     did before gone. It gets the crawl directory, the open ledgers, the target and the names of the hosts that go whole, and

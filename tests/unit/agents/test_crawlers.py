@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gossamer.agents.crawlers import compile_with_crawlers, copies_of, crawlers_of, gathered
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.crawlers import compile_with_crawlers, copies_of, crawlers_of, gathered
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.agents.leases import LeaseUrls, LeaseUrlsSheet, TakeLeases
+from gossamer.crawls.leases import LeaseUrls, LeaseUrlsSheet, TakeLeases
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand
 from gossamer.values.outcome import Outcome

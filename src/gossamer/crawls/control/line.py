@@ -44,7 +44,7 @@ class AgentLine:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
         self.is_silent = False
-        """It has not answered for long: the others do not wait for it, while one question stays open (:mod:`rendezvous`)."""
+        """It has not answered for long: the others do not wait for it, while one question stays open."""
 
     def __repr__(self) -> str:
         return f"<AgentLine to {self._place.name}>"

@@ -254,37 +254,6 @@ class BlockHosts(ControlRequest, frozen=True, tag="block"):
         return Done(await block(crawl, self.names))
 
 
-class MergeFiles(ControlRequest, frozen=True, tag="merge-files"):
-    """Merge the exchange files that lie in the crawl directory."""
-
-    async def act(self, crawl: "Steerable") -> "Answered":
-        """Merge them."""
-        from gossamer.agents.merging import exchange_of
-
-        exchange, units = exchange_of(crawl)
-        if exchange.is_over:
-            return Done("the crawl is about to end; the files are kept, and merged when it goes on")
-        return Done((await exchange.merge(units)).told)
-
-
-class WriteFiles(ControlRequest, frozen=True, tag="write-files"):
-    """Write what is owed to other agents into exchange files."""
-
-    again: bool = False
-    """Also what was written before, and was not said to be merged."""
-
-    async def act(self, crawl: "Steerable") -> "Answered":
-        """Write it."""
-        from gossamer.agents.merging import exchange_of, written_lines
-
-        exchange, units = exchange_of(crawl)
-        try:
-            files = await exchange.write(units, again=self.again)
-        except OSError as error:
-            raise UsageError(f"no exchange file can be written: {error.strerror}") from None
-        return Listed(list(written_lines(files, crawl.directory)))
-
-
 class Decide(ControlRequest, frozen=True, tag="decide"):
     """Take a person's word for what is a trap, and what is none."""
 

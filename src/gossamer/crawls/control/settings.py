@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.agents.crawlers import copies_of, crawlers_of, leases_of
 from gossamer.crawls.compiling import with_fetchers
 from gossamer.crawls.control.steerable import Settable
+from gossamer.crawls.crawlers import copies_of, crawlers_of, leases_of
 from gossamer.crawls.identity import HOST_SETTINGS, HostOptions
 from gossamer.crawls.live import option_of, settings_of
 from gossamer.crawls.options import all_options

@@ -2,7 +2,7 @@
 
 Place in the flow: options compile to the wiring of one process, which is divided here at last. The main process keeps queue,
 URL cache and everything else that the crawl must not forget; each crawler is a process that fetches and reads pages (Ridgway
-2010, section 4.1). Between them stand the parts of :mod:`gossamer.agents.leases`. A crawl that goes on is gathered into one
+2010, section 4.1). Between them stand the parts of :mod:`gossamer.crawls.leases`. A crawl that goes on is gathered into one
 process first, so that options find its units by their names.
 """
 
