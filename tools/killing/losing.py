@@ -1,7 +1,7 @@
 """Crawls that lose a process and its folder for good, again and again: one of two masters, or one of two agents.
 
-A crawl that loses a master goes on with the other one. One that loses an agent rests after a time, and the other one takes over its part and
-finds it again. In the end each has every page of its web.
+A crawl that loses a master goes on with the other one. One that loses an agent rests after a time, and the other one takes
+over its part. In the end each has every page of its web.
 """
 
 from __future__ import annotations
