@@ -14,8 +14,9 @@ from collections.abc import Mapping
 import webencodings
 
 from gossamer.documents import legacy_encodings
+from gossamer.documents.markup import TAG, attributes, end_of_other
 from gossamer.values.body import beginning
-from gossamer.values.media_type import of_sitemap, sniff_media_type
+from gossamer.values.media_type import charset_of, of_sitemap, sniff_media_type
 from gossamer.values.relations import SITEMAPS
 from gossamer.values.url import MAX_TEXT
 from gossamer.values.visit import XML_TYPES, Response
@@ -60,21 +61,12 @@ DETECTED_BYTES = 8_192
 _BEFORE, _STRETCH = 64, 1_024
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-# A parameter of a `Content-Type` field: its name, and its value in quotes or as it is (MIME Sniffing, 4.4). Single quotes mean
-# nothing there, and a name ends at the sign of equality.
-_PARAMETER = re.compile(r';[ \t\r\n]*([^;=]*)(?:=(?:"((?:[^"\\]|\\.)*)[^;]*|([^;]*)))?', re.DOTALL)
-_UNQUOTED = re.compile(r"\\(.)", re.DOTALL)
-# The same in a `meta` (HTML, "extracting a character encoding from a meta element"); a quote that is not closed ends the search.
+# The encoding that the `content` of a `meta` names (HTML, "extracting a character encoding from a meta element"); a quote that is not
+# closed ends the search.
 _IN_META = re.compile(
     r"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)(?:"|\Z())|'([^']*)(?:'|\Z())|([^\t\n\f\r ;]*))""", re.IGNORECASE
 )
 _XML = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')""")
-# One attribute with what stands before it. Possessive, so no byte is read twice.
-_ONE = rb"""[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)?))?"""
-_ATTRIBUTE = re.compile(_ONE)
-# A tag up to the end of its attributes.
-_TAG = re.compile(rb"</?[A-Za-z][^\t\n\f\r >]*+(?:" + re.sub(rb"\((?!\?)", rb"(?:", _ONE) + rb")*+")
-_COMMENT_END = re.compile(rb"--!?>")
 #: What the detector calls by another name than the standard does.
 _PYTHON_NAMES = {"cp874": "windows-874"}
 _HIGH = re.compile(rb"[\x80-\xff]")
@@ -84,17 +76,6 @@ def lookup(label: str) -> str:
     """The standard's name of the encoding with this label, in lower case; empty where there is none."""
     encoding = webencodings.lookup(label)
     return encoding.name.lower() if encoding is not None else ""
-
-
-def of_content_type(value: str) -> str:
-    """The encoding that a `Content-Type` field names; empty where it names none that is known."""
-    if "charset" not in value and "charset" not in value.lower():
-        return ""
-    for match in _PARAMETER.finditer(value[:1024]):  # a field of 1 MiB says nothing more (fault 65)
-        label = _UNQUOTED.sub(r"\1", match[2]) if match[2] is not None else match[3]
-        if label and match[1].lower() == "charset":
-            return lookup(label)
-    return ""
 
 
 def of_mark(content: bytes) -> str:
@@ -109,21 +90,15 @@ def of_declaration(content: bytes) -> str:
     last = len(head) if b"charset" in head[:_AT_ONCE] else head.lower().rfind(b"charset")
     at = head.find(b"<")
     while 0 <= at < last:
-        after = head[at + 1 : at + 8].lower()
-        if after.startswith(b"!--"):
-            end = _COMMENT_END.search(head, at + 2)  # from there: `<!-->` is a whole comment
-            at = end.end() if end else -1
-        elif after.startswith(b"meta") and after[4:5] in (b"\t", b"\n", b"\f", b"\r", b" ", b"/"):
-            attributes, at = _attributes(head, at + 5)
-            if at >= 0 and (name := _of_meta(attributes)):
-                return name
-        elif (tag := _TAG.match(head, at)) is not None:
-            at = head.find(b">", tag.end())
-        elif after[:1] in (b"!", b"/", b"?"):
-            at = head.find(b">", at)
+        tag = TAG.match(head, at)
+        if tag is None:
+            at = end_of_other(head, at)
         else:
-            at += 1
-        at = head.find(b"<", at) if at >= 0 else -1
+            closing, name, raw = tag.groups()
+            if name.lower() == b"meta" and not closing and (named := _of_meta(attributes(raw))):
+                return named
+            at = tag.end()
+        at = head.find(b"<", at)
     declared = _XML.match(head)
     if declared is not None:
         name = lookup((declared[1] or declared[2] or b"").decode("latin-1"))
@@ -131,21 +106,12 @@ def of_declaration(content: bytes) -> str:
     return ""
 
 
-def _attributes(head: bytes, at: int) -> tuple[Mapping[bytes, bytes], int]:
-    """The attributes of a tag whose name ends at `at`, first of each name, and where they end (-1: they do not)."""
-    found: dict[bytes, bytes] = {}
-    while (match := _ATTRIBUTE.match(head, at)) is not None:
-        found.setdefault(match[1].lower(), match[2] or match[3] or match[4] or b"")
-        at = match.end()
-    return found, head.find(b">", at)
-
-
-def _of_meta(attributes: Mapping[bytes, bytes]) -> str:
-    """The encoding that one `meta` declares."""
-    if b"charset" in attributes:
-        name = lookup(attributes[b"charset"].decode("latin-1"))
-    elif attributes.get(b"http-equiv", b"").lower() == b"content-type":
-        match = _IN_META.search(attributes.get(b"content", b"").decode("latin-1"))
+def _of_meta(meta: Mapping[str, str]) -> str:
+    """The encoding that the attributes of one `meta` declare."""
+    if "charset" in meta:
+        name = lookup(meta["charset"])
+    elif meta.get("http-equiv", "").lower() == "content-type":
+        match = _IN_META.search(meta.get("content", ""))
         is_open = match is not None and (match[2] is not None or match[4] is not None)
         name = lookup(match[1] or match[3] or match[5] or "") if match and not is_open else ""
     else:
@@ -166,7 +132,7 @@ def sniff(content: bytes, content_type: str, domain: str = "") -> str:
         domain: the last label of the host that sent it, as `kr`; empty where there is none. Encodings that share most
             of their letters are told apart by it, as browsers do.
     """
-    return of_mark(content) or of_content_type(content_type) or of_declaration(content) or _guess(content, domain)
+    return of_mark(content) or lookup(charset_of(content_type)) or of_declaration(content) or _guess(content, domain)
 
 
 def _guess(content: bytes, domain: str) -> str:

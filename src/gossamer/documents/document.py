@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.documents import charset, language, statements, terms
 from gossamer.documents.charset import in_charset
-from gossamer.documents.markup import ATTRIBUTES, SPACE, resolved
+from gossamer.documents.markup import RAW, SPACE, TAG, end_of_other, end_of_raw, resolved
 from gossamer.documents.skim import Skim, Span
 from gossamer.documents.statements import FieldLink, field_links
 from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TEXTS, TextChoice
@@ -54,16 +54,6 @@ SLICE = 16_384
 #: Open elements at once: 50 ms. Real pages stay far below 500.
 MAX_DEPTH = 5_000
 
-# Comment, element with raw text (through to its end tag), tag, anything else that begins with `<`. Each alternative
-# that begins to match matches, if need be to the end of the page, so nothing is scanned twice.
-_TOKEN = re.compile(
-    rb"<!(?=--).*?(?:--!?>|\Z)"
-    rb"|<((script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[%(s)s/>])(?P<raw>%(all)s)(?:>|\Z)"
-    rb".*?(?=</\2[%(s)s/>]|\Z))"
-    rb"|<(?P<closing>/?)(?P<name>[a-z][^%(s)s/>]*+)(?P<attributes>%(all)s)(?:>|\Z)"
-    rb"|<[!?/][^>]*+" % {b"s": SPACE, b"all": ATTRIBUTES},
-    re.DOTALL | re.IGNORECASE,
-)
 _NAME = re.compile(rb"<(/?[a-zA-Z][^%(s)s/>]*+)" % {b"s": SPACE})
 #: Elements that never stay open, or that the next of their kind closes.
 _NOT_NESTED = frozenset(
@@ -142,12 +132,19 @@ def _slices(spans: Iterable[Span]) -> Iterator[Span]:
 
 def _shape(markup: bytes) -> str:
     """The same answer from every tag: how many elements are open at once, at the most."""
-    depth = 0
+    depth = at = 0
     opened: Counter[bytes] = Counter()
-    for match in _TOKEN.finditer(markup):
-        if match["name"] is None or (name := match["name"].lower()) in _NOT_NESTED:
+    while (at := markup.find(b"<", at)) >= 0:
+        tag = TAG.match(markup, at)
+        if tag is None:
+            at = end_of_other(markup, at)
             continue
-        if not match["closing"]:
+        closing, name, at = tag[1], tag[2].lower(), tag.end()
+        if name in _NOT_NESTED:
+            continue
+        if not closing and name in RAW:
+            at = end_of_raw(markup, name, at)
+        elif not closing:
             opened[name] += 1
             depth += 1
             if depth > MAX_DEPTH:

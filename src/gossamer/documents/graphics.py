@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import re2
 
-from gossamer.documents.markup import BYTES, CDATA, DECLARES, RAW, SPACE, TAG, VOID, end_of_declaration, end_of_raw
+from gossamer.documents.markup import BYTES, CDATA, RAW, SPACE, TAG, VOID, end_of_other, end_of_raw
 
 # HTML tags that end graphics and formulas, and elements in these that hold HTML again (13.2.6.5, 13.2.4.2).
 _BREAKS_OUT = frozenset(
@@ -153,8 +153,7 @@ class Graphics:
         if tag is None:
             if self._is_foreign and markup.startswith(CDATA, start):
                 return markup.find(b"]]>", start) + 1 or len(markup)
-            declares = markup[start + 1 : start + 2] in DECLARES
-            return end_of_declaration(markup, start) if declares else start + 1
+            return end_of_other(markup, start)
         closing, name, raw = tag.groups()
         name = name.lower()
         if closing:

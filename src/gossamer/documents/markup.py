@@ -89,6 +89,14 @@ def end_of_declaration(markup: bytes, at: int) -> int:
     return end.end() if end else len(markup)
 
 
+def end_of_other(markup: bytes, at: int) -> int:
+    """The end of what begins with the `<` at `at` and is no whole tag: a declaration; a tag that the page ends in; or nothing."""
+    after = markup[at + 1 : at + 2]
+    if after.isalpha() or (after == b"/" and markup[at + 2 : at + 3].isalpha()):
+        return len(markup)
+    return end_of_declaration(markup, at) if after in DECLARES else at + 1
+
+
 def is_end_tag(markup: bytes, name: bytes, at: int) -> bool:
     """Whether the end tag of a raw text element of this name begins at `at`."""
     return _RAW_ENDS[name].match(markup, at) is not None

@@ -44,6 +44,7 @@ from gossamer.documents.markup import (
     TAG,
     attributes,
     end_of_declaration,
+    end_of_other,
     end_of_raw,
     is_end_tag,
 )
@@ -279,15 +280,9 @@ class Skim:
         if tag is not None:
             return int(tag.end())
         markup = self.markup
-        if markup[start + 1 : start + 2].isalpha() or (
-            markup[start + 2 : start + 3].isalpha() and markup[start + 1] == _SLASH
-        ):
-            return len(markup)  # a tag that the page ends in
-        if markup[start + 1 : start + 2] not in DECLARES:
-            return start + 1
         if markup.startswith(CDATA, start) and self._graphics.takes_cdata(start):
             return markup.find(b"]]>", start) + 3 if markup.find(b"]]>", start) >= 0 else len(markup)
-        return end_of_declaration(markup, start)
+        return end_of_other(markup, start)
 
     def _take(self, start: int, tag: Any) -> int:
         """Takes what begins with the `<` at `start`; where the next thing may begin."""

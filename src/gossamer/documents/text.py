@@ -172,7 +172,7 @@ def prose(markup: bytes, enough: int) -> str:
         markup: well-formed UTF-8.
         enough: characters behind which no further part is read. The text can be longer by one part; the caller cuts it.
     """
-    return _text(markup, enough, set(), _of_prose)
+    return _text(markup, enough, set(), lambda part: part.prose(kept_as_prose))
 
 
 def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
@@ -185,7 +185,7 @@ def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
     from gossamer.documents.blocks import ADVERTISEMENTS
     from gossamer.documents.element_names import WORDED
 
-    return _text(markup, enough, {*WORDED, ADVERTISEMENTS}, _every)
+    return _text(markup, enough, {*WORDED, ADVERTISEMENTS}, lambda part: part.all_words())
 
 
 #: What makes a page's text of its markup, by the choice.
@@ -211,14 +211,6 @@ def _text(markup: bytes, enough: int, shown: set[int | bytes], texts: Callable[[
         size = PART if blocks else min(2 * size, MAX_PART)
         start = part.behind
     return "\n".join(found)
-
-
-def _every(part: "Part") -> bytes:
-    return part.all_words()
-
-
-def _of_prose(part: "Part") -> bytes:
-    return part.prose(kept_as_prose)
 
 
 def kept_as_prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:

@@ -9,7 +9,7 @@ that is called HTML must not reach the parser), or as a feed (section 8.3) or si
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 #: Bytes that are looked at (section 5.2, "resource header").
@@ -38,34 +38,37 @@ _HTML_START = re.compile(
 _XML_START = re.compile(rb"[\t\n\f\r ]*+<\?xml")
 _MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 
+
+def _formats(*rows: tuple[bytes, str]) -> tuple[re.Pattern[bytes], Sequence[str]]:
+    """One pattern for all beginnings of some formats, and their types in the order of its groups."""
+    return re.compile(b"|".join(b"(%b)" % begins for begins, _ in rows), re.DOTALL), [name for _, name in rows]
+
+
 # Images first, then audio and video, then archives (sections 6.1 to 6.3): nothing here begins as text does.
-_IMAGES = (
-    (re.compile(rb"\x00\x00[\x01\x02]\x00"), "image/x-icon"),
-    (re.compile(rb"BM"), "image/bmp"),
-    (re.compile(rb"GIF8[79]a"), "image/gif"),
-    (re.compile(rb"RIFF.{4}WEBPVP", re.DOTALL), "image/webp"),
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
-    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+_IMAGES = _formats(
+    (rb"\x00\x00[\x01\x02]\x00", "image/x-icon"),
+    (rb"BM", "image/bmp"),
+    (rb"GIF8[79]a", "image/gif"),
+    (rb"RIFF.{4}WEBPVP", "image/webp"),
+    (rb"\x89PNG\r\n\x1a\n", "image/png"),
+    (rb"\xff\xd8\xff", "image/jpeg"),
 )
-_MEDIA = (
-    (re.compile(rb"FORM.{4}AIFF", re.DOTALL), "audio/aiff"),
-    (re.compile(rb"ID3"), "audio/mpeg"),
-    (re.compile(rb"OggS\x00"), "application/ogg"),
-    (re.compile(rb"MThd\x00\x00\x00\x06"), "audio/midi"),
-    (re.compile(rb"RIFF.{4}AVI ", re.DOTALL), "video/avi"),
-    (re.compile(rb"RIFF.{4}WAVE", re.DOTALL), "audio/wave"),
-    (re.compile(rb"\x00.{3}ftyp(?:mp4|iso|avc1|M4V|qt  )", re.DOTALL), "video/mp4"),
-    (re.compile(rb"\x1a\x45\xdf\xa3"), "video/webm"),
+_MEDIA = _formats(
+    (rb"FORM.{4}AIFF", "audio/aiff"),
+    (rb"ID3", "audio/mpeg"),
+    (rb"OggS\x00", "application/ogg"),
+    (rb"MThd\x00\x00\x00\x06", "audio/midi"),
+    (rb"RIFF.{4}AVI ", "video/avi"),
+    (rb"RIFF.{4}WAVE", "audio/wave"),
+    (rb"\x00.{3}ftyp(?:mp4|iso|avc1|M4V|qt  )", "video/mp4"),
+    (rb"\x1a\x45\xdf\xa3", "video/webm"),
 )
-_ARCHIVES = (
-    (re.compile(rb"\x1f\x8b\x08"), "application/x-gzip"),
-    (re.compile(rb"PK\x03\x04"), "application/zip"),
-    (re.compile(rb"Rar!\x1a\x07\x00"), "application/x-rar-compressed"),
+_ARCHIVES = _formats(
+    (rb"\x1f\x8b\x08", "application/x-gzip"),
+    (rb"PK\x03\x04", "application/zip"),
+    (rb"Rar!\x1a\x07\x00", "application/x-rar-compressed"),
 )
-_DOCUMENTS = (
-    (re.compile(rb"%PDF-"), "application/pdf"),
-    (re.compile(rb"%!PS-Adobe-"), "application/postscript"),
-)
+_DOCUMENTS = _formats((rb"%PDF-", "application/pdf"), (rb"%!PS-Adobe-", "application/postscript"))
 
 #: Roots of feeds and sitemaps that are sent as HTML, behind comments, declarations and instructions (section 8.3).
 _ROOT = re.compile(
@@ -117,7 +120,9 @@ _TYPE = re.compile(r"[ \t\r\n]*([!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-
 #: A value of a list: commas within quotes part nothing (Fetch, "get, decode, and split").
 _VALUE = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))++', re.DOTALL)
 
-_CHARSET = re.compile(r""";[ \t\r\n]*charset=(?:"((?:[^"\\]|\\.)*)"?|([^;]*))""", re.IGNORECASE)
+#: A parameter: its name, and its value in quotes or as it is. Single quotes mean nothing, and a name ends at the sign of equality.
+_PARAMETER = re.compile(r';[ \t\r\n]*([^;=]*)(?:=(?:"((?:[^"\\]|\\.)*)[^;]*|([^;]*)))?', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 #: Characters of a field that is remembered; servers say the same of every page.
 _REMEMBERED = 256
@@ -152,8 +157,7 @@ def _extract(text: str) -> tuple[str, bool]:
         match = _TYPE.match(value)
         if match is None or match[1] == "*/*":
             continue
-        own = _CHARSET.search(value)
-        named = (own[1] or own[2] or "").strip() if own else ""
+        named = charset_of(value)
         if match[1].lower() != name:
             name, charset = match[1].lower(), named
         elif named:
@@ -163,6 +167,16 @@ def _extract(text: str) -> tuple[str, bool]:
 
 
 _extract_known = lru_cache(maxsize=1024)(_extract)
+
+
+def charset_of(content_type: str) -> str:
+    """The label of the encoding that a `Content-Type` field names; empty where it names none."""
+    if "charset" in content_type or "charset" in content_type.lower():
+        for match in _PARAMETER.finditer(content_type[:1024]):  # a field of 1 MiB says nothing more (fault 65)
+            label = _ESCAPED.sub(r"\1", match[2]) if match[2] is not None else match[3]
+            if label and match[1].lower() == "charset":
+                return label.strip()
+    return ""
 
 
 def _may_be_html(content: bytes) -> bool:
@@ -215,5 +229,7 @@ def _binary(header: bytes) -> str:
     return _match(_IMAGES, header) or _match(_MEDIA, header) or _match(_ARCHIVES, header)
 
 
-def _match(table: tuple[tuple[re.Pattern[bytes], str], ...], header: bytes) -> str:
-    return next((name for pattern, name in table if pattern.match(header)), "")
+def _match(table: tuple[re.Pattern[bytes], Sequence[str]], header: bytes) -> str:
+    pattern, names = table
+    match = pattern.match(header)
+    return names[match.lastindex - 1] if match is not None and match.lastindex else ""
