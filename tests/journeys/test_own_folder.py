@@ -149,13 +149,14 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Visit
 from gossamer.parsing.isolation import Parsers, spec_of
+from gossamer.parsing.parser import Reading
 from lace import Lace
 
 async def main():
     answer = Response(Outcome.OK, 200, headers=(("content-type", "text/html"),), body=b"<p>lace")
     parsers = Parsers(1, 30.0, 0)
     visit = Visit(Task("http://a.test/", "a.test"), answer, mime="text/html")
-    findings = await parsers.read(visit, [spec_of(Lace())], "", "plain", language=False, trouble="", choice="main")
+    findings = await parsers.read(visit, [spec_of(Lace())], Reading("", "plain", False, "main"))
     await parsers.close()
     print(findings.found[0].relation)
 

@@ -61,7 +61,7 @@ DETECTED_BYTES = 8_192
 _BEFORE, _STRETCH = 64, 1_024
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
-# The encoding that the `content` of a `meta` names (HTML, "extracting a character encoding from a meta element"); a quote that is not
+# The encoding in the `content` of a `meta` (HTML, "extracting a character encoding from a meta element"); a quote that is not
 # closed ends the search.
 _IN_META = re.compile(
     r"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)(?:"|\Z())|'([^']*)(?:'|\Z())|([^\t\n\f\r ;]*))""", re.IGNORECASE

@@ -7,7 +7,7 @@ returns. The module is pure: it sends nothing.
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from gossamer.documents import charset as charsets
@@ -132,7 +132,8 @@ class Form:
         if pressed is not None and (name := pressed.get("name") or ""):
             entries.extend(_pressing(name, pressed))
         entries.extend((extra or {}).items())
-        request = self._request(entries, pressed or {}, label, data, priority, key, safe)
+        asked = {"label": label, "data": data, "priority": priority, "key": key, "safe": safe, "session": self._session}
+        request = self._request(entries, pressed or {}, asked)
         secret = {control.name for control in self._named if control.kind == "password"}
         request.has_password = any(name in secret and value for name, value in entries)
         return request
@@ -141,11 +142,7 @@ class Form:
         self,
         entries: "list[tuple[str, str | _File]]",
         pressed: Mapping[str, str | None],
-        label: str,
-        data: object,
-        priority: int,
-        key: str,
-        safe: bool | None,
+        asked: Mapping[str, Any],
     ) -> Request:
         method = (pressed.get("formmethod") or self._attributes.get("method") or "").strip().lower()
         if method == "dialog":
@@ -155,7 +152,7 @@ class Form:
         if method != "post":
             query = _urlencoded(texts, self._charset)
             url = urlunsplit(urlsplit(action)._replace(query=query, fragment=""))
-            return Request(url, label=label, data=data, priority=priority, key=key, safe=safe, session=self._session)
+            return Request(url, **asked)
         kind = (pressed.get("formenctype") or self._attributes.get("enctype") or "").strip().lower()
         if kind == "multipart/form-data":
             body, kind = _multipart(entries, self._charset)
@@ -165,19 +162,7 @@ class Form:
         else:
             kind = "application/x-www-form-urlencoded"
             body = _urlencoded(texts, self._charset).encode()
-        headers = {"Content-Type": kind}
-        return Request(
-            action,
-            method="POST",
-            body=body,
-            headers=headers,
-            label=label,
-            data=data,
-            priority=priority,
-            key=key,
-            safe=safe,
-            session=self._session,
-        )
+        return Request(action, method="POST", body=body, headers={"Content-Type": kind}, **asked)
 
     def _pressed(self, button: str | None) -> Mapping[str, str | None] | None:
         if button is None:

@@ -316,7 +316,9 @@ class Page(Selecting):
         if isinstance(target, PagePart):
             target = target.node
         nodes = self.css(target) if isinstance(target, str) else [target]
-        return next(iter(self._asked(nodes, asking(label, data, priority, key, session))), None)
+        return next(
+            iter(self._asked(nodes, asking(label=label, data=data, priority=priority, key=key, session=session))), None
+        )
 
     def follow_all(
         self,
@@ -331,7 +333,7 @@ class Page(Selecting):
         """Return the requests for all elements that match and have a link, in document order. See :meth:`follow`."""
         self._check(label)
         nodes = self.css(target) if isinstance(target, str) else target
-        return list(self._asked(nodes, asking(label, data, priority, key, session)))
+        return list(self._asked(nodes, asking(label=label, data=data, priority=priority, key=key, session=session)))
 
     def form(self, selector: str = "form") -> "Form":
         """Return the first form that matches, to be filled in: `page.form("#login").submit(user="me", password=secret)`.

@@ -7,45 +7,33 @@ no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by
 """
 
 import asyncio
-import ssl
 from functools import partial
 from math import inf
 
 import msgspec
 import pycurl
 
-from gossamer.documents import content_coding
 from gossamer.documents.content_coding import Keeping
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.gate import Crowd, Gate
 from gossamer.expressions.contract import VisitFilter
-from gossamer.fetcher import request, untidy_http
+from gossamer.fetcher import untidy_http
 from gossamer.fetcher.answer import Asked, answer_of, unwanted, verdict_on
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import CurlModule, Valve, affordable
 from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies, Proxy
 from gossamer.fetcher.request import HttpSheet, constants, trusted
-from gossamer.fetcher.response_head import Caps
 from gossamer.fetcher.transfer import MISLED, Transfer
 from gossamer.values import url as urls
 from gossamer.values.errors import AddressRefused, ResolutionFailed
-from gossamer.values.outcome import Outcome
+from gossamer.values.outcome import TRANSIENT, Outcome
 from gossamer.values.request_identity import Requested
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.visit import Response
 
 #: Outcomes of a robots.txt request after which the host's next address is asked.
-_ROBOTS_FAILED = frozenset(
-    {
-        Outcome.SERVER_ERROR,
-        Outcome.CONNECT_FAILED,
-        Outcome.TLS_FAILED,
-        Outcome.TIMED_OUT,
-        Outcome.TOO_SLOW,
-        Outcome.PROTOCOL_FAILED,
-    }
-)
+_ROBOTS_FAILED = TRANSIENT - {Outcome.RATE_LIMITED}
 
 #: Further addresses of a host that are tried when the first takes no connection: one more of each kind is enough.
 _SPARE_ADDRESSES = 2
@@ -91,16 +79,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         self._authentication.read(sheet)
         if self._proxies is None or self._proxies.entries != sheet.proxy:
             self._proxies = Proxies(sheet.proxy, self._monotonic) if sheet.proxy else None
-        self._shared = constants(
-            request.constant_fields(sheet.header, content_coding.ACCEPTED),
-            request.user_agent(sheet.user_agent, sheet.contact),
-            verify=sheet.verify,
-            ca_file=trusted(sheet.ca_file) or ssl.get_default_verify_paths().cafile or "",
-            caps=Caps(sheet.max_head, sheet.max_fields),
-            http2=sheet.http2,
-            is_proxied=self._proxies is not None,
-            bandwidth=sheet.bandwidth,
-        )
+        self._shared = constants(sheet, is_proxied=self._proxies is not None)
         self._valve = Valve(sheet.bandwidth, self._monotonic, self._go_on) if sheet.bandwidth else None
         self.take_bandwidth(self._share)
         self._keeping = Keeping(sheet.max_body, sheet.spool_above, sheet.spool)

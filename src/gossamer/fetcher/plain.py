@@ -265,21 +265,9 @@ MENU = "application/gopher-menu"
 
 #: The types of letters that are documents; of the others (telnet, errors, printers) nothing can be fetched.
 _TYPES = {
-    "0": "text/plain",
-    "1": MENU,
-    "4": "application/mac-binhex40",
-    "5": "",
-    "6": "text/plain",
-    "7": MENU,
-    "9": "",
-    "g": "image/gif",
-    "h": "text/html",
-    "I": "",
-    "p": "image/png",
-    "s": "",
-    ";": "",
-    "d": "",
-}
+    "0": "text/plain", "1": MENU, "4": "application/mac-binhex40", "6": "text/plain", "7": MENU,
+    "g": "image/gif", "h": "text/html", "p": "image/png", **dict.fromkeys("59Is;d", ""),
+}  # fmt: skip
 
 
 class GopherModule(PlainModule[TransferSheet]):

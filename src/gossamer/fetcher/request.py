@@ -15,6 +15,7 @@ import msgspec
 import pycurl
 
 from gossamer._version import __version__
+from gossamer.documents.content_coding import ACCEPTED
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import setting
 from gossamer.fetcher.component import TransferSheet
@@ -173,24 +174,21 @@ class Constants(msgspec.Struct, frozen=True):
         return self.session_pools[hash(authority) % _SESSION_POOLS]
 
 
-def constants(
-    fields: Sequence[str],
-    user_agent: str,
-    *,
-    verify: bool,
-    ca_file: str,
-    caps: Caps = CAPS,
-    http2: bool = False,
-    is_proxied: bool = False,
-    bandwidth: float | None = None,
-) -> Constants:
-    """The options that are set once for each handle, and the fields that follow from them."""
-    header = list(fields)
-    buffer = _BUFFER if bandwidth is None else max(_LEAST_BUFFER, min(_BUFFER, int(bandwidth * _SHARE)))
+def constants(sheet: HttpSheet, *, is_proxied: bool = False) -> Constants:
+    """The options that are set once for each handle, and the fields that follow from them.
+
+    Raises:
+        SettingError: a field or the file of certificates cannot be used.
+    """
+    fields, agent = constant_fields(sheet.header, ACCEPTED), user_agent(sheet.user_agent, sheet.contact)
+    ca_file = trusted(sheet.ca_file) or ssl.get_default_verify_paths().cafile
+    header, buffer = list(fields), _BUFFER
+    if sheet.bandwidth is not None:
+        buffer = max(_LEAST_BUFFER, min(_BUFFER, int(sheet.bandwidth * _SHARE)))
     options: list[tuple[int, Any]] = [
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http2 else pycurl.CURL_HTTP_VERSION_1_1),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if sheet.http2 else pycurl.CURL_HTTP_VERSION_1_1),
         (pycurl.FOLLOWLOCATION, 0),
         (pycurl.NETRC, pycurl.NETRC_IGNORED),
         # The canonical URL is what the server is asked for: libcurl must not fold dots of its own.
@@ -198,10 +196,10 @@ def constants(
         (pycurl.HTTP_CONTENT_DECODING, 0),
         (pycurl.BUFFERSIZE, buffer),
         (pycurl.MAXAGE_CONN, _MOST_IDLE),
-        (pycurl.USERAGENT, user_agent),
+        (pycurl.USERAGENT, agent),
         (pycurl.HTTPHEADER, header),
-        (pycurl.SSL_VERIFYPEER, int(verify)),
-        (pycurl.SSL_VERIFYHOST, 2 if verify else 0),
+        (pycurl.SSL_VERIFYPEER, int(sheet.verify)),
+        (pycurl.SSL_VERIFYHOST, 2 if sheet.verify else 0),
     ]
     if "OpenSSL" in pycurl.version:
         options.append((pycurl.SSL_EC_CURVES, _GROUPS))
@@ -214,9 +212,10 @@ def constants(
         options += [(pycurl.NOPROXY, ""), (_SUPPRESS_CONNECT_HEADERS, 1)]
         header.append("Proxy-Connection:")  # an empty field: libcurl would send one that no standard knows
     kept = (field for field in fields if not is_secret(*field.split(": ", 1)))
-    sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {user_agent}", *kept))
+    sent = "".join(f"{field}\r\n" for field in (f"User-Agent: {agent}", *kept))
     pools = tuple(_session_pool() for _ in range(_SESSION_POOLS))
-    return Constants(tuple(options), sent, tuple(header), caps, http2, is_proxied, verify, pools)
+    caps = Caps(sheet.max_head, sheet.max_fields)
+    return Constants(tuple(options), sent, tuple(header), caps, sheet.http2, is_proxied, sheet.verify, pools)
 
 
 def trusted(ca_file: str) -> str:

@@ -38,7 +38,7 @@ from gossamer.parsing.findings import (
     without,
 )
 from gossamer.parsing.isolation import MOST_STRIKES, ParserFailed, Parsers, ReadingMarks, spec_of
-from gossamer.parsing.parser import ProcessorSpec
+from gossamer.parsing.parser import ProcessorSpec, Reading
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.visit import HTML_TYPES, XHTML, Found, Visit, given_up
 
@@ -323,21 +323,16 @@ class Process(Filter[ProcessSheet]):
             return bool(processors)
         return document.mime in HTML_TYPES and (document.is_dear or bool(document.trouble))
 
+    def _reading(self, details: Details) -> Reading:
+        return Reading(self.sheet.agent, details, bool(self._languages), self.sheet.text)
+
     async def _parsed(self, visit: Visit, processors: Sequence[ProcessorSpec]) -> Findings:
         """A page that may cost too much: its tree is built where that can be killed, and done without where it had to be. Where
         that fails as well, each processor reads it alone: one that does not come back costs its own findings."""
         trouble = ""
         for _ in range(2):
             try:
-                return await self._parsers.read(
-                    visit,
-                    processors,
-                    self.sheet.agent,
-                    self.sheet.details,
-                    language=bool(self._languages),
-                    trouble=trouble,
-                    choice=self.sheet.text,
-                )
+                return await self._parsers.read(visit, processors, self._reading(self.sheet.details), trouble)
             except ParserFailed as failure:
                 trouble = trouble or str(failure)
                 self.metrics.count(str(failure))
@@ -351,16 +346,7 @@ class Process(Filter[ProcessSheet]):
         joint = Findings()
         for spec in processors:
             try:
-                findings = await self._parsers.read(
-                    visit,
-                    (spec,),
-                    self.sheet.agent,
-                    "plain",
-                    language=False,
-                    trouble=trouble,
-                    choice=self.sheet.text,
-                    deadline=deadline,
-                )
+                findings = await self._parsers.read(visit, (spec,), self._reading("plain"), trouble, deadline)
             except ParserFailed as failure:
                 self.metrics.count(f"{failure}:{spec.name}")
                 findings = Findings(trouble=f"{spec.name}: {failure}")

@@ -230,26 +230,12 @@ def without(findings: Findings, processors: Sequence[Processor]) -> Findings:
 
 def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Visit:
     """The visit with what was found; `before` are links that came before the document's own."""
-    return msgspec.structs.replace(
-        visit,
-        title=findings.title,
-        base=findings.base,
-        charset=findings.charset,
-        canonical=findings.canonical,
-        directives=findings.directives,
-        language=findings.language,
-        simhash=findings.simhash,
-        needs_browser=findings.needs_browser,
-        frequency=findings.frequency,
-        found=(*before, *findings.found) if before else findings.found,
-        items=findings.items,
-        triples=findings.triples,
-        orders=findings.orders,
-        trouble=findings.trouble,
-        errors=findings.errors,
-        again=findings.again,
-        rejected=_added(visit.rejected, findings.rejected),
-    )
+    facts = msgspec.structs.asdict(findings)
+    del facts["is_out"], facts["is_retired"], facts["counts"]
+    facts["rejected"] = _added(visit.rejected, findings.rejected)
+    if before:
+        facts["found"] = (*before, *findings.found)
+    return msgspec.structs.replace(visit, **facts)
 
 
 def joined(one: Findings, more: Findings) -> Findings:

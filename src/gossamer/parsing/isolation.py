@@ -16,18 +16,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from gossamer.documents.text import TextChoice
 from gossamer.engine.ends import declared
 from gossamer.engine.unit import Provider
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import START, Worker, WorkerFailed
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.findings import Findings
-from gossamer.parsing.parser import ParseReply, ParseRequest, ProcessorSpec
+from gossamer.parsing.parser import ParseReply, ParseRequest, ProcessorSpec, Reading
 from gossamer.values.body import Body, StoredBody, pieces
 from gossamer.values.visit import Response, Visit
 
@@ -78,12 +76,8 @@ class Parsers:
         self,
         visit: Visit,
         processors: Iterable[ProcessorSpec],
-        agent: str,
-        details: Any,
-        *,
-        language: bool,
-        trouble: str,
-        choice: TextChoice,
+        reading: Reading,
+        trouble: str = "",
         deadline: float = 0.0,
     ) -> Findings:
         """The findings of processors in a document; `deadline` stands in the place of the usual one where it is not 0.
@@ -91,8 +85,7 @@ class Parsers:
         Raises:
             ParserFailed: it was not read in time, or its process died.
         """
-        deadline = deadline or self.deadline
-        request = ParseRequest(slim(visit), tuple(processors), agent, details, language, choice, trouble, deadline)
+        request = ParseRequest(slim(visit), tuple(processors), reading, trouble, deadline or self.deadline)
         document = visit.response.document
         if isinstance(document, StoredBody):
             request = msgspec.structs.replace(request, stored=len(document), spool=document.file.directory)

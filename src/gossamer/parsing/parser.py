@@ -33,15 +33,22 @@ class ProcessorSpec(msgspec.Struct, frozen=True, array_like=True):
     sheet: dict[str, Any]
 
 
+class Reading(msgspec.Struct, frozen=True, array_like=True):
+    """How documents are read, by the settings of the stage."""
+
+    agent: str
+    details: Details
+    language: bool
+    """The language of the text is found, whatever the details."""
+    choice: TextChoice
+
+
 class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
     """One document to read."""
 
     visit: Visit
     processors: tuple[ProcessorSpec, ...]
-    agent: str
-    details: Details
-    language: bool
-    choice: TextChoice
+    reading: Reading
     trouble: str
     """Trouble that is known: empty allows a tree however the page looks, anything else allows none."""
     deadline: float
@@ -70,8 +77,9 @@ def parse(request: ParseRequest, caller: Caller) -> bytes:
     processors = [_processor(spec) for spec in request.processors]
     caller.send(b"")  # from now on the deadline counts
     caller.limit_time(request.deadline)
-    document = Document(visit, request.agent, trouble=request.trouble, choice=request.choice)
-    findings = read(document, processors, request.details, language=request.language)
+    how = request.reading
+    document = Document(visit, how.agent, trouble=request.trouble, choice=how.choice)
+    findings = read(document, processors, how.details, language=how.language)
     if "raised:MemoryError" in findings.counts:
         raise MemoryError  # half of what the page says would pass for all of it
     is_last = _resident() > GROWN and all(getattr(one, "divisible", False) for one in _made.values())

@@ -20,7 +20,7 @@ from gossamer.parsing.component import Process
 from gossamer.parsing.contract import Elsewhere, PageHandlers, Processor
 from gossamer.parsing.findings import Findings, filled, joined
 from gossamer.parsing.isolation import ParserFailed
-from gossamer.parsing.parser import ProcessorSpec
+from gossamer.parsing.parser import ProcessorSpec, Reading
 from gossamer.values.outcome import DOCUMENTS
 from gossamer.values.relations import RELATIONS
 from gossamer.values.request import Request
@@ -215,11 +215,9 @@ class HandlingProcess(Process):
 
     async def _made_elsewhere(self, visit: Visit, elsewhere: Elsewhere) -> Findings:
         spec = ProcessorSpec(elsewhere.module, elsewhere.name, dict(elsewhere.sheet))
-        agent, details, choice = self.sheet.agent, self.sheet.details, self.sheet.text
+        reading = Reading(self.sheet.agent, self.sheet.details, False, self.sheet.text)
         try:
-            made = await self._parsers.read(
-                visit, (spec,), agent, details, language=False, trouble="", choice=choice, deadline=elsewhere.deadline
-            )
+            made = await self._parsers.read(visit, (spec,), reading, deadline=elsewhere.deadline)
             if made.is_retired:
                 self.handlers.retired(visit)
             if made.is_out:

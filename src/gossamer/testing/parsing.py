@@ -209,7 +209,7 @@ def handled(
     """
 
     document = stored_document(source, url=url, content_type=content_type, status=status)
-    task = msgspec.structs.replace(document.visit.task, request=asking(label, data, 0, "", ""))
+    task = msgspec.structs.replace(document.visit.task, request=asking(label=label, data=data))
     keeps_sessions = bool(spider.sessions.count)
     answer = msgspec.structs.replace(document.visit.response, session="1" if keeps_sessions else "")
     visit = msgspec.structs.replace(document.visit, task=task, response=answer)

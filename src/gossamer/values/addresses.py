@@ -8,7 +8,7 @@ closed to both.
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -37,68 +37,39 @@ OPEN_TO_SEEDS = frozenset({AddressKind.LOOPBACK, AddressKind.PRIVATE})
 
 #: Where clouds hand out credentials to all that ask from inside (fault 48): Amazon and most others, its containers,
 #: Alibaba, Oracle, Azure's host agent (in a public range), and the IPv6 ones of Amazon and Google.
-_METADATA = frozenset(
-    map(
-        ip_address,
-        (
-            "169.254.169.254",
-            "169.254.170.2",
-            "169.254.170.23",
-            "100.100.100.200",
-            "192.0.0.192",
-            "168.63.129.16",
-            "fd00:ec2::254",
-            "fd00:ec2::23",
-            "fd20:ce::254",
-        ),
-    )
+_CREDENTIALS = (
+    "169.254.169.254 169.254.170.2 169.254.170.23 100.100.100.200 192.0.0.192 168.63.129.16 "
+    "fd00:ec2::254 fd00:ec2::23 fd20:ce::254"
 )
+_METADATA = frozenset(map(ip_address, _CREDENTIALS.split()))
+
+
+def _kinds(rows: Mapping[AddressKind, str]) -> tuple[tuple[Network, AddressKind], ...]:
+    return tuple((ip_network(text), kind) for kind, texts in rows.items() for text in texts.split())
+
 
 #: IANA's special-purpose registry for IPv4 (RFC 6890 and later entries), and fault 41.
-_KINDS_4: tuple[tuple[IPv4Network, AddressKind], ...] = tuple(
-    (IPv4Network(network), kind)
-    for network, kind in (
-        ("0.0.0.0/8", AddressKind.UNSPECIFIED),
-        ("10.0.0.0/8", AddressKind.PRIVATE),
-        ("100.64.0.0/10", AddressKind.PRIVATE),
-        ("127.0.0.0/8", AddressKind.LOOPBACK),
-        ("169.254.0.0/16", AddressKind.LINK_LOCAL),
-        ("172.16.0.0/12", AddressKind.PRIVATE),
-        ("192.0.0.0/24", AddressKind.RESERVED),
-        ("192.0.2.0/24", AddressKind.RESERVED),
-        ("192.88.99.0/24", AddressKind.RESERVED),
-        ("192.168.0.0/16", AddressKind.PRIVATE),
-        ("198.18.0.0/15", AddressKind.PRIVATE),
-        ("198.51.100.0/24", AddressKind.RESERVED),
-        ("203.0.113.0/24", AddressKind.RESERVED),
-        ("224.0.0.0/4", AddressKind.MULTICAST),
-        ("240.0.0.0/4", AddressKind.RESERVED),
-    )
-)
+_KINDS_4 = _kinds({
+    AddressKind.UNSPECIFIED: "0.0.0.0/8",
+    AddressKind.LOOPBACK: "127.0.0.0/8",
+    AddressKind.PRIVATE: "10.0.0.0/8 100.64.0.0/10 172.16.0.0/12 192.168.0.0/16 198.18.0.0/15",
+    AddressKind.LINK_LOCAL: "169.254.0.0/16",
+    AddressKind.MULTICAST: "224.0.0.0/4",
+    AddressKind.RESERVED: "192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4",
+})  # fmt: skip
 
 #: The same for IPv6. Outside 2000::/3 nothing is routed, so whatever is not named here and not inside it is reserved.
-_KINDS_6: tuple[tuple[IPv6Network, AddressKind], ...] = tuple(
-    (IPv6Network(network), kind)
-    for network, kind in (
-        ("::/128", AddressKind.UNSPECIFIED),
-        ("::1/128", AddressKind.LOOPBACK),
-        ("64:ff9b:1::/48", AddressKind.PRIVATE),
-        ("2001::/23", AddressKind.RESERVED),
-        ("2001:db8::/32", AddressKind.RESERVED),
-        ("3fff::/20", AddressKind.RESERVED),
-        ("fc00::/7", AddressKind.PRIVATE),
-        ("fe80::/10", AddressKind.LINK_LOCAL),
-        ("fec0::/10", AddressKind.PRIVATE),
-        ("ff00::/8", AddressKind.MULTICAST),
-    )
+_KINDS_6 = _kinds({
+    AddressKind.UNSPECIFIED: "::/128",
+    AddressKind.LOOPBACK: "::1/128",
+    AddressKind.PRIVATE: "64:ff9b:1::/48 fc00::/7 fec0::/10",
+    AddressKind.LINK_LOCAL: "fe80::/10",
+    AddressKind.MULTICAST: "ff00::/8",
+    AddressKind.RESERVED: "2001::/23 2001:db8::/32 3fff::/20",
+})  # fmt: skip
+_GLOBAL_6, _MAPPED, _COMPATIBLE, _NAT64, _6TO4, _TEREDO = map(
+    IPv6Network, ("2000::/3", "::ffff:0:0/96", "::/96", "64:ff9b::/96", "2002::/16", "2001::/32")
 )
-_GLOBAL_6 = IPv6Network("2000::/3")
-
-_MAPPED = IPv6Network("::ffff:0:0/96")
-_COMPATIBLE = IPv6Network("::/96")
-_NAT64 = IPv6Network("64:ff9b::/96")
-_6TO4 = IPv6Network("2002::/16")
-_TEREDO = IPv6Network("2001::/32")
 
 #: Ports that are never dialled (fault 49): the Fetch standard's bad ports, where other protocols could be made to
 #: read a request as commands, and data bases and control ports that trust all that reach them. 21 is not among

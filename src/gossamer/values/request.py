@@ -5,7 +5,7 @@ Place in the flow: a handler yields it; the stage that runs the handler makes a 
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -135,7 +135,7 @@ class Request:
         """
         self.has_password = False
         """It holds a password as a person typed it: it is sent at once or not at all, since whatever waits is kept."""
-        self.found = Found(url, REQUEST, request=_requested(
+        self.found = Found(url, REQUEST, request=asking(
             method, body, json, headers, cookies, label, data, priority, key, redirects, safe, session
         ))  # fmt: skip
 
@@ -185,25 +185,21 @@ class Request:
         return f"<Request {self.method} {self.url}{label}>"
 
 
-def asking(label: str, data: object, priority: int, key: str, session: str | PageSession) -> Requested | None:
-    """Return the details of a link beside its URL; None for a plain link."""
-    return _requested("", None, None, None, None, label, data, priority, key, "follow", None, session)
-
-
-def _requested(
-    method: str,
-    body: bytes | str | Mapping[str, str] | None,
-    json: object,
-    headers: Mapping[str, str] | None,
-    cookies: Mapping[str, str] | None,
-    label: str,
-    data: object,
-    priority: int,
-    key: str,
-    redirects: Literal["follow", "keep"],
-    safe: bool | None,
-    session: str | PageSession,
+def asking(
+    method: str = "",
+    body: bytes | str | Mapping[str, str] | None = None,
+    json: object = None,
+    headers: Mapping[str, str] | None = None,
+    cookies: Mapping[str, str] | None = None,
+    label: str = "",
+    data: object = None,
+    priority: int = 0,
+    key: str = "",
+    redirects: Redirects = "follow",
+    safe: bool | None = None,
+    session: str | PageSession = "",
 ) -> Requested | None:
+    """Return the details of a request beside its URL; None for a plain link."""
     fields = dict(headers or {})
     content, kind = _content(body, json)
     if kind and not any(name.lower() == "content-type" for name in fields):

@@ -19,7 +19,7 @@ def sent(**parts: Any) -> Any:
 def test_a_request_that_says_nothing_more_is_the_link_to_its_url() -> None:
     assert Request("http://a.test/").found.request is None
     assert Request("http://a.test/", method="GET", headers={}, cookies={}).found.request is None
-    assert asking("", None, 0, "", "") is None
+    assert asking() is None
 
 
 @pytest.mark.parametrize(
