@@ -141,9 +141,6 @@ class GraphChanges:
         self._history = read_changes(plan.directory, plan.graph.wiring) if goes_on else []
         self._before: GraphBefore | None = None
 
-    def __repr__(self) -> str:
-        return f"<GraphChanges of {self._plan.directory}, {len(self._history)} changes>"
-
     def planned(self, now: Graph, change: Callable[[Wiring], Wiring]) -> Graph:
         """The graph that a change makes. Nothing is changed.
 

@@ -32,9 +32,7 @@ class RecentUrls(Protocol):
         """
         ...
 
-    def insert(self, url: str, depth: int = 0) -> None:
-        """Remember a URL that was passed on."""
-        ...
+    def insert(self, url: str, depth: int = 0) -> None: ...
 
 
 class HostNames(Protocol):
@@ -62,7 +60,6 @@ class DomainCount(msgspec.Struct, frozen=True):
 
     @property
     def load(self) -> float:
-        """Domains per unit of capacity."""
         return self.domains / self.member.capacity
 
 
@@ -134,9 +131,7 @@ class SharedState(Protocol):
         ...
 
     @property
-    def reading(self) -> sqlite3.Connection:
-        """A connection for queries. Each query sees everything that was written before it."""
-        ...
+    def reading(self) -> sqlite3.Connection: ...
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """Open a transaction. Keep it short, since other processes wait.

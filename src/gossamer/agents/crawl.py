@@ -96,9 +96,6 @@ class SupervisedCrawl:
             self._part.others = self.others
         self.directory: Path = self._part.directory
 
-    def __repr__(self) -> str:
-        return f"<SupervisedCrawl: {self._part!r}>"
-
     def _with_several(
         self,
         seeds: Sequence[str],
@@ -114,19 +111,16 @@ class SupervisedCrawl:
 
     @property
     def lone(self) -> Crawl | None:
-        """The only agent, in this process; None where several work."""
         return self._part if isinstance(self._part, Crawl) else None
 
     @property
     def several(self) -> "SeveralAgents":
-        """The agents in processes of their own."""
         assert not isinstance(self._part, Crawl), "it has one agent"
         return self._part
 
     # -- the run
 
     async def run(self) -> Summary:
-        """Crawl to the end, or to :meth:`stop`, with as many agents as there is work for."""
         self._began = time.monotonic()
         if (lone := self.lone) is None:
             return await self._part.run()
@@ -199,12 +193,10 @@ class SupervisedCrawl:
         return await part.run()
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
         self._is_told_to_stop = True
         self._part.stop()
 
     def abort(self) -> None:
-        """Stop at once: what is in flight is dropped, what is committed is kept. Safe to call at any time."""
         self._is_told_to_stop = self._is_torn = True
         self._part.abort()
 
@@ -216,12 +208,10 @@ class SupervisedCrawl:
 
     @property
     def warnings(self) -> list[str]:
-        """The lines that were told while the crawl was at work; they are said once more at the end."""
         return [*(self._before.warnings if self._before is not None else ()), *self._part.warnings]
 
     @property
     def last_lines(self) -> tuple[str, ...]:
-        """What was told of the end."""
         return self._part.last_lines
 
     @property
@@ -231,14 +221,11 @@ class SupervisedCrawl:
 
     @property
     def working(self) -> bool:
-        """There is progress to show."""
         return self._part.working
 
     @property
     def troubled(self) -> int:
-        """Pages that were kept but could not be processed in full; each row of the log says why."""
         return self._part.troubled
 
     def glance(self) -> "CrawlStanding":
-        """How it stands, cheap enough for every redraw of a terminal."""
         return self._part.glance()

@@ -64,7 +64,6 @@ class _Designations(Provider[DesignationSheet], ABC):
         self._take_members()
 
     def changed(self, before: DesignationSheet) -> None:
-        """Other members: the domains of those that have left are given away again when they are asked for."""
         self._take_members()
 
     def _take_members(self) -> None:
@@ -121,7 +120,6 @@ class KeptDesignations(_Designations):
         self.metrics.gauge("domains", self._counts.total)
 
     async def start(self) -> None:
-        """Count what earlier runs have given away."""
         self.ledger.spaces.open(DESIGNATED)
         self._counts.update(agent for _, agent in self.designated())
 
@@ -157,16 +155,10 @@ class KeptDesignations(_Designations):
             self._counts[agent] += 1
 
     def designated(self) -> Iterator[tuple[str, str]]:
-        """Every domain that was given to an agent, with the agent's name."""
         for _, value in self.ledger.spaces.walk(DESIGNATED):
             yield _decode(value)
 
     def assign(self, domain: str, agent: str) -> None:
-        """Give a domain to this agent from now on.
-
-        Raises:
-            UsageError: there is no such agent at work, or the domain is no host's name.
-        """
         self._check_agent(agent)
         domain = given_host(domain)
         self._keep({domain: agent}, self._kept([domain]))
@@ -194,7 +186,6 @@ class SharedDesignations(_Designations):
     shared: Uses[SharedState]
 
     async def start(self) -> None:
-        """Begin to use the table."""
         self.shared.open(SCHEMA)
         self.metrics.gauge("domains", lambda: sum(loads(self.shared.reading).values()))
 
@@ -230,15 +221,9 @@ class SharedDesignations(_Designations):
         return given
 
     def designated(self) -> Iterator[tuple[str, str]]:
-        """Every domain that was given to an agent, with the agent's name."""
         return designated(self.shared.reading)
 
     def assign(self, domain: str, agent: str) -> None:
-        """Give a domain to this agent from now on, and those that share its point.
-
-        Raises:
-            UsageError: there is no such agent at work, or the domain is no host's name.
-        """
         self._check_agent(agent)
         with self.shared.writing() as connection:
             together = domains_at(connection, given_host(domain))
@@ -256,7 +241,6 @@ def chosen(policy: DesignationPolicy, domain: str, members: Iterable[Member], co
 
 
 def agents_of(connection: sqlite3.Connection, domains: Sequence[str]) -> dict[str, str]:
-    """The agents of those domains that have one, whether it is at work or not."""
     question = "SELECT domain, agent FROM designations WHERE domain IN (SELECT value FROM json_each(?))"
     return dict(connection.execute(question, (as_json(domains),)))
 
@@ -271,18 +255,15 @@ def agent_at(connection: sqlite3.Connection, point: int) -> str | None:
 
 
 def domains_at(connection: sqlite3.Connection, domain: str) -> list[str]:
-    """A domain, and those that share its point."""
     rows = connection.execute("SELECT domain FROM designations WHERE point = ?", (domain_point(domain),))
     return list(dict.fromkeys([domain, *(str(one) for (one,) in rows)]))
 
 
 def designated(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Every domain that was given to an agent, with the agent's name, in alphabetical order."""
     yield from connection.execute("SELECT domain, agent FROM designations ORDER BY domain")
 
 
 def loads(connection: sqlite3.Connection) -> dict[str, int]:
-    """How many domains each agent has."""
     return dict(connection.execute("SELECT agent, domains FROM loads").fetchall())
 
 
@@ -323,7 +304,6 @@ class LeastLoaded(Provider[NoSettings]):
     """Gives a domain to the agent that has the fewest domains for its capacity. Contract: `agents.contract.DesignationPolicy`."""
 
     def choose(self, domain: str, candidates: Sequence[DomainCount]) -> str:
-        """The agent that gets an assignable domain."""
         return least_loaded(candidates)
 
 
@@ -336,7 +316,6 @@ class ByDomain(Provider[NoSettings]):
         self._ring: Ring | None = None
 
     def choose(self, domain: str, candidates: Sequence[DomainCount]) -> str:
-        """The agent that gets an assignable domain."""
         members = tuple(one.member for one in candidates)
         if self._ring is None or self._ring.members != members:
             self._ring = Ring(members)
@@ -372,11 +351,9 @@ class ByPlace(Provider[ByPlaceSheet]):
             raise UsageError(f"{self.name}: by-place has no places; give it some, as places = ['hu=budapest']")
 
     def changed(self, before: ByPlaceSheet) -> None:
-        """Take other rules; domains that have an agent keep it."""
         self._places = PlaceTable(self.sheet.places)
 
     def choose(self, domain: str, candidates: Sequence[DomainCount]) -> str:
-        """The agent that gets an assignable domain."""
         place = self._places.place(domain)
         return least_loaded([one for one in candidates if place and one.member.place == place] or candidates)
 
@@ -389,6 +366,5 @@ class RandomAgent(Provider[NoSettings]):
         self._random = random.Random()
 
     def choose(self, domain: str, candidates: Sequence[DomainCount]) -> str:
-        """The agent that gets an assignable domain."""
         [drawn] = self._random.choices(candidates, [one.member.capacity for one in candidates])
         return drawn.member.agent

@@ -72,7 +72,6 @@ class AgentDigests(Provider[NoSettings]):
                 self._claim(claim, group)
 
     def _claim(self, claim: Claim, group: Group) -> None:
-        """Stage a claim; the group owes it where its digest is another agent's."""
         if self.outbox.is_ours(claim.host):
             _keep(claim, group)
         else:
@@ -135,7 +134,6 @@ class AgentDigests(Provider[NoSettings]):
             yield part
 
     def written(self, claims: Sequence[Claim], group: Group) -> None:
-        """Stage that a table has these claims."""
         for claim in claims:
             group.delete(COPIES, None, claim.copy_key)
 

@@ -79,7 +79,6 @@ class DomainMove(msgspec.Struct, frozen=True):
 
     @property
     def arcs(self) -> Sequence[Arc]:
-        """The domains as stretches of the circle."""
         return as_arcs(map(domain_point, self.domains))
 
 
@@ -104,9 +103,6 @@ class MovingDomains:
         self._rule = domain_rule_of(ledger_settings(run.graph.wiring))
         self._came = set[str]()
         """Domains that other agents have asked before."""
-
-    def __repr__(self) -> str:
-        return f"<MovingDomains of {self._run.agent}>"
 
     def begin(self) -> None:
         """Before anything is asked for: a move that is under way holds."""
@@ -262,12 +258,8 @@ class DomainMoves:
         """Called before an agent is asked for a step; an exception leaves the move to the next run, as a crash does."""
         supervisor.is_moving = lambda: is_moving(directory)
 
-    def __repr__(self) -> str:
-        return f"<DomainMoves of {self._directory}>"
-
     @property
     def is_under_way(self) -> bool:
-        """A move has begun, in this run or in an earlier one, and is not over."""
         return self._is_at_it or is_moving(self._directory)
 
     async def assign(self, given: Mapping[str, str], owner: Callable[[str], str]) -> str:
@@ -309,7 +301,6 @@ class DomainMoves:
         return await self._driven(move)
 
     async def go_on(self) -> None:
-        """Finish the move that an earlier run has begun, if one has. Raises as :meth:`move`."""
         if not self._is_at_it and (move := move_under_way(self._directory)) is not None:
             await self._driven(move)
 

@@ -101,7 +101,6 @@ def noted_end(directory: Path, agent: str) -> AgentEnd | None:
 
 
 def forget_agent_end(directory: Path, agent: str) -> None:
-    """It begins."""
     (place_of(directory, agent) / _ENDED).unlink(missing_ok=True)
 
 
@@ -114,7 +113,6 @@ def _opening(place: Path) -> int:
 
 
 def added(directory: Path, ends: Mapping[str, AgentEnd]) -> CrawlStanding:
-    """What agents that have ended have come to."""
     return added_standing(directory, [one.standing for one in ends.values() if one.standing is not None])
 
 
@@ -173,7 +171,6 @@ def _state(now: CrawlStanding, counters: Mapping[str, int], limit: str, *, is_st
 
 
 def note_end(directory: Path, summary: Summary) -> None:
-    """Keep the summary of the run that has ended."""
     replace_file(directory / ENDED_FILE, msgspec.json.encode(summary))
 
 

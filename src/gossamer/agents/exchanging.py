@@ -47,7 +47,6 @@ def exchange_by_files(builder: Builder) -> None:
 
 
 def is_exchanging(wiring: Wiring) -> bool:
-    """Whether the agent of this wiring exchanges URLs by files."""
     return _outbox(wiring) is not None
 
 
@@ -152,11 +151,7 @@ class ExchangeNote:
                 )
             self._key = new_key(members) if self.is_new else read_key(Path(options.exchange_key))
 
-    def __repr__(self) -> str:
-        return f"<ExchangeNote {self._path}>"
-
     def register(self) -> None:
-        """Keep the key. Raises OSError: it cannot be written."""
         if self._key is not None:
             write_key(self._path, self._key)
 

@@ -93,9 +93,6 @@ class Growth:
         self._not_before = -math.inf
         self._pause = AGAIN
 
-    def __repr__(self) -> str:
-        return f"<Growth, busy since {self._since:g}>"
-
     def hear(self, now: float, agents: int, most: int, load: Load) -> int:
         """How many agents there should be.
 
@@ -128,9 +125,6 @@ class LoadGauge:
         self._rule = domain_rule_of(ledger_settings(crawl.graph.wiring))
         self._last = Load()
         self._next = -math.inf
-
-    def __repr__(self) -> str:
-        return f"<LoadGauge {self._last}>"
 
     def read(self, now: float) -> Load:
         """How loaded it is, or was at the last look; `now` is monotonic seconds."""

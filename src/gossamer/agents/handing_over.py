@@ -60,7 +60,6 @@ def read_moved(directory: Path) -> dict[str, str]:
 
 
 def write_moved(directory: Path, moved: Mapping[str, str]) -> None:
-    """Note which domains have another agent than the ring says. Raises OSError."""
     if moved:
         replace_file(directory / _MOVED, msgspec.json.encode(moved))
     else:
@@ -77,21 +76,15 @@ class DividedByRing:
         given = {"members": list(members), "moved": as_settings(moved), **ring_rule(settings)}
         self._ring = RingDesignation(build(RingSheet, given))
 
-    def __repr__(self) -> str:
-        return f"<DividedByRing {', '.join(self._members)}>"
-
     def owner(self, host: str) -> str:
-        """The agent of a host."""
         return self._ring.owner(host)
 
     def arcs(self, agent: str) -> Sequence[Arc]:
-        """The stretches of the circle that an agent has, in order."""
         arcs = without_points(Ring(map(member, self._members)).arcs(agent), map(domain_point, self._moved))
         return _merged(arcs, (domain_point(domain) for domain, owner in self._moved.items() if owner == agent))
 
 
 def as_settings(moved: Mapping[str, str]) -> list[str]:
-    """Domains that have moved, as the ring has them in its settings."""
     return [f"{domain}={agent}" for domain, agent in moved.items()]
 
 
@@ -102,9 +95,6 @@ class DividedByTable:
         self._directory = directory
         self._ring = Ring(map(member, members))
         self._rule = domain_rule_of(settings)
-
-    def __repr__(self) -> str:
-        return f"<DividedByTable {self._directory}>"
 
     def owner(self, host: str) -> str:
         """The agent of a host; empty where it has none yet. Raises CrawlDirectoryError."""
@@ -122,7 +112,6 @@ class DividedByTable:
             return as_arcs({*digests, *(point for (point,) in rows)})
 
     def domains(self, agent: str) -> list[str]:
-        """The domains that an agent has. Raises CrawlDirectoryError."""
         with _opened(self._directory) as shared:
             return [domain for domain, owner in designated(shared.reading) if owner == agent]
 
@@ -133,9 +122,6 @@ class RingMoves:
     def __init__(self, before: Sequence[str], after: Sequence[str], moved: Mapping[str, str]) -> None:
         """`moved` are domains that have another agent than the ring says; they keep it as long as it stays."""
         self._before, self._after, self._moved = before, after, moved
-
-    def __repr__(self) -> str:
-        return f"<RingMoves from {', '.join(self._before)} to {', '.join(self._after)}>"
 
     def of(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
         """Who gets domains of an agent, and which stretches of the circle they are."""
@@ -162,9 +148,6 @@ class TableMoves:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-
-    def __repr__(self) -> str:
-        return f"<TableMoves of {self._directory}>"
 
     def plan(
         self, before: Sequence[str], after: Sequence[str], assigned: Mapping[str, str], policy: DesignationPolicy
@@ -226,12 +209,10 @@ class TableMoves:
             connection.execute("INSERT INTO moved VALUES (1)")
 
     def are_made(self) -> bool:
-        """Whether :meth:`make` has come to its end."""
         with _opened(self._directory) as shared:
             return bool(shared.reading.execute("SELECT EXISTS (SELECT 1 FROM moved)").fetchone()[0])
 
     def forget(self) -> None:
-        """All is done, or undone."""
         with _opened(self._directory) as shared, shared.writing() as connection:
             connection.execute("DELETE FROM moves")
             connection.execute("DELETE FROM moved")
@@ -255,7 +236,6 @@ def without_points(arcs: Sequence[Arc], points: Iterable[int]) -> list[Arc]:
 
 
 def _merged(arcs: Sequence[Arc], points: Iterable[int]) -> list[Arc]:
-    """Stretches of the circle and further points of it, in order."""
     return sorted([*arcs, *((point, point) for point in set(points))])
 
 
@@ -298,7 +278,6 @@ def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
 
 
 def mail_waits(directory: Path) -> bool:
-    """Whether masters of an older version have left mail on the disk. Raises CrawlDirectoryError."""
     with _opened(directory) as shared:
         return count_older_mail(shared.reading) > 0
 

@@ -53,7 +53,6 @@ class HeldDomains(Provider[HeldDomainsSheet]):
         self.ledger.spaces.open(HELD)
 
     def owner(self, host: str) -> str:
-        """This agent, or :data:`MASTERS` where some other agent may have the host."""
         known = self._owners.get(host)
         if known is None:
             known = self._remembered(host, self._owner(host))
@@ -92,7 +91,6 @@ class HeldDomains(Provider[HeldDomainsSheet]):
 
 
 def held_domains(ledger: Ledger) -> list[str]:
-    """The domains that the agent of a ledger holds."""
     ledger.spaces.open(HELD)
     return [value.decode() for _, value in ledger.spaces.walk(HELD)]
 

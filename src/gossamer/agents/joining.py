@@ -66,9 +66,6 @@ class Balance:
     def __init__(self) -> None:
         self._since = math.inf
 
-    def __repr__(self) -> str:
-        return f"<Balance, uneven since {self._since:g}>"
-
     def hear(self, now: float, loads: Mapping[str, Load]) -> Wish | None:
         """What should move from the busiest agent to the idlest, so that both do the same; None where all stays as it is.
 
@@ -105,9 +102,6 @@ class Joining:
         """Why no agent joins but where a person says so; empty where one may."""
         self._wish = 0
         self._stirred = asyncio.Event()
-
-    def __repr__(self) -> str:
-        return f"<Joining {self._growth!r}>"
 
     # -- what people ask
 
@@ -233,7 +227,6 @@ class Joining:
         return number
 
     def _most(self, working: int) -> int:
-        """How many agents there may be."""
         lone = self._crawl.lone
         sheet = lone.units.frontier.sheet if lone is not None else self._crawl.several.graph.sheet("frontier")
         return bounded(sheet, working) if isinstance(sheet, FrontierSheet) else working

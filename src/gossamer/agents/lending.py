@@ -54,7 +54,6 @@ class Lent(msgspec.Struct):
 
     @property
     def is_empty(self) -> bool:
-        """There is nothing to tell."""
         return not (self.granted or self.recalled or self.noted)
 
 
@@ -198,9 +197,6 @@ class Lending:
         self._agents = agents
         self._turns = turns or PlaceTurns(0.0)
         self._rates = {name: RateShares(agents) for name in LENT}
-
-    def __repr__(self) -> str:
-        return f"<Lending to {', '.join(self._agents)}>"
 
     def begin_with(self, news: Iterable[AgentNews]) -> None:
         """Begin with agents that are at work, as they have told: with the turns that another supervisor has lent them."""

@@ -184,7 +184,6 @@ _rows = msgspec.json.Decoder(_Row)
 
 
 def loss_of(directory: Path, agent: str) -> LostWork:
-    """What an agent has lost, which does not run."""
     try:
         return LostWork(agent, (directory / log_path(agent)).stat().st_size)
     except FileNotFoundError:
@@ -218,7 +217,6 @@ def told_of_missing(losses: Sequence[LostWork], missing: Sequence[str]) -> str:
 
 
 def is_table_lost(directory: Path) -> bool:
-    """Whether the file that masters share is gone."""
     return not (directory / SHARED).exists()
 
 

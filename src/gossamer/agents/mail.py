@@ -99,14 +99,12 @@ class MassMail(Provider[MassMailSheet]):
             self._tasks.append(asyncio.create_task(self._send_older()))
 
     async def stop(self) -> None:
-        """Drop what is in hand: the agents that have found it owe it."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
     def is_empty(self) -> bool:
-        """Nothing waits, and nothing is on its way."""
         return not any(self._queues.values()) and not self._way and not self._has_older
 
     @property
@@ -251,6 +249,5 @@ class MassCommunicator(Consumer[NoSettings]):
     batch = 512
 
     async def consume_many(self, tasks: list[Designated]) -> None:
-        """Post them. While no queue has room for them this waits, and so do the agents that have sent them."""
         await self.mail.post(tasks)
         self.metrics.count("posted", len(tasks))

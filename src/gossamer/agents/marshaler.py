@@ -75,14 +75,12 @@ class RecentUrlTable(Provider[RecentUrlsSheet]):
         self.metrics.gauge("urls", lambda: len(self._table))
 
     def misses(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those that are not remembered at this depth or a lesser one, in order. Changes nothing but reference bits."""
         rest = self._table.misses(urls, depth)
         self.metrics.count("asked", len(urls))
         self.metrics.count("hits", len(urls) - len(rest))
         return rest
 
     def insert(self, url: str, depth: int = 0) -> None:
-        """Remember a URL that was passed on."""
         self._table.insert(url, depth)
 
 
@@ -304,12 +302,10 @@ class GivenHostNames(Provider[HostNamesSheet]):
         self._read()
 
     async def stop(self) -> None:
-        """Give up look-ups that are under way."""
         if self._reverse is not None:
             await self._reverse.close()
 
     def changed(self, before: HostNamesSheet) -> None:
-        """Take the new table, or keep the old one if the new one is bad."""
         self._read()
 
     def _read(self) -> None:
@@ -320,7 +316,6 @@ class GivenHostNames(Provider[HostNamesSheet]):
             raise SettingError(str(error)) from None
 
     def name_of(self, host: str) -> str:
-        """The canonical name of a host; the host itself where no other name is known."""
         if host not in self._names and self._reverse is not None and self.sheet.reverse:
             host = self._reverse.name_of(host) or host
         return self._names.get(host, host)

@@ -55,7 +55,6 @@ SHARED_SETTINGS: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 def master_name(number: int) -> str:
-    """The name of the master with this number, counted from 0."""
     return f"master-{number:02d}"
 
 

@@ -85,7 +85,6 @@ def with_places(members: Sequence[str], given: Iterable[str]) -> tuple[str, ...]
 
 
 def without(members: Sequence[str], agent: str) -> tuple[str, ...]:
-    """The members when this one has left."""
     found = map(member, members)
     return tuple(str(Member(one.agent, 0.0, one.place) if one.agent == agent else one) for one in found)
 
@@ -177,7 +176,6 @@ async def _carry_out(
 
 
 def is_changing(directory: Path) -> bool:
-    """Whether a kill interrupted a change that :func:`settle` is to finish, or to undo."""
     return _note(directory).exists()
 
 

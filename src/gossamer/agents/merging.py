@@ -123,11 +123,7 @@ class FileExchange(Beside):
         self.is_over = False
         """The crawl ends: what comes in now is merged when it goes on."""
 
-    def __repr__(self) -> str:
-        return f"<FileExchange of {self._directory}>"
-
     def register(self) -> None:
-        """Keep the key in a new crawl. Raises OSError: it cannot be written."""
         self._note.register()
 
     async def begin(self, units: UnitsAtWork) -> None:
@@ -188,7 +184,6 @@ class FileExchange(Beside):
 
 
 def written_lines(files: Sequence[WrittenFile], directory: Path) -> Iterator[str]:
-    """What is said of files that were written."""
     for file in files:
         what = show_count(file.urls, "URL") if file.urls else "what was merged"
         yield f"{what} for {file.agent}: {directory / OUT / file.name}"

@@ -46,7 +46,6 @@ class AgentOrders(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of those that work, in order."""
         return at_work(self.members)
 
 
@@ -59,12 +58,10 @@ def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring, masters: Mas
 
 
 def read_orders(folder: Path) -> tuple[AgentOrders, Wiring]:
-    """What :func:`write_orders` wrote for agents."""
     return msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders), read(folder / WIRING)
 
 
 def ordered_masters(folder: Path, orders: AgentOrders) -> Masters:
-    """What :func:`write_orders` wrote for masters."""
     return Masters(orders.masters, read(folder / MASTERS) if orders.masters else None)
 
 

@@ -75,7 +75,6 @@ class MemberChange(msgspec.Struct, frozen=True):
 
     @property
     def new(self) -> tuple[str, ...]:
-        """The names of those that the crawl never had."""
         known = {member(text).agent for text in self.before}
         return tuple(name for text in self.after if (name := member(text).agent) not in known)
 

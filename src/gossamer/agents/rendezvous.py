@@ -51,9 +51,6 @@ class Heartbeat:
         self.silences = 0
         """How often it has fallen silent."""
 
-    def __repr__(self) -> str:
-        return f"<Heartbeat: silent for {self.seconds:g} s, {self.silences} times>"
-
     @property
     def is_silent(self) -> bool:
         """It has not answered for so long that people should know."""
@@ -81,9 +78,6 @@ class Heartbeats:
         self._report = report
         self._asked: dict[str, asyncio.Task[AgentNews | None]] = {}
         self._since = time.monotonic()
-
-    def __repr__(self) -> str:
-        return f"<Heartbeats, {len(self._asked)} asked>"
 
     async def ask(self, everybody: Iterable["SupervisedProcess"]) -> "dict[str, AgentNews]":
         """The news of those who answer in this round, by name."""
@@ -180,7 +174,6 @@ class Unheard:
         return f"<Unheard: {len(self._kept)} lines>"
 
     def tell(self, line: str) -> None:
-        """Tell a line, or keep it."""
         if not self._tell(line):
             self._kept.append(line)
 
@@ -210,7 +203,6 @@ def living(directory: Path, agents: Sequence[str]) -> dict[str, int]:
 
 
 def process_of(directory: Path, agent: str) -> int:
-    """The process that holds the ledger of an agent; 0 where none does, or one is only about to."""
     process = holder_of(directory / STATE_DIRECTORY / agent / "lock")
     return int(process) if process.isdecimal() else 0
 

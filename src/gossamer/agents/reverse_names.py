@@ -43,11 +43,7 @@ class ReverseNames:
         self._resolver: aiodns.DNSResolver | None = None
         self._room = asyncio.Semaphore(_AT_ONCE)
 
-    def __repr__(self) -> str:
-        return f"<ReverseNames of {len(self._known)} addresses>"
-
     def name_of(self, host: str) -> str:
-        """The name of a host that is an address; empty where none is known."""
         return self._known[host][0] if host in self._known else ""
 
     async def look_up(self, hosts: Iterable[str]) -> int:
@@ -58,7 +54,6 @@ class ReverseNames:
         return len(asked)
 
     async def close(self) -> None:
-        """Give up what is under way."""
         if self._resolver is not None:
             await self._resolver.close()
             self._resolver = None

@@ -67,9 +67,6 @@ class PlaceTable:
                 raise UsageError(f"{rule!r} names no network ({error}); write 192.0.2.0/24=PLACE") from None
         self._networks = sorted(networks.items(), key=lambda one: -one[0].prefixlen)
 
-    def __repr__(self) -> str:
-        return f"<PlaceTable of {len(self._places) + len(self._networks)} rules>"
-
     def place(self, domain: str) -> str:
         """The place of a domain, or of an address; empty where no rule speaks of it."""
         if domain in self._places:
@@ -114,11 +111,7 @@ class Ring:
             by_place.setdefault(one.place, []).append(one)
         self._circles: Mapping[str, _Circle] = {place: _circle(those) for place, those in by_place.items() if place}
 
-    def __repr__(self) -> str:
-        return f"<Ring of {', '.join(map(str, self.members))}>"
-
     def owner(self, domain: str) -> str:
-        """The agent of an assignable domain."""
         points, owners = self._circles.get(self._places.place(domain), self._all) if self._circles else self._all
         at = bisect_left(points, domain_point(domain))
         return owners[at if at < len(owners) else 0]
@@ -240,7 +233,6 @@ class RingDesignation(Provider[RingSheet]):
         return Ring(map(member, sheet.members), PlaceTable(sheet.places))
 
     def changed(self, before: RingSheet) -> None:
-        """Other members or places, or a domain has moved: some hosts belong to others from now on."""
         self._ring = self._made()
         self._owners.clear()
 

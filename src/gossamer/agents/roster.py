@@ -107,9 +107,6 @@ class Roster:
         self.check(graph, self.members)
         check_places(self.masters, self.members)
 
-    def __repr__(self) -> str:
-        return f"<Roster of {', '.join(self.members)}>"
-
     def _follow(self, before: tuple[str, ...], kept: tuple[str, ...]) -> None:
         """Take the members that the crawl has for those that it is to have, in the number that was asked for."""
         numbered = with_number(before, self._number or len(at_work(before)) or 1)
@@ -117,7 +114,6 @@ class Roster:
         self.has_changed = bool(before) and self.members != kept
 
     def check(self, graph: Graph, members: tuple[str, ...]) -> None:
-        """Refuse members that the crawl cannot have. Raises as the constructor."""
         check_can_divide(graph, members, self._directory, self.masters.names)
         if self.has_changed or members != self.members:
             check_can_change(graph.wiring, self._directory)
@@ -127,14 +123,12 @@ class Roster:
         check_concurrency(graph, max(len(at_work(self.members)), len(at_work(self._wanted or ()))))
 
     def division(self, graph: Graph, members: Sequence[str] = ()) -> DividedByRing | DividedByTable:
-        """Says whose a host is, among these members or those that the crawl has."""
         among, settings = members or self.members, ledger_settings(graph.wiring)
         if self.masters:
             return DividedByTable(self._directory, among, settings)
         return DividedByRing(among, settings, read_moved(self._directory))
 
     def write(self) -> None:
-        """Note them in a new crawl. Raises OSError."""
         write_members(self._directory, self.members)
         self.masters.write(self._directory)
 
@@ -208,7 +202,6 @@ class Roster:
         return assign(self._directory, graph.wiring, self.members, agents)
 
     def take_wish(self) -> tuple[str, ...] | None:
-        """The members that were asked for, if any were, once."""
         wanted, self._wanted = self._wanted, None
         return wanted
 
@@ -282,7 +275,6 @@ class Roster:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all of them, with those that have left."""
         return tuple(member(text).agent for text in self.members)
 
     @property
@@ -346,7 +338,6 @@ class Roster:
             )
 
     def orders(self, graph: Graph, folder: Path, members: tuple[str, ...] | None = None) -> AgentOrders:
-        """Write what these members are to run, or those that the crawl has. Raises OSError."""
         among, moved = members or self.members, read_moved(self._directory)
         orders = AgentOrders(str(self._directory), among, self._accepts_loss, self.masters.names, moved)
         write_orders(folder, orders, graph.wiring, self.masters)
@@ -408,9 +399,6 @@ class CrawlView:
         self._standing, self._report = standing, report
         self.latest: CrawlStanding | None = None
         """None before the first look."""
-
-    def __repr__(self) -> str:
-        return f"<CrawlView of {self._directory}>"
 
     async def watch(self, supervisor: Callable[[], Supervisor]) -> None:
         """Look until this is cancelled. `supervisor` returns the one that is at work."""

@@ -90,9 +90,6 @@ class LentRates:
         self._among = tuple(among)
         self._shares = dict.fromkeys(LENT, 1.0)
 
-    def __repr__(self) -> str:
-        return f"<LentRates {self._shares}>"
-
     def begin(self) -> None:
         """Go by the shares that the ledger has, if they are of the same agents."""
         kept = self._units.ledger.meta(_NAME)
@@ -325,7 +322,6 @@ class AgentRun(CrawlAtWork):
         self.units.frontier.signal("tasks")
 
     def take_rates(self, shares: Mapping[str, float]) -> None:
-        """How much of rates of the whole crawl it may use, as multiples of the even part."""
         self._rates.take(shares)
 
     # -- as a crawl is steered
@@ -335,28 +331,16 @@ class AgentRun(CrawlAtWork):
         """Its supervisor lets agents join."""
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of a running unit.
-
-        Raises:
-            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
-        """
         self.graph_at_work.set(unit, settings)
         self.units.frontier.signal("tasks")
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """Change the graph of this agent until it begins again: what is to last is changed for the whole crawl.
-
-        Raises:
-            FlowError: the change does not fit; nothing has changed.
-        """
         return await self.graph_at_work.apply(lambda wiring: with_protocols(change(wiring)), self._planned)
 
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
         return self.graph_at_work.foreseen(lambda wiring: with_protocols(change(wiring)), self._planned)
 
     async def undo(self) -> Difference:
-        """Take the last change of this agent's graph back. Raises as :meth:`rewire`."""
         return await self.graph_at_work.undo(self._planned)
 
     @staticmethod
@@ -366,13 +350,11 @@ class AgentRun(CrawlAtWork):
         return plan(wiring, catalog())
 
     async def instances(self, name: str) -> "UnitInstances":
-        """The instances of a unit. Raises UsageError: there is no such unit."""
         from gossamer.crawls.control.instances import instances_of
 
         return instances_of(name, self.graph_at_work, [], self.agent)
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
-        """How it stands; also every unit's and connector's figures."""
         from gossamer.crawls.control.standing import standing_of
 
         return standing_of(self, os.getpid(), units=units)
@@ -469,9 +451,4 @@ class MasterRun:
         self._is_ending.set()
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of a running unit.
-
-        Raises:
-            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
-        """
         self.graph_at_work.set(unit, settings)

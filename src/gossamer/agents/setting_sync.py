@@ -22,14 +22,10 @@ class GivenSettings:
     """Remembers the settings that were changed in the life of one supervisor."""
 
     def __init__(self, agents: int) -> None:
-        """Nothing was; the crawl has so many `agents`."""
         self.edition = 0
         """Of the settings as they stand: how often they were changed."""
         self._agents = agents
         self._known: dict[tuple[str, str], tuple[int, Any]] = {}
-
-    def __repr__(self) -> str:
-        return f"<GivenSettings, edition {self.edition}>"
 
     def note(self, unit: str, settings: Mapping[str, Any]) -> Callable[[], None]:
         """These settings of a unit have these values from now on; returns what takes that back for those who have not heard it."""
@@ -68,9 +64,6 @@ class Giving:
     def __init__(self, agents: Mapping[str, AgentProcess], masters: Mapping[str, MasterProcess]) -> None:
         self._agents, self._masters = agents, masters
         self._given = GivenSettings(len(agents))
-
-    def __repr__(self) -> str:
-        return f"<Giving {self._given!r}>"
 
     async def give(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a unit in all agents; one that does not answer is told when it does.

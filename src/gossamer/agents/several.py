@@ -116,15 +116,9 @@ class SeveralAgents:
         self.last_lines: tuple[str, ...] = ()
         """What was told of the end. Filled in at the end of the run."""
 
-    def __repr__(self) -> str:
-        return (
-            f"<SeveralAgents of {', '.join(self.seeds)} among {len(self.roster.members)} agents into {self.directory}>"
-        )
-
     # -- the run
 
     async def run(self) -> Summary:
-        """Crawl to the end, or to :meth:`stop`."""
         self._began = time.monotonic() if self._begun is None else self._begun.began
         await check_addresses(self.seeds, self.graph, self.options, self.report)
         made = self._place.make(self.plan.kept(self.graph), self.graph, self._note)
@@ -283,7 +277,6 @@ class SeveralAgents:
         return moved
 
     def _note(self) -> None:
-        """Note who the agents are, and what follows the crawl, for this run and every later one."""
         self.roster.write()
         self._companions.register()
 
@@ -355,12 +348,10 @@ class SeveralAgents:
     # -- what it tells, and how it is steered
 
     def report(self, line: str) -> None:
-        """Tell a line; one of while the crawl was at work is said once more at the end."""
         self._lines.tell(line)
 
     @property
     def warnings(self) -> Sequence[str]:
-        """The lines that were told while the crawl was at work; they are said once more at the end."""
         return self._lines.warnings
 
     @property
@@ -370,17 +361,14 @@ class SeveralAgents:
 
     @property
     def working(self) -> bool:
-        """There is progress to show."""
         return self._view.latest is not None
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
         self._is_told_to_stop = True
         if self._supervisor is not None:
             self._supervisor.stop()
 
     def abort(self) -> None:
-        """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._is_told_to_stop = self._is_torn = True
         self._companions.abort()
         if self._supervisor is not None:
@@ -391,7 +379,6 @@ class SeveralAgents:
         await self.supervisor.pause(request)
 
     def line_to(self, host: str) -> "AgentLine":
-        """The line to the agent that a host belongs to."""
         agents = self.supervisor.agents
         owner = self.roster.division(self.graph).owner(host)
         return (agents.get(owner) or next(iter(agents.values()))).line
@@ -429,11 +416,9 @@ class SeveralAgents:
         return self._begin_again(self.rewiring.planned(self.graph, change))
 
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """What :meth:`rewire` would change. Raises as it."""
         return Difference.between(self.graph.wiring, self.rewiring.planned(self.graph, change).wiring)
 
     async def undo(self) -> Difference:
-        """Take the last change of the graph back. Raises as :meth:`rewire`."""
         return self._begin_again(self.rewiring.undone(self.graph), is_undone=True)
 
     def _begin_again(self, graph: Graph, *, is_undone: bool = False) -> Difference:
@@ -451,16 +436,13 @@ class SeveralAgents:
 
     @property
     def pace(self) -> tuple[float, int]:
-        """Seconds of this run, and pages of earlier ones."""
         return time.monotonic() - self._began, self._pages_before
 
     def glance(self) -> "CrawlStanding":
-        """How it stood a moment ago."""
         assert self._view.latest is not None
         return self._view.latest
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
-        """How it stands, all agents added up."""
         from gossamer.agents.steering import standing_of_all
 
         return await standing_of_all(self, os.getpid(), units=units)

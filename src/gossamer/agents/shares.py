@@ -38,9 +38,6 @@ class Quiescence:
         self._agents = frozenset(agents)
         self._before: frozenset[AgentReport] = frozenset()
 
-    def __repr__(self) -> str:
-        return f"<Quiescence of {len(self._agents)} agents>"
-
     def is_over(self, reports: Sequence[AgentReport]) -> bool:
         """Whether the crawl has ended, by this round and the one before.
 
@@ -144,12 +141,8 @@ class RateShares:
     """The shares of one rate."""
 
     def __init__(self, agents: Iterable[str]) -> None:
-        """No agent has been heard of yet."""
         self._names = tuple(agents)
         self._agents: dict[str, _Agent] = {}
-
-    def __repr__(self) -> str:
-        return f"<RateShares { ({name: one.bound for name, one in self._agents.items()}) }>"
 
     def hear(self, name: str, use: RateUse, now: float) -> None:
         """An agent says what it has used."""

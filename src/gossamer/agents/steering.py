@@ -202,7 +202,6 @@ async def _of_each(crawl: "SeveralAgents", request: Suspend | Unsuspend) -> Done
 
 
 async def _instances_of_all(crawl: "SeveralAgents", request: ReadUnit) -> Told:
-    """The instances of a unit in all agents that answer."""
     check_unit(crawl.graph, request.name)
     lines = [agent.line for agent in crawl.supervisor.agents.values()]
     found = await asyncio.gather(*(_instances(line, request) for line in lines))

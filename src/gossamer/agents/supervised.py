@@ -39,9 +39,6 @@ class Restarts:
         """Deaths in all."""
         self._vain = 0
 
-    def __repr__(self) -> str:
-        return f"<Restarts {self.count}, {self._vain} of them in vain>"
-
     def died(self, *, has_worked: bool) -> float | None:
         """Seconds until the next start; None where it is given up.
 
@@ -68,9 +65,6 @@ class Starter:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._prepared: dict[str, asyncio.Task[asyncio.subprocess.Process]] = {}
-
-    def __repr__(self) -> str:
-        return f"<Starter: {len(self._prepared)} prepared>"
 
     async def start(self, name: str) -> asyncio.subprocess.Process:
         """A process that begins now: the one that was prepared, or a new one. Raises OSError."""
@@ -145,12 +139,8 @@ class SupervisedProcess:
         self._first_commits = -1
         self._last_line = ""
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}, {self.restarts.count} deaths>"
-
     @property
     def has_worked(self) -> bool:
-        """It has committed something in this life."""
         return self.news is not None and self.news.report.commits > self._first_commits
 
     @property

@@ -107,9 +107,6 @@ class Supervisor:
         self._quiescence = Quiescence(self._reporting())
         self._is_over = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"<Supervisor of {', '.join((*self.agents, *self.masters))}>"
-
     @property
     def _everybody(self) -> list[SupervisedProcess]:
         return [*self.agents.values(), *self.masters.values()]
@@ -125,12 +122,10 @@ class Supervisor:
 
     @property
     def has_begun(self) -> bool:
-        """An agent was at work under this supervisor."""
         return any(agent.has_begun for agent in self.agents.values())
 
     @property
     def restarts(self) -> int:
-        """How often an agent was started again."""
         return sum(agent.restarts.count for agent in self.agents.values())
 
     async def work(self) -> None:
@@ -325,7 +320,6 @@ class Supervisor:
         self._spread(Stop())
 
     def abort(self) -> None:
-        """End all agents at once; what is committed is kept. Safe to call at any time."""
         self.is_stopping = self._is_torn = True
         self._spread(Stop(now=True))
 

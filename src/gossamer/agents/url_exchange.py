@@ -87,7 +87,6 @@ class SendMail(_Sends):
     outbox: Out[Designated]
 
     async def produce(self) -> AsyncIterator[Designated]:
-        """Each with the agent that a master has given it to."""
         async for one in self._taken(MAIL_TO + self.sheet.agent):
             yield Designated(one.agent, one.task)
 
@@ -107,11 +106,9 @@ class OtherAgent(AsynchronousFilter[NoSettings]):
     optional = frozenset({"urls", "found", "mail", "kept"})
 
     def on_urls(self, task: Task) -> None:
-        """A URL of its hosts."""
         raise NotImplementedError("another agent is a process of its own")
 
     def on_mail(self, mail: Designated) -> None:
-        """A URL that a master has given away."""
         raise NotImplementedError("another agent is a process of its own")
 
     def take_found(self, free: int) -> list[Task]:
@@ -202,7 +199,6 @@ class ReceiveUrls(_Receives):
     inbox: In[Task]
 
     async def filter_many(self, tasks: list[Task]) -> tuple[Arrived]:
-        """Keep them. Raises ComponentFailed."""
         return await self._committed(tasks)
 
 

@@ -123,7 +123,6 @@ def owing_orders(wiring: Wiring) -> Wiring:
 
 
 def has_application(wiring: Wiring) -> bool:
-    """Whether programs of the user's own say what to fetch next."""
     return any(plan.use == _APPLICATION for plan in wiring.components.values())
 
 
@@ -162,7 +161,6 @@ def _with_own_files(wiring: Wiring, agent: str) -> Wiring:
 
 
 def ledger_settings(wiring: Wiring) -> Mapping[str, Any]:
-    """The settings that all ledgers of a crawl have."""
     return wiring.providers["ledger"].settings
 
 
@@ -172,7 +170,6 @@ def ring_rule(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def domain_rule_of(settings: Mapping[str, Any]) -> DomainRule:
-    """The same as a rule."""
     return domain_rule(settings.get("division", "domain"), settings.get("together", ()))
 
 
@@ -213,7 +210,6 @@ def _only(wiring: Wiring, use: str) -> str:
 
 
 def on_divided(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
-    """The component on the divided ledger."""
     providers: dict[str, Any] = {**plan.providers, "ledger": "divided"}
     return msgspec.structs.replace(plan, ports={**plan.ports, **ports}, providers=providers)
 
@@ -254,12 +250,10 @@ def _go_by_masters(
 
 
 def url_sender(to: str, owing: str) -> ComponentPlan:
-    """What sends an agent, or a master, what the provider `owing` has for it."""
     return ComponentPlan("send-urls", {"outbox": agent_arrow(to)}, {"owed": owing}, {"agent": to})
 
 
 def mail_sender(to: str, owing: str) -> ComponentPlan:
-    """What sends an agent the mail that the provider `owing` has for it."""
     return ComponentPlan("send-mail", {"outbox": mail_arrow(to)}, {"owed": owing}, {"agent": to})
 
 
@@ -278,12 +272,10 @@ def agent_connector(to: str, own: str, folder: str, what: str = "") -> Connector
 
 
 def agent_arrow(agent: str) -> str:
-    """The connector that leads to an agent or a master."""
     return f"urls-{agent}"
 
 
 def mail_arrow(agent: str) -> str:
-    """The connector that leads the mail of masters to an agent."""
     return f"mail-{agent}"
 
 

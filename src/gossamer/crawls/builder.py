@@ -28,7 +28,6 @@ class Builder:
         self.options = options
 
     def has(self, unit: str) -> bool:
-        """Whether the wiring has this component or provider."""
         return unit in self.wiring.components or unit in self.wiring.providers
 
     def set(self, option: str, unit: str, values: Mapping[str, Any]) -> None:

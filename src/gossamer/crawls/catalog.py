@@ -93,7 +93,6 @@ PROVIDERS = {
 
 
 def catalog() -> Catalog:
-    """A fresh catalog of everything that ships: parts of the core, and of the subjects."""
     return Catalog(shipped_names("components"), shipped_names("providers"))
 
 

@@ -58,7 +58,6 @@ _answered = msgspec.json.Decoder(Figures | Given)
 
 
 def figures_of(running: RunningGraph) -> Figures:
-    """The figures of one process."""
     nodes = {**running.graph.components, **running.graph.providers}
     return Figures({name: dict(running.metrics(name)) for name in nodes}, running.statistics())
 
@@ -128,7 +127,6 @@ class Child:
         return None
 
     def close(self) -> None:
-        """Hang up."""
         if self._streams is not None:
             self._streams[1].close()
         else:

@@ -133,7 +133,6 @@ class Beside:
         """The units are up."""
 
     def working(self, units: UnitsAtWork) -> AbstractAsyncContextManager[None]:
-        """While the block runs, they work."""
         return contextlib.nullcontext()
 
     async def end(self, units: UnitsAtWork) -> None:
@@ -186,15 +185,12 @@ class Companions:
         self._mirror.register()
 
     async def start(self) -> None:
-        """Feed the followers of the crawl from now on."""
         await self._following.start()
 
     def making_tables(self) -> AbstractAsyncContextManager[None]:
-        """While the block runs, make tables of what is closed, now and then."""
         return self._tables.watching() if self._tables else contextlib.nullcontext()
 
     def abort(self) -> None:
-        """Let go of the tables that are being made. Safe to call at any time."""
         if self._tables is not None:
             self._tables.abort()
 

@@ -91,7 +91,6 @@ def shipped(name: str) -> Wiring:
 
 
 def find_wiring(name: str) -> Wiring:
-    """A wiring by file name, or by the name of a shipped one."""
     if name.endswith(".toml") or "/" in name or Path(name).exists():
         return wirings.read(Path(name))
     return shipped(name)

@@ -94,9 +94,6 @@ class Crawl(CrawlAtWork):
         self.connector_statistics: dict[str, Statistics] = {}
         """What every connector passed; filled in at the end of the run."""
 
-    def __repr__(self) -> str:
-        return f"<Crawl of {', '.join(self.seeds)} into {self.directory}>"
-
     def _check_place(self) -> None:
         self._place.check()
         if self.options.is_divided:
@@ -132,7 +129,6 @@ class Crawl(CrawlAtWork):
     # -- the run
 
     async def run(self) -> Summary:
-        """Crawl to the end, or to :meth:`stop`."""
         began = time.monotonic()
         with scratch() as folder:
             # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (design question 13).
@@ -217,7 +213,6 @@ class Crawl(CrawlAtWork):
         self._tell_records()
 
     def _note(self) -> None:
-        """Note what follows the crawl, for this run and every later one."""
         self._companions.register()
         for one in self.beside:
             one.register()
@@ -245,12 +240,10 @@ class Crawl(CrawlAtWork):
     # -- what it tells
 
     def report(self, line: str) -> None:
-        """Tell a line; one of while the crawl was at work is said once more at the end."""
         self._lines.tell(line)
 
     @property
     def warnings(self) -> Sequence[str]:
-        """The lines that were told while the crawl was at work; they are said once more at the end."""
         return self._lines.warnings
 
     def tell_each(self, told: Callable[[Record], None]) -> bool:
@@ -292,30 +285,16 @@ class Crawl(CrawlAtWork):
         self._companions.abort()
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of a running unit, at once and for every later run.
-
-        Raises:
-            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
-            UsageError: the change cannot be kept; nothing has changed.
-        """
         await self._live.set(unit, settings)
         self.units.frontier.signal("tasks")
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """Change the graph while it runs, and for every later run; returns what has changed.
-
-        Raises:
-            FlowError: the change does not fit; nothing has changed.
-            UsageError: it cannot be kept; nothing has changed.
-        """
         return await self._live.rewire(change)
 
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
         return self._live.foreseen(change)
 
     async def undo(self) -> Difference:
-        """Take the last change of the graph back. Raises as :meth:`rewire`."""
         return await self._live.undo()
 
     @property
@@ -333,7 +312,6 @@ class Crawl(CrawlAtWork):
 
     @property
     def troubled(self) -> int:
-        """Pages that were kept but could not be processed in full; each row of the log says why."""
         return self.figures.troubled
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
@@ -345,7 +323,6 @@ class Crawl(CrawlAtWork):
         return standing_of(self, os.getpid(), units=units, elsewhere=elsewhere, alone=alone)
 
     async def instances(self, name: str) -> "UnitInstances":
-        """The instances of a unit, in whichever process. Raises UsageError: there is no such unit."""
         from gossamer.crawls.control.instances import instances_of
 
         return instances_of(name, self.graph_at_work, await self.fleet.figures() if self.fleet is not None else [])

@@ -52,7 +52,6 @@ def crawlers_of(wiring: Wiring) -> int:
 
 
 def leases_of(wiring: Wiring) -> int:
-    """How many URLs can be on lease at once."""
     return sum(plan.settings["slots"] for plan in wiring.components.values() if plan.use == _LEASE)
 
 

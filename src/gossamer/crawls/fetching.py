@@ -78,7 +78,6 @@ class Fetching:
 
 
 def _timed(wiring: Wiring) -> Wiring:
-    """A copy whose modules say when the phases of a fetch ended."""
     for name, node in wiring.providers.items():
         if node.use in ("http", "ftp", "gopher"):
             wiring = with_settings(wiring, name, {"timings": True})

@@ -75,11 +75,9 @@ class UnitsAtWork:
         raise WiringError("the wiring has no ledger; a crawl needs one")
 
     def providers(self, kind: type[U]) -> list[U]:
-        """The providers of this class."""
         return [unit for unit in self.running.providers.values() if isinstance(unit, kind)]
 
     def components(self, kind: type[U]) -> list[U]:
-        """The components of this class."""
         found = (runner.component for runner in self.running.runners.values())
         return [component for component in found if isinstance(component, kind)]
 
@@ -103,11 +101,9 @@ class RunFigures:
         """What the crawl does over the last seconds; by the machine's clock, since people look at it."""
 
     def begin(self) -> None:
-        """The pages that are counted so far are of earlier runs."""
         self.pages_before = self._counters().get("pages", 0)
 
     def summary(self) -> Summary:
-        """The summary as of now; its state is that of a crawl that would end here."""
         counters, frontier, cut_by = self._counters(), self._units.frontier, self._work.cut_by
         queued = len(frontier.queues) + urls_elsewhere(counters)
         limit = frontier.totals.reached or cut_by
@@ -184,20 +180,16 @@ class RunFigures:
 
     @property
     def troubled(self) -> int:
-        """Pages that were kept but could not be processed in full; each row of the log says why."""
         return self._counters().get("troubled", 0)
 
     def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
-        """The hosts that answer slowest, with their mean seconds an answer."""
         tallies = self._units.components(Tally)
         return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
 
     def proxies(self) -> list[ProxyHealth]:
-        """How the proxies do."""
         return [one for unit in self._units.providers(HttpModule) for one in unit.proxies()]
 
     def sessions(self, count: int) -> SessionsStanding | None:
-        """How the sessions of the spider do; None where there are none."""
         for unit in self._units.running.providers.values():
             if isinstance(unit, SessionsTold) and (told := unit.sessions_standing(count)):
                 return told

@@ -36,7 +36,6 @@ _DIGITS = re.compile(r"[0-9]{1,12}")
 
 
 def is_loopback(name: str) -> bool:
-    """Whether only this machine reaches an address or name."""
     try:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:
@@ -220,7 +219,6 @@ def refusal(status: int, text: str, headers: Mapping[str, str] | None = None) ->
 
 
 def json_answer(value: object, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as JSON."""
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")
 
 

@@ -111,7 +111,6 @@ def _names_host(text: str) -> bool:
 
 
 def plain(header: Sequence[str]) -> tuple[str, ...]:
-    """The fields of the option `header` that every host may see."""
     return tuple(field for field in header if not _is_secret(field))
 
 

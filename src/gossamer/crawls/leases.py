@@ -85,7 +85,6 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
             self._watching.cancel()
 
     def changed(self, before: LeaseUrlsSheet) -> None:
-        """There may be more room."""
         self._has_room.set()
 
     async def _watch(self) -> None:
@@ -173,7 +172,6 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
         return _taken(self._answers, free)
 
     def take_visits(self, free: int) -> Sequence[Visit]:
-        """Visits for the URL cache and the commit."""
         return _taken(self._visits, free)
 
     def take_returned(self, free: int) -> Sequence[Task]:

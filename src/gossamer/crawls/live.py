@@ -46,13 +46,11 @@ class Suspensions:
     """The components of one process that take up nothing now."""
 
     def __init__(self, running: Callable[[], RunningGraph]) -> None:
-        """`running` is the graph of the process, once it runs."""
         self._running = running
         self._suspended: dict[str, asyncio.Task[None]] = {}
 
     @property
     def names(self) -> frozenset[str]:
-        """The components that are suspended."""
         return frozenset(self._suspended)
 
     async def suspend(self, name: str) -> bool:
@@ -75,7 +73,6 @@ class Suspensions:
             self._go_on(name)
 
     def end(self) -> None:
-        """Let all go on: a crawl that is to end finishes what is in flight."""
         for name in list(self._suspended):
             self._go_on(name)
 
@@ -344,12 +341,6 @@ class LiveChanges:
         self._place = place
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of a running unit.
-
-        Raises:
-            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
-            UsageError: the change cannot be kept; nothing has changed.
-        """
         before = msgspec.to_builtins(self._running.whole.sheet(unit))
         self._running.set(unit, settings)
         new = msgspec.to_builtins(self._running.whole.sheet(unit))
@@ -370,12 +361,6 @@ class LiveChanges:
                 await self._fleet.give(process, unit, settings)
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """Change the graph; returns what has changed.
-
-        Raises:
-            FlowError: the change does not fit; nothing has changed.
-            UsageError: it cannot be kept; nothing has changed.
-        """
         done = await self._running.apply(lambda wiring: with_protocols(change(wiring)), self._plan.planned)
         try:
             self._keep()
@@ -385,11 +370,9 @@ class LiveChanges:
         return done
 
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
         return self._running.foreseen(lambda wiring: with_protocols(change(wiring)), self._plan.planned)
 
     async def undo(self) -> Difference:
-        """Take the last change of the graph back. Raises as :meth:`rewire`."""
         last = self._running.history[-1:]
         done = await self._running.undo(self._plan.planned)
         try:

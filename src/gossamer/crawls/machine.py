@@ -40,7 +40,6 @@ def cores(group: Path = _GROUP) -> int:
 
 
 def free_memory(group: Path = _GROUP) -> int | None:
-    """Bytes of memory that programs may still take; None on a system that does not say so."""
     found = [free for free in (_of_machine(), _of_group(group)) if free is not None]
     return min(found, default=None)
 

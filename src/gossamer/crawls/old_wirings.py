@@ -164,7 +164,6 @@ def _with_roles(wiring: Wiring) -> Wiring:
 
 
 def _names(plans: Iterable[ComponentPlan | ProviderPlan]) -> Iterator[str]:
-    """Providers that units name."""
     for plan in plans:
         for bound in plan.providers.values():
             for names in [bound] if isinstance(bound, str) else bound.values():

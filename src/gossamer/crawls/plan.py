@@ -83,12 +83,10 @@ class CrawlPlan:
         return graph
 
     def kept(self, graph: Graph) -> Wiring:
-        """The wiring by which a later run goes on with `graph`: without the program's own subscribers."""
         return without_subscribers(graph.wiring, self._subscribers)
 
     @property
     def keeps_triples(self) -> bool:
-        """Whether rows of the table `triples` are written."""
         sheets = (node.sheet for node in self.graph.providers.values())
         return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
 

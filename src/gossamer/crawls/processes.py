@@ -167,7 +167,6 @@ def with_other_names(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def is_outside(process: str) -> bool:
-    """Whether a process is started by another program."""
     return process == OUTSIDE or process.startswith(f"{OUTSIDE}-")
 
 

@@ -138,7 +138,6 @@ class Pulse:
 
     @property
     def busy(self) -> float:
-        """Share of a core that the process used over the last ten seconds, or since the beginning."""
         if len(self._counts) < 2:
             return 0.0
         (before, first), (now, last) = self._counts[0], self._counts[-1]
@@ -177,9 +176,6 @@ class Sampler:
         self._clock = clock or SystemClock()
         self._kept = 0
         """The number of the last five minutes, since the epoch, of which a sample is kept for good."""
-
-    def __repr__(self) -> str:
-        return f"<Sampler of {self._crawl.directory}>"
 
     @contextlib.asynccontextmanager
     async def sampling(self) -> AsyncIterator[None]:

@@ -98,7 +98,6 @@ def _likely(text: str) -> str:
 
 
 def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
-    """`./crawl-HOST-DATE`, after the first seed."""
     host = "none"
     if seeds:
         host = host_of(seeds[0]) if is_machine(host_of(seeds[0])) else scheme_of(seeds[0])
@@ -173,7 +172,6 @@ def _one_each(seeds: Sequence[str]) -> list[str]:
 
 
 def resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
-    """Resolvers as the crawl will have them, for the time before it starts."""
     return [node.unit(node.sheet) for node in graph.providers.values() if issubclass(node.unit, GuardedResolver)]
 
 

@@ -49,14 +49,12 @@ def with_subscriber(wiring: Wiring, name: str, use: str) -> Wiring:
 
 
 def with_subscribers(wiring: Wiring, names: Iterable[str]) -> Wiring:
-    """A copy of the wiring with several subscribers, each named as in the catalog. Raises as :func:`with_subscriber`."""
     for name in names:
         wiring = with_subscriber(wiring, name, name)
     return wiring
 
 
 def without_subscribers(wiring: Wiring, names: Iterable[str]) -> Wiring:
-    """A copy of the wiring without what :func:`with_subscribers` put into it."""
     for name in reversed(tuple(names)):
         wiring = _without_subscriber(wiring, name)
     return wiring
@@ -75,7 +73,6 @@ def _without_subscriber(wiring: Wiring, name: str) -> Wiring:
 
 
 def _parts(name: str) -> tuple[str, str, str]:
-    """Names of the connectors before and behind the copying component, and its own."""
     return f"{name}-before", f"{name}-records", f"{name}-copy"
 
 

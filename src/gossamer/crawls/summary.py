@@ -183,12 +183,10 @@ def has_documents(counters: Mapping[str, int]) -> bool:
 
 
 def has_brought(summary: Summary) -> bool:
-    """Whether a seed brought a document, directly or not."""
     return any(summary.outcomes.get(outcome) for outcome in _BROUGHT)
 
 
 def option_name(setting: str) -> str:
-    """The option of this name as people write it."""
     return f"--{setting.replace('_', '-')}"
 
 

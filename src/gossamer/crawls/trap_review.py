@@ -204,7 +204,6 @@ def _settings(directory: Path) -> Mapping[str, Any]:
 
 
 def told(rows: Iterable[SetAside], directory: Path) -> str:
-    """One line that says what is set aside, and how to fetch it; empty where nothing is."""
     waiting = sorted((row for row in rows if row.count), key=lambda row: -row.count)
     if not waiting:
         return ""

@@ -61,7 +61,6 @@ class CrawlWork:
 
     @property
     def is_going(self) -> bool:
-        """Units are up, so that there is progress to show."""
         return self._work is not None and not self._work.done()
 
     @property
@@ -186,13 +185,11 @@ class CrawlAtWork:
 
     @property
     def graph_at_work(self) -> RunningGraph:
-        """The graph that runs."""
         assert self.running is not None, "it does not run yet"
         return self.running
 
     @property
     def graph(self) -> Graph:
-        """The graph of all its processes."""
         return self.graph_at_work.whole
 
     @property
@@ -203,7 +200,6 @@ class CrawlAtWork:
 
     @property
     def units(self) -> UnitsAtWork:
-        """The units of its own process."""
         return UnitsAtWork(self.graph_at_work)
 
     @property
@@ -212,12 +208,10 @@ class CrawlAtWork:
         return self.units.ledger
 
     def providers(self, kind: type[U]) -> list[U]:
-        """The providers of this class at work in its own process."""
         return self.units.providers(kind)
 
     @property
     def is_stopping(self) -> bool:
-        """It was told to end."""
         return self._work.is_stopping
 
     @property
@@ -227,21 +221,17 @@ class CrawlAtWork:
 
     @property
     def state_at_work(self) -> str:
-        """`running`, `paused` or `stopping`."""
         return "stopping" if self.is_stopping else "paused" if self.is_paused else "running"
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed, if it comes soon. Safe to call at any time."""
         self.suspensions.end()
         self._work.stop()
 
     def finish(self) -> None:
-        """End as a crawl does that has nothing left."""
         self.suspensions.end()
         self._work.finish()
 
     def abort(self) -> None:
-        """Stop at once: what is in flight is dropped, what is committed is kept."""
         self._work.abort()
 
     def pause(self) -> None:
@@ -300,7 +290,6 @@ class RunLines:
         """The lines that were told while the crawl was at work; they are said once more at the end."""
 
     def tell(self, line: str) -> None:
-        """Tell a line; one of while the crawl was at work is noted, and said once more at the end."""
         if self._is_working():
             self.warnings.append(line)
             note_line(self._directory, line)

@@ -100,9 +100,6 @@ class Control:
         self._is_ours = is_ours
         self._socket = self._connected(timeout)
 
-    def __repr__(self) -> str:
-        return f"<Control of {self.directory}>"
-
     def __enter__(self) -> Self:
         return self
 
@@ -112,7 +109,6 @@ class Control:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
         self._socket.close()
 
     def _connected(self, timeout: float) -> socket.socket:
@@ -179,13 +175,11 @@ class Control:
         return answer.text
 
     def names(self, request: ControlRequest) -> list[str]:
-        """Ask for names. Raises as :meth:`ask`."""
         answer = self.ask(request)
         assert isinstance(answer, Listed)
         return answer.names
 
     def told(self, request: ControlRequest, form: type[T]) -> T:
-        """Ask for a value of this form. Raises as :meth:`ask`."""
         answer = self.ask(request)
         assert isinstance(answer, Told)
         return msgspec.json.decode(answer.value, type=form)

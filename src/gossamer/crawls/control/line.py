@@ -46,9 +46,6 @@ class AgentLine:
         self.is_silent = False
         """It has not answered for long: the others do not wait for it, while one question stays open."""
 
-    def __repr__(self) -> str:
-        return f"<AgentLine to {self._place.name}>"
-
     async def ask(self, request: ControlRequest, patience: float = PATIENCE) -> Answered:
         """Ask, and wait for the answer.
 
@@ -75,7 +72,6 @@ class AgentLine:
         return answer
 
     async def told(self, request: ControlRequest, form: Any, patience: float = PATIENCE) -> Any:
-        """Ask for a value of this form. Raises as :meth:`ask`."""
         return self._value(await self.ask(request, patience), form)
 
     @staticmethod

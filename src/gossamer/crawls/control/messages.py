@@ -44,7 +44,6 @@ class Status(ControlRequest, frozen=True, tag="status"):
     agent: OneAgent = ""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Tell."""
         return told(await crawl.standing(units=self.units))
 
 
@@ -52,7 +51,6 @@ class Pause(ControlRequest, frozen=True, tag="pause"):
     """Hand out no more until :class:`Continue`; what is in flight is finished."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Pause."""
         crawl.pause()
         return Done(PAUSED)
 
@@ -61,7 +59,6 @@ class Continue(ControlRequest, frozen=True, tag="continue"):
     """Hand out again."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Go on."""
         crawl.go_on()
         return Done(GOES_ON)
 
@@ -73,7 +70,6 @@ class Suspend(ControlRequest, frozen=True, tag="suspend"):
     agent: OneAgent = ""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Suspend it."""
         is_idle = await crawl.suspensions.suspend(self.unit)
         return Done(f"{self.unit} is suspended" + ("" if is_idle else "; it has yet to finish what it has in hand"))
 
@@ -85,7 +81,6 @@ class Unsuspend(ControlRequest, frozen=True, tag="unsuspend"):
     agent: OneAgent = ""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Let it."""
         crawl.suspensions.unsuspend(self.unit)
         return Done(f"{self.unit} goes on")
 
@@ -112,7 +107,6 @@ class Checkpoint(ControlRequest, frozen=True, tag="checkpoint"):
     """Empty: the time is its name."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Keep it."""
         from gossamer.crawls.control.standing import checkpoint_name
 
         path = await crawl.ledger.checkpoint_at_work(self.name or checkpoint_name())
@@ -125,7 +119,6 @@ class Checkpoints(ControlRequest, frozen=True, tag="checkpoints"):
     steers = False
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """List them."""
         return Listed(crawl.ledger.checkpoints())
 
 
@@ -138,7 +131,6 @@ class Change(ControlRequest, frozen=True, tag="set"):
     """A browser asks: what names files, code or secrets is refused."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Set them."""
         from gossamer.crawls.control.instances import check_values_of_form
         from gossamer.crawls.control.settings import change_values
 
@@ -164,7 +156,6 @@ class Rewire(ControlRequest, frozen=True, tag="rewire"):
     """As in :class:`Change`."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Change it."""
         return Done((await crawl.rewire(change_of(crawl, self))).told)
 
     def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
@@ -184,7 +175,6 @@ class CheckRewire(ControlRequest, frozen=True, tag="check-rewire"):
     """As in :class:`Change`."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Tell."""
         return Done(crawl.foreseen(change_of(crawl, self)).told)
 
 
@@ -194,7 +184,6 @@ class Undo(ControlRequest, frozen=True, tag="undo"):
     agent: OneAgent = ""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Take it back."""
         return Done((await crawl.undo()).told)
 
 
@@ -208,7 +197,6 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
     """As in :class:`Change`."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Check them."""
         from gossamer.crawls.control.instances import check_values_of_form
         from gossamer.crawls.control.settings import check_all_values
 
@@ -225,7 +213,6 @@ class ReadGraph(ControlRequest, frozen=True, tag="graph"):
     agent: OneAgent = ""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Tell."""
         from gossamer.crawls.control.picture import graph_picture
 
         return told(graph_picture(crawl.graph))
@@ -238,7 +225,6 @@ class ReadUnit(ControlRequest, frozen=True, tag="unit"):
     name: Name
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Tell."""
         return told(await crawl.instances(self.name))
 
 
@@ -248,7 +234,6 @@ class BlockHosts(ControlRequest, frozen=True, tag="block"):
     names: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=50_000)]
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Block them."""
         from gossamer.crawls.control.steering import block
 
         return Done(await block(crawl, self.names))
@@ -263,7 +248,6 @@ class Decide(ControlRequest, frozen=True, tag="decide"):
     """Those of families that are none; `all` for every one."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Take it."""
         from gossamer.crawls.control.steering import decide
 
         return Done(await decide(crawl, crawl.ledger.aside(), self.confirm, self.release))
@@ -276,7 +260,6 @@ class Assign(ControlRequest, frozen=True, tag="assign"):
     """Domain -> agent."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Refuse: one agent has all domains."""
         raise UsageError("the crawl has one agent, which has all domains")
 
 
@@ -287,7 +270,6 @@ class Why(ControlRequest, frozen=True, tag="why"):
     url: Text
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Tell."""
         from gossamer.crawls.control.url_facts import known_of
 
         return told(known_of(crawl.ledger, self.url))
@@ -300,7 +282,6 @@ class ReadHost(ControlRequest, frozen=True, tag="host"):
     name: Name
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Tell."""
         from gossamer.crawls.control.host_facts import host_of_running
 
         return told(host_of_running(crawl, self.name))
@@ -313,7 +294,6 @@ class ReadHosts(ControlRequest, frozen=True, tag="hosts"):
     names: Annotated[list[Name], msgspec.Meta(max_length=500)]
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Tell."""
         from gossamer.crawls.control.host_facts import hosts_of_running
 
         return told(hosts_of_running(crawl, self.names))
@@ -329,7 +309,6 @@ class SetHost(ControlRequest, frozen=True, tag="set-host"):
     """`none` takes away what was set."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Set it."""
         from gossamer.crawls.control.settings import set_host
 
         return Done(await set_host(crawl, self.name, self.values))

@@ -47,7 +47,6 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 def ranked(problems: Iterable[Problem]) -> list[Problem]:
-    """The same problems, the worst first."""
     return sorted(problems, key=lambda one: (_ORDER.index(one.severity), -one.share))
 
 
@@ -77,7 +76,6 @@ _NAMED = 3
 
 
 def problems_of(now: "CrawlStanding") -> list[Problem]:
-    """The problems of a crawl, the worst first; empty where there are none."""
     return ranked(problem for rule in RULES for problem in rule(now))
 
 

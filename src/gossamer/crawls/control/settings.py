@@ -148,7 +148,6 @@ def _settings(crawl: Settable, key: str, value: str) -> dict[str, dict[str, Any]
 
 
 def without_secrets(graph: Graph, values: Mapping[str, str]) -> dict[str, str]:
-    """Settings by key, each secret one hidden."""
     return {key: HIDDEN if _is_secret(graph, key) else value for key, value in values.items()}
 
 

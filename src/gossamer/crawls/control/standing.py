@@ -85,7 +85,6 @@ class MasterStanding(msgspec.Struct, frozen=True):
 
 
 def agent_standing(name: str, told: "CrawlStanding | None") -> AgentStanding:
-    """What an agent said of itself; None where it does not answer."""
     if told is None:
         return AgentStanding(name, SILENT)
     shared = {field: getattr(told, field) for field in AgentStanding.__struct_fields__ if hasattr(told, field)}
@@ -268,7 +267,6 @@ class CrawlStanding(msgspec.Struct, frozen=True):
 
     @property
     def is_at_work(self) -> bool:
-        """A process is at it."""
         return self.process > 0
 
 
@@ -347,7 +345,6 @@ def exchange_standing(ledger: RocksLedger, directory: Path) -> ExchangeStanding 
 
 
 def _links(crawl: "CrawlAtWork") -> tuple[int, int]:
-    """Links that were looked up, and new ones among them."""
     counted = [unit.metrics.counters for unit in crawl.units.components(UrlSeen)]
     return sum(int(one["looked_up"]) for one in counted), sum(int(one["new"]) for one in counted)
 
@@ -363,7 +360,6 @@ def _time_left(frontier: "Frontier", now: Summary) -> str:
 
 
 def failing_of(errors: Mapping[str, int]) -> list[FailingHost]:
-    """The hosts with the most errors, by their numbers."""
     most = heapq.nlargest(SLOWEST, errors.items(), key=lambda pair: pair[1])
     return [FailingHost(host, count) for host, count in most]
 
@@ -389,7 +385,6 @@ def _shared(summary: Summary) -> dict[str, Any]:
 
 
 def errors_of(outcomes: Mapping[str, int]) -> int:
-    """How many of these outcomes are errors."""
     return sum(count for name, count in outcomes.items() if name in ERRORS)
 
 

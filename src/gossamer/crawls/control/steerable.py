@@ -24,17 +24,13 @@ class HasGraph(Protocol):
     """A crawl as the steering log sees it: the graph says which settings are secret."""
 
     @property
-    def graph(self) -> Graph:
-        """The graph of all its processes as it stands, with every unit's sheet."""
-        ...
+    def graph(self) -> Graph: ...
 
 
 class Others(Protocol):
     """Who lets agents join a crawl, and leave it."""
 
-    def check_number(self, number: int) -> None:
-        """Refuse a number of agents that the crawl cannot have, by a UsageError or a WiringError."""
-        ...
+    def check_number(self, number: int) -> None: ...
 
     def resize(self, number: int) -> None:
         """Let it have so many, in some seconds."""

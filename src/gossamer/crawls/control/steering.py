@@ -60,7 +60,6 @@ def note_steering(directory: Path, done: Mapping[str, Any]) -> None:
 
 
 def blocked(graph: Graph) -> tuple[str, ...]:
-    """Hosts and domains that a crawl does not ask any more."""
     unit, setting = BLOCKING
     node = graph.providers.get(unit)
     return getattr(node.sheet, setting, ()) if node is not None else ()

@@ -92,7 +92,6 @@ def _bytes_below(places: Iterable[Path]) -> int:
 
 
 def data_sets(sizes: Mapping[str, int], growth: Mapping[str, float], *, discovered: int, queued: int) -> list[DataSet]:
-    """Sizes and growth by name as one list."""
     items = {"seen": discovered, "frontier": queued}
     return [DataSet(name, size, round(growth.get(name, 0.0), 1), items.get(name, 0)) for name, size in sizes.items()]
 

@@ -66,7 +66,6 @@ class ProcessRequest(ControlRequest, frozen=True):
     """Base of what any process of a crawl can be asked, also a master, which has no ledger and no frontier."""
 
     async def act(self, crawl: "Stoppable") -> "Answered":
-        """Do it in the process. Raises as :meth:`ControlRequest.act`."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does")
 
 
@@ -109,7 +108,6 @@ class Malformed(ValueError):
 
 
 def encode(message: ControlRequest | Reply) -> bytes:
-    """A message with its length before it."""
     body = msgspec.json.encode(message)
     return len(body).to_bytes(HEADER) + body
 
@@ -127,7 +125,6 @@ def read_length(header: bytes, limit: int) -> int:
 
 
 def tag_of(request: type[ControlRequest]) -> str:
-    """What a kind of request is called on the wire."""
     return str(request.__struct_config__.tag)
 
 
@@ -150,7 +147,6 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
 
 
 def told(value: msgspec.Struct) -> Told:
-    """A value as an answer."""
     return Told(msgspec.Raw(msgspec.json.encode(value)))
 
 
@@ -192,7 +188,6 @@ def note(directory: Path, folder: Path) -> None:
 
 
 def forget(directory: Path) -> None:
-    """The crawl listens no more."""
     with contextlib.suppress(OSError):
         _note_of(directory).unlink(missing_ok=True)
 

@@ -267,7 +267,6 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
             _note(MergedFile(header.id, header.sender, header.urls, new, self.clock.now(), not header.urls), group)
 
     def _remove(self, files: Iterable[WrittenFile]) -> None:
-        """Those that are still where they were written: a person may have moved them."""
         for file in files:
             with suppress(OSError):
                 Path(self.sheet.directory, OUT, file.name).unlink(missing_ok=True)
@@ -298,13 +297,11 @@ class _Part:
 
 
 def written_files(spaces: Spaces) -> list[WrittenFile]:
-    """The files that were written and not confirmed, the oldest first."""
     found = [msgspec.msgpack.decode(value, type=WrittenFile) for _, value in spaces.scan(FILES, None, _WRITTEN)]
     return sorted(found, key=lambda file: file.made_at)
 
 
 def merged_files(spaces: Spaces) -> list[MergedFile]:
-    """The files of others that were merged, the oldest first."""
     found = [msgspec.msgpack.decode(value, type=MergedFile) for _, value in spaces.scan(FILES, None, _MERGED)]
     return sorted(found, key=lambda file: file.merged_at)
 

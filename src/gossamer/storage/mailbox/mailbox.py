@@ -53,9 +53,6 @@ class OnWay:
     def __init__(self) -> None:
         self._sent: dict[int, _Sent] = {}
 
-    def __repr__(self) -> str:
-        return f"<OnWay: {len(self._sent)} batches>"
-
     def __bool__(self) -> bool:
         return bool(self._sent)
 
@@ -149,7 +146,6 @@ class Mailbox(StagesOwed[MailboxSheet]):
         self._looking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Go on with what an earlier process has left."""
         for space in (OWED, MAIL):
             self.ledger.spaces.open(space)
         if self._has_mail:
@@ -161,7 +157,6 @@ class Mailbox(StagesOwed[MailboxSheet]):
             self._looking = asyncio.create_task(self._look_on())
 
     async def stop(self) -> None:
-        """Forget what was delivered last."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
@@ -248,7 +243,6 @@ class Mailbox(StagesOwed[MailboxSheet]):
             await box.waited()
 
     def delivered(self, owed: Sequence[OwedTask]) -> None:
-        """The recipient has committed them. Its sender forgets them when it comes again."""
         self._done += owed
         recipient, _ = self._way.arrived(owed, self.clock.monotonic())
         if recipient in self._silent:

@@ -66,12 +66,10 @@ class ExchangeKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the agents."""
         return tuple(member(text).agent for text in self.members)
 
 
 def new_key(members: Sequence[str]) -> ExchangeKey:
-    """A key for these agents."""
     return ExchangeKey(_KEY_FORMAT, _VERSION, secrets.token_hex(8), secrets.token_hex(_SECRET_BYTES), tuple(members))
 
 
@@ -189,7 +187,6 @@ class UrlFileWriter:
         self._packer = isal_zlib.compressobj(2, isal_zlib.DEFLATED, _GZIP)
 
     def add(self, tasks: Iterable[Task]) -> None:
-        """Put these behind the others."""
         lines = [_encode(task) + b"\n" for task in tasks]
         self.urls += len(lines)
         if part := self._packer.compress(b"".join(lines)):

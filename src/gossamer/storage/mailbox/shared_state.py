@@ -63,9 +63,6 @@ class SharedFile:
         if crawl:
             self._check_crawl(crawl)
 
-    def __repr__(self) -> str:
-        return f"<SharedFile {self.path}>"
-
     def _check_crawl(self, crawl: str) -> None:
         with self.writing() as connection:
             connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (_CRAWL, crawl))
@@ -75,18 +72,15 @@ class SharedFile:
             raise CrawlDirectoryError(f"{self.path} belongs to another crawl ({known}); bring its own back from a copy")
 
     def open(self, schema: str) -> None:
-        """Begin to use tables: `schema` makes those that are not there."""
         with self._explained():
             self._connection.executescript(schema)
 
     @property
     def reading(self) -> sqlite3.Connection:
-        """For questions; each sees what was written before it."""
         return self._connection
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction of one's own. Raises DiskFull, CrawlDirectoryError."""
         with self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -99,7 +93,6 @@ class SharedFile:
 
     @contextmanager
     def erasing(self) -> Iterator[sqlite3.Connection]:
-        """As :meth:`writing`, and nothing of what was deleted is left in the file. No other process has it open."""
         with self._explained():
             self._connection.execute("PRAGMA secure_delete=ON")
         with self.writing() as connection:
@@ -108,7 +101,6 @@ class SharedFile:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Close it; what it was read and written by goes with it."""
         self._connection.close()
 
     @contextmanager
@@ -168,12 +160,10 @@ def _forget_journals(path: Path) -> None:
 
 
 def forget_copy(directory: Path, name: str) -> None:
-    """Remove the copy of a checkpoint that was not finished."""
     _copy_of(directory, name).unlink(missing_ok=True)
 
 
 def forget_copies(directory: Path) -> None:
-    """Remove all copies: the checkpoints that they belong to are gone."""
     shutil.rmtree(directory / _CHECKPOINTS, ignore_errors=True)
 
 
@@ -205,7 +195,6 @@ def _has_table(connection: sqlite3.Connection) -> bool:
 
 
 def count_older_mail(connection: sqlite3.Connection) -> int:
-    """How many pieces lie there, of all masters."""
     if not _has_table(connection):
         return 0
     (count,) = connection.execute("SELECT count(*) FROM mail").fetchone()
@@ -221,7 +210,6 @@ def older_mail(connection: sqlite3.Connection, after: int = 0) -> list[OlderMail
 
 
 def forget_older_mail(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    """Take pieces away, within a transaction."""
     connection.executemany("DELETE FROM mail WHERE id = ?", [(number,) for number in numbers])
 
 
@@ -267,16 +255,13 @@ class CrawlSharedState(Provider[SharedStateSheet]):
         self._file.close()
 
     def open(self, schema: str) -> None:
-        """Begin to use tables: `schema` makes those that are not there."""
         self._file.open(schema)
 
     @property
     def reading(self) -> sqlite3.Connection:
-        """For questions; each sees what was written before it."""
         return self._file.reading
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction of one's own. Raises DiskFull, CrawlDirectoryError."""
         with self._file.writing() as connection:
             yield connection

@@ -42,12 +42,10 @@ def owed_key(task: Task) -> bytes:
 
 
 def owed_task(value: bytes) -> Task:
-    """The task of an entry."""
     return _decode(value)
 
 
 def mailed(value: bytes) -> tuple[str, Task]:
-    """The agent and the task of a piece of mail."""
     return _decode_mail(value)
 
 
@@ -90,7 +88,6 @@ class StagesOwed(Provider[S]):
     keeps_state = True
 
     def is_ours(self, host: str) -> bool:
-        """Whether the URLs of a host stay with this agent."""
         return self.designation.owner(host) == self.sheet.agent
 
     def owe(self, tasks: Sequence[Task], group: Group) -> Sequence[OwedTask]:
@@ -154,7 +151,6 @@ class DividingGroup(DivertingGroup):
         return not self._outbox.is_ours(task.host)
 
     def divert(self, tasks: Sequence[Task], *, is_new: bool) -> None:
-        """Owe them."""
         self._owed += self._outbox.owe(tasks, self._group)
 
     def pass_on(self, mail: Iterable[Designated]) -> None:
