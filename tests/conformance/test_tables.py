@@ -13,8 +13,7 @@ import msgspec
 import pytest
 
 from gossamer.query.item_files import ItemFile, ItemLayout
-from gossamer.storage.tables.contract import shipped
-from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark, FeedPlace
+from gossamer.storage.tables.contract import FeedBatch, FeedConsumer, FeedMark, FeedPlace, shipped
 from gossamer.testing import check_feed_consumer, check_table
 from gossamer.testing.feeding import killed_after
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from gossamer.rdf.store.store import TripleStore
 from gossamer.rdf.terms import XSD
-from gossamer.storage.tables.feeds import FeedConsumer
+from gossamer.storage.tables.contract import FeedConsumer
 from gossamer.testing import check_feed_consumer
 
 COLUMNS = ("graph", "subject", "predicate", "object", "datatype", "language", "visit")

@@ -42,7 +42,7 @@ from typing import Annotated
 import msgspec
 
 from gossamer.crawls.control.wire import ControlRequest, Done
-from gossamer.storage.tables.feeds import FeedMark
+from gossamer.storage.tables.contract import FeedMark
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.contract import Space
 from gossamer.storage.tables.contract import Table, column

@@ -8,7 +8,7 @@ from typing import Any
 from gossamer.crawls.companions import INTERVAL, TableMaker
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.manifest import failure_of
-from gossamer.storage.tables.segments import segments
+from gossamer.storage.tables.places import segments
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storage import visit
 

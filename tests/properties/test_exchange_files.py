@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gossamer.agents.merging import take_in
 from gossamer.agents.url_exchange import UrlIntake
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
-from gossamer.storage.commit.host_states import CommitSheet
+from gossamer.storage.commit.queueing import CommitSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier, LedgerSeen
 from gossamer.storage.mailbox.exchange_files import IN, FileOutbox, FileOutboxSheet

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
 from gossamer.parsing.duplicates import UrlSeen, UrlSeenSheet
-from gossamer.storage.commit.host_states import CommitSheet
-from gossamer.storage.commit.queueing import Choosers, TaskQueueing
+from gossamer.storage.commit.queueing import Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group, announced
 from gossamer.values.ledger_rows import Meeting
 from gossamer.values.outcome import Outcome

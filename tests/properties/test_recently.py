@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.storage.seen.caches import SaturatingTable
+from gossamer.storage.seen.memory import SaturatingTable
 
 URLS = st.lists(st.sampled_from([f"http://a.test/{n}" for n in range(12)]), max_size=60)
 

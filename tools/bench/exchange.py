@@ -15,7 +15,7 @@ import numpy as np
 
 from gossamer.bench.harness import pages_option
 from gossamer.bench.report import BenchReport, FigureTable
-from gossamer.storage.seen.caches import SaturatingTable, SecondChance
+from gossamer.storage.seen.memory import SaturatingTable, SecondChance
 from gossamer.storage.seen.runs import Recent
 from gossamer.values.hosts import Division
 from tools.bench.dividing import DividedWeb, ExchangeMode, SimulatedCrawl, crawl, owners, quality

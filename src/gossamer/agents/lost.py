@@ -37,8 +37,7 @@ from gossamer.storage.mailbox.shared_state import SHARED, shared_again
 from gossamer.storage.mailbox.staging import count_owed, owed_key, owed_task
 from gossamer.storage.recovery import crawl_id
 from gossamer.storage.tables.manifest import notes_of, write_notes
-from gossamer.storage.tables.places import converting
-from gossamer.storage.tables.segments import rows_directory
+from gossamer.storage.tables.places import converting, rows_directory
 from gossamer.values.agents import CLAIM, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.hosts import domain_point

@@ -23,7 +23,7 @@ from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import TaskFilter
 from gossamer.fetcher.cares import check_servers
-from gossamer.storage.seen.caches import SaturatingTable, SecondChance
+from gossamer.storage.seen.memory import SaturatingTable, SecondChance
 from gossamer.values.agents import CLAIM, Designated, fault_beside_url
 from gossamer.values.errors import DiskFull, UnreadableUrl, UrlTooLong, UsageError
 from gossamer.values.hosts import DomainRule, domain_rule

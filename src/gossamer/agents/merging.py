@@ -33,7 +33,7 @@ from gossamer.engine.sheet import show_count
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.archive.contract import OrderTaker
 from gossamer.storage.commit.component import Commit
-from gossamer.storage.commit.host_states import CommitSheet
+from gossamer.storage.commit.queueing import CommitSheet
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.mailbox.exchange_files import IN, OUT, FileOutbox, WrittenFile
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, SUFFIX, ForAnother, UrlFile, proved, read_key

@@ -30,8 +30,7 @@ from gossamer.expressions.contract import TaskFilter
 from gossamer.frontier.contract import Prioritizer, Traversal
 from gossamer.storage.archive.contract import ClaimTaker, OrderTaker
 from gossamer.storage.commit.component import is_full
-from gossamer.storage.commit.host_states import CommitSheet
-from gossamer.storage.commit.queueing import Choosers, TaskQueueing
+from gossamer.storage.commit.queueing import Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask, Owing
 from gossamer.storage.mailbox.mailbox import Mailbox

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gossamer.engine.worker import Caller
 from gossamer.query.following import Follower, ItemFileFollower, PackageFollower, Rest, feed_until
-from gossamer.storage.tables.feeds import FollowerNote, FollowerOrder
+from gossamer.storage.tables.contract import FollowerNote, FollowerOrder
 from gossamer.storage.tables.places import following
 
 #: Seconds between two looks for requests that wait, and for the end.

@@ -27,8 +27,7 @@ from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
 from gossamer.storage.recovery import ROW_LOG, is_away, unreadable_lines
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.manifest import failure_of, unmade
-from gossamer.storage.tables.places import INDEX_DIRECTORY, TABLES
-from gossamer.storage.tables.segments import COMMITTED, is_mark_damaged
+from gossamer.storage.tables.places import COMMITTED, INDEX_DIRECTORY, TABLES, is_mark_damaged
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Findings that are told in full; a damaged disk would fill pages.

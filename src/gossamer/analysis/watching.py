@@ -23,9 +23,8 @@ from gossamer.query.engine import Error, connect, linked, select_table
 from gossamer.query.schema import lasting
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.tables.manifest import is_parquet
-from gossamer.storage.tables.places import CRAWL_FILE, reading, table_files
+from gossamer.storage.tables.places import CRAWL_FILE, Segment, reading, segments, table_files
 from gossamer.storage.tables.row_tables import FINE, SAMPLES, SampleRow
-from gossamer.storage.tables.segments import Segment, segments
 
 #: Seconds for an answer: a watcher would rather say that there is none than wait for long.
 PATIENCE = 5.0

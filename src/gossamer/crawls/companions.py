@@ -30,8 +30,8 @@ from gossamer.engine.workers import Worker, WorkerFailed
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.tables.log import TableLog
 from gossamer.storage.tables.manifest import TablesOrder, failure_of, note_failure, unmade
+from gossamer.storage.tables.places import closed_segments, segments
 from gossamer.storage.tables.row_tables import HOST_NOTES, host_row
-from gossamer.storage.tables.segments import closed_segments, segments
 
 
 def write_hosts(running: RunningGraph) -> None:

@@ -18,7 +18,7 @@ from gossamer.crawls.item_files import ItemFiles
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import Worker, WorkerFailed
-from gossamer.storage.tables.feeds import FollowerNote, FollowerOrder
+from gossamer.storage.tables.contract import FollowerNote, FollowerOrder
 from gossamer.storage.tables.places import (
     ENDPOINTS,
     FOLLOWING_INDEX,

@@ -18,7 +18,7 @@ from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.archive.reading import CAPTURES, ArchivedRecord, Gap, Span, read_record, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
-from gossamer.storage.tables.segments import segments
+from gossamer.storage.tables.places import segments
 from gossamer.values.errors import UsageError
 from gossamer.values.media_type import essence
 from gossamer.values.outcome import TRANSIENT, Outcome, of_status

@@ -32,16 +32,19 @@ from gossamer.storage.tables.manifest import (
 )
 from gossamer.storage.tables.places import (
     TABLES,
+    Segment,
     TableManifest,
+    closed_segments,
     converting,
     manifest,
+    mark_closed,
     reading,
     removing,
     run_of_name,
+    segments,
     table_files,
     write_manifest,
 )
-from gossamer.storage.tables.segments import Segment, closed_segments, mark_closed, segments
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Bytes of a segment after which DuckDB is opened anew: it keeps some 70 MB of such a one, and opening costs a small table more

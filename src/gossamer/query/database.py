@@ -35,9 +35,8 @@ from gossamer.query.schema import (
 from gossamer.query.versions import find_superseded, is_noted, note_once
 from gossamer.storage.recovery import crawl_id
 from gossamer.storage.tables.manifest import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
-from gossamer.storage.tables.places import TABLES, reading, table_files, table_names
+from gossamer.storage.tables.places import TABLES, reading, segments, table_files, table_names
 from gossamer.storage.tables.row_tables import COPIES
-from gossamer.storage.tables.segments import segments
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 #: Memory that a question may take; beyond, it spills to the disk.

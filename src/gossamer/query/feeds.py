@@ -22,10 +22,26 @@ import msgspec
 from gossamer.engine.files import scratch
 from gossamer.query.engine import Connection, connect, select_table
 from gossamer.query.schema import select_from_log, tables_of
-from gossamer.storage.tables.contract import VISIT, ColumnSpec, TableSpec
-from gossamer.storage.tables.feeds import CountingConsumer, FeedBatch, FeedConsumer, FeedMark, FeedPlace
-from gossamer.storage.tables.places import reading, run_of_name, table_files
-from gossamer.storage.tables.segments import CommittedMark, Segment, committed, open_runs, segments
+from gossamer.storage.tables.contract import (
+    VISIT,
+    ColumnSpec,
+    CountingConsumer,
+    FeedBatch,
+    FeedConsumer,
+    FeedMark,
+    FeedPlace,
+    TableSpec,
+)
+from gossamer.storage.tables.places import (
+    CommittedMark,
+    Segment,
+    committed,
+    open_runs,
+    reading,
+    run_of_name,
+    segments,
+    table_files,
+)
 
 # Row logs of texts.
 

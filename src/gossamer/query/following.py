@@ -17,7 +17,7 @@ from gossamer.engine.subjects import offered
 from gossamer.query.engine import Error
 from gossamer.query.feeds import Feed
 from gossamer.query.item_files import item_files
-from gossamer.storage.tables.feeds import FeedConsumer, FollowerNote
+from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
 from gossamer.storage.tables.places import PACKAGE_FOLLOWERS, reading
 from gossamer.values.errors import GossamerError
 

@@ -19,7 +19,7 @@ from gossamer.engine.files import scratch
 from gossamer.query.engine import Connection, Error, connect
 from gossamer.query.feeds import Feed
 from gossamer.query.schema import IS_PAGE, words
-from gossamer.storage.tables.feeds import FeedMark
+from gossamer.storage.tables.contract import FeedMark
 from gossamer.storage.tables.places import reading
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.outcome import ERRORS

@@ -1,7 +1,7 @@
 """Item files: the items that processors take out of pages, in a file beside the crawl.
 
-Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.storage.tables.feeds`). A note in the crawl directory says how
-far the file is whole; bytes behind that, which a kill left, are cut off when it is opened again, and their rows come once more.
+Place in the flow: a consumer of the feed of `items` (:mod:`gossamer.storage.tables.contract`). A note in the crawl directory says
+how far the file is whole; bytes behind that, which a kill left, are cut off when it is opened again, and their rows come once more.
 JSON lines and CSV grow while the crawl runs. Of the other forms the rows are kept beside the note, and the file is written when
 the crawl stops. A small database beside the note has the keys of items that no two rows may share.
 
@@ -24,7 +24,7 @@ import msgspec
 
 from gossamer.engine.files import replace_file
 from gossamer.query.printing import csv_cell, csv_line, json_line
-from gossamer.storage.tables.feeds import FeedBatch, FeedMark
+from gossamer.storage.tables.contract import FeedBatch, FeedMark
 from gossamer.storage.tables.places import ITEM_FILE_NOTES
 from gossamer.values.errors import UsageError
 

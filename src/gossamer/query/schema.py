@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gossamer.storage.tables.contract import VISIT, ColumnSpec, TableSpec, shipped
+from gossamer.storage.tables.places import declared
 from gossamer.storage.tables.row_tables import COARSE, FINE_FOR, HOST_NOTES, SAMPLES
-from gossamer.storage.tables.segments import declared
 from gossamer.values.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome
 from gossamer.values.request_identity import WITH_COOKIES
 from gossamer.values.visit import HTML_TYPES, PageChange

@@ -27,11 +27,11 @@ from gossamer.storage.tables.places import (
     converting,
     manifest,
     run_file,
+    segments,
     table_files,
     table_names,
 )
 from gossamer.storage.tables.row_tables import COPIES
-from gossamer.storage.tables.segments import segments
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.hosts import DeletionTarget
 

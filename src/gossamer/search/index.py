@@ -1,6 +1,6 @@
 """The index of a crawl's documents, kept by a feed of visits: a page that changes is replaced, and one that is gone leaves.
 
-Place in the flow: a consumer of the feed of `pages` (:mod:`gossamer.storage.tables.feeds`), beside the crawl with `--index`
+Place in the flow: a consumer of the feed of `pages` (:mod:`gossamer.storage.tables.contract`), beside the crawl with `--index`
 and at any time by `gossamer index`. Documents and mark are in one commit of tantivy, so a kill leaves neither without the
 other: the mark is itself a document. The text comes from the archive, by a reader that is handed in.
 """
@@ -22,7 +22,7 @@ from gossamer.query.contract import INDEX_FORMAT_FILE, check_index, has_index, i
 from gossamer.query.schema import tells
 from gossamer.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
 from gossamer.storage.checksums import drop_sums, sum_up
-from gossamer.storage.tables.feeds import FeedBatch, FeedMark
+from gossamer.storage.tables.contract import FeedBatch, FeedMark
 from gossamer.storage.tables.places import INDEX_DIRECTORY
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.outcome import DOCUMENTS

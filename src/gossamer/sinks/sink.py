@@ -1,6 +1,6 @@
 """Sinks: rows of one table of a crawl in one table of a database, each once, or posted to a URL of the user's.
 
-Place in the flow: each is a consumer of a feed (:mod:`gossamer.storage.tables.feeds`); all tables of a sink are fed by one
+Place in the flow: each is a consumer of a feed (:mod:`gossamer.storage.tables.contract`); all tables of a sink are fed by one
 process beside the crawl (`gossamer.analysis.following`). In a database rows and mark are in one transaction: its table
 `gossamer_marks` has a row for each crawl, sink and table, so several agents and crawls fill one database without meeting. A row
 that the database refuses for its values, as a text too long, is set aside in the crawl directory with the reason.
@@ -30,8 +30,7 @@ from gossamer.sinks.drivers import RowsRefusedError, connect_sink
 from gossamer.sinks.mapping import CRAWL, Row, SinkSpec, SinkTable, columns_of, read_sinks, row_maker
 from gossamer.storage.logs import printable
 from gossamer.storage.recovery import crawl_id
-from gossamer.storage.tables.contract import VISIT
-from gossamer.storage.tables.feeds import FeedBatch, FeedMark
+from gossamer.storage.tables.contract import VISIT, FeedBatch, FeedMark
 from gossamer.storage.tables.places import SINKS_FILE
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.outcome import DOCUMENTS

@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.storage.tables.contract import VISIT, RowSource, Table
-from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark, FeedPlace
+from gossamer.storage.tables.contract import VISIT, FeedBatch, FeedConsumer, FeedMark, FeedPlace, RowSource, Table
 from gossamer.testing.storage import hostile_visits, unanswered, visit
 from gossamer.values.visit import Item, Link, Raised, Visit
 

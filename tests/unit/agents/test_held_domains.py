@@ -10,7 +10,7 @@ from gossamer.agents.held_domains import HELD, HeldDomains, HeldDomainsSheet
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.agents.url_exchange import UrlIntake
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
-from gossamer.storage.commit.host_states import CommitSheet
+from gossamer.storage.commit.queueing import CommitSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerSeen
 from gossamer.storage.mailbox.contract import MAIL_TO, MASTERS

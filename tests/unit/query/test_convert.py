@@ -13,8 +13,15 @@ from gossamer.query.database import Database
 from gossamer.query.engine import Error, ParquetWriter
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.tables.manifest import damaged_index, damaged_tables, notes_of
-from gossamer.storage.tables.places import TableManifest, manifest, reading, run_file, table_files, write_manifest
-from gossamer.storage.tables.segments import segments
+from gossamer.storage.tables.places import (
+    TableManifest,
+    manifest,
+    reading,
+    run_file,
+    segments,
+    table_files,
+    write_manifest,
+)
 from gossamer.values.visit import Visit
 
 Open = Callable[..., Any]

@@ -9,10 +9,9 @@ import pytest
 
 from gossamer.query.convert import convert
 from gossamer.query.feeds import Feed
-from gossamer.storage.tables.feeds import FeedBatch, FeedMark
+from gossamer.storage.tables.contract import FeedBatch, FeedMark
 from gossamer.storage.tables.places import TableManifest as Replaced
-from gossamer.storage.tables.places import reading, run_file, table_files, write_manifest
-from gossamer.storage.tables.segments import committed, segments
+from gossamer.storage.tables.places import committed, reading, run_file, segments, table_files, write_manifest
 from gossamer.values.visit import Visit
 
 Open = Callable[..., Any]

@@ -24,7 +24,7 @@ from gossamer.rdf.store.endpoint import (
     register_endpoint,
 )
 from gossamer.rdf.terms import STRING
-from gossamer.storage.tables.feeds import FeedConsumer
+from gossamer.storage.tables.contract import FeedConsumer
 from gossamer.testing import check_feed_consumer
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import UsageError

@@ -15,7 +15,7 @@ import msgspec
 from gossamer.query.contract import has_index
 from gossamer.search.asking import Search
 from gossamer.search.index import SearchIndex
-from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark
+from gossamer.storage.tables.contract import FeedBatch, FeedConsumer, FeedMark
 from gossamer.testing import check_feed_consumer
 
 COLUMNS = (

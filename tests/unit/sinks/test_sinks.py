@@ -19,7 +19,7 @@ from gossamer.sinks.commands import check_sinks
 from gossamer.sinks.drivers import connect_sink
 from gossamer.sinks.mapping import SinkSpec, SinkTable, named_parameters, read_sinks
 from gossamer.sinks.sink import REFUSED, DatabaseSink, sink_follower
-from gossamer.storage.tables.feeds import FeedBatch, FeedMark, FeedPlace, FollowerNote
+from gossamer.storage.tables.contract import FeedBatch, FeedMark, FeedPlace, FollowerNote
 from gossamer.storage.tables.places import SINKS_FILE
 from gossamer.testing import check_feed_consumer
 from gossamer.values.errors import UsageError

@@ -16,7 +16,7 @@ from gossamer.query.schema import tables_that_ship
 from gossamer.sinks.commands import check_sinks
 from gossamer.sinks.mapping import SinkSecret, SinkSpec, SinkTable, read_sinks
 from gossamer.sinks.sink import SIGNATURE, WEBHOOK_MARKS, WebhookSink
-from gossamer.storage.tables.feeds import FeedBatch, FeedMark, FeedPlace
+from gossamer.storage.tables.contract import FeedBatch, FeedMark, FeedPlace
 from gossamer.testing import check_feed_consumer
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.visit import PageChange

@@ -13,8 +13,7 @@ from gossamer.engine.errors import ComponentFailed
 from gossamer.frontier.order import HostBreadthFirst
 from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
 from gossamer.storage.commit.component import Commit
-from gossamer.storage.commit.host_states import CommitSheet
-from gossamer.storage.commit.queueing import MAX_SITEMAPS, Choosers, TaskQueueing
+from gossamer.storage.commit.queueing import MAX_SITEMAPS, Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.components import Stand

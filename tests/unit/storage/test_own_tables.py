@@ -14,7 +14,7 @@ from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.storage.tables.contract import Table, TableSpec, column
 from gossamer.storage.tables.log import TableLog, TableLogSheet
-from gossamer.storage.tables.segments import declared
+from gossamer.storage.tables.places import declared
 from gossamer.testing.storage import visit
 from gossamer.values.visit import Link
 

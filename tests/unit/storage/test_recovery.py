@@ -9,8 +9,8 @@ import pytest
 from gossamer.storage.archive.warc import WarcArchive, WarcSheet
 from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.recovery import QUARANTINE, QUARANTINE_BYTES, find_losses, restore
-from gossamer.storage.tables import segments
 from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.places import DECLARED
 from gossamer.testing.storage import visit
 from gossamer.values.errors import CrawlDirectoryError
 
@@ -33,9 +33,7 @@ def sizes(directory: Path) -> dict[str, int]:
     # Declarations of tables and marks for those who follow rows are no part of what commits.
     beside = {"open", "last", "committed", "sums.json"}
     found = (
-        path
-        for path in directory.rglob("*")
-        if path.is_file() and path.name not in beside and path.suffix != segments.DECLARED
+        path for path in directory.rglob("*") if path.is_file() and path.name not in beside and path.suffix != DECLARED
     )
     return {path.relative_to(directory).as_posix(): path.stat().st_size for path in found}
 

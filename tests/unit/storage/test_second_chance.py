@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.storage.seen.caches import SecondChance
+from gossamer.storage.seen.memory import SecondChance
 
 STRINGS = st.sampled_from(["a", "b", "c", "d", "e"])
 

@@ -9,8 +9,8 @@ import pytest
 
 from gossamer.storage.logs import LOG_PATH, MAX_LINE_BYTES
 from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.places import closed, mark_closed, open_runs, segments
 from gossamer.storage.tables.row_tables import MAX_FRAME_LINKS, HostRow
-from gossamer.storage.tables.segments import closed, mark_closed, open_runs, segments
 from gossamer.testing.storage import visit
 from gossamer.values.visit import Item, Link, Location
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.stores.contract import ObjectChanged, StoreFailed
-from gossamer.stores.folder import FolderStore
 from gossamer.stores.head import AgentInStore, StoredCheckpoint, StoredPart, digest_of
-from gossamer.stores.opening import open_store, store_name
+from gossamer.stores.opening import FolderStore, open_store, store_name
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 

@@ -13,8 +13,8 @@ from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.stores.contract import StoreFailed
 from gossamer.stores.elsewhere import bring_back, is_store, read_here
-from gossamer.stores.folder import FolderStore
 from gossamer.stores.head import AgentInStore
+from gossamer.stores.opening import FolderStore
 from gossamer.stores.publisher import Publisher, PublisherSheet
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 

@@ -34,8 +34,7 @@ from gossamer.mobile.crawler import (
 )
 from gossamer.mobile.manager.lent import CrawlerBook, CrawlerRecord, LentUrls
 from gossamer.parsing.filters import judged
-from gossamer.storage.commit.host_states import CommitSheet
-from gossamer.storage.commit.queueing import Choosers, TaskQueueing
+from gossamer.storage.commit.queueing import Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.errors import UsageError

@@ -24,7 +24,7 @@ from gossamer.rdf.store.notes import GraphNotes, graph_consumers
 from gossamer.rdf.store.store import NOTES
 from gossamer.rdf.terms import clean_iri
 from gossamer.rdf.writing import quads
-from gossamer.storage.tables.feeds import FeedConsumer
+from gossamer.storage.tables.contract import FeedConsumer
 from gossamer.storage.tables.places import ENDPOINTS
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 

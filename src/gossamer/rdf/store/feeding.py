@@ -15,7 +15,7 @@ from gossamer.engine.sheet import show_count
 from gossamer.query.following import Follower
 from gossamer.rdf.store.endpoint import endpoints
 from gossamer.rdf.store.store import COPIES, STORE, TripleStore
-from gossamer.storage.tables.feeds import FeedConsumer, FollowerNote
+from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
 from gossamer.storage.tables.places import TRIPLES, following
 from gossamer.values.errors import CrawlDirectoryError
 

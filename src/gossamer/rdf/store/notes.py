@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.query.schema import tells
 from gossamer.rdf.store.graphs import COLUMNS, PageGraph, newest_graphs
-from gossamer.storage.tables.feeds import FeedBatch, FeedConsumer, FeedMark
+from gossamer.storage.tables.contract import FeedBatch, FeedConsumer, FeedMark
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.instants import visit_order
 

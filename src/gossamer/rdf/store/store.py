@@ -17,7 +17,7 @@ from gossamer.rdf.store.graphs import PageGraph, Unwritable, lines
 from gossamer.rdf.store.notes import GraphNotes, graph_consumers
 from gossamer.rdf.terms import clean_iri
 from gossamer.rdf.writing import quads
-from gossamer.storage.tables.feeds import FeedConsumer
+from gossamer.storage.tables.contract import FeedConsumer
 from gossamer.storage.tables.places import TRIPLES
 from gossamer.values.errors import CrawlDirectoryError
 

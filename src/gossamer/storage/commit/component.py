@@ -1,7 +1,7 @@
 """The commit: the one place where a visit's consequences become durable, in groups (design promise 1).
 
-Place in the flow: the last stage; :mod:`gossamer.storage.commit.queueing` decides which links become tasks, and
-:mod:`gossamer.storage.commit.host_states` keeps the states of hosts.
+Place in the flow: the last stage; :mod:`gossamer.storage.commit.queueing` decides which links become tasks, and keeps the states of
+hosts.
 
 The archive is written first, since it says where the answers lie; then each keeper keeps what it keeps, whatever that is
 (:mod:`gossamer.storage.archive.contract`); then everything goes into the ledger in one batch that knows where all their
@@ -30,8 +30,7 @@ from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Travers
 from gossamer.frontier.robots.contract import RobotsGate
 from gossamer.frontier.traps.contract import Learnt, Watcher, is_learner
 from gossamer.storage.archive.contract import Archive, Keeper
-from gossamer.storage.commit.host_states import CommitSheet, Ended, stage_hosts, stage_robots
-from gossamer.storage.commit.queueing import Choosers, TaskQueueing
+from gossamer.storage.commit.queueing import Choosers, CommitSheet, Ended, TaskQueueing, stage_hosts, stage_robots
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.body import StoredBody

@@ -18,8 +18,15 @@ from itertools import groupby
 import msgspec
 
 from gossamer.storage.contract import COPIES, DIGESTS, MAIL, OWED
-from gossamer.storage.ledger.chunks import (
+from gossamer.storage.ledger.keys import (
+    ASIDE,
+    CHUNK,
+    CURSOR,
+    HOST_ID_BYTES,
+    LATER,
     PLACE_BITS,
+    STATE,
+    after,
     pack,
     pack_cursors,
     pack_with_level,
@@ -27,15 +34,6 @@ from gossamer.storage.ledger.chunks import (
     unpack,
     unpack_cursors,
     unpack_with_level,
-)
-from gossamer.storage.ledger.keys import (
-    ASIDE,
-    CHUNK,
-    CURSOR,
-    HOST_ID_BYTES,
-    LATER,
-    STATE,
-    after,
 )
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.moving import LedgerRewriting, parts

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from gossamer.storage.archive.records import uri_field
-from gossamer.storage.ledger.chunks import unfinished, unpack_cursors, unpack_with_level
 from gossamer.storage.ledger.keys import (
     ASIDE,
     CHUNK,
@@ -35,6 +34,9 @@ from gossamer.storage.ledger.keys import (
     TALLIES,
     LedgerKeys,
     after,
+    unfinished,
+    unpack_cursors,
+    unpack_with_level,
 )
 from gossamer.storage.ledger.spaces import is_of
 from gossamer.storage.ledger.store import Batch, RocksStore

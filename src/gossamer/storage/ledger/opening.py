@@ -22,8 +22,7 @@ import msgspec
 from gossamer.engine.files import Point, crash_at, scratch
 from gossamer.storage.checksums import SUMS, sum_up
 from gossamer.storage.ledger import schema
-from gossamer.storage.ledger.chunks import Marks
-from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, after
+from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
 from gossamer.storage.ledger.reader import LedgerSheet, LedgerState
 from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged, missing_between
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError

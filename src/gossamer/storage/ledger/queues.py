@@ -18,18 +18,24 @@ from collections.abc import Callable
 import msgspec
 
 from gossamer.storage.ledger.active_hosts import ActiveHost, HostEnding, HostLeaving, Lane, QueueFlights
-from gossamer.storage.ledger.chunks import KeptRequests, Marks, as_queued, pack, pack_cursors, unpack, unpack_cursors
 from gossamer.storage.ledger.keys import (
     CHUNK,
     CURSOR,
     HELD,
     RESTING,
     ROTATION,
+    KeptRequests,
     LedgerKeys,
+    Marks,
     after,
+    as_queued,
     lane_key,
+    pack,
+    pack_cursors,
     serial_key,
     time_key,
+    unpack,
+    unpack_cursors,
 )
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import ROTATION_NAMES, DelayedTasks, Rotation

@@ -12,7 +12,6 @@ import msgspec
 
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.storage.ledger.chunks import Marks, unfinished, unpack_cursors, unpack_with_level
 from gossamer.storage.ledger.contract import Links, Tallied
 from gossamer.storage.ledger.depth import KeptLinks
 from gossamer.storage.ledger.keys import (
@@ -27,15 +26,19 @@ from gossamer.storage.ledger.keys import (
     STATE,
     TALLIES,
     LedgerKeys,
+    Marks,
     after,
     time_of,
+    unfinished,
+    unpack_cursors,
+    unpack_with_level,
 )
 from gossamer.storage.ledger.queues import HostQueues
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import AsideTasks, Owed
-from gossamer.storage.seen.caches import RecentlyUsed
+from gossamer.storage.seen.memory import RecentlyUsed
 from gossamer.values.hosts import Division, registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.task import Family, SetAside, Task

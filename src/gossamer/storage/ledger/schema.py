@@ -14,8 +14,20 @@ from types import MappingProxyType
 import msgspec
 
 from gossamer.engine.files import Point, crash_at
-from gossamer.storage.ledger.chunks import PLACE_BITS, Cursor, pack, pack_cursors
-from gossamer.storage.ledger.keys import CHUNK, CURSOR, HOST_ID_BYTES, ROBOTS, SCHEMA_KEY, STATE, after, lane_key
+from gossamer.storage.ledger.keys import (
+    CHUNK,
+    CURSOR,
+    HOST_ID_BYTES,
+    PLACE_BITS,
+    ROBOTS,
+    SCHEMA_KEY,
+    STATE,
+    Cursor,
+    after,
+    lane_key,
+    pack,
+    pack_cursors,
+)
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.ledger_rows import HostState

@@ -26,7 +26,7 @@ import msgspec
 from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.storage.ledger.keys import LedgerKeys, after
 from gossamer.storage.ledger.store import Batch, RocksStore
-from gossamer.storage.seen.caches import RecentlyUsed, SecondChance
+from gossamer.storage.seen.memory import BLOCK_BITS, BLOCKS, RecentlyUsed, SecondChance, blocks
 from gossamer.values.ledger_rows import DocumentRow
 
 #: New URLs that are remembered between question and commit, about 250 bytes each; then all are forgotten.
@@ -185,11 +185,6 @@ def _key(digest: str) -> bytes:
     return digest.encode("utf-8", "surrogatepass")
 
 
-#: One more block than bits may differ: then one block at least is the same (pigeonhole).
-_BLOCKS = THRESHOLD + 1
-_BITS = 64 // _BLOCKS
-_MASK = (1 << _BITS) - 1
-
 #: Generations that are remembered, the one that is being filled among them.
 SLOTS = 4
 
@@ -201,7 +196,7 @@ CLAIMS = 1_024
 
 _FINGERPRINT, _KEY, _GENERATION = 8, 20, 4
 _TABLE, _STATE = b"\x00", b"\x01"
-_OWNERS = _BLOCKS
+_OWNERS = BLOCKS
 
 #: How fingerprints lie in a chunk: as the machine reads them. All machines that we run on read them alike.
 _ORDER = sys.byteorder
@@ -236,7 +231,7 @@ class KeptFingerprints:
     def compare(self, capacity: int) -> None:
         """Remember about so many from now on: between three quarters and all of them."""
         self._size = max(1, capacity // SLOTS)
-        self._crowd = max(LEAST_CROWD, CROWD * self._size >> _BITS)
+        self._crowd = max(LEAST_CROWD, CROWD * self._size >> BLOCK_BITS)
 
     def near(self, fingerprint: int, url: str) -> str:
         best, found = THRESHOLD + 1, ""
@@ -260,7 +255,7 @@ class KeptFingerprints:
     def _nearest(self, fingerprint: int, best: int) -> int | None:
         found = None
         oldest = self._generation - SLOTS
-        for table, block in enumerate(_blocks(fingerprint)):
+        for table, block in enumerate(blocks(fingerprint)):
             prefix = _prefix(table, block)
             for _, chunk in self._store.scan("contents", prefix, after(prefix)):
                 if int.from_bytes(chunk[:_GENERATION]) <= oldest:
@@ -273,7 +268,7 @@ class KeptFingerprints:
 
     def _owner(self, fingerprint: int) -> str:
         """The URL of a kept fingerprint; empty where a crowd has pushed out whose it was."""
-        block = _blocks(fingerprint)[0]
+        block = blocks(fingerprint)[0]
         fingerprints, owners = (_prefix(table, block) for table in (0, _OWNERS))
         for key, chunk in self._store.scan("contents", fingerprints, after(fingerprints)):
             known = memoryview(chunk)[_GENERATION:].cast("Q").tolist()
@@ -297,10 +292,10 @@ class KeptFingerprints:
                 generation, filled = generation + 1, 0
             filled += 1
             slot, mark = bytes([generation % SLOTS]), generation.to_bytes(_GENERATION)
-            blocks = _blocks(fingerprint)
+            parts = blocks(fingerprint)
             entry = fingerprint.to_bytes(_FINGERPRINT, _ORDER)
-            added += [(_prefix(table, block) + slot, mark, entry) for table, block in enumerate(blocks)]
-            added.append((_prefix(_OWNERS, blocks[0]) + slot, mark, self._keys.url(url)))
+            added += [(_prefix(table, block) + slot, mark, entry) for table, block in enumerate(parts)]
+            added.append((_prefix(_OWNERS, parts[0]) + slot, mark, self._keys.url(url)))
         keys = list(dict.fromkeys(key for key, _, _ in added))
         chunks = dict(zip(keys, self._store.get_many("contents", keys), strict=True))
         for key, mark, entry in added:
@@ -332,7 +327,3 @@ def _state(data: bytes | None) -> tuple[int, int]:
 
 def _prefix(table: int, block: int) -> bytes:
     return _TABLE + bytes([table]) + block.to_bytes(2)
-
-
-def _blocks(fingerprint: int) -> tuple[int, ...]:
-    return tuple(fingerprint >> shift & _MASK for shift in range(0, 64, _BITS))

@@ -11,7 +11,6 @@ from itertools import islice
 
 import msgspec
 
-from gossamer.storage.ledger.chunks import Marks, pack_with_level, unpack_with_level
 from gossamer.storage.ledger.keys import (
     ASIDE,
     LATER,
@@ -19,14 +18,17 @@ from gossamer.storage.ledger.keys import (
     ROTATION,
     SHELF,
     LedgerKeys,
+    Marks,
     after,
     due_key,
+    pack_with_level,
     serial_key,
     time_key,
     time_of,
+    unpack_with_level,
 )
 from gossamer.storage.ledger.store import Batch, RocksStore
-from gossamer.storage.seen.caches import RecentlyUsed
+from gossamer.storage.seen.memory import RecentlyUsed
 from gossamer.values.task import Family, SetAside, Task
 
 #: Names in one value of the rotation: it is read whole.

@@ -1,8 +1,15 @@
-"""Seen sets and flights in memory: for crawls that fit, for tests, and as the cache in front of a store on disk.
+"""Seen sets and flights in memory: for crawls that fit and for tests; and bounded tables in front of a store on disk.
 
 Place in the flow: the URL-seen stage asks `unseen` and `offer` with a page's links at once; the content-seen stage asks `first`
 with a digest. :class:`MemoryFlights` holds the tasks between hand-out and commit, bounded by the crawl's concurrency. Nothing
 here survives the process.
+
+Links follow Zipf's law, so a small table of recent and popular strings answers most questions of a seen set (Hunyadi 2007,
+section 5.3.1). It holds the strings themselves, never fingerprints. Beside each string stands the depth that it is known at, so
+that a URL which is met nearer to the seeds is no hit. A hit sets the string's reference bit. Full tables differ:
+:class:`SecondChance` replaces one string at a time, by a hand that clears bits and takes the first entry without one;
+:class:`SaturatingTable` follows the thesis, erases every string without a bit, and clears the others. :class:`RecentlyUsed`
+remembers values in two generations: that is cheaper for each use than an exact order of uses.
 
 Fingerprints of recent pages are found again when three of their 64 bits differ, as in the ledger
 (:mod:`gossamer.storage.ledger.seen`), but in as many tables as memory is given for; the oldest leave, and a look-up costs some ten
@@ -11,9 +18,9 @@ microseconds. That is for runs over an archive, and for wirings whose stages are
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Generic, TypeVar
 
 from xxhash import xxh3_128_digest
 
@@ -21,13 +28,160 @@ from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.storage.seen.caches import SecondChance
 from gossamer.storage.seen.contract import SeenSet
 
+#: The greatest depth that one byte holds: a string that is known only deeper is not held.
+DEEPEST = 255
+
+
+class SecondChance:
+    """At most `capacity` strings; 172 bytes each where they have 55 characters."""
+
+    __slots__ = ("_depths", "_hand", "_referenced", "_slots", "_strings")
+
+    def __init__(self, capacity: int) -> None:
+        self._slots: dict[str, int] = {}
+        self._strings: list[str] = []
+        self._referenced = bytearray(capacity)
+        self._depths = bytearray(capacity)
+        self._hand = 0
+
+    def __len__(self) -> int:
+        return len(self._strings)
+
+    def misses(self, strings: Sequence[str], depth: int = 0) -> list[str]:
+        """Those that are not in the table, or known only at a greater depth, in order; the others get their reference bit."""
+        find, referenced, depths = self._slots.get, self._referenced, self._depths
+        rest = []
+        for string in strings:
+            slot = find(string)
+            if slot is None or depths[slot] > depth:
+                rest.append(string)
+            else:
+                referenced[slot] = 1
+        return rest
+
+    def insert(self, string: str, depth: int = 0) -> None:
+        """Hold this string, in the place of another where the table is full; of two depths the lesser is kept."""
+        slot = self._slots.get(string)
+        if slot is not None:
+            self._depths[slot] = min(self._depths[slot], depth)
+            return
+        if depth > DEEPEST:
+            return
+        if len(self._strings) < len(self._referenced):
+            slot = len(self._strings)
+            self._strings.append(string)
+        else:
+            slot = self._vacated()
+            self._strings[slot] = string
+        self._slots[string] = slot
+        self._depths[slot] = depth
+
+    def discard(self, string: str) -> None:
+        """Hold this string no more; its slot is the next to be vacated that has no reference."""
+        slot = self._slots.pop(string, None)
+        if slot is not None:
+            self._referenced[slot] = 0
+
+    def _vacated(self) -> int:
+        """The slot of the first string without a reference, which leaves the table."""
+        referenced, hand = self._referenced, self._hand
+        while referenced[hand]:
+            referenced[hand] = 0
+            hand = (hand + 1) % len(self._strings)
+        # A string that was discarded may stand in another slot by now.
+        if self._slots.get(self._strings[hand]) == hand:
+            del self._slots[self._strings[hand]]
+        self._hand = (hand + 1) % len(self._strings)
+        return hand
+
+
+class SaturatingTable:
+    """At most `capacity` strings."""
+
+    __slots__ = ("_capacity", "_entries")
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._entries: dict[str, int] = {}
+        """String -> twice the depth, plus the reference bit: a pair would take 56 bytes more for each."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, string: object) -> bool:
+        """Whether a string is held; this is no reference."""
+        return string in self._entries
+
+    def misses(self, strings: Sequence[str], depth: int = 0) -> list[str]:
+        """Those that are not in the table, or known only at a greater depth, in order; the others get their reference bit."""
+        entries = self._entries
+        find, bound = entries.get, 2 * depth + 1
+        rest = []
+        for string in strings:
+            entry = find(string)
+            if entry is None or entry > bound:
+                rest.append(string)
+            else:
+                entries[string] = entry | 1
+        return rest
+
+    def insert(self, string: str, depth: int = 0) -> None:
+        """Hold this string; of two depths the lesser is kept. Where all others were referenced, none of them can stay."""
+        entry = self._entries.get(string)
+        if entry is not None:
+            self._entries[string] = min(entry, 2 * depth + (entry & 1))
+            return
+        while len(self._entries) >= self._capacity:
+            self._entries = {kept: known - 1 for kept, known in self._entries.items() if known & 1}
+        self._entries[string] = 2 * depth
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class RecentlyUsed(Generic[K, V]):
+    """At most `capacity` entries: the half that was used last stays, what was not used since is forgotten together."""
+
+    __slots__ = ("_half", "_old", "_young")
+
+    def __init__(self, capacity: int) -> None:
+        self._half = max(1, capacity // 2)
+        self._young: dict[K, V] = {}
+        self._old: dict[K, V] = {}
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._young or key in self._old
+
+    def get(self, key: K) -> V | None:
+        """The value of a key, which is now among those used last; None where it is not remembered."""
+        value = self._young.get(key)
+        if value is None and key in self._old:
+            value = self._old[key]
+            self.set(key, value)
+        return value
+
+    def set(self, key: K, value: V) -> None:
+        self._old.pop(key, None)
+        self._young[key] = value
+        if len(self._young) >= self._half:
+            self._old, self._young = self._young, {}
+
+    def forget(self, key: K) -> None:
+        """Remember a key no more."""
+        self._young.pop(key, None)
+        self._old.pop(key, None)
+
+
 #: One more block than bits may differ: then one block at least is the same (pigeonhole).
-_BLOCKS = THRESHOLD + 1
-_BITS = 64 // _BLOCKS
-_MASK = (1 << _BITS) - 1
+BLOCKS = THRESHOLD + 1
+BLOCK_BITS = 64 // BLOCKS
+_MASK = (1 << BLOCK_BITS) - 1
 
 #: Candidates of one block that are kept. Honest ones number `capacity / 65536`; who makes more alike loses the oldest.
 MAX_CANDIDATES = 256
@@ -58,12 +212,12 @@ class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
         self._fingerprints = array("Q")
         self._urls: list[bytes] = []
         self._next = 0
-        self._tables: tuple[dict[int, array[int]], ...] = tuple({} for _ in range(_BLOCKS))
+        self._tables: tuple[dict[int, array[int]], ...] = tuple({} for _ in range(BLOCKS))
         self.metrics.gauge("pages", lambda: len(self._urls))
 
     def near(self, fingerprint: int, url: str) -> str:
         best, place = THRESHOLD + 1, -1
-        for table, block in zip(self._tables, _blocks(fingerprint), strict=True):
+        for table, block in zip(self._tables, blocks(fingerprint), strict=True):
             for candidate in table.get(block, ()):
                 apart = distance(fingerprint, self._fingerprints[candidate])
                 if apart < best:
@@ -82,7 +236,7 @@ class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
         else:
             self._fingerprints.append(fingerprint)
             self._urls.append(url.encode())
-        for table, block in zip(self._tables, _blocks(fingerprint), strict=True):
+        for table, block in zip(self._tables, blocks(fingerprint), strict=True):
             places = table.get(block)
             if places is None:
                 places = table[block] = array("I")
@@ -91,7 +245,7 @@ class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
             places.append(place)
 
     def _forget(self, place: int) -> None:
-        for table, block in zip(self._tables, _blocks(self._fingerprints[place]), strict=True):
+        for table, block in zip(self._tables, blocks(self._fingerprints[place]), strict=True):
             places = table.get(block)
             if places is None or place not in places:
                 continue  # pushed out before
@@ -100,8 +254,9 @@ class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
                 del table[block]
 
 
-def _blocks(fingerprint: int) -> tuple[int, ...]:
-    return tuple(fingerprint >> shift & _MASK for shift in range(0, 64, _BITS))
+def blocks(fingerprint: int) -> tuple[int, ...]:
+    """Its parts, of which one at least is the same in a fingerprint near to it."""
+    return tuple(fingerprint >> shift & _MASK for shift in range(0, 64, BLOCK_BITS))
 
 
 class MemoryFlights(Provider[NoSettings]):

@@ -9,7 +9,7 @@ every second crawl.) Hosts that share their 3 bytes lie in one another's place, 
 
 In front of the sieve stand recent and popular URLs (:class:`Recent`), in two generations, so that many are let in at once for
 little. URLs that are met again move to the young generation; when that is full, the old one is forgotten and the young one
-grows old. The popular ones stay, as in a table with reference bits (:mod:`gossamer.storage.seen.caches`), at a third of its
+grows old. The popular ones stay, as in a table with reference bits (:mod:`gossamer.storage.seen.memory`), at a third of its
 cost where most are new.
 
 Runs never change, and are asked for many fingerprints at a time, in the order of the file. A fingerprint is two numbers: `high`

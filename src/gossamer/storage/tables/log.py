@@ -2,7 +2,7 @@
 
 Place in the flow: the commit calls `stage` with the records of a group, notes `ends` in the ledger, and says `committed` when the
 group is kept. The tables say which rows a visit gives. Other processes turn these files into Parquet, and follow them
-(:mod:`gossamer.query`): no agent imports the libraries of tables. :mod:`gossamer.storage.tables.segments` describes the files.
+(:mod:`gossamer.query`): no agent imports the libraries of tables. :mod:`gossamer.storage.tables.places` describes the files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.logs import CRAWL_LOG, line, lines, log_path
 from gossamer.storage.tables.contract import RowSource, Table, shipped, table_named
-from gossamer.storage.tables.segments import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
+from gossamer.storage.tables.places import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
 from gossamer.values.visit import Location, Record, Visit
 
 #: Stands for the log of the crawl where files go by the names of their tables.

@@ -15,8 +15,18 @@ from gossamer.engine.files import replace_file
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.checksums import Noted, damage_of, noted
 from gossamer.storage.recovery import find_losses
-from gossamer.storage.tables.places import REPLACED, TABLES, TableManifest, manifest, run_of_name, write_manifest
-from gossamer.storage.tables.segments import COMMITTED, committed, segment_name, segments
+from gossamer.storage.tables.places import (
+    COMMITTED,
+    REPLACED,
+    TABLES,
+    TableManifest,
+    committed,
+    manifest,
+    run_of_name,
+    segment_name,
+    segments,
+    write_manifest,
+)
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Where the notes lie, inside the crawl directory.

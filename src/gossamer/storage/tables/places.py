@@ -1,21 +1,257 @@
-"""Where tables lie, and how they are locked: one converter at a time, and no file goes while it is read.
+"""Row logs and tables on the disk: where they lie, which files make up a table, and how they are locked.
+
+Place in the flow: :mod:`gossamer.storage.tables.log` writes *segments* of row logs in the agent; :mod:`gossamer.query` reads
+them, and turns closed ones into Parquet. Here is what both must agree on.
+
+::
+
+    state/agent-00/rows/pages-20260301120000-3f9c-000001.jsonl      TABLE-RUN-SERIAL: one row, or frame of rows, a line
+    state/agent-00/rows/open                                        the run that may still write
+    state/agent-00/rows/last                                        the last run that wrote
+    state/agent-00/rows/committed                                   how far the run that writes is committed
+    state/agent-00/rows/pages.table                                 the columns of the table
+
+A segment is *closed* when a later one of its table and run exists, or when its run is not the one in `open`. A closed segment is
+committed: a writer begins a segment only with a later group, a run only after :func:`~gossamer.storage.recovery.restore`,
+and the end of a crawl takes `open` away when everything is committed. Names are never used twice.
 
 Parquet files are called after the segment that they were made from, so that making one twice makes one. Files that another
-run replaced (:mod:`gossamer.analysis.reprocess`) are listed in `tables/replaced.json` until no reader has them any more.
+run replaced (:mod:`gossamer.analysis.reprocess`) are listed in `tables/replaced.json` until no reader has them any more. One
+process at a time makes tables, and no file goes while it is read.
 """
 
 import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from gossamer.engine.files import replace_file
-from gossamer.storage.tables.segments import segments
+from gossamer.storage.checksums import changing
+from gossamer.storage.tables.contract import TableSpec
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+
+#: The file that names the run which may still write.
+OPEN = "open"
+
+#: The file that names the last run that wrote: the next one sorts behind it.
+LAST = "last"
+
+#: The file that says how far the run which writes is committed.
+COMMITTED = "committed"
+
+#: How the name of a file ends that says what a table is.
+DECLARED = ".table"
+
+#: How often a line is read that another process may be writing: writing it takes microseconds.
+_LOOKS = 5
+
+_NAME = re.compile(r"(?P<table>[a-z_]+)-(?P<run>[0-9a-z-]+)-(?P<serial>\d{6})\.jsonl")
+
+
+class Segment(msgspec.Struct, frozen=True, order=True):
+    """One segment of a table's row log; sorts in the order of writing."""
+
+    table: str
+    run: str
+    serial: int
+    agent: str
+    path: Path
+
+    @property
+    def stem(self) -> str:
+        """The name of the table's files that are made from it: no other segment of the table has it."""
+        return f"{self.agent}-{self.run}-{self.serial:06d}"
+
+
+def rows_directory(directory: Path, agent: str) -> Path:
+    return directory / "state" / agent / "rows"
+
+
+def segment_name(table: str, run: str, serial: int) -> str:
+    return f"{table}-{run}-{serial:06d}.jsonl"
+
+
+def new_run(directory: Path, agent: str, now: float) -> str:
+    """A name for a run that no other has: the time for people and for order, a random part for certainty.
+
+    Runs of an agent sort in the order in which they began, also where the clock was set back meanwhile: who follows rows keeps
+    the last run that it saw.
+
+    Args:
+        directory: the crawl directory.
+        agent: whose run it is.
+        now: seconds since the epoch.
+    """
+    stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
+    last = last_run(directory, agent).partition("-")[0]
+    if last.isdigit() and stamp <= last:
+        stamp = str(int(last) + 1)
+    return f"{stamp}-{os.urandom(4).hex()}"
+
+
+def last_run(directory: Path, agent: str) -> str:
+    """The last run of an agent that left anything; empty where none did."""
+    rows = rows_directory(directory, agent)
+    known = [one.run for one in segments(directory) if one.agent == agent]
+    # The rows of old runs may be in Parquet, or in a file that replaced that: then a file of its own tells.
+    known += [path.read_text().strip() for path in (rows / OPEN, rows / LAST) if path.exists()]
+    known += [match[1] for path in directory.glob(f"tables/*/{agent}-*.parquet") if (match := _made(agent, path.name))]
+    return max(known, default="")
+
+
+def _made(agent: str, name: str) -> re.Match[str] | None:
+    return re.fullmatch(rf"{re.escape(agent)}-(\d{{14}}-[0-9a-f]+)-\d{{6}}\.parquet", name)
+
+
+def segments(directory: Path) -> list[Segment]:
+    """Every segment of every agent, in the order of writing."""
+    found = []
+    for path in directory.glob("state/*/rows/*.jsonl"):
+        match = _NAME.fullmatch(path.name)
+        if match is not None:
+            found.append(Segment(match["table"], match["run"], int(match["serial"]), path.parent.parent.name, path))
+    return sorted(found)
+
+
+def open_runs(directory: Path) -> set[tuple[str, str]]:
+    return {(path.parent.parent.name, path.read_text().strip()) for path in directory.glob(f"state/*/rows/{OPEN}")}
+
+
+def closed(all_of_them: Iterable[Segment], still_open: set[tuple[str, str]]) -> list[Segment]:
+    """Those segments that are not written any more, and that are committed to the last byte."""
+    found = list(all_of_them)
+    last: dict[tuple[str, str, str], int] = {}
+    for one in found:
+        key = (one.table, one.agent, one.run)
+        last[key] = max(one.serial, last.get(key, 0))
+    return [
+        one
+        for one in found
+        if (one.agent, one.run) not in still_open or one.serial < last[one.table, one.agent, one.run]
+    ]
+
+
+def closed_segments(directory: Path) -> list[Segment]:
+    """The segments of a crawl directory that are closed."""
+    # A run is marked as open before it has a segment. So segments first: a run that begins after that has none of these.
+    found = segments(directory)
+    return closed(found, open_runs(directory))
+
+
+def mark_open(directory: Path, agent: str, run: str) -> None:
+    """Say which run of an agent writes from now on; all earlier ones are closed by that."""
+    rows = rows_directory(directory, agent)
+    _replace_summed(rows / LAST, run.encode())
+    _replace(rows / OPEN, run.encode())
+
+
+def mark_closed(directory: Path) -> None:
+    """Say that no process writes any more and that everything is committed: the end of a crawl."""
+    for path in directory.glob(f"state/*/rows/{OPEN}"):
+        path.unlink(missing_ok=True)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, data)
+
+
+def _replace_summed(path: Path, data: bytes) -> None:
+    with changing(path.parent, (LAST, f"*{DECLARED}")):
+        _replace(path, data)
+
+
+# -- how far the run that writes is committed
+
+
+class CommittedMark(msgspec.Struct, frozen=True):
+    """The content of the file :data:`COMMITTED`."""
+
+    run: str = ""
+    ends: dict[str, tuple[int, int]] = {}
+    """Table -> serial of its last segment that has committed rows, and the byte at which they end."""
+
+
+class CommittedEnds:
+    """Tells other processes how far a run's segments are committed, with one small write a group.
+
+    The ledger knows the same, but belongs to its process. A reader may find the line half written: it bears a checksum.
+    """
+
+    def __init__(self, directory: Path, agent: str, run: str) -> None:
+        path = rows_directory(directory, agent) / COMMITTED
+        path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        self._descriptor = os.open(path, flags, 0o644)
+        self._told = CommittedMark(run, {})
+
+    def publish(self, ends: Mapping[str, int]) -> None:
+        """Say that these files of the crawl directory are committed up to these bytes; files other than segments do not count."""
+        told = self._told.ends
+        for name, end in ends.items():
+            match = _NAME.fullmatch(name.rpartition("/")[2])
+            if match is not None and match["run"] == self._told.run:
+                place = int(match["serial"]), end
+                told[match["table"]] = max(place, told.get(match["table"], place))
+        data = msgspec.json.encode(self._told)
+        os.pwrite(self._descriptor, b"%08x %s\n" % (zlib.crc32(data), data), 0)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def committed(directory: Path, agent: str) -> CommittedMark:
+    """How far the run of an agent is committed; nothing is known of it where the line is being written just now."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        return _read_mark(directory, agent)
+    return CommittedMark()
+
+
+def _read_mark(directory: Path, agent: str) -> CommittedMark:
+    """Raises ValueError: it cannot be read."""
+    data = (rows_directory(directory, agent) / COMMITTED).read_bytes().partition(b"\n")[0]
+    checksum, _, text = data.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
+        raise ValueError("the line is not whole")
+    return msgspec.json.decode(text, type=CommittedMark)
+
+
+def is_mark_damaged(directory: Path, agent: str) -> bool:
+    """Whether what an agent has said of its commits cannot be read."""
+    for _ in range(_LOOKS):
+        try:
+            _read_mark(directory, agent)
+        except FileNotFoundError:
+            return False
+        except ValueError:
+            continue
+        return False
+    return True
+
+
+# -- what the rows are
+
+
+def declare(directory: Path, agent: str, spec: TableSpec) -> None:
+    """Write down what a table is, so that it can be read where the package that declared it is not installed."""
+    _replace_summed(rows_directory(directory, agent) / f"{spec.name}{DECLARED}", msgspec.json.encode(spec))
+
+
+def declared(directory: Path) -> dict[str, TableSpec]:
+    """The tables that agents wrote rows of, by name, as they were declared; what cannot be read is left out."""
+    found = {}
+    for path in sorted(directory.glob(f"state/*/rows/*{DECLARED}")):
+        with contextlib.suppress(msgspec.MsgspecError, OSError):
+            spec = msgspec.json.decode(path.read_bytes(), type=TableSpec)
+            found[spec.name] = spec
+    return found
+
 
 #: The file that makes a directory a crawl: the whole wiring as run.
 CRAWL_FILE = "crawl.toml"
