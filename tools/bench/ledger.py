@@ -1,20 +1,18 @@
-"""What the durable heart costs: pushing and popping at size, asking for seen URLs, committing pages, opening again.
+"""What the durable heart costs: pushing and popping at size, committing pages, opening again. `bench seen` asks it for seen URLs.
 
 URLs have the locality of real links: popular hosts have most of them (Zipf), a page's links mostly stay on its host, and
 most were met before. `size` sets how many URLs are queued and seen at the large end; `GOSSAMER_BENCH_URLS` sets another.
 """
 
-import functools
 import gc
-import itertools
 import os
 import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-from gossamer.bench.harness import apart, resident
-from gossamer.bench.report import BenchReport, FigureTable
+from gossamer.bench.harness import Spent, apart, resident
+from gossamer.bench.report import BenchReport
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.storage.seen.memory import MemorySeen
@@ -42,7 +40,8 @@ SITE, ACTIVE = 500, 1_000
 VISITS = 4_000
 
 
-def _opened(directory: str) -> tuple[RocksLedger, LedgerFrontier]:
+def opened(directory: str) -> tuple[RocksLedger, LedgerFrontier]:
+    """A ledger and its queues."""
     ledger = RocksLedger(LedgerSheet(directory=directory))
     ledger.open()
     queues = LedgerFrontier()
@@ -68,102 +67,69 @@ def _tasks(names: list[str], first: int, count: int, chance: random.Random) -> l
     return made
 
 
-class _Timed:
-    """Wall time, CPU time of this thread, and CPU time of the process with the store's own threads."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-        self.cpu = 0.0
-        self.thread = 0.0
-
-    def run(self, action: Callable[[], object]) -> None:
-        began, cpu, thread = time.perf_counter(), time.process_time(), time.thread_time()
-        action()
-        self.seconds += time.perf_counter() - began
-        self.cpu += time.process_time() - cpu
-        self.thread += time.thread_time() - thread
-
-    def rates(self, count: int) -> str:
-        """`count` a second of wall time, and a second of this thread's CPU time, which a shared machine blurs less."""
-        return f"{count / self.seconds / 1e3:,.0f}k ({count / self.thread / 1e3:,.0f}k)"
+def _rates(spent: Spent, count: int) -> str:
+    """`count` a second of wall time, and a second of this thread's CPU time, which a shared machine blurs less."""
+    return f"{count / spent.wall / 1e3:,.0f}k ({count / spent.thread / 1e3:,.0f}k)"
 
 
-def _push(ledger: RocksLedger, tasks: list[Task]) -> None:
-    with ledger.group() as group:
-        group.push(tasks)
-
-
-def _fill(ledger: RocksLedger, names: list[str], first: int, count: int, chance: random.Random) -> _Timed:
-    timed = _Timed()
+def _fill(ledger: RocksLedger, names: list[str], first: int, count: int, chance: random.Random) -> Spent:
+    spent = Spent()
     for start in range(0, count, BULK):
         tasks = _tasks(names, first + start, BULK, chance)
-        timed.run(functools.partial(_push, ledger, tasks))
-    return timed
+        with spent, ledger.group() as group:
+            group.push(tasks)
+    return spent
 
 
-def _pop(ledger: RocksLedger, queues: LedgerFrontier, count: int) -> tuple[_Timed, _Timed]:
-    """Pop so many tasks in bulks of a host, ending their flights in groups; time of popping and of ending."""
-    popping, ending = _Timed(), _Timed()
-    held: list[str] = []
-    popped = 0
+def _pop(ledger: RocksLedger, queues: LedgerFrontier, held: list[str], count: int) -> tuple[Spent, Spent]:
+    """Pop so many tasks in bulks of a host, ending their flights in groups; time of popping and of ending.
+
+    `held` are the hosts that are admitted, and stay so.
+    """
+    popping, ending, popped = Spent(), Spent(), 0
     while popped < count:
         flying: list[Task] = []
-
-        def take(flying: list[Task] = flying) -> None:
+        with popping:
             while len(flying) < BULK:
                 if not held:
-                    held.extend(state.host for state in queues.admit(time.time(), 4_096))
-                    if not held:
-                        return
+                    held += [state.host for state in queues.admit(time.time(), 4_096)]
+                if not held:
+                    break
                 host = held.pop()
-                tasks = queues.pop(host, POP_BULK)
-                flying.extend(tasks)
-                if tasks:
+                if tasks := queues.pop(host, POP_BULK):
+                    flying += tasks
                     held.insert(0, host)
-
-        popping.run(take)
         popped += len(flying)
         if not flying:
             break
-
-        def end(flying: list[Task] = flying) -> None:
-            with ledger.group() as group:
-                for task in flying:
-                    group.done(task.url)
-
-        ending.run(end)
+        with ending, ledger.group() as group:
+            for task in flying:
+                group.done(task.url)
     return popping, ending
 
 
-def _queues(table: FigureTable, size: int, hosts: int) -> None:
+def _queues(size: int, hosts: int) -> tuple[str, ...]:
     names, chance = _names(hosts), random.Random(1)
+    popped, more, last = min(size // 2, 200_000), min(size, 200_000), min(size // 8, 200_000)
     with tempfile.TemporaryDirectory() as folder:
-        ledger, queues = _opened(folder)
-        before = resident() / 1e6
+        ledger, queues = opened(folder)
+        before, held = resident() / 1e6, list[str]()
         pushing = _fill(ledger, names, 0, size, chance)
-        first, _ = _pop(ledger, queues, min(size // 2, 200_000))
-        _pop(ledger, queues, min(size // 4, 1_000_000))
-        later, ending = _pop(ledger, queues, min(size // 8, 200_000))
-        again = _fill(ledger, names, size, min(size, 200_000), chance)
+        first, _ = _pop(ledger, queues, held, popped)
+        _pop(ledger, queues, held, min(size // 4, 1_000_000))
+        later, ending = _pop(ledger, queues, held, last)
+        again = _fill(ledger, names, size, more, chance)
         ledger.close()
-        began = time.perf_counter()
-        ledger, queues = _opened(folder)
-        while not any(queues.pop(state.host) for state in queues.admit(time.time(), 1)):
-            pass
-        reopened = time.perf_counter() - began
+        with Spent() as reopening:
+            ledger, queues = opened(folder)
+            while not any(queues.pop(state.host) for state in queues.admit(time.time(), 1)):
+                pass
         memory = resident() / 1e6
         ledger.close()
-    popped = min(size // 2, 200_000)
-    table.add(
-        f"{size:,}",
-        f"{hosts:,}",
-        pushing.rates(size),
-        again.rates(min(size, 200_000)),
-        first.rates(popped),
-        later.rates(min(size // 8, 200_000)),
-        ending.rates(min(size // 8, 200_000)),
-        f"{reopened:.2f}",
-        f"{memory:.0f} (+{memory - before:.0f})",
+    return (
+        *(f"{size:,}", f"{hosts:,}", _rates(pushing, size), _rates(again, more)),
+        *(_rates(first, popped), _rates(later, last), _rates(ending, last)),
+        *(f"{reopening.wall:.2f}", f"{memory:.0f} (+{memory - before:.0f})"),
     )
 
 
@@ -184,97 +150,41 @@ def _pages(hosts: list[str], count: int, chance: random.Random) -> Iterator[tupl
         yield home, links
 
 
-def _seen(table: FigureTable, size: int) -> None:
-    names, chance = _names(size // SITE), random.Random(1)
-    with tempfile.TemporaryDirectory() as folder:
-        ledger, _ = _opened(folder)
-        filling = _Timed()
-        urls = (f"https://{host}/section/page-{n}.html" for host in names for n in range(SITE))
-        while bulk := list(itertools.islice(urls, BULK)):
-
-            def offer(bulk: list[str] = bulk) -> None:
-                with ledger.group() as group:
-                    group.offer(bulk)
-
-            filling.run(offer)
-        pages = list(_pages(names, 2 * VISITS, chance))
-        # A crawl is measured in its course, not in its first minute: the sites in turn have been asked for before.
-        for _host, links in pages[:VISITS]:
-            with ledger.group() as group:
-                group.offer(links)
-        asking, asked, new = _Timed(), 0, 0
-        ledger.seen.asked = ledger.seen.missed = 0
-        for _host, links in pages[VISITS:]:
-            asked += len(links)
-
-            def ask(links: list[str] = links) -> None:
-                nonlocal new
-                with ledger.group() as group:
-                    new += len(group.offer(links))
-
-            asking.run(ask)
-        misses = ledger.seen.missed / ledger.seen.asked
-        memory, disk = (resident() / 1e6), ledger.size()
-        ledger.close()
-    table.add(
-        f"{size:,}",
-        filling.rates(size),
-        asking.rates(asked),
-        f"{new / asked:.0%}",
-        f"{1 - misses:.0%}",
-        f"{memory:.0f}",
-        f"{disk / size:.1f}",
-    )
-
-
-def _memory_of(table: FigureTable, size: int, hosts: int) -> None:
+def _memory(size: int, hosts: int) -> tuple[str, ...]:
     """What an agent takes that has seen `size` URLs and has half of them queued: filled, then popped from."""
     names, chance = _names(hosts), random.Random(3)
     with tempfile.TemporaryDirectory() as folder:
-        ledger, queues = _opened(folder)
+        ledger, queues = opened(folder)
         for start in range(0, size, BULK):
             tasks = _tasks(names, start, BULK, chance)
             with ledger.group() as group:
                 group.offer([task.url for task in tasks])
                 group.push(tasks[: BULK // 2])
         filled = resident() / 1e6
-        _pop(ledger, queues, 100_000)
+        _pop(ledger, queues, [], 100_000)
         popped = resident() / 1e6
         ledger.close()
-    table.add(f"{size:,}", f"{size // 2:,}", f"{hosts:,}", f"{filled:.0f}", f"{popped:.0f}")
+    return f"{size:,}", f"{size // 2:,}", f"{hosts:,}", f"{filled:.0f}", f"{popped:.0f}"
 
 
-def _commit(table: FigureTable, size: int, hosts: int, durability: str) -> None:
+def _commit(durability: str, size: int, hosts: int) -> tuple[str, ...]:
     """The whole of what a page asks of ledger and frontier: unseen, pop, offer, push, row, host state."""
     names, chance = _names(hosts), random.Random(2)
     with tempfile.TemporaryDirectory() as folder:
-        ledger, queues = _opened(folder)
+        ledger, queues = opened(folder)
         _fill(ledger, names, 0, size, chance)
         pages = list(_pages(names, 2 * VISITS, chance))
-        timed = warming = _Timed()
+        warming, spent, sync = Spent(), Spent(), Spent()
         held: list[str] = []
-        sync = _Timed()
         for start in range(0, len(pages), PAGES):
-            group_pages = pages[start : start + PAGES]
-
-            def one_group(group_pages: list[tuple[str, list[str]]] = group_pages) -> None:
-                _group_of_pages(ledger, queues, held, group_pages)
-
-            if start == VISITS:
-                timed = _Timed()
-            timed.run(one_group)
-            if timed is not warming and durability == "power":
-                sync.run(ledger._store.sync)
+            with warming if start < VISITS else spent:
+                _group_of_pages(ledger, queues, held, pages[start : start + PAGES])
+            if start >= VISITS and durability == "power":
+                with sync:
+                    ledger._store.sync()
         ledger.close()
-    count = VISITS
-    table.add(
-        durability,
-        f"{size:,}",
-        f"{timed.cpu / count * 1e3:.3f}",
-        f"{timed.thread / count * 1e3:.3f}",
-        f"{timed.seconds / count * 1e3:.3f}",
-        f"{sync.seconds / count * PAGES * 1e3:.1f}" if durability == "power" else "-",
-    )
+    each = (f"{seconds / VISITS * 1e3:.3f}" for seconds in (spent.cpu, spent.thread, spent.wall))
+    return durability, f"{size:,}", *each, f"{sync.wall / VISITS * PAGES * 1e3:.1f}" if sync.wall else "-"
 
 
 def _group_of_pages(
@@ -309,15 +219,16 @@ def _group_of_pages(
 
 def _yardstick() -> float:
     """Microseconds of CPU time to ask the set in memory for a URL: how slow this machine is at this moment."""
-    seen, timed = MemorySeen(), _Timed()
+    seen = MemorySeen()
     urls = [f"https://www.site-{n % 97}.example/section/page-{n}.html" for n in range(100_000)]
     seen.offer(urls)
-    timed.run(lambda: seen.unseen(urls))
-    return timed.thread / len(urls) * 1e6
+    with Spent() as spent:
+        seen.unseen(urls)
+    return spent.thread / len(urls) * 1e6
 
 
 def run() -> BenchReport:
-    """Measure queues, seen set, memory and commits of the ledger."""
+    """Measure queues, memory and commits of the ledger."""
     large = int(os.environ.get("GOSSAMER_BENCH_URLS", LARGE))
     report = BenchReport("ledger")
     load = f"load {os.getloadavg()[0]:.1f}, a question to the set in memory {_yardstick():.2f} us where a quiet machine takes 0.17"
@@ -326,38 +237,22 @@ def run() -> BenchReport:
         *("queued", "hosts", "push/s", "later", "pop/s", "later", "ended/s", "open s", "MB"),
     )
     for size, hosts in ((SMALL, 10_000), (large, 10_000), (large, 100_000)):
-        queues.rows += apart("tools.bench.ledger:part", "queues", size, hosts)
-    seen = report.table(
-        f"Seen set, a page of {LINKS} links at a time: offer >= 100k",
-        *("seen", "filling/s", "offer/s", "new", "in front", "MB", "bytes a URL"),
-    )
-    for size in (SMALL, large):
-        seen.rows += apart("tools.bench.ledger:part", "seen", size, 0)
-    memory = report.table(
+        queues.add(*apart("tools.bench.ledger:part", "queues", size, hosts))
+    report.table(
         "Memory of the whole process (<= 300 MB at 10 M seen and 5 M queued)",
         *("seen", "queued", "hosts", "MB filled", "MB after popping 100,000"),
-    )
-    memory.rows += apart("tools.bench.ledger:part", "memory", large, 100_000)
+    ).add(*apart("tools.bench.ledger:part", "memory", large, 100_000))
     commit = report.table(
         f"A page with {LINKS} links, {NEW} new, in groups of {PAGES} (CPU <= 0.25 ms)",
         *("durability", "queued", "CPU ms", "of it this thread", "wall ms", "sync ms a group"),
     )
-    commit.rows += apart("tools.bench.ledger:part", "kill", SMALL, 10_000) + apart(
-        "tools.bench.ledger:part", "power", SMALL, 10_000
-    )
+    for durability in ("kill", "power"):
+        commit.add(*apart("tools.bench.ledger:part", durability, SMALL, 10_000))
     return report
 
 
-def part(name: str, size: int, hosts: int) -> list[tuple[str, ...]]:
-    """The rows of one table, measured in this process."""
-    table = FigureTable("", ())
+def part(name: str, size: int, hosts: int) -> tuple[str, ...]:
+    """A row of one table, measured in this process."""
     gc.freeze()
-    if name == "queues":
-        _queues(table, size, hosts)
-    elif name == "seen":
-        _seen(table, size)
-    elif name == "memory":
-        _memory_of(table, size, hosts)
-    else:
-        _commit(table, size, hosts, name)
-    return table.rows
+    rows: dict[str, Callable[[int, int], tuple[str, ...]]] = {"queues": _queues, "memory": _memory}
+    return rows[name](size, hosts) if name in rows else _commit(name, size, hosts)

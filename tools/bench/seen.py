@@ -15,18 +15,18 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from pathlib import Path
 
 import click
 import numpy as np
 
-from gossamer.bench.harness import apart, resident
-from gossamer.bench.report import BenchReport, FigureTable
+from gossamer.bench.harness import Spent, apart, resident
+from gossamer.bench.report import BenchReport
 from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
 from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet
-from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.seen.memory import MemorySeen
 from gossamer.storage.seen.providers import SieveSeen, SieveSheet
+from tools.bench.ledger import opened
 
 #: Distinct links of a page, how many of them are new, lead elsewhere, are on every page of the site.
 LINKS, NEW, OUTWARD, NAVIGATION = 58, 5, 8, 30
@@ -52,140 +52,111 @@ GROUP = 32
 #: URLs, unless told otherwise.
 SIZES = (1_000_000, 10_000_000)
 
-#: Sets, and the sizes beyond which they are not asked for more: they would not fit, or take an hour.
-SETS = {
-    "memory": 20_000_000,
-    "trie": 1_000_000,
-    "bloom": 20_000_000,
-    "ledger": 10_000_000,
-    "sieve": 1_000_000_000,
-}
+Pages = Sequence[list[str]]
 
 
-class _Set(Protocol):
-    """A seen set as the benchmark uses it."""
+class _Set:
+    """A seen set as the benchmark uses it: the one in memory."""
 
-    def offer(self, pages: Sequence[list[str]]) -> int:
-        """The links of a group of pages: how many are new at once."""
-
-    def end(self) -> int:
-        """Decide what is not; how many of it are new."""
-
-    def disk(self) -> int:
-        """Bytes of files."""
-
-
-class _Memory:
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, size: int) -> None:
         self._seen = MemorySeen()
 
-    def offer(self, pages: Sequence[list[str]]) -> int:
+    def offer(self, pages: Pages) -> int:
+        """The links of a group of pages: how many are new at once."""
         return sum(len(self._seen.offer(urls)) for urls in pages)
 
     def end(self) -> int:
+        """Decide what is not; how many of it are new."""
         return 0
 
     def disk(self) -> int:
+        """Bytes of files."""
         return 0
 
+    def begin(self) -> None:
+        """What is asked from here on counts among the hits."""
 
-class _Logged:
-    """A set with the ledger that its log commits with, as in a crawl."""
+    def hits(self) -> str:
+        """Share of all questions that a table in front answered."""
+        return ""
+
+
+class _Logged(_Set):
+    """A trie or a filter, with the ledger that its log commits with, as in a crawl."""
 
     def __init__(self, folder: str, seen: TrieSeen | BloomSeen) -> None:
-        self._ledger = seen.ledger = _open_ledger(folder)
-        self._seen = seen
+        self._ledger, _ = opened(folder)
+        self._log = seen
+        seen.ledger = self._ledger
         seen.open()
 
-    def offer(self, pages: Sequence[list[str]]) -> int:
+    def offer(self, pages: Pages) -> int:
         with self._ledger.group():
-            return sum(len(self._seen.offer(urls)) for urls in pages)
+            return sum(len(self._log.offer(urls)) for urls in pages)
 
     def end(self) -> int:
-        self._seen.unseen([])
+        self._log.unseen([])
         return 0
 
-
-class _Trie(_Logged):
-    def __init__(self, folder: str) -> None:
-        self._trie = TrieSeen(TrieSeenSheet(directory=folder))
-        super().__init__(folder, self._trie)
-
     def disk(self) -> int:
-        return self._trie.trie.files.size()
+        return self._log.trie.files.size() if isinstance(self._log, TrieSeen) else _size(self._log.home)
 
 
-class _Bloom(_Logged):
-    """As wide as `bench seen` fills it."""
+class _Ledger(_Set):
+    def __init__(self, folder: str, size: int) -> None:
+        self._ledger, _ = opened(folder)
 
-    def __init__(self, folder: str, capacity: int = 1_000_000) -> None:
-        super().__init__(folder, BloomSeen(BloomSeenSheet(directory=folder, capacity=capacity)))
-
-    def disk(self) -> int:
-        return sum(path.stat().st_size for path in self._seen.home.iterdir())
-
-
-def _open_ledger(folder: str) -> RocksLedger:
-    ledger = RocksLedger(LedgerSheet(directory=folder))
-    ledger.open()
-    return ledger
-
-
-class _Ledger:
-    def __init__(self, folder: str) -> None:
-        self._ledger = _open_ledger(folder)
-
-    @property
-    def hits(self) -> float:
-        """Share of all questions that the table of recent URLs answered."""
-        seen = self._ledger.seen
-        return 1 - seen.missed / max(1, seen.asked)
-
-    def forget_hits(self) -> None:
-        self._ledger.seen.asked = self._ledger.seen.missed = 0
-
-    def offer(self, pages: Sequence[list[str]]) -> int:
+    def offer(self, pages: Pages) -> int:
         with self._ledger.group() as group:
             return sum(len(group.offer(urls)) for urls in pages)
-
-    def end(self) -> int:
-        return 0
 
     def disk(self) -> int:
         return self._ledger.size()
 
+    def begin(self) -> None:
+        self._ledger.seen.asked = self._ledger.seen.missed = 0
 
-class _Sieve:
+    def hits(self) -> str:
+        seen = self._ledger.seen
+        return f"{1 - seen.missed / max(1, seen.asked):.1%}"
+
+
+class _Sieve(_Set):
     """Drained as soon as something has come out."""
 
-    def __init__(self, folder: str) -> None:
-        self._seen = SieveSeen(SieveSheet(directory=folder))
-        self._seen.open()
+    def __init__(self, folder: str, size: int) -> None:
+        self._sieve = SieveSeen(SieveSheet(directory=folder))
+        self._sieve.open()
 
-    def offer(self, pages: Sequence[list[str]]) -> int:
-        self._seen.offer([url for urls in pages for url in urls])
-        return self._drained() if self._seen.ready else 0
+    def offer(self, pages: Pages) -> int:
+        self._sieve.offer([url for urls in pages for url in urls])
+        return self._drained() if self._sieve.ready else 0
 
     def _drained(self) -> int:
-        new = 0
-        while urls := self._seen.drain(10_000):
-            new += len(urls)
-        return new
+        return sum(map(len, iter(lambda: self._sieve.drain(10_000), [])))
 
     def end(self) -> int:
-        asyncio.run(self._seen.settle())
+        asyncio.run(self._sieve.settle())
         return self._drained()
 
     def disk(self) -> int:
-        return sum(path.stat().st_size for path in self._seen.home.iterdir())
+        return _size(self._sieve.home)
 
 
-_MAKERS: dict[str, Callable[[str], _Set]] = {
-    "memory": _Memory,
-    "trie": _Trie,
-    "bloom": _Bloom,
-    "ledger": _Ledger,
-    "sieve": _Sieve,
+def _size(home: Path) -> int:
+    return sum(path.stat().st_size for path in home.iterdir())
+
+
+#: Sets, how they are made for a size, and the sizes beyond which they are not asked for more: they would not fit, or take an hour.
+SETS: dict[str, tuple[Callable[[str, int], _Set], int]] = {
+    "memory": (_Set, 20_000_000),
+    "trie": (lambda folder, size: _Logged(folder, TrieSeen(TrieSeenSheet(directory=folder))), 1_000_000),
+    "bloom": (
+        lambda folder, size: _Logged(folder, BloomSeen(BloomSeenSheet(directory=folder, capacity=size))),
+        20_000_000,
+    ),
+    "ledger": (_Ledger, 10_000_000),
+    "sieve": (_Sieve, 1_000_000_000),
 }
 
 
@@ -231,38 +202,14 @@ class _Web:
             yield links + self._fresh(host, NEW)
 
 
-class _Clock:
-    """CPU time of what runs inside it, in this thread; that of other threads is all theirs."""
-
-    def __init__(self) -> None:
-        self.own = 0.0
-        self.wall = 0.0
-        self.longest = 0.0
-        self._others = time.process_time() - time.thread_time()
-
-    def __enter__(self) -> None:
-        self._began = time.thread_time(), time.perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        wall = time.perf_counter() - self._began[1]
-        self.own += time.thread_time() - self._began[0]
-        self.wall += wall
-        self.longest = max(self.longest, wall)
-
-    @property
-    def cpu(self) -> float:
-        """Seconds of all threads, without what this one did outside."""
-        return self.own + time.process_time() - time.thread_time() - self._others
-
-
 def measure(name: str, size: int) -> tuple[str, ...]:
-    """One row: a set at one size."""
+    """One row: a set at one size. What other threads do for a set is all theirs."""
     web = _Web(size)
     with tempfile.TemporaryDirectory() as folder:
         before = resident() / 1e6
-        seen = _Bloom(folder, size) if name == "bloom" else _MAKERS[name](folder)
+        seen = SETS[name][0](folder, size)
         peak, new = before, 0
-        filling = _Clock()
+        filling, others = Spent(), _others()
         for number, pages in enumerate(_groups(web.new(size))):
             with filling:
                 new += seen.offer(pages)
@@ -270,15 +217,14 @@ def measure(name: str, size: int) -> tuple[str, ...]:
                 peak = max(peak, resident() / 1e6)
         with filling:
             new += seen.end()
-        filled = filling.cpu
+        filled = filling.thread + _others() - others
         if new != size and name != "bloom":
             raise AssertionError(f"{name} let {new} of {size} new URLs out")
         for pages in _groups(web.pages(PAGES)):
             seen.offer(pages)
         seen.end()
-        if isinstance(seen, _Ledger):
-            seen.forget_hits()
-        asking, asked = _Clock(), 0
+        seen.begin()
+        asking, others, asked = Spent(), _others(), 0
         for pages in _groups(web.pages(PAGES)):
             asked += sum(map(len, pages))
             with asking:
@@ -286,23 +232,19 @@ def measure(name: str, size: int) -> tuple[str, ...]:
         longest = asking.longest
         with asking:
             seen.end()
-        peak = max(peak, resident() / 1e6)
-        disk = seen.disk()
-        hits = f"{seen.hits:.1%}" if isinstance(seen, _Ledger) else ""
+        spent = asking.thread + _others() - others
+        peak, disk = max(peak, resident() / 1e6), seen.disk()
     return (
-        name,
-        f"{size:,}",
-        f"{filled / size * 1e6:.2f}",
-        f"{size / filled / 1e3:,.0f}k",
-        f"{asking.cpu / asked * 1e6:.2f}",
-        f"{asked / asking.cpu / 1e3:,.0f}k",
-        f"{longest * 1e3:.0f}",
-        f"{peak - before:.0f}",
-        f"{(peak - before) * 1e6 / size:.1f}",
-        f"{disk / size:.1f}",
-        f"{size - new:,}" if name == "bloom" else "",
-        hits,
+        *(name, f"{size:,}", f"{filled / size * 1e6:.2f}", f"{size / filled / 1e3:,.0f}k"),
+        *(f"{spent / asked * 1e6:.2f}", f"{asked / spent / 1e3:,.0f}k", f"{longest * 1e3:.0f}"),
+        *(f"{peak - before:.0f}", f"{(peak - before) * 1e6 / size:.1f}", f"{disk / size:.1f}"),
+        *(f"{size - new:,}" if name == "bloom" else "", seen.hits()),
     )
+
+
+def _others() -> float:
+    """CPU time of all threads but this one."""
+    return time.process_time() - time.thread_time()
 
 
 def _groups(pages: Iterator[list[str]]) -> Iterator[list[list[str]]]:
@@ -315,13 +257,13 @@ def _groups(pages: Iterator[list[str]]) -> Iterator[list[list[str]]]:
 def run(urls: Sequence[int] = SIZES, sets: Sequence[str] = ()) -> BenchReport:
     """Measure each set of seen URLs at each size that it can take, each in a process of its own."""
     report = BenchReport("seen")
-    table: FigureTable = report.table(
+    table = report.table(
         "Seen sets, CPU time (aim of the sieve: 500k/s while it is filled, 8-16 bytes on the disk)",
         *("set", "URLs", "filling us a URL", "1/s", f"page of {LINKS} us a URL", "1/s"),
         *("longest group ms", "MB more", "bytes a URL", "disk a URL", "lost", "hits"),
     )
     for size in urls:
-        for name, most in SETS.items():
+        for name, (_, most) in SETS.items():
             if size <= most and (not sets or name in sets):
-                table.rows.append(tuple(apart("tools.bench.seen:measure", name, size)))
+                table.add(*apart("tools.bench.seen:measure", name, size))
     return report

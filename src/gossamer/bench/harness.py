@@ -107,6 +107,25 @@ def resident() -> int:
     return peak * (1 if sys.platform == "darwin" else 1024)
 
 
+class Spent:
+    """What passes inside, added up: by the clock, and of processors, in this thread and in all."""
+
+    def __init__(self) -> None:
+        self.wall = self.cpu = self.thread = self.longest = 0.0
+        self._began = (0.0, 0.0, 0.0)
+
+    def __enter__(self) -> "Spent":
+        self._began = time.perf_counter(), time.process_time(), time.thread_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        wall = time.perf_counter() - self._began[0]
+        self.wall += wall
+        self.longest = max(self.longest, wall)
+        self.cpu += time.process_time() - self._began[1]
+        self.thread += time.thread_time() - self._began[2]
+
+
 # -- servers
 
 
