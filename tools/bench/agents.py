@@ -8,19 +8,15 @@ given links of pages, as hosts take turns in a crawl.
 """
 
 import asyncio
-import contextlib
 import shutil
 import statistics
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-
-import msgspec
 
 from gossamer.agents.membership import change_members
 from gossamer.agents.merging import at_rest
@@ -28,9 +24,12 @@ from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.bench.harness import (
     ALONE,
     BenchedCrawl,
+    accounted,
     begun,
+    by_turns,
     cpu_of_children,
     crawled,
+    middle,
     nginx,
     pages_option,
     repeats_option,
@@ -38,12 +37,14 @@ from gossamer.bench.harness import (
 )
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.compiling import shipped
+from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.mailbox.exchange_files import OUT
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, SUFFIX
 from gossamer.storage.recovery import write_members
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from gossamer.values.agents import agent_name
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
@@ -89,43 +90,44 @@ def agents(pages: int = PAGES, repeats: int = 5, sites: Sequence[Path] = ()) -> 
 
 def _crawls(report: BenchReport, pages: int, repeats: int, *, web: int | None) -> None:
     """A part of a web, where every agent has work to the end, or a whole one, where one of them ends first."""
-    kinds: dict[str, list[BenchedCrawl]] = {"one agent": [], "two agents": [], "two crawls": []}
-    for _ in range(repeats):
-        kinds["one agent"].append(crawled(pages, HOSTS, [[]], web=web))
-        kinds["two agents"].append(crawled(pages, HOSTS, [["--agents", "2"]], web=web))
-        kinds["two crawls"].append(crawled(pages // 2, HOSTS, [[], []], web=web))
+    kinds = {
+        "one agent": partial(crawled, pages, HOSTS, [[]], web=web),
+        "two agents": partial(crawled, pages, HOSTS, [["--agents", "2"]], web=web),
+        "two crawls": partial(crawled, pages // 2, HOSTS, [[], []], web=web),
+    }
+    runs = by_turns(kinds, repeats)
     table = report.table(
         f"{pages:,} pages{f' of {web:,}' if web else ''} on {HOSTS} hosts, median of {repeats} runs",
-        "what",
-        "pages/s",
-        "ms of CPU a page",
-        "pages/s, all runs",
+        *("what", "pages/s", "ms of CPU a page", "pages/s, all runs"),
     )
-    pace = {name: statistics.median(one.pace for one in runs) for name, runs in kinds.items()}
-    cpu_each = {name: statistics.median(one.cpu_each for one in runs) for name, runs in kinds.items()}
-    for name, runs in kinds.items():
-        table.add(name, f"{pace[name]:,.0f}", f"{cpu_each[name]:.2f}", " ".join(f"{one.pace:,.0f}" for one in runs))
+    for name, of in runs.items():
+        every = " ".join(f"{one.pace:,.0f}" for one in of)
+        table.add(name, f"{middle(of, 'pace'):,.0f}", f"{middle(of, 'cpu_each'):.2f}", every)
     ratios = report.table(
         f"two agents beside, {'a part of the web' if web else 'the whole web'}", "what", "pace", "CPU a page"
     )
     for name in ("one agent", "two crawls"):
-        ratios.add(name, f"{pace['two agents'] / pace[name]:.2f}", f"{cpu_each['two agents'] / cpu_each[name]:.2f}")
+        two, other = runs["two agents"], runs[name]
+        ratios.add(name, *(f"{middle(two, what) / middle(other, what):.2f}" for what in ("pace", "cpu_each")))
 
 
 def _documentation(report: BenchReport, site: Path, pages: int, repeats: int) -> None:
     """The same pages on many hosts, each of a domain of its own, behind a server that costs little."""
-    kinds: dict[str, list[BenchedCrawl]] = {"one agent": [], "two agents": []}
+    names = [f"http://www.docs{number}.sim/" for number in range(NAMES)]
     with nginx(site) as port:
         # Links that leave the site would cost look-ups of names, which this does not measure.
         more = ["--scope", "host", "--max-pages", str(pages)]
-        for _ in range(repeats):
-            kinds["one agent"].append(_under_names(port, [*ALONE, *more]))
-            kinds["two agents"].append(_under_names(port, ["--agents", "2", *more]))
+        runs = by_turns(
+            {
+                "one agent": lambda: _from(names, port, [*ALONE, *more])[0],
+                "two agents": lambda: _from(names, port, ["--agents", "2", *more])[0],
+            },
+            repeats,
+        )
     table = report.table(f"{pages:,} pages of {site} under {NAMES} host names", "what", "pages/s", "ms of CPU a page")
-    for name, runs in kinds.items():
-        pace, cpu = (statistics.median(getattr(one, what) for one in runs) for what in ("pace", "cpu_each"))
-        table.add(name, f"{pace:,.0f}", f"{cpu:.2f}")
-    pairs = list(zip(*kinds.values(), strict=True))
+    for name, of in runs.items():
+        table.add(name, f"{middle(of, 'pace'):,.0f}", f"{middle(of, 'cpu_each'):.2f}")
+    pairs = list(zip(*runs.values(), strict=True))
     ratios = report.table("two agents beside one, median of pairs", "pace", "CPU a page")
     ratios.add(
         f"{statistics.median(two.pace / one.pace for one, two in pairs):.2f}",
@@ -133,13 +135,12 @@ def _documentation(report: BenchReport, site: Path, pages: int, repeats: int) ->
     )
 
 
-def _under_names(port: int, more: Sequence[str]) -> BenchedCrawl:
+def _from(seeds: Sequence[str], port: int, more: Sequence[str]) -> tuple[BenchedCrawl, list[Summary]]:
+    """A crawl from these seeds."""
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        seeds = Path(folder, "seeds.txt")
-        seeds.write_text("".join(f"http://www.docs{number}.sim/\n" for number in range(NAMES)))
-        began, before = time.monotonic(), cpu_of_children()
-        told = msgspec.json.decode(begun(Path(folder, "crawl"), port, more, ["--seeds", str(seeds)]).communicate()[0])
-        return BenchedCrawl(told["pages"], time.monotonic() - began, cpu_of_children() - before)
+        listed = Path(folder, "seeds.txt")
+        listed.write_text("\n".join(seeds))
+        return accounted([begun(Path(folder, "crawl"), port, more, ["--seeds", str(listed)])])
 
 
 # -- hosts that move
@@ -147,7 +148,6 @@ def _under_names(port: int, more: Sequence[str]) -> BenchedCrawl:
 
 def _moving(report: BenchReport, hosts: int, urls: int) -> None:
     """A third of all hosts moves to an agent that joins two."""
-    wiring = shipped("default")
     members = tuple(agent_name(index) for index in range(3))
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         directory = Path(folder)
@@ -155,10 +155,16 @@ def _moving(report: BenchReport, hosts: int, urls: int) -> None:
         write_members(directory, members[:2])
         ring = RingDesignation(RingSheet(members=members[:2]))
         for agent in members[:2]:
-            _fill(directory, agent, (task for task in _moved_tasks(hosts, urls) if ring.owner(task.host) == agent))
+            ledger = RocksLedger(LedgerSheet(directory=folder, agent=agent))
+            ledger.open()
+            tasks = (task for task in _moved_tasks(hosts, urls) if ring.owner(task.host) == agent)
+            while part := list(islice(tasks, _AT_ONCE)):
+                with ledger.group() as group:
+                    group.push(group.meet(part).new)
+            ledger.close()
         told: list[str] = []
         began, before = time.monotonic(), cpu_of_children()
-        asyncio.run(change_members(directory, wiring, members, told.append))
+        asyncio.run(change_members(directory, shipped("default"), members, told.append))
         seconds, cpu = time.monotonic() - began, cpu_of_children() - before
     table = report.table("an agent joins two", "what", "figure")
     table.add("hosts, and queued URLs, of all", f"{hosts:,}, {urls:,}")
@@ -173,86 +179,35 @@ def _moved_tasks(hosts: int, urls: int) -> Iterator[Task]:
         yield Task(f"http://{host}/page/{number}", host, 2, f"http://{host}/", "a href")
 
 
-def _fill(directory: Path, agent: str, tasks: Iterator[Task]) -> None:
-    ledger = RocksLedger(LedgerSheet(directory=str(directory), agent=agent))
-    ledger.open()
-    part: list[Task] = []
-    for task in tasks:
-        part.append(task)
-        if len(part) == _AT_ONCE:
-            _queue(ledger, part)
-            part = []
-    _queue(ledger, part)
-    ledger.close()
-
-
-def _queue(ledger: RocksLedger, tasks: Sequence[Task]) -> None:
-    with ledger.group() as group:
-        group.push(group.meet(tasks).new)
-
-
 # -- slow hosts
 
 
 def _slow(report: BenchReport, hosts: int, each: int) -> None:
-    """As many requests in flight as there are slow hosts, in one agent."""
+    """As many requests in flight as there are slow hosts, in one agent; each page leads to the next one of its host."""
     answered: list[float] = []
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, _slow_server(answered) as port:
-        seeds = Path(folder, "seeds.txt")
-        seeds.write_text("".join(f"http://h{number}.slow{number}.sim/0\n" for number in range(hosts)))
+
+    def page(request: FakeRequest) -> FakePage:
+        answered.append(time.monotonic() + LATENCY)
+        number = request.target[1:]
+        if not number.isdecimal():
+            return FakePage(status=404, latency=LATENCY)
+        return FakePage(f'<p>{number}<a href="/{int(number) + 1}">on</a>', latency=LATENCY)
+
+    seeds = [f"http://h{number}.slow{number}.sim/0" for number in range(hosts)]
+    with FakeWeb({}, otherwise=page) as web:
         more = [*ALONE, "--concurrency", str(hosts), "--max-pages", str(hosts * each)]
-        began, before = time.monotonic(), cpu_of_children()
-        process = begun(Path(folder, "crawl"), port, more, ["--seeds", str(seeds)])
-        told = msgspec.json.decode(process.communicate()[0])
-        agents = BenchedCrawl(told["pages"], time.monotonic() - began, cpu_of_children() - before)
+        run, [told] = _from(seeds, web.port, more)
+    # The server's clock has neither start nor end of the crawl.
+    middle_half = answered[len(answered) // 4 : 3 * len(answered) // 4]
+    pace = (len(middle_half) - 1) / (middle_half[-1] - middle_half[0])
     table = report.table(f"{hosts:,} hosts that take {LATENCY:g} s for each answer, in one agent", "what", "figure")
-    table.add("pages", f"{agents.pages:,}")
-    table.add("pages/s, with start and robots.txt", f"{agents.pages / told['seconds']:,.0f}")
+    table.add("pages", f"{run.pages:,}")
+    table.add("pages/s, with start and robots.txt", f"{run.pages / told.seconds:,.0f}")
     table.add(
         "pages/s between a quarter and three quarters of them, of the best there can be",
-        f"{_middle_pace(answered):,.0f} of {hosts / LATENCY:,.0f}",
+        f"{pace:,.0f} of {hosts / LATENCY:,.0f}",
     )
-    table.add("ms of CPU a page, and memory", f"{agents.cpu_each:.2f}, {told['peak_rss_bytes'] / 1e6:.0f} MB")
-
-
-def _middle_pace(answered: Sequence[float]) -> float:
-    """Answers a second in the middle half: the server's clock has neither start nor end of the crawl."""
-    middle = answered[len(answered) // 4 : 3 * len(answered) // 4]
-    return (len(middle) - 1) / (middle[-1] - middle[0])
-
-
-@contextlib.contextmanager
-def _slow_server(answered: list[float]) -> Iterator[int]:
-    """Serve pages that each lead to the next one of their host, after :data:`LATENCY`; gives the port.
-
-    `answered` takes the monotonic instants of the answers.
-    """
-    loop = asyncio.new_event_loop()
-    answer = partial(_answer, answered)
-    server = loop.run_until_complete(asyncio.start_server(answer, "127.0.0.1", 0, backlog=4 * SLOW))
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-
-
-async def _answer(answered: list[float], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-        while True:
-            target = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1]
-            await asyncio.sleep(LATENCY)
-            number = target[1:].decode()
-            status, body = (
-                ("200 OK", f'<p>{number}<a href="/{int(number) + 1}">on</a>') if number.isdecimal() else ("404 No", "")
-            )
-            head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
-            writer.write(f"{head}{body}".encode())
-            answered.append(time.monotonic())
-            await writer.drain()
-    writer.close()
+    table.add("ms of CPU a page, and memory", f"{run.cpu_each:.2f}, {told.peak_rss_bytes / 1e6:.0f} MB")
 
 
 #: URLs.

@@ -6,25 +6,26 @@ schedule has looked at many of them. Every measurement has a process of its own:
 """
 
 import random
-import statistics
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
-from gossamer.bench.harness import BenchedCrawl, apart, crawled, pages_option, resident
+from gossamer.bench.harness import apart, by_turns, crawled, middle, pages_option, resident
 from gossamer.bench.report import BenchReport
 from gossamer.engine.clock import SystemClock
 from gossamer.frontier.seams import Outlook
 from gossamer.recrawl.ledger import RevisitLedger
 from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule
-from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage
 from gossamer.values.task import Task
 from gossamer.values.visit import Location, Response, Visit
+from tools.bench.ledger import opened
 
 #: Known pages at the small and the large end.
 SIZES = (100_000, 1_000_000)
@@ -89,10 +90,7 @@ def measured(size: int, is_scheduled: bool) -> list[str]:
     """Microseconds of CPU for a visit that is kept, MB at the end, bytes on the disk for a page; then those of :func:`_woken`."""
     with tempfile.TemporaryDirectory() as folder:
         clock = _Clock()
-        store = RocksLedger(LedgerSheet(directory=folder))
-        store.open()
-        queues = LedgerFrontier()
-        queues.ledger = store
+        store, queues = opened(folder)
         into = _scheduled(store, clock) if is_scheduled else store
         visits, spent = _visits(size), 0.0
         while part := list(islice(visits, PAGES)):
@@ -138,16 +136,14 @@ def _beside(report: BenchReport, repeats: int) -> None:
     # A crawl that comes back never ends by itself.
     limit = ["--max-pages", str(CRAWLED)]
     kinds = {"without": limit, "--recrawl adaptive": [*limit, "--recrawl", "adaptive"]}
-    runs: dict[str, list[BenchedCrawl]] = {name: [] for name in kinds}
-    for number in range(repeats):
-        for name in sorted(kinds, reverse=number % 2 == 1):
-            runs[name].append(crawled(WEB, HOSTS, [kinds[name]]))
+    runs = by_turns({name: partial(crawled, WEB, HOSTS, [options]) for name, options in kinds.items()}, repeats)
     title = f"A crawl of {CRAWLED:,} new pages on {HOSTS} hosts, median of {repeats} runs"
     table = report.table(title, "what", "pages/s", "ms of CPU a page", "pace beside one without")
-    pace = {name: statistics.median(one.pace for one in of) for name, of in runs.items()}
     for name, of in runs.items():
-        cpu = statistics.median(one.cpu_each for one in of)
-        table.add(name, f"{pace[name]:,.0f}", f"{cpu:.3f}", f"{pace[name] / pace['without']:.0%}")
+        pace = middle(of, "pace")
+        table.add(
+            *(name, f"{pace:,.0f}", f"{middle(of, 'cpu_each'):.3f}", f"{pace / middle(runs['without'], 'pace'):.0%}")
+        )
 
 
 @pages_option(SIZES[-1], "Know this many pages at the most.")

@@ -11,18 +11,18 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gossamer.bench.harness import ALONE, PLAIN, SEED, at, begun, cpu_of_children, pages_option, simulated
+from gossamer.bench.harness import ALONE, PLAIN, SEED, accounted, at, begun, by_turns, middle, pages_option, simulated
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
-from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import changed, write
 from gossamer.values.errors import UsageError
@@ -105,27 +105,29 @@ def run(pages: int = PAGES, repeats: int = 3) -> BenchReport:
 
 
 def _ways(report: BenchReport, folder: Path, pages: int, repeats: int) -> None:
-    runs: dict[str, list[SharedCrawl]] = {name: [] for name in WAYS}
+    numbers = count()
     with simulated(pages, pages // EACH, *PLAIN) as port:
-        for number in range(repeats):
-            for name, options in WAYS.items():
-                runs[name].append(_crawled(folder / f"{number}-{name}", port, options))
+        kinds = {
+            name: lambda options=options: _crawled(folder / f"{next(numbers)}", port, options)
+            for name, options in WAYS.items()
+        }
+        runs = by_turns(kinds, repeats)
         told = _told(folder / "told", port)
     if len({run.pages for those in runs.values() for run in those}) > 1:
         raise UsageError(
             f"crawls of one web have different pages: { {name: those[0].pages for name, those in runs.items()} }"
         )
-    count = runs["one process"][0].pages
+    alone = runs["one process"]
+    had = alone[0].pages
     table = report.table(
-        f"{count:,} pages on {pages // EACH} hosts, median of {repeats} runs",
+        f"{had:,} pages on {pages // EACH} hosts, median of {repeats} runs",
         *("what", "pages/s", "ms of CPU a page", "of one process, median of pairs", "sent between processes, a page"),
     )
-    alone = runs["one process"]
     for name, those in runs.items():
-        sent = {"2 agents, a queue each": f"{those[0].received / count:.2f} URLs", "2 crawlers by leases": told}
+        sent = {"2 agents, a queue each": f"{those[0].received / had:.2f} URLs", "2 crawlers by leases": told}
         table.add(
             name,
-            f"{statistics.median(run.pace for run in those):,.0f}",
+            f"{middle(those, 'pace'):,.0f}",
             f"{statistics.median(1e3 * run.cpu / run.pages for run in those):.2f}",
             f"{statistics.median(run.cpu / other.cpu for run, other in zip(those, alone, strict=True)):.2f}",
             sent.get(name, ""),
@@ -157,12 +159,7 @@ def _table_8(report: BenchReport, folder: Path, pages: int) -> None:
 
 
 def _crawled(directory: Path, port: int, options: Sequence[str]) -> SharedCrawl:
-    before = cpu_of_children()
-    process = begun(directory, port, options)
-    out = process.communicate()[0]
-    if process.returncode:
-        raise UsageError(f"a crawl with {' '.join(options)} ended with status {process.returncode}")
-    summary, cpu = msgspec.json.decode(out, type=Summary), cpu_of_children() - before
+    run, _ = accounted([begun(directory, port, options)])
     times = sorted(_times(directory))
     last = times[-max(2, round(TAIL * len(times))) :]
     tail = (len(last) - 1) / max(1e-3, last[-1] - last[0])
@@ -170,7 +167,7 @@ def _crawled(directory: Path, port: int, options: Sequence[str]) -> SharedCrawl:
     for ledger in ledgers_of(directory):
         with ledger.looking():
             received += ledger.counters().get("received", 0)
-    return SharedCrawl(summary.pages, times[-1] - times[0], cpu, summary.bytes, tail, received)
+    return SharedCrawl(run.pages, times[-1] - times[0], run.cpu, run.bytes, tail, received)
 
 
 def _times(directory: Path) -> list[float]:

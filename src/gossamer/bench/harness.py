@@ -12,11 +12,12 @@ import re
 import resource
 import shutil
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -24,6 +25,7 @@ from typing import IO, Any, TypeVar
 import click
 import msgspec
 
+from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
 from gossamer.values.errors import UsageError
 
@@ -41,6 +43,7 @@ ALONE = ("--agents", "1")
 AT_ONCE = ("--delay", "0", "--domain-delay", "0", "--ip-delay", "0")
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def pages_option(default: int, of: str = "Use this many pages.") -> Callable[[F], F]:
@@ -278,22 +281,45 @@ def crawled(pages: int, hosts: int, crawls: Sequence[Sequence[str]], *, web: int
     Raises:
         UsageError: one of them failed.
     """
+    part = ["--max-pages", str(pages)] if web else []
     with (
         tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder,
         simulated(web or pages, hosts, *PLAIN) as port,
     ):
-        part = ["--max-pages", str(pages)] if web else []
-        began, before = time.monotonic(), cpu_of_children()
-        running = [
+        begin = (
             begun(Path(folder, str(number)), port, [*(more or ALONE), *part]) for number, more in enumerate(crawls)
-        ]
-        told = [(process.communicate()[0], process.returncode) for process in running]
-        run = BenchedCrawl(0, time.monotonic() - began, cpu_of_children() - before)
-    for out, code in told:
-        if code:
+        )
+        return accounted(begin)[0]
+
+
+def accounted(begin: Iterable["subprocess.Popen[bytes]"]) -> tuple[BenchedCrawl, list[Summary]]:
+    """Begin crawls, wait for their ends, and account for them together; and what each said.
+
+    Raises:
+        UsageError: one of them failed.
+    """
+    began, before = time.monotonic(), cpu_of_children()
+    ended = [(process.communicate()[0], process.returncode) for process in list(begin)]
+    seconds, cpu = time.monotonic() - began, cpu_of_children() - before
+    for _, code in ended:
+        if code not in (0, 4):
             raise UsageError(f"a crawl ended with status {code}")
-        run = msgspec.structs.replace(run, pages=run.pages + msgspec.json.decode(out)["pages"])
-    return run
+    told = [msgspec.json.decode(out, type=Summary) for out, _ in ended]
+    return BenchedCrawl(sum(one.pages for one in told), seconds, cpu, sum(one.bytes for one in told)), told
+
+
+def by_turns(kinds: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
+    """Run every kind in turn, so many times: what a machine's hour does to one, it does to all."""
+    runs: dict[str, list[T]] = {name: [] for name in kinds}
+    for _ in range(repeats):
+        for name, run in kinds.items():
+            runs[name].append(run())
+    return runs
+
+
+def middle(runs: Iterable[Any], what: str) -> float:
+    """The median of a figure of runs."""
+    return float(statistics.median(getattr(one, what) for one in runs))
 
 
 def begun(directory: Path, port: int, more: Sequence[str], seeds: Sequence[str] = (SEED,)) -> "subprocess.Popen[bytes]":
