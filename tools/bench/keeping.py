@@ -16,19 +16,20 @@ from typing import Any
 
 import msgspec
 
-from gossamer.bench.harness import pages_option
+from gossamer.bench.harness import Spent, pages_option
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
 from gossamer.parsing.duplicates import ContentSeen
 from gossamer.storage.archive.warc import WarcArchive, WarcSheet
 from gossamer.storage.commit.component import Commit
-from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
+from gossamer.storage.ledger.providers import LedgerContents, LedgerSeen
 from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import DONE, RetryDecision, Task
 from gossamer.values.visit import Link, Response, Visit
+from tools.bench.ledger import opened
+from tools.bench.mobile import zipf_words
 
 #: Pages, those of one commit, links of a page, and how many of these are new.
 PAGES, GROUP, LINKS, NEW = 2_000, 8, 58, 5
@@ -64,9 +65,7 @@ class _Nobody:
 
 def _bodies(count: int) -> list[bytes]:
     """Pages of some 35 KB that pack to a third: words by Zipf's law, in paragraphs."""
-    dice = random.Random(1)
-    words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randint(2, 10))) for _ in range(4_000)]
-    weights = [1 / rank for rank in range(1, len(words) + 1)]
+    dice, (words, weights) = random.Random(1), zipf_words()
     pages = []
     for _ in range(count):
         text = dice.choices(words, weights, k=WORDS)
@@ -101,23 +100,14 @@ def _visits(bodies: list[bytes]) -> Iterator[list[Visit]]:
         yield group
 
 
-class _Clock:
-    """Processor time by part."""
+def _timed(spent: Spent, act: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, and its time is counted."""
 
-    def __init__(self) -> None:
-        self.seconds: defaultdict[str, float] = defaultdict(float)
+    def counted(*arguments: Any) -> Any:
+        with spent:
+            return act(*arguments)
 
-    def timed(self, part: str, act: Callable[..., Any]) -> Callable[..., Any]:
-        """The same, and its time is counted."""
-
-        def counted(*arguments: Any) -> Any:
-            began = time.thread_time()
-            try:
-                return act(*arguments)
-            finally:
-                self.seconds[part] += time.thread_time() - began
-
-        return counted
+    return counted
 
 
 def _bound(unit: Any, **providers: Any) -> Any:
@@ -128,21 +118,18 @@ def _bound(unit: Any, **providers: Any) -> Any:
 
 async def _kept(folder: str, bodies: list[bytes]) -> dict[str, float]:
     """Keep every page once; seconds by part."""
-    clock, nobody, flights = _Clock(), _Nobody(), MemoryFlights()
-    ledger = RocksLedger(LedgerSheet(directory=folder))
-    ledger.open()
-    queues, seen, contents = (
-        _bound(unit, ledger=ledger) for unit in (LedgerFrontier(), LedgerSeen(), LedgerContents())
-    )
+    spent, nobody, flights = defaultdict[str, Spent](Spent), _Nobody(), MemoryFlights()
+    ledger, queues = opened(folder)
+    seen, contents = (_bound(unit, ledger=ledger) for unit in (LedgerSeen(), LedgerContents()))
     archive, log = WarcArchive(WarcSheet(directory=folder)), TableLog(TableLogSheet(directory=folder))
     stores = {"archive": archive, "ledger": ledger, "seen": seen, "flights": flights, "keepers": {"visits": [log]}}
     ways = {"traversal": BreadthFirst(), "prioritizer": WeightedPrioritizer(), "politeness": nobody}
     none = {"watchers": {}, "gates": {}, "task_gates": {}, "goals": {}, "robots": SimpleNamespace()}
     commit = _bound(Commit(), **stores, **ways, **none, committed=nobody, records=nobody)
-    filter_ = clock.timed("content seen", _bound(ContentSeen(), contents=contents).filter)
-    unseen = clock.timed("URL seen", seen.unseen)
-    _bound(archive, append=clock.timed("archive", archive.append))
-    _bound(log, append=clock.timed("tables and log", log.append))
+    filter_ = _timed(spent["content seen"], _bound(ContentSeen(), contents=contents).filter)
+    unseen = _timed(spent["URL seen"], seen.unseen)
+    _bound(archive, append=_timed(spent["archive"], archive.append))
+    _bound(log, append=_timed(spent["tables and log"], log.append))
     for group in _visits(bodies):
         with ledger.group() as staged:
             staged.push(visit.task for visit in group)
@@ -156,13 +143,12 @@ async def _kept(folder: str, bodies: list[bytes]) -> dict[str, float]:
             new = unseen([link.url for link in visit.links])
             tasks = tuple(Task(url, _HOST, 4, visit.url, "a href") for url in new[-NEW:])
             came.append(msgspec.structs.replace(visit, new=tasks))
-        began = time.thread_time()
-        await commit.filter_many(came)
-        clock.seconds["commit"] += time.thread_time() - began
+        with spent["commit"]:
+            await commit.filter_many(came)
     for unit in (archive, log):
         await unit.stop()
     ledger.close()
-    return dict(clock.seconds)
+    return {part: one.thread for part, one in spent.items()}
 
 
 @pages_option(PAGES, "Keep this many pages.")

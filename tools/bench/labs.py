@@ -13,11 +13,11 @@ requests, and the share of the most common host in any second.
 
 import random
 import tempfile
-import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gossamer.bench.harness import Spent
 from gossamer.bench.report import BenchReport
 from gossamer.engine.clock import SystemClock
 from gossamer.labs.diverse import DiverseQueues, DiverseQueuesSheet
@@ -25,9 +25,9 @@ from gossamer.labs.trie.chunks import UrlKeys
 from gossamer.labs.trie.queues import TrieTurns
 from gossamer.labs.trie.tree import DiskTrie
 from gossamer.storage.ledger.contract import TaskQueues
-from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.task import Task
+from tools.bench.ledger import opened
 
 #: Entries of the seed's table, and a million.
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -51,50 +51,42 @@ def _trie_row(size: int, cache: int, *, flushed: bool) -> tuple[str, ...]:
     urls, keys = _urls(size), UrlKeys()
     with tempfile.TemporaryDirectory() as folder:
         trie = DiskTrie(Path(folder), cache, sync=flushed)
-        cpu, wall = time.process_time(), time.perf_counter()
-        for number, url in enumerate(urls, 1):
-            trie.put(keys.of(url))
-            if flushed and number % FLUSHED == 0:
-                trie.checkpoint()
-        trie.checkpoint()
-        for url in urls:
-            if not trie.holds(keys.of(url)):
-                raise AssertionError(f"{url} was written and is not there")
-        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        with Spent() as spent:
+            for number, url in enumerate(urls, 1):
+                trie.put(keys.of(url))
+                if flushed and number % FLUSHED == 0:
+                    trie.checkpoint()
+            trie.checkpoint()
+            for url in urls:
+                if not trie.holds(keys.of(url)):
+                    raise AssertionError(f"{url} was written and is not there")
         disk = trie.files.size()
         trie.close()
     return (
-        f"{size:,}",
-        "on" if cache else "off",
-        "every 1,000" if flushed else "at the end",
-        f"{wall * 1e3:,.0f}",
-        f"{cpu * 1e3:,.0f}",
-        f"{cpu / size * 1e6:.1f}",
-        f"{trie.loads:,}",
-        f"{disk / size:.0f}",
+        *(f"{size:,}", "on" if cache else "off", "every 1,000" if flushed else "at the end"),
+        *(f"{spent.wall * 1e3:,.0f}", f"{spent.cpu * 1e3:,.0f}", f"{spent.cpu / size * 1e6:.1f}"),
+        *(f"{trie.loads:,}", f"{disk / size:.0f}"),
     )
 
 
 def _queue_row(size: int) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as folder:
         trie = DiskTrie(Path(folder), CACHE)
-        turns = TrieTurns(trie)
-        began = time.process_time()
-        for url in _urls(size):
-            turns.push(url)
-        trie.checkpoint()
-        pushed = time.process_time() - began
-        hosts = []
-        while (taken_url := turns.take()) is not None:
-            hosts.append(taken_url.split("/")[2])
-            turns.done(taken_url)
-        taken = time.process_time() - began - pushed
+        turns, pushing, taking, hosts = TrieTurns(trie), Spent(), Spent(), list[str]()
+        with pushing:
+            for url in _urls(size):
+                turns.push(url)
+            trie.checkpoint()
+        with taking:
+            while (taken := turns.take()) is not None:
+                hosts.append(taken.split("/")[2])
+                turns.done(taken)
         trie.close()
     if len(hosts) != size:
         raise AssertionError(f"{size} URLs went in and {len(hosts)} came out")
     sites = size // 100
     rounds = [len(set(hosts[at : at + sites])) / sites for at in range(0, size, sites)]
-    return f"{size:,}", f"{pushed / size * 1e6:.1f}", f"{taken / size * 1e6:.1f}", f"{min(rounds):.2f}"
+    return f"{size:,}", f"{pushing.cpu / size * 1e6:.1f}", f"{taking.cpu / size * 1e6:.1f}", f"{min(rounds):.2f}"
 
 
 def tries(sizes: Sequence[int] = SIZES) -> BenchReport:
@@ -177,52 +169,40 @@ def _popped(ledger: RocksLedger, queues: TaskQueues, *, in_turn: bool) -> Iterat
 
 def _at_a_rate(tasks: int, rate: int) -> tuple[str, ...]:
     """A row of the seed's table: as many domains as are asked in a second, so that each can come once."""
+    clock, queues = _SteadyPace(), DiverseQueues(DiverseQueuesSheet(page=PAGE))
     with tempfile.TemporaryDirectory() as folder:
-        ledger = RocksLedger(LedgerSheet(directory=folder))
-        ledger.open()
-        _pushed(ledger, tasks, rate)
-        behind, queues, clock = LedgerFrontier(), DiverseQueues(DiverseQueuesSheet(page=PAGE)), _SteadyPace()
-        behind.ledger = ledger
-        queues.behind, queues.ledger, queues.clock = behind, ledger, clock
+        queues.ledger, queues.behind = opened(folder)
+        queues.clock = clock
+        _pushed(queues.ledger, tasks, rate)
         second: Counter[str] = Counter()
         peak = out = 0
-        for host in _popped(ledger, queues, in_turn=False):
+        for host in _popped(queues.ledger, queues, in_turn=False):
             out += 1
             clock.seconds = out / rate
             second[host] += 1
             if out % rate == 0:
                 peak = max(peak, *second.values())
                 second.clear()
-        ledger.abandon()
+        queues.ledger.abandon()
     return f"{tasks:,}", f"{out:,}", f"{rate:,}", f"{1 / rate:g}", f"{peak / rate:g}"
 
 
 def _diversity_row(name: str, tasks: int, *, in_turn: bool) -> tuple[str, ...]:
     with tempfile.TemporaryDirectory() as folder:
-        ledger = RocksLedger(LedgerSheet(directory=folder))
-        ledger.open()
-        _pushed(ledger, tasks)
-        own = LedgerFrontier()
-        own.ledger = ledger
+        ledger, own = opened(folder)
         queues: TaskQueues = own
         if name == "by pages":
-            diverse = DiverseQueues(DiverseQueuesSheet(page=PAGE, threshold=THRESHOLD))
+            queues = diverse = DiverseQueues(DiverseQueuesSheet(page=PAGE, threshold=THRESHOLD))
             diverse.behind, diverse.ledger = own, ledger
-            queues = diverse
-        began = time.thread_time()
-        hosts = list(_popped(ledger, queues, in_turn=in_turn))
-        seconds = time.thread_time() - began
+        _pushed(ledger, tasks)
+        with Spent() as spent:
+            hosts = list(_popped(ledger, queues, in_turn=in_turn))
         ledger.abandon()
     pages = [Counter(hosts[at : at + PAGE]) for at in range(0, len(hosts) - PAGE + 1, PAGE)]
     shares = sorted(max(page.values()) / PAGE for page in pages)
     return (
-        name,
-        "in turn" if in_turn else "host by host",
-        f"{tasks:,}",
-        f"{len(hosts):,}",
-        f"{shares[len(shares) // 2]:.3f}",
-        f"{shares[-1]:.3f}",
-        f"{seconds / len(hosts) * 1e6:.1f}",
+        *(name, "in turn" if in_turn else "host by host", f"{tasks:,}", f"{len(hosts):,}"),
+        *(f"{shares[len(shares) // 2]:.3f}", f"{shares[-1]:.3f}", f"{spent.thread / len(hosts) * 1e6:.1f}"),
     )
 
 

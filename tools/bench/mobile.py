@@ -133,7 +133,8 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _words() -> tuple[list[str], list[float]]:
+def zipf_words() -> tuple[list[str], list[float]]:
+    """Words that are made up, and how often each comes."""
     dice = random.Random(1)
     words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randint(2, 10))) for _ in range(4_000)]
     return words, [1 / rank for rank in range(1, len(words) + 1)]
@@ -141,7 +142,7 @@ def _words() -> tuple[list[str], list[float]]:
 
 def made_pages(count: int) -> dict[str, bytes]:
     """Path -> page; every page is led to by the ones before it."""
-    words, weights = _words()
+    words, weights = zipf_words()
     dice = random.Random(2)
     menu = "".join(f'<li><a href="/p/{at}.html">{words[at]}</a></li>' for at in range(min(MENU, count)))
     pages = {}

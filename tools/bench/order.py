@@ -19,16 +19,15 @@ import heapq
 import random
 import statistics
 import tempfile
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.bench.harness import Spent
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.contract import LEVELS
 from gossamer.frontier.seams import LinkWords, PageWords
@@ -38,11 +37,12 @@ from gossamer.query.ranking import pagerank
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.graph import WebGraph, importance_of
 from gossamer.storage.ledger.contract import Ledger
-from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Link, Response, Visit
+from tools.bench.ledger import opened
 
 #: Pages of a web, and the share of them that is visited.
 PAGES, SHARE = 50_000, 0.1
@@ -168,12 +168,9 @@ def _order_row(web: RankedWeb) -> tuple[str, ...]:
         seed = choose.randrange(count)
         breadth = by_breadth(web.links, seed, budget)
         if len(breadth) == budget:
-            others = (
-                by_opic(web.links, seed, budget),
-                by_known_rank(web.links, seed, budget),
-                by_true_rank(web, seed, budget),
-            )
-            shares.append(tuple(float(web.ranks[order].sum()) for order in (breadth, *others)))
+            others = [by(web.links, seed, budget) for by in (by_opic, by_known_rank)]
+            orders = (breadth, *others, by_true_rank(web, seed, budget))
+            shares.append(tuple(float(web.ranks[order].sum()) for order in orders))
     means = [statistics.mean(of) for of in zip(*shares, strict=True)]
     means.append(float(np.sort(web.ranks)[-budget:].sum()))
     return web.name, *(f"{mean:.3f}" for mean in means), *(f"{mean / means[0]:.2f}" for mean in means[1:])
@@ -201,34 +198,31 @@ def _committed(ledger: Ledger, queues: RocksLedger, visits: Sequence[Visit]) -> 
     host = visits[0].task.host
     with ledger.group() as group:
         group.push(visit.task for visit in visits)
-    seconds = 0.0
+    spent = Spent()
     for start in range(0, len(visits), GROUP):
         queues.flush_moves()
         queues.queues.admit(0.0, 10)
         queues.queues.pop(host, GROUP)
-        began = time.thread_time()
-        with ledger.group() as group:
+        with spent, ledger.group() as group:
             for visit in visits[start : start + GROUP]:
                 new = group.offer([link.url for link in visit.links])
                 group.push(Task(url, host, 1, visit.url, level=9) for url in new)
                 group.visited(visit, None)
-        seconds += time.thread_time() - began
-    return seconds
+    return spent.thread
 
 
 def _cost(*, with_opic: bool) -> float:
     """Microseconds of CPU a page."""
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        store = RocksLedger(LedgerSheet(directory=folder))
-        store.open()
-        stack.callback(store.abandon)
+    with tempfile.TemporaryDirectory() as folder:
+        store, _ = opened(folder)
         ledger: Ledger = store
         if with_opic:
-            front = OpicLedger()
+            ledger = front = OpicLedger()
             front.behind = store
             front.open()
-            ledger = front
-        return _committed(ledger, store, _visits()) / COMMITTED * 1e6
+        seconds = _committed(ledger, store, _visits())
+        store.abandon()
+        return seconds / COMMITTED * 1e6
 
 
 def simulated(hosts: int, seed: int) -> RankedWeb:
@@ -320,18 +314,6 @@ class TopicalWeb:
         return LinkWords(f"http://www.site.example/{target}", named)
 
 
-def unfocused(web: TopicalWeb, seed: int) -> list[int]:
-    """The first pages by breadth."""
-    met, front, order = {seed}, deque([seed]), list[int]()
-    while front and len(order) < FETCHED:
-        order.append(page := front.popleft())
-        for target in web.links[page]:
-            if target not in met:
-                met.add(target)
-                front.append(target)
-    return order
-
-
 def focused(web: TopicalWeb, seed: int, relevance: WordsRelevance) -> list[int]:
     """The first pages of a focused crawl."""
     met, order, turns = {seed}, list[int](), 0
@@ -369,18 +351,13 @@ def _focus_row(seed: int) -> tuple[str, ...]:
     web = TopicalWeb(seed)
     first = next(page for page, topic in enumerate(web.topic) if topic == 0)
     relevance = _relevance(web)
-    breadth = unfocused(web, first)
-    began = time.process_time()
-    ours = focused(web, first, relevance)
-    seconds = time.process_time() - began
+    breadth = by_breadth(web.links.__getitem__, first, FETCHED)
+    with Spent() as spent:
+        ours = focused(web, first, relevance)
     rates = [sum(web.topic[page] == 0 for page in order) / len(order) for order in (breadth, ours)]
     return (
-        str(seed),
-        f"{len(ours):,}",
-        f"{rates[0]:.1%}",
-        f"{rates[1]:.1%}",
-        f"{rates[1] / rates[0]:.1f}",
-        f"{seconds / len(ours) * 1e3:.2f}",
+        *(str(seed), f"{len(ours):,}", f"{rates[0]:.1%}", f"{rates[1]:.1%}"),
+        *(f"{rates[1] / rates[0]:.1f}", f"{spent.cpu / len(ours) * 1e3:.2f}"),
     )
 
 
