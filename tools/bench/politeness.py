@@ -11,10 +11,10 @@ import statistics
 import time
 import tracemalloc
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 from statistics import fmean
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.politeness.gates import Gates
@@ -35,108 +35,75 @@ class ServerReply(NamedTuple):
     retry_after: str = ""
 
 
-class Server(Protocol):
-    """Answers one request at a time."""
-
-    def ask(self, page: int, now: float) -> ServerReply:
-        """The reply to a request for this page that begins at `now`, in seconds."""
-        ...
+Server = Callable[[int, float], ServerReply]
+"""Answers one request at a time, for a page, that begins at an instant in seconds."""
 
 
-class Flaky:
-    """Answers a share of all requests with 503 and `Retry-After`, at random, whatever the pace."""
+def refusing(share: float, retry_after: str = "", latency: float = 0.05, spread: float = 0.0, seed: int = 1) -> Server:
+    """Fails on a share of all requests, at random, whatever the pace. The latency spreads as that of web pages does by 0.5."""
+    draw = random.Random(seed)
 
-    def __init__(self, share: float, retry_after: str = "1", latency: float = 0.05, seed: int = 1) -> None:
-        self._share, self._retry_after, self._latency = share, retry_after, latency
-        self._draw = random.Random(seed)
-
-    def ask(self, page: int, now: float) -> ServerReply:
-        """See :class:`Server`. The latency spreads as that of web pages does."""
-        elapsed = self._latency * self._draw.lognormvariate(0.0, 0.5)
-        if self._draw.random() < self._share:
-            return ServerReply(Outcome.SERVER_ERROR, elapsed, self._retry_after)
+    def ask(page: int, now: float) -> ServerReply:
+        elapsed = latency * draw.lognormvariate(0.0, spread) if spread else latency
+        if draw.random() < share:
+            return ServerReply(Outcome.SERVER_ERROR, elapsed, retry_after)
         return ServerReply(Outcome.OK, elapsed)
+
+    return ask
+
+
+def flaky(share: float, latency: float = 0.05, seed: int = 1) -> Server:
+    """Answers a share of all requests with 503 and `Retry-After: 1`, at random."""
+    return refusing(share, "1", latency, 0.5, seed)
 
 
 class TokenBucket:
     """Lets `rate` requests a second through, and `burst` at once after a rest; answers 429 to all others."""
 
-    def __init__(self, rate: float, burst: float, retry_after: str = "", latency: float = 0.02, seed: int = 1) -> None:
+    def __init__(self, rate: float, burst: float, retry_after: str = "", seed: int = 1) -> None:
         """A full bucket. `retry_after` is sent as it is; `exact` sends the seconds until the next token, rounded up."""
         self.rate = rate
         self._burst, self._tokens, self._at = burst, burst, 0.0
-        self._retry_after, self._latency = retry_after, latency
-        self._draw = random.Random(seed)
+        self._retry_after, self._draw = retry_after, random.Random(seed)
 
-    def ask(self, page: int, now: float) -> ServerReply:
+    def __call__(self, page: int, now: float) -> ServerReply:
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self.rate)
         self._at = now
-        elapsed = self._latency * self._draw.lognormvariate(0.0, 0.3)
+        elapsed = 0.02 * self._draw.lognormvariate(0.0, 0.3)
         if self._tokens >= 1.0:
             self._tokens -= 1.0
             return ServerReply(Outcome.OK, elapsed)
-        field = self._retry_after
-        if field == "exact":
-            field = str(int((1.0 - self._tokens) / self.rate) + 1)
-        return ServerReply(Outcome.RATE_LIMITED, elapsed, field)
+        exact = str(int((1.0 - self._tokens) / self.rate) + 1)
+        return ServerReply(Outcome.RATE_LIMITED, elapsed, exact if self._retry_after == "exact" else self._retry_after)
 
 
-class Overloaded:
+#: Seconds over which an overloaded server feels its load.
+SPAN = 5.0
+
+
+def overloaded(knee: float) -> Server:
     """Slows down as the rate comes near its knee, and fails beyond it in proportion."""
+    draw, load, at = random.Random(1), 0.0, 0.0
 
-    #: Seconds over which the server feels its load.
-    SPAN = 5.0
+    def ask(page: int, now: float) -> ServerReply:
+        nonlocal load, at
+        load = load * 2.0 ** (-(now - at) / SPAN) + 0.6931 / SPAN
+        at = now
+        elapsed = 0.02 * draw.lognormvariate(0.0, 0.3) / max(0.05, 1.0 - 0.9 * load / knee)
+        return ServerReply(Outcome.SERVER_ERROR if draw.random() < load / knee - 1.0 else Outcome.OK, elapsed)
 
-    def __init__(self, knee: float, latency: float = 0.02, seed: int = 1) -> None:
-        self.knee = knee
-        self._latency, self._load, self._at = latency, 0.0, 0.0
-        self._draw = random.Random(seed)
-
-    def ask(self, page: int, now: float) -> ServerReply:
-        self._load *= 2.0 ** (-(now - self._at) / self.SPAN)
-        self._load += 0.6931 / self.SPAN
-        self._at = now
-        part = self._load / self.knee
-        elapsed = self._latency * self._draw.lognormvariate(0.0, 0.3) / max(0.05, 1.0 - 0.9 * part)
-        is_lost = self._draw.random() < part - 1.0
-        return ServerReply(Outcome.SERVER_ERROR if is_lost else Outcome.OK, elapsed)
+    return ask
 
 
-class FailsAtRandom:
-    """Fails on a share of all requests, at random, whatever the pace."""
-
-    def __init__(self, share: float, latency: float = 0.05, seed: int = 1) -> None:
-        self._share, self._latency = share, latency
-        self._draw = random.Random(seed)
-
-    def ask(self, page: int, now: float) -> ServerReply:
-        is_lost = self._draw.random() < self._share
-        return ServerReply(Outcome.SERVER_ERROR if is_lost else Outcome.OK, self._latency)
-
-
-class Moody:
+def moody(well: float, ill: float) -> Server:
     """Well for a while, then refuses everything for a while, in turns."""
-
-    def __init__(self, well: float, ill: float, retry_after: str = "", latency: float = 0.05) -> None:
-        self.well, self.ill = well, ill
-        self._retry_after, self._latency = retry_after, latency
-
-    def ask(self, page: int, now: float) -> ServerReply:
-        if now % (self.well + self.ill) < self.well:
-            return ServerReply(Outcome.OK, self._latency)
-        return ServerReply(Outcome.RATE_LIMITED, self._latency, self._retry_after)
+    return lambda _, now: ServerReply(Outcome.OK if now % (well + ill) < well else Outcome.RATE_LIMITED, 0.05)
 
 
-class BrokenPages:
+def broken_pages(one_in: int) -> Server:
     """Answers one page in so many with 503 and `Retry-After`, always, and all others well."""
-
-    def __init__(self, one_in: int, latency: float = 0.05) -> None:
-        self._one_in, self._latency = one_in, latency
-
-    def ask(self, page: int, now: float) -> ServerReply:
-        if page % self._one_in == 0:
-            return ServerReply(Outcome.SERVER_ERROR, self._latency, "1")
-        return ServerReply(Outcome.OK, self._latency)
+    broken, well = ServerReply(Outcome.SERVER_ERROR, 0.05, "1"), ServerReply(Outcome.OK, 0.05)
+    return lambda page, _: well if page % one_in else broken
 
 
 #: Seconds.
@@ -180,7 +147,7 @@ def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> I
         else:
             page, attempt, fresh = fresh, 1, fresh + 1
         gates.begin(_HOST, _HOST, _ADDRESS, now)
-        reply = server.ask(page, now)
+        reply = server(page, now)
         ended = now + reply.elapsed
         answer = Answer(str(page), _HOST, reply.outcome, reply.elapsed, reply.retry_after, is_met=True)
         ruling = gates.end(_HOST, _HOST, _ADDRESS, answer, ended, ended, attempt)
@@ -196,7 +163,7 @@ def obedient(server: Server, delay: float, until: float) -> Iterator[PaceRequest
     """The same, asking at a fixed delay, and waiting only as long as the server says."""
     now, page = 0.0, 0
     while now < until:
-        reply = server.ask(page, now)
+        reply = server(page, now)
         ended = now + reply.elapsed
         yield PaceRequest(now, ended, reply.outcome)
         page += 1
@@ -211,9 +178,9 @@ def figures(requests: Iterator[PaceRequest], begin: float, end: float) -> PaceFi
     return PaceFigures(clean / span, len(outcomes) / span, 1.0 - clean / len(outcomes) if outcomes else 0.0)
 
 
-def flaky(delay: float, seed: int, *, share: float = 0.01, latency: float = 0.05) -> PaceFigures:
-    """A host that refuses at random; an hour."""
-    return figures(crawl(Flaky(share, latency=latency, seed=seed), delay, HOUR, seed), 0.0, HOUR)
+def at_random(delay: float, seed: int, latency: float = 0.05) -> PaceFigures:
+    """A host that refuses one request in a hundred at random; an hour."""
+    return figures(crawl(flaky(0.01, latency, seed), delay, HOUR, seed), 0.0, HOUR)
 
 
 def bucket(rate: float, burst: float, retry_after: str, seed: int) -> PaceFigures:
@@ -238,10 +205,10 @@ def _flaky_table(report: BenchReport) -> None:
         "delay s", "latency s", "bound %", "beside", "here %", "worst of 5 %",
     )  # fmt: skip
     for delay, latency in ((5.0, 0.05), (2.0, 0.05), (1.0, 0.05), (0.25, 0.05), (0.0, 0.05), (0.0, 0.01)):
-        without = figures(obedient(Flaky(0.0, latency=latency), delay, HOUR), 0.0, HOUR).pace
-        alone = figures(obedient(Flaky(0.01, latency=latency), delay, HOUR), 0.0, HOUR).pace
+        without = figures(obedient(flaky(0.0, latency), delay, HOUR), 0.0, HOUR).pace
+        alone = figures(obedient(flaky(0.01, latency), delay, HOUR), 0.0, HOUR).pace
         beside, bound, of = ("without refusals", 85, without) if delay >= 1.0 else ("obedience alone", 90, alone)
-        found = [flaky(delay, seed, latency=latency) for seed in SEEDS]
+        found = [at_random(delay, seed, latency) for seed in SEEDS]
         paces = [one.pace / of * 100 for one in found]
         table.add(delay, latency, bound, beside, f"{fmean(paces):.1f}", f"{min(paces):.1f}")
 
@@ -265,29 +232,20 @@ def _bucket_table(report: BenchReport) -> None:
 def _other_table(report: BenchReport) -> None:
     table = report.table("Other servers", "server", "delay", "what", "bound", "here")
     for knee in (1.0, 5.0, 10.0):
-        found = figures(crawl(Overloaded(knee), 0.0, 40 * MINUTE), 10 * MINUTE, 40 * MINUTE)
+        found = figures(crawl(overloaded(knee), 0.0, 40 * MINUTE), 10 * MINUTE, 40 * MINUTE)
         table.add(f"overloaded beyond {knee:g}/s", "0", "requests a second", f"{knee:g}", f"{found.asked:.2f}")
         table.add("", "", "failed %", "", f"{found.refused * 100:.2f}")
     for delay in (1.0, 0.0):
-        well = figures(crawl(FailsAtRandom(0.0), delay, HOUR), 0.0, HOUR)
-        found = figures(crawl(FailsAtRandom(0.5), delay, HOUR), 0.0, HOUR)
-        table.add(
-            "half of the answers are errors", f"{delay:g}", "pace %", "25", f"{found.asked / well.asked * 100:.1f}"
-        )
-    server = Moody(10 * MINUTE, 5 * MINUTE)
-    requests = list(crawl(server, 1.0, 6 * HOUR))
-    turn = server.well + server.ill
-    back = figures(iter([one for one in requests if 3 * MINUTE <= one.began % turn < server.well]), 0.0, 6 * HOUR)
-    open_part = (server.well - 3 * MINUTE) / turn
-    table.add(
-        "well 10 min, refuses 5 min",
-        "1",
-        "pace 3 min after, % of usual",
-        "",
-        f"{back.pace * 1.05 / open_part * 100:.0f}",
-    )
+        usual, found = (figures(crawl(refusing(share), delay, HOUR), 0.0, HOUR) for share in (0.0, 0.5))
+        share = f"{found.asked / usual.asked * 100:.1f}"
+        table.add("half of the answers are errors", f"{delay:g}", "pace %", "25", share)
+    well, ill = 10 * MINUTE, 5 * MINUTE
+    requests = list(crawl(moody(well, ill), 1.0, 6 * HOUR))
+    back = figures(iter([one for one in requests if 3 * MINUTE <= one.began % (well + ill) < well]), 0.0, 6 * HOUR)
+    part = back.pace * 1.05 / (well - 3 * MINUTE) * (well + ill)
+    table.add("well 10 min, refuses 5 min", "1", "pace 3 min after, % of usual", "", f"{part * 100:.0f}")
     for one_in in (100, 20, 10):
-        requests = list(crawl(BrokenPages(one_in), 1.0, HOUR))
+        requests = list(crawl(broken_pages(one_in), 1.0, HOUR))
         asked = figures(iter(requests), 0.0, HOUR).asked
         table.add(f"one page in {one_in} is always 503", "1", "pace %", "", f"{asked * 1.05 * 100:.1f}")
 
