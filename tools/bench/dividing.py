@@ -5,10 +5,11 @@ crawl; fetching and sending are counted, not done.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import count
 
 import msgspec
 import numpy as np
@@ -118,38 +119,31 @@ class _Agent:
 
     def __init__(self, *, best_first: bool) -> None:
         self._best_first = best_first
-        self._turn = 0
-        self._counts: dict[int, int] = {}
-        self._fronts: tuple[list[_Waiting], list[_Waiting]] = ([], [])
+        self._turns = count()
+        self._counts = Counter[int]()
+        self._fronts: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]] = ([], [])
+        """Own and foreign pages that wait: worth, turn, page."""
         self._done: set[int] = set()
         self.met: set[int] = set()
-        self.telling: dict[int, int] = {}
+        self.telling = Counter[int]()
 
     def hear(self, page: int, references: int = 1, *, foreign: bool = False) -> None:
         """So many links more lead to a page."""
-        known = self._counts.get(page, 0)
+        known = self._counts[page]
         self._counts[page] = known + references
-        if page in self._done or (known and not self._best_first):
-            return
-        self._turn += 1
-        worth = -(known + references) if self._best_first else 0
-        heapq.heappush(self._fronts[foreign], _Waiting(worth, self._turn, page))
+        if page not in self._done and (not known or self._best_first):
+            worth = -(known + references) if self._best_first else 0
+            heapq.heappush(self._fronts[foreign], (worth, next(self._turns), page))
 
     def next(self) -> int | None:
         """The page that comes next: our own first."""
         for front in self._fronts:
             while front:
-                page = heapq.heappop(front).page
+                page = heapq.heappop(front)[2]
                 if page not in self._done:
                     self._done.add(page)
                     return page
         return None
-
-
-class _Waiting(NamedTuple):
-    worth: int
-    turn: int
-    page: int
 
 
 def crawl(
@@ -178,14 +172,18 @@ def crawl(
     at = 0
     while not rounds or at < rounds:
         if at in moments:
-            _tell(agents, owner)
+            for agent in agents:
+                telling, agent.telling = agent.telling, Counter[int]()
+                for page, references in telling.items():
+                    agents[owner[page]].hear(page, references)
         at += 1
         left = budget - len(told.fetched) if budget else len(agents)
         turns = [(number, agent.next()) for number, agent in enumerate(agents[:left])]
         for number, taken in turns:
             if taken is not None:
                 told.fetched.append(taken)
-                _follow(web.links[taken], owner, agents, number, mode, told, at_once=exchanges is None)
+                for page in web.links[taken]:
+                    _follow(page, agents[number], agents[owner[page]], mode, told, at_once=exchanges is None)
         is_dry = all(taken is None for _, taken in turns)
         if (is_dry and at > max(moments, default=0)) or (until is not None and until(told)):
             break
@@ -193,40 +191,19 @@ def crawl(
 
 
 def _follow(
-    links: Sequence[int],
-    owner: Sequence[int],
-    agents: Sequence[_Agent],
-    number: int,
-    mode: ExchangeMode,
-    told: SimulatedCrawl,
-    *,
-    at_once: bool,
+    page: int, agent: _Agent, owner: _Agent, mode: ExchangeMode, told: SimulatedCrawl, *, at_once: bool
 ) -> None:
-    """What an agent does with the links of a page."""
-    agent = agents[number]
-    for page in links:
-        if owner[page] == number:
-            agent.hear(page)
-            continue
-        told.links_sent += mode is ExchangeMode.EXCHANGE
-        if mode is ExchangeMode.CROSS_OVER:
-            agent.hear(page, foreign=True)
-        elif mode is ExchangeMode.EXCHANGE:
-            if page not in agent.met:
-                agent.met.add(page)
-                told.urls_sent += 1
-            if at_once:
-                agents[owner[page]].hear(page)
-            else:
-                agent.telling[page] = agent.telling.get(page, 0) + 1
-
-
-def _tell(agents: Sequence[_Agent], owner: Sequence[int]) -> None:
-    """Every agent tells the others what it has met since the last time."""
-    for agent in agents:
-        telling, agent.telling = agent.telling, {}
-        for page, references in telling.items():
-            agents[owner[page]].hear(page, references)
+    """What an agent does with a link to a page of an owner."""
+    if owner is agent or mode is ExchangeMode.CROSS_OVER:
+        agent.hear(page, foreign=owner is not agent)
+    elif mode is ExchangeMode.EXCHANGE:
+        told.links_sent += 1
+        told.urls_sent += page not in agent.met
+        agent.met.add(page)
+        if at_once:
+            owner.hear(page)
+        else:
+            agent.telling[page] += 1
 
 
 def quality(fetched: Sequence[int], importance: NDArray[np.float64], budget: int) -> float:

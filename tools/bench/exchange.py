@@ -6,20 +6,20 @@ By simulation, on one synthetic web, with the designation of a crawl (J. Cho, H.
 figures, but for microseconds.
 """
 
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import click
 import numpy as np
 
-from gossamer.bench.harness import pages_option
+from gossamer.bench.harness import Spent, pages_option
 from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.storage.seen.memory import SaturatingTable, SecondChance
 from gossamer.storage.seen.runs import Recent
 from gossamer.values.hosts import Division
 from tools.bench.dividing import DividedWeb, ExchangeMode, SimulatedCrawl, crawl, owners, quality
-from tools.bench.plot import lines_svg, plots_option, series_of, write_plots
+from tools.bench.plot import lines_svg, series_of
 
 #: Pages and hosts of the web. Ten links a page: four hundred thousand links for each crawl.
 PAGES, HOSTS = 40_000, 2_000
@@ -49,31 +49,27 @@ Table = Callable[[Sequence[str]], Sequence[str]]
 
 def thesis_table(capacity: int) -> Table:
     """The table of the thesis."""
-    return _one_by_one(SaturatingTable(capacity))
+    return _filled(SaturatingTable(capacity))
 
 
 def second_chance_table(capacity: int) -> Table:
     """The provider `recently-seen`: a hand goes round, one place at a time."""
-    return _one_by_one(SecondChance(capacity))
-
-
-def _one_by_one(table: SaturatingTable | SecondChance) -> Table:
-    def offer(urls: Sequence[str]) -> Sequence[str]:
-        rest = table.misses(urls)
-        for url in rest:
-            table.insert(url)
-        return rest
-
-    return offer
+    return _filled(SecondChance(capacity))
 
 
 def generations_table(capacity: int) -> Table:
     """The one in front of the sieve: two generations."""
-    table = Recent(capacity)
+    return _filled(Recent(capacity))
 
+
+def _filled(table: SaturatingTable | SecondChance | Recent) -> Table:
     def offer(urls: Sequence[str]) -> Sequence[str]:
         rest = table.misses(urls)
-        table.add(rest)
+        if isinstance(table, Recent):
+            table.add(rest)
+        else:
+            for url in rest:
+                table.insert(url)
         return rest
 
     return offer
@@ -100,7 +96,12 @@ KINDS = {
 
 
 @pages_option(PAGES, "Simulate a web of this many pages.")
-@plots_option
+@click.option(
+    "--plots",
+    "plots_folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also draw the figures, as SVG files in this folder.",
+)
 def run(pages: int = PAGES, plots_folder: Path | None = None) -> BenchReport:
     """Measure what dividing a crawl costs, by simulation."""
     report = BenchReport("exchange")
@@ -110,7 +111,10 @@ def run(pages: int = PAGES, plots_folder: Path | None = None) -> BenchReport:
     _quality(report, web)
     _moved(report, web)
     _tables(report, REFERENCES * pages // PAGES)
-    write_plots(plots_folder, plots(report))
+    if plots_folder is not None:
+        plots_folder.mkdir(parents=True, exist_ok=True)
+        for file, drawing in plots(report).items():
+            (plots_folder / file).write_text(drawing, encoding="utf-8")
     return report
 
 
@@ -168,7 +172,7 @@ def _modes(report: BenchReport, web: DividedWeb) -> None:
 
 def _overlaps(web: DividedWeb, owner: Sequence[int], reachable: int) -> list[str]:
     """The overlap of cross-over at each share of :data:`COVERED`."""
-    fetched = crawl(web, owner, ExchangeMode.CROSS_OVER, until=_Covering(COVERED[-1] * reachable)).fetched
+    fetched = crawl(web, owner, ExchangeMode.CROSS_OVER, until=_covering(COVERED[-1] * reachable)).fetched
     found, unique = list[str](), set[int]()
     for number, page in enumerate(fetched, 1):
         unique.add(page)
@@ -177,16 +181,17 @@ def _overlaps(web: DividedWeb, owner: Sequence[int], reachable: int) -> list[str
     return found
 
 
-class _Covering:
+def _covering(pages: float) -> Callable[[SimulatedCrawl], bool]:
     """Whether a crawl has fetched so many pages, counting each once."""
+    unique, at = set[int](), 0
 
-    def __init__(self, pages: float) -> None:
-        self._pages, self._unique, self._at = pages, set[int](), 0
+    def asked(told: SimulatedCrawl) -> bool:
+        nonlocal at
+        unique.update(told.fetched[at:])
+        at = len(told.fetched)
+        return len(unique) >= pages
 
-    def __call__(self, told: SimulatedCrawl) -> bool:
-        self._unique.update(told.fetched[self._at :])
-        self._at = len(told.fetched)
-        return len(self._unique) >= self._pages
+    return asked
 
 
 def _quality(report: BenchReport, web: DividedWeb) -> None:
@@ -212,7 +217,7 @@ def _moved(report: BenchReport, web: DividedWeb) -> None:
         "Hosts that move when an agent joins (and move back when it leaves), and the load, by domain",
         *("agents", "hosts that move", "of them to the new agent", "at best", "fullest agent / mean, hosts", "pages"),
     )
-    first = [int(page) for page in _first_pages(web)]
+    first = np.unique(web.host_of, return_index=True)[1].tolist()
     for agents in AGENTS:
         before, after = owners(web, agents, "domain"), owners(web, agents + 1, "domain")
         moved = [after[page] for page in first if before[page] != after[page]]
@@ -227,10 +232,6 @@ def _moved(report: BenchReport, web: DividedWeb) -> None:
         )
 
 
-def _first_pages(web: DividedWeb) -> list[int]:
-    return list({int(host): page for page, host in reversed(list(enumerate(web.host_of)))}.values())
-
-
 def _tables(report: BenchReport, references: int) -> None:
     load = zipf(URLS, references, 1.0, seed=1)
     at_best = 1 - len(set(load)) / len(load)
@@ -241,7 +242,6 @@ def _tables(report: BenchReport, references: int) -> None:
     )
     for name, kind in KINDS.items():
         shares = [saved(kind(size), load) for size in TABLES[:-1]]
-        began = time.process_time()
-        shares.append(saved(kind(TABLES[-1]), load))
-        seconds = time.process_time() - began
-        table.add(name, *(f"{share:.1%}" for share in shares), f"{seconds / references * 1e6:.2f}")
+        with Spent() as spent:
+            shares.append(saved(kind(TABLES[-1]), load))
+        table.add(name, *(f"{share:.1%}" for share in shares), f"{spent.cpu / references * 1e6:.2f}")

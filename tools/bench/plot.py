@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
-
-import click
 
 from gossamer.bench.report import FigureTable
 
@@ -64,20 +61,3 @@ def lines_svg(title: str, across: str, labels: Sequence[str], series: Mapping[st
         y = TOP + 16 * (number + 1)
         parts.append(f'<text x="{LEFT + wide + 10}" y="{y}" fill="{colour}">{escape(name)}</text>')
     return "\n".join([*parts, "</svg>", ""])
-
-
-#: `--plots FOLDER`.
-plots_option = click.option(
-    "--plots",
-    "plots_folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Also draw the figures, as SVG files in this folder.",
-)
-
-
-def write_plots(folder: Path | None, drawn: Mapping[str, str]) -> None:
-    """Write drawings into a folder, where one was asked for."""
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file, drawing in drawn.items():
-            (folder / file).write_text(drawing, encoding="utf-8")
