@@ -16,7 +16,7 @@ from gossamer.documents.text import main_text
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.frontier.seams import LinkWords, PageWords
+from gossamer.frontier.contract import LinkWords, PageWords
 
 #: Bytes of a file that are read.
 MOST = 1 << 20

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from gossamer.expressions.contract import TaskGate, UrlFilter, VisitGate
-from gossamer.frontier.traps.provider import LearntTraps, TrapSheet
 from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.frontier.traps.watch import LearntTraps, TrapSheet
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.feeds import FeedLinks, SitemapLinks
 from gossamer.parsing.filters import (

@@ -11,9 +11,8 @@ import pytest
 from gossamer.agents.digests import AgentDigests
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.engine.files import AppendFile, LastWrites
-from gossamer.frontier.politeness.orders import ORDERS, ProcessorOrders
 from gossamer.frontier.politeness.provider import HostPoliteness
-from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.frontier.politeness.rules import ORDERS, PolitenessSheet, ProcessorOrders
 from gossamer.storage.archive.contract import Keeper
 from gossamer.storage.contract import DIGESTS, Space
 from gossamer.storage.ledger.contract import Group

@@ -1,10 +1,10 @@
-"""What is lent keeps the promises of `frontier.seams`, and goes back into the queues when a host is recalled."""
+"""What is lent keeps the promises of `frontier.contract`, and goes back into the queues when a host is recalled."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from gossamer.frontier.seams import Lender, LentHosts
+from gossamer.frontier.contract import Lender, LentHosts
 from gossamer.mobile.manager.lent import LendingLedger, LentSheet, LentUrls
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger

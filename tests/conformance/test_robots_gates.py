@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.frontier.robots.policies import POLICIES
+from gossamer.frontier.robots.machine import POLICIES
 from gossamer.frontier.robots.provider import ObeyRobots, RobotsSheet
 from gossamer.frontier.robots.sharing import SharingRobots, UserRobotsAnswers, UserRobotsAnswersSheet
 from gossamer.testing.frontier import check_robots, check_robots_answers

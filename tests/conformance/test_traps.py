@@ -9,8 +9,8 @@ from xxhash import xxh32_intdigest
 
 from gossamer.frontier.traps.aliases import HostAliases
 from gossamer.frontier.traps.contract import HostTemplate, Learner, Learnt
-from gossamer.frontier.traps.provider import LearntTraps, TrapSheet
 from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.frontier.traps.watch import LearntTraps, TrapSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.watching import KEPT_BYTES, check_learner, check_traps, check_watcher, month
 from gossamer.values.outcome import Outcome

@@ -12,7 +12,7 @@ from gossamer.crawls.catalog import catalog
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
-from gossamer.frontier.traps.provider import LearntTraps
+from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.storage.archive.warc import WarcArchive
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.visit import Location, Visit

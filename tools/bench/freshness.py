@@ -21,7 +21,7 @@ import numpy as np
 
 from gossamer.bench.harness import apart, pages_option
 from gossamer.bench.report import BenchReport
-from gossamer.frontier.seams import Outlook, RevisitPolicy
+from gossamer.frontier.contract import Outlook, RevisitPolicy
 from gossamer.recrawl.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
 from gossamer.values.page_history import (
     Belief,

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from gossamer.bench.harness import Spent
 from gossamer.bench.report import BenchReport
-from gossamer.frontier.contract import LEVELS
-from gossamer.frontier.seams import LinkWords, PageWords
+from gossamer.frontier.contract import LEVELS, LinkWords, PageWords
 from gossamer.labs.focus import STEP, WordsRelevance, WordsSheet
 from gossamer.labs.opic import Account, AccountState, OpicLedger, given, level_of
 from gossamer.query.ranking import pagerank

@@ -15,7 +15,7 @@ from itertools import islice
 from gossamer.bench.harness import apart, by_turns, crawled, middle, pages_option, resident
 from gossamer.bench.report import BenchReport
 from gossamer.engine.clock import SystemClock
-from gossamer.frontier.seams import Outlook
+from gossamer.frontier.contract import Outlook
 from gossamer.recrawl.ledger import RevisitLedger
 from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule

@@ -33,7 +33,7 @@ from gossamer.crawls.control.resting import checkpoint_those
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Caller, PeerGone, Use
 from gossamer.engine.workers import Worker, WorkerFailed
-from gossamer.frontier.politeness.orders import ORDERS
+from gossamer.frontier.politeness.rules import ORDERS
 from gossamer.recrawl.learning import RATES
 from gossamer.recrawl.ledger import adopt, disown, noted, release
 from gossamer.storage.contract import COPIES

@@ -19,8 +19,7 @@ from gossamer.engine import ends as ports
 from gossamer.engine import errors as flow_errors
 from gossamer.engine.component import Component
 from gossamer.engine.sheet import Property, Sheet, properties
-from gossamer.frontier.robots.machine import to_mermaid
-from gossamer.frontier.robots.policies import EFFECTS, EVENTS, POLICIES, RobotsPolicy
+from gossamer.frontier.robots.machine import EFFECTS, EVENTS, POLICIES, RobotsPolicy, to_mermaid
 from gossamer.simweb.hostile import CASES, NOT_PLAYED
 from gossamer.values import errors as model_errors
 from gossamer.values.outcome import MEANINGS, TRAITS, Traits

@@ -38,7 +38,7 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.frontier.component import Seeds
-from gossamer.frontier.traps.provider import LearntTraps
+from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.storage.commit.records import Tally
 from gossamer.storage.recovery import ensure_crawl_id, refuse_divided
 from gossamer.values.errors import UsageError

@@ -28,9 +28,9 @@ from gossamer.engine.running import RunningGraph
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.fetcher.http import HttpModule
 from gossamer.frontier.component import Frontier
+from gossamer.frontier.contract import JUDGED, RELEVANT
 from gossamer.frontier.politeness.provider import HostPoliteness
-from gossamer.frontier.seams import JUDGED, RELEVANT
-from gossamer.frontier.traps.provider import LearntTraps
+from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.parsing.contract import SessionsStanding, SessionsTold
 from gossamer.storage.commit.records import Tally
 from gossamer.storage.ledger.ledger import RocksLedger

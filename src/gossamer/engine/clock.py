@@ -18,11 +18,9 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Seconds since the epoch; may jump."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds since some instant; never goes back."""
-        ...
 
     def steady(self) -> float:
         """Seconds since the epoch that never jump: wall time when this clock was made, and monotonic time since then.
@@ -30,11 +28,9 @@ class Clock(Protocol):
         For waits that are kept on the disk: another process can read them, and no jump of the wall clock (fault 94) makes
         this one wait an hour more, or not at all.
         """
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Return after `seconds` of monotonic time."""
-        ...
 
 
 class SystemClock:

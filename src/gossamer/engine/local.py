@@ -37,11 +37,9 @@ class Buffer(Protocol[T]):
 
     def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
         """Keep items, all with this receipt."""
-        ...
 
     def get(self, limit: int) -> tuple[list[T], Receipts]:
         """Remove up to `limit` items."""
-        ...
 
 
 class FifoBuffer(Generic[T]):

@@ -22,12 +22,11 @@ from gossamer.engine.ends import In, Out, Uses, UsesMany
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.expressions.contract import TaskFilter
 from gossamer.fetcher.contract import Resolver
-from gossamer.frontier.contract import Flights, Politeness, Traversal
+from gossamer.frontier.contract import Flights, LentHosts, Politeness, Revisits, Traversal
 from gossamer.frontier.dispatch import Dispatch, Slots
 from gossamer.frontier.host_turns import CROWDED, HostTurns, Lookups
 from gossamer.frontier.limits import CrawlTotals, Failures, FrontierSheet
 from gossamer.frontier.robots.contract import RobotsGate
-from gossamer.frontier.seams import LentHosts, Revisits
 from gossamer.frontier.termination import DepthReopening, Termination, TrapProbes
 from gossamer.parsing.contract import Beginnings
 from gossamer.storage.ledger.contract import Ledger, TaskQueues, announced

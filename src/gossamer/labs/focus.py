@@ -25,8 +25,17 @@ from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import TaskGate
-from gossamer.frontier.contract import LEVELS, TaskStanding
-from gossamer.frontier.seams import JUDGED, MOST_AROUND, MOST_TEXT, RELEVANT, LinkWords, PageWords, Relevance
+from gossamer.frontier.contract import (
+    JUDGED,
+    LEVELS,
+    MOST_AROUND,
+    MOST_TEXT,
+    RELEVANT,
+    LinkWords,
+    PageWords,
+    Relevance,
+    TaskStanding,
+)
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.task import Task
@@ -246,7 +255,7 @@ def _text(markup: bytes) -> str:
     return text[max(0, middle - MOST_AROUND // 2) : middle + MOST_AROUND // 2]
 
 
-# Relevance from words and example pages, without a training run: the shipped :class:`~gossamer.frontier.seams.Relevance`.
+# Relevance from words and example pages, without a training run: the shipped :class:`~gossamer.frontier.contract.Relevance`.
 # :class:`Focus` asks it. A *profile* has the terms that a person named, and those that stand out on the example pages
 # (tf-idf). How rare a term is, is learnt from the pages of the crawl as they come, for the terms of the profile alone; so a word
 # that every page has soon counts for nothing.
@@ -281,7 +290,7 @@ class WordsSheet(Sheet, frozen=True):
 
 
 class WordsRelevance(Provider[WordsSheet]):
-    """Judges pages by the words of a topic. Contract: `frontier.seams.Relevance`.
+    """Judges pages by the words of a topic. Contract: `frontier.contract.Relevance`.
     Raises SettingError: there is neither a word nor an example, or a file cannot be read."""
 
     def __init__(self, sheet: WordsSheet | None = None) -> None:

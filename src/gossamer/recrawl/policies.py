@@ -14,7 +14,7 @@ from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.syntax import ExpressionError, tests
-from gossamer.frontier.seams import Outlook
+from gossamer.frontier.contract import Outlook
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.page_history import Belief, KnownPage, aged, gain_after, unaged, wait_for
@@ -178,7 +178,7 @@ def _time(text: str) -> float | None:
     return seconds
 
 
-# Policies: how long a page can wait for its next visit. Contract: `frontier.seams.RevisitPolicy`. The schedule asks one of them
+# Policies: how long a page can wait for its next visit. Contract: `frontier.contract.RevisitPolicy`. The schedule asks one of them
 # when a visit ends; `--recrawl` names it. `greedy` is the policy of `--recrawl adaptive`.
 
 

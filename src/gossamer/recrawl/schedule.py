@@ -14,8 +14,7 @@ import msgspec
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.unit import Provider
-from gossamer.frontier.contract import LEVELS
-from gossamer.frontier.seams import Outlook, RevisitPolicy
+from gossamer.frontier.contract import LEVELS, Outlook, RevisitPolicy
 from gossamer.recrawl import learning
 from gossamer.recrawl.learning import (
     DUE,
@@ -101,7 +100,7 @@ def weight_of(level: int) -> float:
 
 
 class RevisitSchedule(Provider[RevisitSheet]):
-    """Keeps the known pages and the times of their next visits. Contracts: `frontier.seams.Revisits`, `frontier.seams.KnownPages`.
+    """Keeps the known pages and the times of their next visits. Contracts: `Revisits` and `KnownPages` of `frontier.contract`.
     Raises SettingError: bounds of hosts or pages cannot be read."""
 
     ledger: Uses[Ledger]

@@ -24,7 +24,7 @@ from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
-from gossamer.frontier.seams import KnownPages, PageTexts
+from gossamer.frontier.contract import KnownPages, PageTexts
 from gossamer.recrawl.options import RecrawlOptions
 from gossamer.storage.archive.reading import read_record
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -208,7 +208,7 @@ class TextsSheet(Sheet, frozen=True):
 
 
 class ComparedTexts(Provider[TextsSheet]):
-    """Computes fingerprints of new and archived pages. Contract: `frontier.seams.PageTexts`."""
+    """Computes fingerprints of new and archived pages. Contract: `frontier.contract.PageTexts`."""
 
     def of_visit(self, visit: Visit) -> int:
         return Document(visit, choice=self.sheet.text).fingerprint if visit.media_type in HTML_TYPES else 0

@@ -11,14 +11,15 @@ from gossamer.frontier.contract import (
     DEEPEST,
     LEVELS,
     Flights,
+    Outlook,
     Politeness,
     PolitenessRule,
     Prioritizer,
+    RevisitPolicy,
     TaskStanding,
     Traversal,
 )
 from gossamer.frontier.robots.contract import RobotsAnswers, RobotsGate, RobotsRuling, RobotsVerdict
-from gossamer.frontier.seams import Outlook, RevisitPolicy
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.parsing import SHAPES
 from gossamer.values.outcome import Outcome

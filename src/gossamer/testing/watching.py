@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from gossamer.expressions.contract import TaskGate
-from gossamer.frontier.seams import LinkWords, PageWords, Relevance
+from gossamer.frontier.contract import LinkWords, PageWords, Relevance
 from gossamer.frontier.traps.contract import Learner, Learnt, Traps, Watcher
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.values.outcome import Outcome

@@ -18,8 +18,8 @@ from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.wiring import ComponentPlan, Wiring, parse, with_settings
-from gossamer.frontier.politeness.orders import ProcessorOrders
 from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import ProcessorOrders
 from gossamer.storage.ledger.deleting import delete
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.mailbox.staging import DividedLedger

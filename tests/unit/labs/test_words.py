@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.documents.terms import terms_of
 from gossamer.engine.errors import SettingError
-from gossamer.frontier.seams import LinkWords, PageWords
+from gossamer.frontier.contract import LinkWords, PageWords
 from gossamer.labs.focus import MOST_TERMS, WordsRelevance, WordsSheet, surroundings
 from gossamer.testing import check_relevance
 

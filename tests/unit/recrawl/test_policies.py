@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.frontier.seams import Outlook, RevisitPolicy
+from gossamer.frontier.contract import Outlook, RevisitPolicy
 from gossamer.recrawl.policies import (
     FixedInterval,
     FixedIntervalSheet,

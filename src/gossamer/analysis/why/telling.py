@@ -35,8 +35,8 @@ from gossamer.crawls.old_wirings import completed
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import show_count
+from gossamer.frontier.contract import LentTask
 from gossamer.frontier.politeness.places import HeldBy
-from gossamer.frontier.seams import LentTask
 from gossamer.frontier.traps.aliases import WHAT as ALIASES
 from gossamer.frontier.traps.aliases import proven_others
 from gossamer.parsing.links import LinksSheet, normaliser

@@ -18,8 +18,8 @@ from gossamer.crawls.control.standing import (
 from gossamer.crawls.control.standing_of_agents import added_standing
 from gossamer.crawls.control.waits import MOST_COUNTED, data_sets, lent_waits, sizes_of, waits_at_rest, walked_sizes
 from gossamer.crawls.summary import ENDED, ENDED_FILE, unique_documents, urls_elsewhere, with_failure
-from gossamer.frontier.politeness.orders import blocked_by_orders
-from gossamer.frontier.seams import JUDGED, RELEVANT
+from gossamer.frontier.contract import JUDGED, RELEVANT
+from gossamer.frontier.politeness.rules import blocked_by_orders
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.tables.manifest import failure_of
 

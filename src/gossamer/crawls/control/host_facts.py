@@ -17,10 +17,9 @@ from gossamer.crawls.control.steering import blocked
 from gossamer.crawls.control.waits import held_at_rest
 from gossamer.crawls.identity import HOST_SETTINGS
 from gossamer.engine.graph import Graph
-from gossamer.frontier.politeness.orders import blocked_by_orders
 from gossamer.frontier.politeness.places import Held
 from gossamer.frontier.politeness.provider import HostPoliteness
-from gossamer.frontier.politeness.rules import Blocklist
+from gossamer.frontier.politeness.rules import Blocklist, blocked_by_orders
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.outcome import ERRORS
 from gossamer.values.task import Task

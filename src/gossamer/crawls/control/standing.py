@@ -23,7 +23,7 @@ from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.sheet import show_seconds
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.frontier.limits import RetriesWaiting
-from gossamer.frontier.politeness.orders import blocked_by_orders
+from gossamer.frontier.politeness.rules import blocked_by_orders
 from gossamer.parsing.contract import SessionsStanding
 from gossamer.parsing.duplicates import UrlSeen
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.frontier.politeness.orders import blocked_by_orders
-from gossamer.frontier.politeness.rules import Blocklist
-from gossamer.frontier.seams import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, LentTask
+from gossamer.frontier.contract import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, LentTask
+from gossamer.frontier.politeness.rules import Blocklist, blocked_by_orders
 from gossamer.frontier.traps.aliases import WHAT as ALIASES
 from gossamer.frontier.traps.judging import evidence_of
 from gossamer.frontier.traps.memory import WHAT as TRAPS

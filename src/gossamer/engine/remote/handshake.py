@@ -57,28 +57,22 @@ class Party(Protocol):
     @property
     def frame_limit(self) -> int:
         """Longest frame that a proved peer may send, in bytes."""
-        ...
 
     @property
     def done(self) -> bool:
         """There is nothing left to connect for."""
-        ...
 
     def about(self) -> About:
         """Its words about itself."""
-        ...
 
     def objection(self, peer: About) -> str:
         """Why a proved peer is refused; empty if it is not."""
-        ...
 
     def fail(self, reason: str) -> None:
         """The other side refused us for good."""
-        ...
 
     async def serve(self, pipe: FramePipe, peer: About) -> None:
         """Use a connection until it is gone. The handshake is done."""
-        ...
 
 
 def read_secret(secret_file: str, environment: Mapping[str, str]) -> bytes:

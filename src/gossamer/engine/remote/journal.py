@@ -43,27 +43,21 @@ class Journal(Protocol):
 
     def open(self) -> Loaded:
         """Read the frames from before."""
-        ...
 
     def append(self, first: int, last: int, payload: bytes) -> None:
         """Keep a frame; it is safe after :meth:`commit`."""
-        ...
 
     def commit(self) -> None:
         """Make safe what was appended."""
-        ...
 
     def payload(self, first: int) -> bytes:
         """The payload of a kept frame."""
-        ...
 
     def acknowledged(self, up_to: int) -> None:
         """Forget frames that end at item `up_to` or before."""
-        ...
 
     def close(self) -> None:
         """Close its files."""
-        ...
 
 
 def new_stream() -> str:

@@ -1,7 +1,7 @@
 """Polite before fast: when may which host be asked. Decisions only: time is an argument, and there is no network.
 
 Place in the flow: :mod:`provider` is the door for frontier and commit. :mod:`gates` puts the layers together: host
-(:mod:`places`, :mod:`pace`, :mod:`congestion`), registered domain and address (:mod:`places`), and the crawl as a whole with
+(:mod:`places`, :mod:`pace`), registered domain and address (:mod:`places`), and the crawl as a whole with
 our own network (:mod:`whole_crawl`). :mod:`schedule` says whose turn it is; :mod:`retries` what becomes of a
 page after its answer. Rules of others join by the role `rules`.
 

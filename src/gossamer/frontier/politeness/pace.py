@@ -7,7 +7,7 @@ every answer. From the end of one request to the start of the next passes the lo
 - *Crawl-delay* of robots.txt, obeyed up to a day;
 - *strain*: while a fifth of the replies are errors the rate is half, while half of them are, a quarter.
 
-From one start to the next passes at least the *gap* that refusals have taught (:mod:`congestion`). And there is an instant
+From one start to the next passes at least the *gap* that refusals have taught (:mod:`retries`). And there is an instant
 before which nothing is asked at all: what the server itself said, to the letter, which by itself slows nothing down
 afterwards.
 """
@@ -18,9 +18,7 @@ from enum import StrEnum
 
 import msgspec
 
-from gossamer.frontier.politeness import congestion as controlling
-from gossamer.frontier.politeness.congestion import RefusalControl
-from gossamer.frontier.politeness.retries import DAY, asked_wait
+from gossamer.frontier.politeness.retries import DAY, RefusalControl, after_clean, after_refusal, asked_wait, pardoned
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import Answer
 
@@ -241,9 +239,9 @@ def after(
     period = _period(pace, now)
     control = pace.control
     if control is not None and is_clean:
-        control = controlling.accepted(control, _usual(pace, rules), now)
+        control = after_clean(control, _usual(pace, rules), now)
     elif is_error and not is_own and _is_overloaded(pace):
-        control = controlling.refused(control, _usual(pace, rules), now, rules.factor * pace.latency)
+        control = after_refusal(control, _usual(pace, rules), now, rules.factor * pace.latency)
     errors = ((pace.errors << 1) | (is_error and not is_own)) & ((1 << WINDOW) - 1)
     return Pace(
         latency=_smoothed(pace.latency, answer.elapsed, may_fall=is_clean),
@@ -276,12 +274,12 @@ def _refused(
     is_doubted = is_error and refusals >= DOUBTED and pace.broken < BLOCK
     if attempt > 1 and clean >= OTHERS_CLEAN:
         if attempt == 2:
-            control, own = controlling.pardoned(control), min(own + 1, OWN)
+            control, own = pardoned(control), min(own + 1, OWN)
     elif now >= pace.until and own >= OWN and clean >= OTHERS_CLEAN:
         clean = 0
     elif now >= pace.until and not is_silent:
         # Refusals that arrive during a wait answer requests from before it: one cause, counted once.
-        control, refusals = controlling.refused(control, usual, now), refusals + (not is_doubted)
+        control, refusals = after_refusal(control, usual, now), refusals + (not is_doubted)
         clean = clean if attempt > 1 else 0
     wait = said or max(SHORTEST_UNSAID, UNSAID * max(usual, pace.gap))
     if refusals >= IN_A_ROW and not is_silent:

@@ -10,5 +10,5 @@ Pure modules and one provider, in the order in which a robots.txt goes through t
 
 With `--robots-cache` the gate is that of :mod:`sharing`, which asks other crawls of the same user first.
 
-Open first: :mod:`contract`, then :mod:`policies`.
+Open first: :mod:`contract`, then :mod:`machine`.
 """

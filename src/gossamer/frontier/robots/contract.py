@@ -84,7 +84,6 @@ class RobotsGate(Protocol):
             task: of any scheme; only http, https and ftp have robots.txt.
             now: seconds since the epoch.
         """
-        ...
 
     def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
         """The request that a verdict asked for has ended, in whatever way.
@@ -95,19 +94,15 @@ class RobotsGate(Protocol):
             now: seconds since the epoch.
             addresses: how many the host has, so that each is tried.
         """
-        ...
 
     def state(self, site: str) -> bytes:
         """The state to keep, so that this site can be judged after a restart; empty if nothing is known about it."""
-        ...
 
     def restore(self, site: str, state: bytes) -> None:
         """Restore a state from :meth:`state`. If it cannot be read, nothing is known about the site."""
-        ...
 
     def forget(self, site: str) -> None:
         """Free the memory that this site takes."""
-        ...
 
 
 class RobotsAnswers(Protocol):
@@ -126,11 +121,9 @@ class RobotsAnswers(Protocol):
 
     def find(self, name: str) -> bytes:
         """The state that was kept under this name; empty if there is none."""
-        ...
 
     def keep(self, name: str, state: bytes, now: float) -> None:
         """Keep a state; `now` is in seconds since the epoch."""
-        ...
 
     def claim(self, name: str, now: float) -> float:
         """Say that this process is about to ask the site itself.
@@ -142,8 +135,6 @@ class RobotsAnswers(Protocol):
         Returns:
             0 if no other process does; otherwise the seconds after which it is time to look again.
         """
-        ...
 
     def release(self, name: str) -> None:
         """This process asks the site no more, whatever came of it."""
-        ...

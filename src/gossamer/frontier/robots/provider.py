@@ -18,8 +18,19 @@ import msgspec
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.frontier.robots.contract import Lesson, RobotsRuling, RobotsVerdict
-from gossamer.frontier.robots.machine import Act, Answered, Instruction, RobotsState, State, look, step
-from gossamer.frontier.robots.policies import DAY, POLICIES, RobotsEvent, RobotsPolicy
+from gossamer.frontier.robots.machine import (
+    DAY,
+    POLICIES,
+    Act,
+    Answered,
+    Instruction,
+    RobotsEvent,
+    RobotsPolicy,
+    RobotsState,
+    State,
+    look,
+    step,
+)
 from gossamer.frontier.robots.rules import MAX_BYTES, ROBOTS_PATH, Rules, parse
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.instants import read_date

@@ -28,8 +28,7 @@ from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.frontier.robots.contract import Lesson, RobotsAnswers, RobotsRuling, RobotsVerdict
-from gossamer.frontier.robots.machine import RobotsState, State
-from gossamer.frontier.robots.policies import Effect, RobotsEvent
+from gossamer.frontier.robots.machine import Effect, RobotsEvent, RobotsState, State
 from gossamer.frontier.robots.provider import ObeyRobots, RobotsSheet
 from gossamer.frontier.robots.rules import MAX_DELAY
 from gossamer.values.task import Task

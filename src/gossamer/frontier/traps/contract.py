@@ -40,7 +40,6 @@ class Watcher(Protocol):
 
         The visit's tasks are those that the URL-seen test had not seen; not all of them need be new after all.
         """
-        ...
 
 
 @runtime_checkable
@@ -55,7 +54,6 @@ class Learner(Watcher, Protocol):
 
     def learnt(self) -> Iterable[Learnt]:
         """The facts that have changed since the last call."""
-        ...
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -95,11 +93,9 @@ class HostTemplate(Protocol):
 
     def read(self, host: str, marks: Set[int], *, learn: bool = True) -> Reading:
         """Tell a page of a host apart by its marks, and remember it unless `learn` is False."""
-        ...
 
     def learnt(self) -> Iterable[Learnt]:
         """The facts to keep of each host that has changed since the last call."""
-        ...
 
 
 @runtime_checkable
@@ -120,27 +116,21 @@ class Traps(Protocol):
 
         Its tasks are those that the URL-seen test had not seen; not all of them need be new after all.
         """
-        ...
 
     def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
         """A verdict for each task: empty, or `trap:confirmed` where a person has said so."""
-        ...
 
     def place(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
         """For each task the family that it is to be set aside under; None for what is crawled."""
-        ...
 
     def is_suspect(self, family: Family) -> bool:
         """Whether what is set aside of a family stays there."""
-        ...
 
     def is_confirmed(self, family: Family) -> bool:
         """Whether a person has said that it is a trap: no probe of it is fetched."""
-        ...
 
     def returning(self) -> Sequence[Family]:
         """Families that were freed since this was last asked: everything of them comes back."""
-        ...
 
 
 #: Whether a class keeps a contract: this is asked for each task, and to compare with a protocol takes 10 us.

@@ -1,6 +1,4 @@
-"""The decision: which parts of a host are suspected of being traps. Pure; instants do not matter.
-
-Place in the flow: :mod:`provider` shows it each visit, and asks about each task.
+"""Which parts of a host are suspected of being traps: a filter of tasks and a watcher of the commit, shared with the frontier.
 
 Two things must come together, over the last pages of a part. They said nothing of their own: what is left of them without the
 host's template and without the words of URLs is like that of earlier pages. And the part grows without end in sight: its pages lead
@@ -12,9 +10,14 @@ of one that has, once in :data:`SAMPLE` such pages.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Annotated, NamedTuple
 
+from gossamer.engine.ends import Uses
+from gossamer.engine.errors import SettingError
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.expressions.contract import TaskGate
 from gossamer.frontier.traps.contract import HostTemplate, Learnt
 from gossamer.frontier.traps.families import depth_of, named_directory_of, parts_of, shape_of, shared_beginning, trace
 from gossamer.frontier.traps.judging import (
@@ -33,6 +36,7 @@ from gossamer.frontier.traps.memory import (
     FOUND,
     GRACE,
     SUSPECTS_OF_HOST,
+    WHAT,
     WILDCARD,
     Decisions,
     Memory,
@@ -46,6 +50,7 @@ from gossamer.frontier.traps.memory import (
     rest_of,
     suspicions_of,
 )
+from gossamer.storage.ledger.contract import Ledger
 from gossamer.values.hosts import registered_domain
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Family, Task
@@ -79,63 +84,109 @@ class _Place(NamedTuple):
     """New URLs of the part that it led to."""
 
 
-class TrapWatch:
-    """Watches parts of hosts."""
+#: The rule that refuses tasks of a family which a person has confirmed to be a trap.
+CONFIRMED = f"{FOUND}confirmed"
 
-    def __init__(self, template: HostTemplate, parts: int = 8_192, hosts: int = 16_384) -> None:
-        """How many of each are remembered; a part takes about 500 bytes, a host 400."""
-        self._template = template
-        self._memory = Memory(parts, hosts)
-        self.decisions = Decisions(self._memory)
-        """The decisions of a person."""
+
+class TrapSheet(Sheet, frozen=True):
+    """Settings of :class:`LearntTraps`."""
+
+    cut: Annotated[bool, setting("Set the URLs of suspected traps aside; if off, only report and count them.")] = True
+    confirmed: Annotated[
+        tuple[str, ...],
+        setting("Refuse the URLs of these families (OWNER SKIPPED PART); `gossamer traps DIR --confirm ID` sets this."),
+    ] = ()
+    released: Annotated[
+        tuple[str, ...],
+        setting("Never suspect these families (OWNER SKIPPED PART); `--release ID` sets this."),
+    ] = ()
+    families: Annotated[
+        int,
+        setting(
+            "Watch at most this many parts of hosts; each takes 500 bytes.",
+            unit="families",
+            restart="it sizes the memory",
+            ge=1,
+        ),
+    ] = 8_192
+    hosts: Annotated[
+        int,
+        setting(
+            "Remember at most this many hosts, with the facts that were learned about each.",
+            unit="hosts",
+            restart="it sizes the memory",
+            ge=1,
+        ),
+    ] = 16_384
+
+
+class LearntTraps(Provider[TrapSheet]):
+    """Detects traps: parts of a host that grow although their pages say nothing new. Contracts: `Traps`, `Learner`."""
+
+    ledger: Uses[Ledger]
+    template: Uses[HostTemplate]
+    keeps_state = True
+
+    def __init__(self, sheet: TrapSheet | None = None) -> None:
+        super().__init__(sheet)
+        decisions(self.sheet)
+        self._memory = Memory(self.sheet.families, self.sheet.hosts)
+        self._decisions = Decisions(self._memory)
         self._returning: dict[tuple[str, str], Family] = {}
-        self._any_suspect = False
-        self.found: Counter[str] = Counter()
-        """Parts that were suspected, by the trap's name."""
-        self.aside: Counter[str] = Counter()
-        """Tasks that were set aside, by the trap's name."""
+        self._any_suspect = self._has_confirmed = False
+        self.metrics.gauge("families", lambda: len(self._memory))
 
-    def __len__(self) -> int:
-        return len(self._memory)
+    async def start(self) -> None:
+        """Go on from what the ledger knows: hosts are recalled when they are touched."""
+        is_known = self.ledger.counters().get(f"learnt:{WHAT}", 0) > 0
+        self.go_on(lambda hosts: self.ledger.learnt(hosts, WHAT), is_known=is_known)
 
     def go_on(self, recall: Recall, *, is_known: bool) -> None:
         """Take back by `recall` what is known of hosts when they are touched; `is_known`: there is something."""
         self._memory.go_on(recall, is_known=is_known)
         self._any_suspect = is_known
+        self._decide()
 
-    def learnt(self) -> Iterator[Learnt]:
-        """The facts of hosts that have changed since the last call."""
-        return self._memory.changed()
+    def changed(self, before: TrapSheet) -> None:
+        """Go by what a person has decided meanwhile."""
+        self._decide()
 
-    def decide(self, traps: Sequence[Family], trusted: Sequence[Family]) -> None:
-        """Take a person's word for what is a trap, and what is none."""
-        self._any_suspect = self._any_suspect or bool(traps)
-        for family in self.decisions.decide(traps, trusted):
+    def _decide(self) -> None:
+        confirmed, released = decisions(self.sheet)
+        self._has_confirmed = bool(confirmed)
+        self._any_suspect = self._any_suspect or self._has_confirmed
+        for family in self._decisions.decide(confirmed, released):
             self._free(family.owner, self._memory.host(family.owner), family.part)
+
+    @property
+    def confirmed(self) -> list[Family]:
+        """Families that a person has confirmed to be traps."""
+        return decisions(self.sheet)[0]
+
+    def learnt(self) -> Iterable[Learnt]:
+        return self._memory.changed()
 
     # -- learning
 
     def observe(self, visit: Visit) -> str:
-        """Learn from a visit; the name of the trap that one of its parts is found to be by it, or an empty string."""
+        response = visit.response
         if visit.is_robots:
             return ""  # no part of a site: invented hosts without a robots.txt are not the end of them
-        if visit.response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
-            self._observe_end(visit)
-            return ""
-        if not visit.is_page:
-            self._observe_document(visit)
+        if response.outcome not in (Outcome.OK, Outcome.TRUNCATED) or not visit.is_page:
+            if self._any_suspect:
+                self._observe_no_page(visit)
             return ""
         if visit.needs_browser and not visit.duplicate_of:
             return ""  # its text is not here, so it is evidence of nothing
         places = self._places(visit)
-        wanting = [place for place in places if self._wants_look(place)]
+        wanting = list(filter(self._wants_look, places))
         if not wanting:
             return ""
         news: dict[str, bool] = {}
         name = ""
         for place in wanting:
             if place.owner not in news:
-                news[place.owner] = not says_nothing(visit, place.owner, place.host, self._template)
+                news[place.owner] = not says_nothing(visit, place.owner, place.host, self.template)
             name = self._learn(visit, place, has_news=news[place.owner]) or name
         own = next((place for place in places if place.owner == visit.task.host), None)
         if own is not None and news.get(own.owner):
@@ -143,7 +194,26 @@ class TrapWatch:
             wide = self._memory.part(own.owner, own.host, places[1].name, own.skipped)
             if wide.state is PartState.FRESH and wide.feeding < GRACE:
                 own.host.turn(wide, PartState.TRUSTED)
+        if name:
+            self.metrics.count(f"found:{name}")
         return name
+
+    def _observe_no_page(self, visit: Visit) -> None:
+        """A URL of a suspected part that brings nothing leads nowhere: the part ends there. A document is news, if its bytes are
+        new."""
+        outcome = visit.response.outcome
+        is_news = outcome is Outcome.OK and not visit.duplicate_of and not visit.discarded
+        if not is_news and outcome not in (Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED):
+            return
+        for owner, host, name in list(suspicions_of(visit.task, self._memory)):
+            if is_news:
+                self._free(owner, host, name)
+                continue
+            part = host.parts[name]
+            part.window.append(NOTHING_NEW)
+            del part.window[:-WINDOW]
+            self._memory.keep(owner)
+            self._check_end(visit, owner, host, name)
 
     def _places(self, visit: Visit) -> list[_Place]:
         """The parts that a page belongs to, the widest last."""
@@ -247,25 +317,14 @@ class TrapWatch:
             window.clear()
             return ""
         found = trap_of(part, is_wild=name == WILDCARD) if is_stale(part) else ""
-        is_trusted = self.decisions.of(owner, name) is False
+        is_trusted = self._decisions.of(owner, name) is False
         if not found or is_trusted or len(host.suspects) >= SUSPECTS_OF_HOST:
             return ""
         host.turn(part, PartState.SUSPECT)
         part.name = FOUND + found
         self._any_suspect = True
         self._returning.pop((owner, name), None)
-        self.found[part.name] += 1
         return part.name
-
-    def _observe_end(self, visit: Visit) -> None:
-        """A URL of a suspected part that brings nothing, not even a page, leads nowhere: the part ends there."""
-        if self._any_suspect and visit.response.outcome in (Outcome.CLIENT_ERROR, Outcome.NOT_MODIFIED):
-            for owner, host, name in list(suspicions_of(visit.task, self._memory)):
-                part = host.parts[name]
-                part.window.append(NOTHING_NEW)
-                del part.window[:-WINDOW]
-                self._memory.keep(owner)
-                self._check_end(visit, owner, host, name)
 
     def _check_end(self, visit: Visit, owner: str, host: TrapHost, name: str) -> None:
         """Free a part whose last probes led nowhere: it ends after all, as a site of equal pages does."""
@@ -273,17 +332,6 @@ class TrapWatch:
         if len(visit.url) < LONG_URL and ends(part):
             part.ended = min(part.ended + 1, MOST_ENDS)
             self._free(owner, host, name)
-
-    def _observe_document(self, visit: Visit) -> None:
-        """A document that is no page is news, if its bytes are new."""
-        if (
-            self._any_suspect
-            and visit.response.outcome is Outcome.OK
-            and not visit.duplicate_of
-            and not visit.discarded
-        ):
-            for owner, host, name in list(suspicions_of(visit.task, self._memory)):
-                self._free(owner, host, name)
 
     def _free(self, owner: str, host: TrapHost, name: str) -> None:
         """Trust a part again; what was set aside of it comes back."""
@@ -296,21 +344,25 @@ class TrapWatch:
 
     # -- deciding
 
-    def place(self, tasks: Sequence[Task], *, is_new: bool) -> list[Family | None]:
-        """For each task the family under which it is to be set aside; None for what is crawled.
+    def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
+        if not self._has_confirmed:
+            return [""] * len(tasks)
+        return [CONFIRMED if self._decisions.is_trap(task) else "" for task in tasks]
 
-        Args:
-            tasks: to be queued, or to be fetched.
-            is_new: they are to be queued: shapes are judged then, once.
-        """
-        shapes = [shape_of(task.url, task.source) for task in tasks] if is_new else [""] * len(tasks)
-        if not self._any_suspect and not any(shapes):
+    def place(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
+        """Shapes are judged once, when tasks are queued."""
+        is_new = gate == "schedule"
+        shapes = [shape_of(task.url, task.source) for task in tasks] if is_new and self.sheet.cut else []
+        if not self.sheet.cut or not (self._any_suspect or any(shapes)):
             return [None] * len(tasks)
         self._memory.recall([task.host for task in tasks])
-        return [self._place(task, shape) for task, shape in zip(tasks, shapes, strict=True)]
+        found = [self._place(*one) for one in zip(tasks, shapes or [""] * len(tasks), strict=True)]
+        for family in filter(None, found):
+            self.metrics.count(f"aside:{family.why}")
+        return found
 
     def _place(self, task: Task, shape: str) -> Family | None:
-        if task.relation == "seed" or self.decisions.has(task):
+        if task.relation == "seed" or self._decisions.has(task):
             return None
         if shape:
             host = self._memory.host(task.host)
@@ -322,30 +374,50 @@ class TrapWatch:
                 part.name = shape
                 self._any_suspect = True
                 self._memory.keep(task.host)
-                self.found[shape] += 1
-            if part.state is PartState.SUSPECT and self.decisions.of(task.host, name) is not False:
-                return self._told(Family(task.host, name, shape))
+            if part.state is PartState.SUSPECT and self._decisions.of(task.host, name) is not False:
+                return Family(task.host, name, shape)
         for owner, host, name in suspicions_of(task, self._memory):
             part = host.parts[name]
-            return self._told(Family(owner, name, part.name, part.skipped))
+            return Family(owner, name, part.name, part.skipped)
         return None
 
-    def _told(self, family: Family) -> Family:
-        self.aside[family.why] += 1
-        return family
-
     def is_suspect(self, family: Family) -> bool:
-        """Whether what was set aside of a family is to stay there."""
-        decided = self.decisions.of(family.owner, family.part)
+        if not self.sheet.cut:
+            return False
+        decided = self._decisions.of(family.owner, family.part)
         if decided is not None:
             return decided
         host = self._memory.look(family.owner)
         part = host.parts.get(family.part) if host is not None else None
         return part is not None and part.state is PartState.SUSPECT
 
-    def returning(self) -> list[Family]:
-        """Families of which everything comes back, since this was last asked."""
+    def is_confirmed(self, family: Family) -> bool:
+        return self._has_confirmed and self._decisions.of(family.owner, family.part) is True
+
+    def returning(self) -> Sequence[Family]:
         if not self._returning:
             return []
         found, self._returning = list(self._returning.values()), {}
         return found
+
+
+def written(family: Family) -> str:
+    """A family as a setting names it."""
+    return f"{family.owner} {family.skipped} {family.part}"
+
+
+def decisions(sheet: TrapSheet) -> tuple[list[Family], list[Family]]:
+    """The families that a person takes for traps, and those for none.
+
+    Raises:
+        SettingError: one of them has another form.
+    """
+    return [_read(text, "confirmed") for text in sheet.confirmed], [_read(text, "released") for text in sheet.released]
+
+
+def _read(text: str, name: str) -> Family:
+    owner, _, rest = text.partition(" ")
+    skipped, space, part = rest.partition(" ")
+    if not (owner and space and part and skipped.isdecimal() and len(skipped) < 3):
+        raise SettingError(f"traps.{name}: {text!r} is not a family; `gossamer traps DIR` writes them")
+    return Family(owner, part, CONFIRMED if name == "confirmed" else "", int(skipped))

@@ -28,7 +28,7 @@ import msgspec
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.frontier.seams import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, Lender, LentTask
+from gossamer.frontier.contract import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, Lender, LentTask
 from gossamer.storage.contract import Spaces
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.providers import LedgerFront

@@ -22,8 +22,7 @@ from gossamer.engine.component import Producer
 from gossamer.engine.ends import Out, Uses, UsesMany
 from gossamer.engine.gate import Receipt, current
 from gossamer.expressions.contract import TaskFilter, UrlFilter
-from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Traversal
-from gossamer.frontier.seams import LentTask
+from gossamer.frontier.contract import Flights, LentTask, Politeness, Prioritizer, Traversal
 from gossamer.mobile.crawler import MAX_SEEDS, TOLD_ERRORS, CrawlerBatch, MobileCrawler
 from gossamer.mobile.manager.away import (
     AwayCrawler,

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.frontier.politeness.orders import ProcessorOrders
 from gossamer.frontier.politeness.provider import HostPoliteness
-from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.frontier.politeness.rules import PolitenessSheet, ProcessorOrders
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storage import visit

@@ -5,8 +5,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.frontier.robots.machine import Act, Answered, RobotsState, State, look, step, to_mermaid
-from gossamer.frontier.robots.policies import DAY, EFFECTS, EVENTS, POLICIES, Effect, RobotsEvent, RobotsPolicy
+from gossamer.frontier.robots.machine import (
+    DAY,
+    EFFECTS,
+    EVENTS,
+    POLICIES,
+    Act,
+    Answered,
+    Effect,
+    RobotsEvent,
+    RobotsPolicy,
+    RobotsState,
+    State,
+    look,
+    step,
+    to_mermaid,
+)
 from gossamer.frontier.robots.rules import parse
 
 RFC, STRICT, PAPER = (POLICIES[name] for name in ("rfc9309", "rfc9309-strict", "paper"))

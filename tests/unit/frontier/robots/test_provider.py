@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import build, change
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
-from gossamer.frontier.robots.policies import RobotsEvent
+from gossamer.frontier.robots.machine import RobotsEvent
 from gossamer.frontier.robots.provider import IgnoreRobots, ObeyRobots, RobotsSheet, answered, seconds_of
 from gossamer.simweb import robots as simulated
 from gossamer.values.outcome import Outcome, of_status

@@ -19,14 +19,14 @@ def test_traps_cost_little_and_no_page_is_lost_to_their_detection() -> None:
     harmless, _ = crawl(SimWeb(msgspec.structs.replace(TRAPPED, trap_share=0.0)), cut=False)
     assert harmless.pages - spent.pages == set()
     assert spent.aside.total() > 100 and not spent.lost
-    assert set(learnt.watch.aside) >= {"trap:calendar", "trap:facets", "trap:session-ids"}
+    assert learnt.metrics.counters.keys() >= {"aside:trap:calendar", "aside:trap:facets", "aside:trap:session-ids"}
 
 
 def test_without_setting_aside_traps_are_named_and_everything_is_fetched() -> None:
     spent, learnt = crawl(SimWeb(TRAPPED), cut=False, most=4_000)
     assert max(spent.trapped.values()) > 100
-    assert not spent.aside and not learnt.watch.aside
-    assert any(name.startswith("found:trap:") for name in learnt.metrics.snapshot())
+    assert not spent.aside and not any(name.startswith("aside:") for name in learnt.metrics.counters)
+    assert any(name.startswith("found:trap:") for name in learnt.metrics.counters)
 
 
 def test_of_a_usual_web_probes_take_one_request_in_a_hundred_until_nothing_else_is_left() -> None:
@@ -41,4 +41,4 @@ def test_of_a_usual_web_probes_take_one_request_in_a_hundred_until_nothing_else_
 def test_a_large_host_whose_pages_are_few_words_in_many_orders_is_never_suspected() -> None:
     for seed in (1, 2):
         spent, learnt = crawl(SimWeb(WebSpec(pages=2_000, hosts=1, seed=seed)))
-        assert not learnt.watch.found and not spent.aside
+        assert not any(name.startswith("found:") for name in learnt.metrics.counters) and not spent.aside

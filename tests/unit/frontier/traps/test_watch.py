@@ -12,9 +12,8 @@ from gossamer.documents.terms import words_of, words_of_urls
 from gossamer.frontier.traps.families import depth_of, parts_of, shape_of, shared_beginning, trace
 from gossamer.frontier.traps.judging import COMBINATIONS, ENDS, NOTHING_NEW, WINDOW, evidence_of, is_stale
 from gossamer.frontier.traps.memory import GRACE, KEPT_BYTES, PARTS_OF_HOST, TrapPart
-from gossamer.frontier.traps.provider import LearntTraps, TrapSheet, written
 from gossamer.frontier.traps.template import LearntTemplates
-from gossamer.frontier.traps.watch import TrapWatch
+from gossamer.frontier.traps.watch import CONFIRMED, LearntTraps, TrapSheet, written
 from gossamer.testing.watching import KNOWN_AFTER, month, months, visit
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import ROBOTS, Family, Task
@@ -75,8 +74,10 @@ def test_words_leave_out_markup_scripts_and_what_urls_are_made_of() -> None:
     assert words_of_urls(("http://a.test/Events/%C3%A9t%C3%A9",)) >= {b"events", "été".encode()}
 
 
-def watch(**bounds: int) -> TrapWatch:
-    return TrapWatch(LearntTemplates(), **bounds)
+def watch(template: LearntTemplates | None = None, **bounds: int) -> LearntTraps:
+    watching = LearntTraps(TrapSheet(**bounds))
+    watching.template = template or LearntTemplates()
+    return watching
 
 
 def uncovered(pages: list[tuple[str, str, tuple[str, ...]]], title: str = "A page") -> set[str]:
@@ -196,15 +197,15 @@ def test_copies_show_the_kind_of_page_that_they_are() -> None:
     assert aside(watching, list(first.new))
 
 
-def suspecting(**bounds: int) -> TrapWatch:
+def suspecting(**bounds: int) -> LearntTraps:
     """One that has found a calendar out."""
     watching = watch(**bounds)
     assert {watching.observe(month(number)) for number in range(GRACE + WINDOW + 1)} == {"", "trap:calendar"}
     return watching
 
 
-def aside(watching: TrapWatch, tasks: list[Task]) -> list[Family]:
-    return [family for family in watching.place(tasks, is_new=True) if family is not None]
+def aside(watching: LearntTraps, tasks: list[Task]) -> list[Family]:
+    return [family for family in watching.place("schedule", tasks) if family is not None]
 
 
 def test_a_suspected_part_is_known_within_fifty_pages_and_named_with_evidence() -> None:
@@ -258,14 +259,14 @@ def test_answers_for_robots_txt_end_no_domain_that_invents_its_hosts() -> None:
 
 
 def test_memory_is_bounded_and_what_is_forgotten_is_trusted() -> None:
-    watching = suspecting(parts=6, hosts=2)
+    watching = suspecting(families=6, hosts=2)
     assert aside(watching, months(100, 20))
     for number in range(5):
         page = visit(f"/other{number}/2000/01.html", "x", f"/other{number}/2000/02.html")
         watching.observe(
             type(page)(Task(page.url.replace("a.test", f"h{number}.test"), f"h{number}.test"), page.response)
         )
-    assert len(watching) <= 6
+    assert watching.metrics.snapshot()["families"] <= 6
     assert not aside(watching, months(100, 20))
 
 
@@ -274,16 +275,25 @@ def test_a_seed_is_never_set_aside() -> None:
     assert not aside(watching, [Task(task.url, task.host) for task in months(100, 50)])
 
 
+def decided(watching: LearntTraps, **decisions: tuple[str, ...]) -> None:
+    before = watching.sheet
+    watching.sheet = msgspec.structs.replace(before, **{"confirmed": (), "released": (), **decisions})
+    watching.changed(before)
+
+
 def test_what_a_person_says_wins_over_what_is_guessed() -> None:
     watching = suspecting()
     [family] = set(aside(watching, months(100, 5)))
-    watching.decide([], [family])
+    decided(watching, released=(written(family),))
     assert not watching.is_suspect(family)
     assert not aside(watching, months(100, 5))
-    watching.decide([family], [])
+    decided(watching, confirmed=(written(family),))
     assert not aside(watching, months(100, 5)), "what a person has confirmed is refused"
-    assert watching.decisions.is_trap(months(5000, 1)[0]) and watching.decisions.of(family.owner, family.part)
-    assert not watching.decisions.is_trap(Task("http://a.test/news/1", "a.test"))
+    assert watching.judge_tasks("schedule", [*months(5000, 1), Task("http://a.test/news/1", "a.test")]) == [
+        CONFIRMED,
+        "",
+    ]
+    assert watching.is_confirmed(family)
 
 
 def test_shapes_are_named() -> None:
@@ -320,25 +330,25 @@ def test_combinations_that_decide_are_more_than_sorting_and_paging_make() -> Non
     assert len({("sort", "page"), ("page", "sort"), ("sort", "order", "page")}) < COMBINATIONS
 
 
-def kept(watching: TrapWatch) -> dict[str, bytes]:
+def kept(watching: LearntTraps) -> dict[str, bytes]:
     return {one.host: one.data for one in watching.learnt()}
 
 
-def going_on(records: dict[str, bytes], template: LearntTemplates | None = None, **bounds: int) -> TrapWatch:
+def going_on(records: dict[str, bytes], template: LearntTemplates | None = None, **bounds: int) -> LearntTraps:
     """One that finds these records where another would find the ledger."""
-    watching = TrapWatch(template or LearntTemplates(), **bounds)
+    watching = watch(template, **bounds)
     watching.go_on(lambda hosts: [records.get(host) for host in hosts], is_known=bool(records))
     return watching
 
 
 def test_a_suspicion_holds_for_who_goes_on_and_news_still_end_it() -> None:
     template = LearntTemplates()
-    first = TrapWatch(template)
+    first = watch(template)
     for number in range(GRACE + WINDOW + 1):
         first.observe(month(number))
     tasks = months(1000, 500)
     second = going_on(kept(first), template)
-    assert second.place(tasks, is_new=True) == first.place(tasks, is_new=True)
+    assert second.place("schedule", tasks) == first.place("schedule", tasks)
     assert second.observe(month(30, spelt(30))) == "", "what was found is not found again"
     assert not aside(second, tasks)
 
@@ -359,7 +369,7 @@ def test_what_is_kept_of_a_host_is_bounded_and_begins_with_what_is_suspected() -
         watching.observe(visit(f"/{long}/{long}/1.html", "text", f"/{long}/{long}/2.html"))
     [(host, record)] = kept(watching).items()
     assert host == "a.test" and len(record) <= KEPT_BYTES
-    assert len(watching) == PARTS_OF_HOST
+    assert watching.metrics.snapshot()["families"] == PARTS_OF_HOST
     assert aside(going_on({"a.test": record}), months(1000, 5))
 
 
@@ -367,7 +377,7 @@ def test_a_record_of_somebody_else_is_none() -> None:
     [record] = kept(suspecting()).values()
     for strange in (b"", b"\xc1", b"\x80", record[:-3], b"\x81\xa1/\xc4\x02xx"):
         watching = going_on({"a.test": strange})
-        assert watching.place(months(1, 3), is_new=True) == [None] * 3
+        assert watching.place("schedule", months(1, 3)) == [None] * 3
         assert watching.observe(month(2)) == ""
 
 
