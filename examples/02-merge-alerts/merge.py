@@ -14,7 +14,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.engine.catalog import Catalog
+from gossamer.engine.planning import Catalog
 from gossamer.engine.component import Consumer, Filter, Producer, SemiSynchronousFilter
 from gossamer.engine.ends import In, Out
 from gossamer.engine.planning import plan

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.engine.catalog import Catalog
+from gossamer.engine.planning import Catalog
 from gossamer.engine.component import Consumer, Filter, Producer
 from gossamer.engine.ends import In, Out
 from gossamer.engine.planning import plan

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.engine.catalog import Catalog
+from gossamer.engine.planning import Catalog
 from gossamer.engine.component import (
     AsynchronousFilter,
     Consumer,

@@ -21,7 +21,7 @@ MOVED = {
     "gossamer.contracts.spaces": "gossamer.storage.contract",
     "gossamer.contracts.storing": "gossamer.storage.archive.contract",
     "gossamer.contracts.tables": "gossamer.storage.tables.contract",
-    "gossamer.flow.catalog": "gossamer.engine.catalog",
+    "gossamer.flow.catalog": "gossamer.engine.planning",
     "gossamer.flow.component": "gossamer.engine.component",
     "gossamer.flow.connector": "gossamer.engine.connector",
     "gossamer.flow.difference": "gossamer.engine.wiring",

@@ -21,7 +21,7 @@ from gossamer.crawls.control.standing import CrawlStanding, glance_at
 from gossamer.crawls.control.waits import Wait
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
-from gossamer.engine.catalog import Catalog
+from gossamer.engine.planning import Catalog
 from gossamer.engine.sheet import build
 from gossamer.fetcher.contract import Endpoint
 from gossamer.fetcher.dns import SystemResolver

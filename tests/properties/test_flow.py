@@ -9,12 +9,11 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer, SemiSynchronousFilter
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import FlowError
 from gossamer.engine.local import FusedConnector, LocalConnector
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.runner import Runner
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import Sheet

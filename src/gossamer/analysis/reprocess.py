@@ -26,11 +26,10 @@ from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.documents import with_structured_data
 from gossamer.crawls.followers import Following
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import Consumer, Producer
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import UnknownName, WiringError
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import NoSettings, nearest
 from gossamer.engine.unit import Provider

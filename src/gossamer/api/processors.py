@@ -12,7 +12,7 @@ from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.compiling import find_wiring
 from gossamer.documents.document import Document
 from gossamer.documents.page import Page
-from gossamer.engine.catalog import Catalog
+from gossamer.engine.planning import Catalog
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ProviderPlan, Wiring
 from gossamer.spiders.logins import Session

@@ -57,7 +57,7 @@ def topology(
     from gossamer.crawls.compiling import find_wiring
     from gossamer.crawls.crawlers import compile_with_crawlers
     from gossamer.crawls.seeds import read_seeds
-    from gossamer.engine import drawing
+    from gossamer.engine.graph import to_dot, to_json, to_mermaid, to_text, without_secrets
     from gossamer.engine.planning import plan
     from gossamer.engine.wiring import to_toml
 
@@ -69,11 +69,11 @@ def topology(
     wiring = compile_with_crawlers(seeds, read_options(given, config), base, read_sets(sets))
     graph = plan(wiring, catalog())
     if form == "toml":
-        print(to_toml(drawing.without_secrets(wiring, graph)), end="")
+        print(to_toml(without_secrets(graph)), end="")
     elif form == "json":
-        print(msgspec.json.format(msgspec.json.encode(drawing.to_json(graph))).decode())
+        print(msgspec.json.format(msgspec.json.encode(to_json(graph))).decode())
     else:
-        print({"text": drawing.to_text, "dot": drawing.to_dot, "mermaid": drawing.to_mermaid}[form](graph))
+        print({"text": to_text, "dot": to_dot, "mermaid": to_mermaid}[form](graph))
 
 
 #: Facts that the command line can tell, apart from the URL: name, type, what stands for one that is not told, help.

@@ -1,10 +1,10 @@
-"""What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.engine.catalog`).
+"""What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.engine.planning`).
 
 A class is imported when a wiring names it, so that a crawl pays for what it uses alone. Import contracts see no edge in a
 name; they need none here, since this package may import all that is named, and a test resolves every name.
 """
 
-from gossamer.engine.catalog import Catalog
+from gossamer.engine.planning import Catalog
 from gossamer.engine.subjects import shipped
 
 #: Name -> `module:Class`.

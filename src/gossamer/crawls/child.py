@@ -17,9 +17,8 @@ from gossamer.crawls.children import serve
 from gossamer.crawls.machine import loop_factory, tune_collector
 from gossamer.crawls.processes import CATALOG
 from gossamer.crawls.subscribing import setting_aside
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.errors import FlowError
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.wiring import read
 from gossamer.values.errors import GossamerError

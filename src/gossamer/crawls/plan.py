@@ -18,10 +18,9 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.processes import check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.crawls.seeds import check_schemes, default_directory, free_name, read_seeds, users_of
 from gossamer.crawls.subscribing import with_subscribers, without_subscribers
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.errors import SettingError
 from gossamer.engine.graph import Graph
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.wiring import Wiring
 from gossamer.expressions.patterns import compile_pattern
 from gossamer.frontier.component import SeedsSheet

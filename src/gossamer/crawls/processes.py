@@ -16,9 +16,9 @@ import msgspec
 from gossamer.crawls.children import Child, Figures
 from gossamer.crawls.compiling import provider_names
 from gossamer.engine import processes
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.errors import ComponentFailed, SettingError, WiringError
 from gossamer.engine.graph import Graph
+from gossamer.engine.planning import Catalog
 from gossamer.engine.sheet import nearest
 from gossamer.engine.wiring import MAIN_PROCESS, ProviderPlan, Wiring, write
 from gossamer.values.visit import Record, Visit

@@ -121,7 +121,7 @@ def _without_codec(item_type: Any) -> str:
 
 
 def crosses(kind: type) -> bool:
-    """A class that msgspec does not know, and that says itself how it crosses a process (:mod:`.remote.messages`)."""
+    """A class that msgspec does not know, and that says itself how it crosses a process (:mod:`.remote.frames`)."""
     return hasattr(kind, "to_parcel") and hasattr(kind, "from_parcel")
 
 

@@ -1,12 +1,15 @@
-"""The graph: a wiring whose names were found and whose types fit, as one value; and the checks of what fits what.
+"""The graph: a wiring whose names were found and whose types fit, as one value; the checks of what fits what; and the value for
+people and programs, as text, DOT, Mermaid and JSON (TOML is the wiring itself).
 
 Place in the flow: :func:`gossamer.engine.planning.plan` makes a graph, or says everything that is wrong with the wiring. A
 running graph asks the same checks before it is changed, so both refuse for the same reasons in the same words. Supervisor,
-`topology`, dashboard and documentation read the value; none of them needs to know a particular unit.
+`topology`, dashboard and documentation read the value; none of them needs to know a particular unit, and none shows what a sheet
+calls secret.
 """
 
 import graphlib
 import inspect
+import itertools
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -18,7 +21,7 @@ from gossamer.engine import ends as ports
 from gossamer.engine.component import AsynchronousFilter, Component, OneInput, SynchronousFilter
 from gossamer.engine.connector import class_of
 from gossamer.engine.errors import SettingError, WiringError
-from gossamer.engine.sheet import Sheet, build
+from gossamer.engine.sheet import Sheet, build, hidden, shown
 from gossamer.engine.transports import transport_of
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, OnError, Wiring, with_settings
@@ -167,39 +170,20 @@ def misfits(graph: Graph) -> list[Finding]:
 def _arrows(graph: Graph) -> Iterator[Finding]:
     """Both ends of an arrow speak of one type, and it has a codec."""
     for connector in graph.connectors.values():
-        key = f"connectors.{connector.name}"
-        made, taken = _ends(graph, connector)
-        for source, makes in made:
-            for target, takes in taken:
-                if not assignable(makes, takes):
-                    yield (
-                        key,
-                        f"{source} makes {type_name(makes)}, but {target} takes {type_name(takes)}; bind ports of one type",
-                    )
+        key, made, taken = f"connectors.{connector.name}", dict[str, Any](), dict[str, Any]()
+        for node in graph.components.values():
+            declared = ports.declared(node.unit)
+            for found, kinds, bound in ((made, declared.outputs, node.outputs), (taken, declared.inputs, node.inputs)):
+                found |= {f"{node.name}.{role}": kinds[role] for role, name in bound.items() if name == connector.name}
+        for (source, makes), (target, takes) in itertools.product(made.items(), taken.items()):
+            if not assignable(makes, takes):
+                differ = f"{source} makes {type_name(makes)}, but {target} takes {type_name(takes)}"
+                yield key, f"{differ}; bind ports of one type"
         try:
             class_of(connector.item_type)
             build(transport_of(connector.plan.address).sheet, connector.plan.options)
         except (WiringError, SettingError) as error:
             yield key, str(error)
-
-
-def _ends(graph: Graph, connector: ConnectorNode) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
-    """`component.role` and item type of each producer and consumer."""
-    made: list[tuple[str, Any]] = []
-    taken: list[tuple[str, Any]] = []
-    for node in graph.components.values():
-        declared = ports.declared(node.unit)
-        made += [
-            (f"{node.name}.{role}", declared.outputs[role])
-            for role, name in node.outputs.items()
-            if name == connector.name
-        ]
-        taken += [
-            (f"{node.name}.{role}", declared.inputs[role])
-            for role, name in node.inputs.items()
-            if name == connector.name
-        ]
-    return made, taken
 
 
 def _pools(graph: Graph) -> Iterator[Finding]:
@@ -214,32 +198,21 @@ def _processes(graph: Graph) -> Iterator[Finding]:
     where = {name: node.plan.process for name, node in graph.components.items()}
     for connector in graph.connectors.values():
         ends = {where[name] for name in (*connector.producers, *connector.consumers)}
-        if len(ends) > 1 and not _crosses(connector):
-            yield (
-                f"connectors.{connector.name}.address",
-                f"{connector.plan.address!r} joins processes {', '.join(sorted(ends))}; give it a unix: or tcp: address",
-            )
+        try:
+            is_wrong = len(ends) > 1 and not transport_of(connector.plan.address).remote
+        except WiringError:
+            continue  # an unknown scheme is another finding's
+        if is_wrong:
+            joined = f"{connector.plan.address!r} joins processes {', '.join(sorted(ends))}"
+            yield f"connectors.{connector.name}.address", f"{joined}; give it a unix: or tcp: address"
     homes: dict[str, set[str]] = {}
     for process in sorted(set(where.values())):
         for name in graph.part(process).providers:
             homes.setdefault(name, set()).add(process)
     for name, processes in homes.items():
         if len(processes) > 1 and graph.providers[name].unit.keeps_state:
-            yield (
-                f"providers.{name}",
-                (
-                    f"keeps state and is used from processes {', '.join(sorted(processes))}; "
-                    "give each process a provider of its own"
-                ),
-            )
-
-
-def _crosses(connector: ConnectorNode) -> bool:
-    """Whether its ends may be in two processes; an unknown scheme is another finding's."""
-    try:
-        return transport_of(connector.plan.address).remote
-    except WiringError:
-        return True
+            used = f"keeps state and is used from processes {', '.join(sorted(processes))}"
+            yield f"providers.{name}", f"{used}; give each process a provider of its own"
 
 
 def _fused(graph: Graph) -> Iterator[Finding]:
@@ -293,13 +266,9 @@ def skippable(unit: type[Component[Any]]) -> bool:
     return len(outputs) == 1 and all(assignable(taken, outputs[0]) for taken in declared.inputs.values())
 
 
+@lru_cache(maxsize=512)  # the same pairs are asked for in each plan of a process, and when a unit is exchanged
 def lacking(unit: type, interface: Any) -> tuple[str, ...]:
     """Methods of a Protocol (or base class) that a class lacks or takes other parameters for."""
-    return _lacking(unit, interface)
-
-
-@lru_cache(maxsize=512)  # the same pairs are asked for in each plan of a process, and when a unit is exchanged
-def _lacking(unit: type, interface: Any) -> tuple[str, ...]:
     bare = typing.get_origin(interface) or interface
     missing = []
     for name in dir(bare):
@@ -343,3 +312,120 @@ def assignable(made: Any, taken: Any) -> bool:
 def type_name(item_type: Any) -> str:
     """A type or interface, as people write it."""
     return getattr(item_type, "__name__", str(item_type))
+
+
+# -- the graph for people and programs
+
+
+def first_sentence(unit: type) -> str:
+    """The first sentence of a class' own docstring."""
+    return (unit.__doc__ or "").strip().split("\n")[0]
+
+
+def _shown(node: ComponentNode | ProviderNode) -> dict[str, Any]:
+    providers = sorted(set(used_names(node.roles)))
+    return {"providers": providers, "settings": shown(node.sheet), "doc": first_sentence(node.unit)}
+
+
+def to_json(graph: Graph) -> dict[str, Any]:
+    """Plain data: units with their kinds, bindings and settings, connectors with their ends."""
+    return {
+        "components": {
+            node.name: {
+                "use": node.use,
+                "kind": node.kind,
+                "process": node.plan.process,
+                "workers": node.plan.workers,
+                "instances": node.plan.instances,
+                "inputs": dict(node.inputs),
+                "outputs": dict(node.outputs),
+                **_shown(node),
+            }
+            for node in graph.components.values()
+        },
+        "connectors": {
+            node.name: {
+                "carries": node.item_name,
+                "address": node.plan.address,
+                "capacity": node.plan.capacity,
+                "from": list(node.producers),
+                "to": list(node.consumers),
+            }
+            for node in graph.connectors.values()
+        },
+        "providers": {node.name: {"use": node.use, **_shown(node)} for node in graph.providers.values()},
+    }
+
+
+def without_secrets(graph: Graph) -> Wiring:
+    """The wiring of a graph, to be shown: with secrets hidden, which are to be given again before it runs."""
+
+    def hide(plans: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: msgspec.structs.replace(plan, settings=hidden(type(graph.sheet(name)), plan.settings))
+            for name, plan in plans.items()
+        }
+
+    wiring = graph.wiring
+    return msgspec.structs.replace(wiring, components=hide(wiring.components), providers=hide(wiring.providers))
+
+
+def to_text(graph: Graph) -> str:
+    """One line for each arrow, in the order of the wiring, then the providers and their users."""
+    lines = ["components and connectors"]
+    for component in graph.components.values():
+        plan = component.plan
+        many = f" x{plan.instances}" if plan.instances > 1 else ""
+        pool = f", {plan.workers} workers" if plan.workers > 1 else ""
+        told = " - ".join(filter(None, (f"({component.kind}{pool})", first_sentence(component.unit))))
+        lines.append(f"  {component.name}{many} {told}")
+        for role, name in component.outputs.items():
+            connector = graph.connectors[name]
+            takers = ", ".join(connector.consumers) or "nobody"
+            lines.append(f"    {role} --[{name}: {connector.item_name}, {connector.plan.address}]--> {takers}")
+    lines.append("providers")
+    for provider in graph.providers.values():
+        users = ", ".join(user for user, used in _uses(graph) if used == provider.name) or "nobody"
+        told = " - ".join(filter(None, (f"used by {users}", first_sentence(provider.unit))))
+        lines.append(f"  {provider.name} ({provider.use}), {told}")
+    return "\n".join(lines)
+
+
+def to_dot(graph: Graph) -> str:
+    """Graphviz: components as ellipses, providers as cylinders, connectors as labelled arrows."""
+    lines = ["digraph gossamer {", "  rankdir=LR;"]
+    lines += [
+        f'  "{node.name}" [shape=ellipse, label="{node.name}\\n({node.kind})"];' for node in graph.components.values()
+    ]
+    lines += [f'  "{name}" [shape=cylinder];' for name in graph.providers]
+    lines += [f'  "{source}" -> "{target}" [label="{label}"];' for source, target, label in _drawn(graph)]
+    lines += [f'  "{user}" -> "{used}" [style=dashed, arrowhead=open];' for user, used in _uses(graph)]
+    return "\n".join([*lines, "}"])
+
+
+def to_mermaid(graph: Graph) -> str:
+    """Mermaid: what Markdown viewers draw."""
+
+    def identifier(name: str) -> str:
+        """One that Mermaid takes, also where the name is one of its words (`end`); another for each name."""
+        return "u_" + name.replace("_", "__").replace("-", "_0")
+
+    lines = ["flowchart LR"]
+    lines += [f"  {identifier(name)}([{name}])" for name in graph.components]
+    lines += [f"  {identifier(name)}[({name})]" for name in graph.providers]
+    lines += [f"  {identifier(one)} -- {label} --> {identifier(other)}" for one, other, label in _drawn(graph)]
+    lines += [f"  {identifier(user)} -.-> {identifier(used)}" for user, used in _uses(graph)]
+    return "\n".join(lines)
+
+
+def _drawn(graph: Graph) -> list[tuple[str, str, str]]:
+    return [
+        (one, other, node.name)
+        for node in graph.connectors.values()
+        for one in node.producers
+        for other in node.consumers
+    ]
+
+
+def _uses(graph: Graph) -> list[tuple[str, str]]:
+    return [(name, used) for name, roles in graph.roles().items() for used in sorted(set(used_names(roles)))]

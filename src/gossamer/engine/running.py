@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer.engine import changing
-from gossamer.engine.change_steps import steps
+from gossamer.engine.changing import steps
 from gossamer.engine.clock import Clock
 from gossamer.engine.component import Component
 from gossamer.engine.connector import Statistics

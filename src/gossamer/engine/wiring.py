@@ -54,13 +54,13 @@ from gossamer.engine.sheet import in_words, nearest, written
 #: The process that a plan starts in; others are started by it.
 MAIN_PROCESS = "main"
 
-#: A unit's name stands in keys, messages and drawings: nothing in it may need quoting.
 #: Texts of a list above which it is long, what is plain enough to be written as it is, and the word that stands for such a list.
 _MANY = 1_000
 _IS_PLAIN = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*").fullmatch
 _LONG = "a long list, number "
 _WRITTEN = re.compile(r'^((?:"[^"\n]*"|[\w-]+) = \[\n)((?: +"[\x20\x21\x23-\x5b\x5d-\x7e]*",\n)+)(\])$', re.MULTILINE)
 
+#: A unit's name stands in keys, messages and drawings: nothing in it may need quoting.
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 #: The first and the last line of a plan that was written: where the first stands without the last, the file was cut.
@@ -218,18 +218,17 @@ def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:
     for key in plain:
         if key not in known:
             raise WiringError(f"{source}: unknown key {key!r}{nearest(key, known)}")
-    tables = {table: _table(plain.get(table, {}), table, source) for table in TABLES}
+    tables: dict[str, dict[str, Any]] = {}
+    for table in TABLES:
+        entries = plain.get(table, {})
+        if not isinstance(entries, dict):
+            raise WiringError(f"{source}: {table}: is {entries!r}; it is a table of tables, as [{table}.NAME]")
+        # Each entry is read by itself: so a message can name it.
+        tables[table] = {name: read_entry(entry, table, name, source) for name, entry in entries.items()}
     description = plain.get("description", "")
     if not isinstance(description, str):
         raise WiringError(f"{source}: description: is {description!r}; it is a text")
     return Wiring(**tables, description=description, source=source)
-
-
-def _table(entries: Any, table: str, source: str) -> dict[str, Any]:
-    """The entries of one table, each read by itself: so a message can name the entry."""
-    if not isinstance(entries, dict):
-        raise WiringError(f"{source}: {table}: is {entries!r}; it is a table of tables, as [{table}.NAME]")
-    return {name: read_entry(entry, table, name, source) for name, entry in entries.items()}
 
 
 def read_entry(entry: Any, table: str, name: str, source: str) -> Any:
@@ -276,16 +275,13 @@ def _without_none(value: Any, long: list[str]) -> Any:
     """
     if isinstance(value, dict):
         return {key: _without_none(inner, long) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list) and len(value) > _MANY and _are_plain(value):
-        long.append('",\n    "'.join(value).join(('"', '",\n')))
-        return [f"{_LONG}{len(long) - 1}"]
     if isinstance(value, list):
+        is_text = len(value) > _MANY and all(isinstance(one, str) for one in value)
+        if is_text and _IS_PLAIN("".join(value)) is not None:
+            long.append('",\n    "'.join(value).join(('"', '",\n')))
+            return [f"{_LONG}{len(long) - 1}"]
         return [_without_none(inner, long) for inner in value]
     return value
-
-
-def _are_plain(values: list[Any]) -> bool:
-    return all(isinstance(one, str) for one in values) and _IS_PLAIN("".join(values)) is not None
 
 
 def with_settings(wiring: Wiring, unit: str, values: dict[str, Any]) -> Wiring:
@@ -415,40 +411,31 @@ def changed(wiring: Wiring, text: str, source: str = "change") -> Wiring:
             raise WiringError(f"{source}: {table}: is {entries!r}; it is a table of tables, as [{table}.NAME]")
         plans = dict(getattr(wiring, table))
         for name, entry in entries.items():
-            is_part = name in plans and isinstance(entry, dict) and _WHOLE[table] not in entry
-            whole = _filled(msgspec.to_builtins(plans[name]), entry) if is_part else entry
+            whole = entry
+            if name in plans and isinstance(entry, dict) and _WHOLE[table] not in entry:
+                whole = msgspec.to_builtins(plans[name])
+                for key, value in entry.items():
+                    whole[key] = {**whole.get(key, {}), **value} if isinstance(value, dict) else value
             plans[name] = read_entry(whole, table, name, source)
         wiring = msgspec.structs.replace(wiring, **{table: plans})
     return msgspec.structs.replace(wiring, source=source)
-
-
-def _filled(old: dict[str, Any], entry: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **old,
-        **{key: {**old.get(key, {}), **value} if isinstance(value, dict) else value for key, value in entry.items()},
-    }
 
 
 def _without(wiring: Wiring, names: Any, source: str) -> Wiring:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise WiringError(f'{source}: remove: is {names!r}; it is a list of names, as ["components.mark"]')
     for name in names:
-        table, plans = _place(wiring, name, source)
-        del plans[name.rpartition(".")[2]]
-        wiring = msgspec.structs.replace(wiring, **{table: plans})
+        table, _, bare = name.rpartition(".")
+        if table and table not in TABLES:
+            raise WiringError(f"{source}: remove: {name!r} names no table{nearest(table, TABLES)}")
+        found = [one for one in TABLES if bare in getattr(wiring, one) and one in (table or one)]
+        if not found:
+            every = [f"{one}.{key}" for one in TABLES for key in getattr(wiring, one)]
+            raise UnknownName(f"{source}: remove: there is no {name!r}{nearest(name, every)}")
+        if len(found) > 1:
+            which = " or ".join(f"{one}.{bare}" for one in found)
+            raise WiringError(f"{source}: remove: {name!r} can be more than one thing; write {which}")
+        plans = dict(getattr(wiring, found[0]))
+        del plans[bare]
+        wiring = msgspec.structs.replace(wiring, **{found[0]: plans})
     return wiring
-
-
-def _place(wiring: Wiring, name: str, source: str) -> tuple[str, dict[str, Any]]:
-    """The table that a name to be removed belongs to, and a copy of its plans."""
-    table, _, bare = name.rpartition(".")
-    if table and table not in TABLES:
-        raise WiringError(f"{source}: remove: {name!r} names no table{nearest(table, TABLES)}")
-    found = [one for one in TABLES if bare in getattr(wiring, one) and one in (table or one)]
-    if not found:
-        every = [f"{one}.{key}" for one in TABLES for key in getattr(wiring, one)]
-        raise UnknownName(f"{source}: remove: there is no {name!r}{nearest(name, every)}")
-    if len(found) > 1:
-        which = " or ".join(f"{one}.{bare}" for one in found)
-        raise WiringError(f"{source}: remove: {name!r} can be more than one thing; write {which}")
-    return found[0], dict(getattr(wiring, found[0]))

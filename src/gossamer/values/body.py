@@ -63,7 +63,7 @@ class SpoolFile:
         return os.pread(self._file.fileno(), length, place)
 
     def to_parcel(self) -> bytes:
-        """As it crosses to another process (:mod:`gossamer.engine.remote.messages`)."""
+        """As it crosses to another process (:mod:`gossamer.engine.remote.frames`)."""
         return b"".join(_pieces(self))
 
     @classmethod

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.crawls.processes import MAX_DEATHS, Fleet
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.errors import ComponentFailed, WiringError
+from gossamer.engine.planning import Catalog
 from gossamer.engine.wiring import Wiring
 
 

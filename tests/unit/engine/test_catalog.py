@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.errors import UnknownName, WiringError
+from gossamer.engine.planning import Catalog
 from gossamer.engine.unit import Provider
 
 MODULE = """

@@ -9,12 +9,11 @@ from typing import Any, Protocol
 import msgspec
 import pytest
 
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
 from gossamer.engine.ends import In, Out, Uses
 from gossamer.engine.errors import ComponentFailed, FlowError, WiringError
 from gossamer.engine.graph import Graph
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import Difference, Wiring, changed, parse

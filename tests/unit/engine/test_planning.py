@@ -5,12 +5,11 @@ from typing import Protocol
 
 import pytest
 
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import AsynchronousFilter, Consumer, Filter, Producer, SynchronousFilter
 from gossamer.engine.ends import In, Out, Uses, UsesMany
 from gossamer.engine.errors import WiringError
 from gossamer.engine.graph import Graph
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.sheet import Sheet
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import parse

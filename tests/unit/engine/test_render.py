@@ -7,10 +7,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.engine import drawing
 from gossamer.engine.component import Consumer, Producer
 from gossamer.engine.ends import In, Out
-from gossamer.engine.graph import ComponentNode, ConnectorNode, Graph, ProviderNode
+from gossamer.engine.graph import (
+    ComponentNode,
+    ConnectorNode,
+    Graph,
+    ProviderNode,
+    to_dot,
+    to_json,
+    to_mermaid,
+    to_text,
+)
 from gossamer.engine.sheet import Sheet
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, Wiring
@@ -62,9 +70,7 @@ GRAPH = Graph(
 )
 
 
-@pytest.mark.parametrize(
-    "form", [drawing.to_text, drawing.to_dot, drawing.to_mermaid, lambda graph: json.dumps(drawing.to_json(graph))]
-)
+@pytest.mark.parametrize("form", [to_text, to_dot, to_mermaid, lambda graph: json.dumps(to_json(graph))])
 def test_every_unit_and_connector_is_mentioned(form: Any) -> None:
     shown = form(GRAPH)
     for name in ("a-b", "end", "a_b", "disk", "the-numbers"):
@@ -72,7 +78,7 @@ def test_every_unit_and_connector_is_mentioned(form: Any) -> None:
 
 
 def test_text_tells_pools_instances_arrows_and_users() -> None:
-    assert drawing.to_text(GRAPH).splitlines() == [
+    assert to_text(GRAPH).splitlines() == [
         "components and connectors",
         "  a-b (producer) - Counts up.",
         "    outbox --[the-numbers: int, local:]--> end, a_b",
@@ -84,7 +90,7 @@ def test_text_tells_pools_instances_arrows_and_users() -> None:
 
 
 def test_dot_draws_arrows_and_uses() -> None:
-    shown = drawing.to_dot(GRAPH)
+    shown = to_dot(GRAPH)
     assert '"a-b" -> "end" [label="the-numbers"];' in shown
     assert '"a-b" -> "a_b" [label="the-numbers"];' in shown
     assert '"end" -> "disk" [style=dashed, arrowhead=open];' in shown
@@ -92,14 +98,14 @@ def test_dot_draws_arrows_and_uses() -> None:
 
 
 def test_mermaid_gives_each_unit_an_identifier_of_its_own() -> None:
-    shown = drawing.to_mermaid(GRAPH)
+    shown = to_mermaid(GRAPH)
     identifiers = re.findall(r"^  (\w+)[(\[]", shown, re.MULTILINE)
     assert len(identifiers) == len(set(identifiers)) == 4
     assert "u_a_0b -- the-numbers --> u_a__b" in shown
 
 
 def test_json_is_plain_data_with_settings_and_ends() -> None:
-    told = drawing.to_json(GRAPH)
+    told = to_json(GRAPH)
     assert json.loads(msgspec.json.encode(told)) == told
     assert told["components"]["a-b"]["settings"] == {"count": 3}
     assert told["components"]["a-b"]["doc"] == "Counts up."

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Protocol
 
 import pytest
 
-from gossamer.engine.catalog import Catalog
 from gossamer.engine.component import Consumer, Filter, Producer
 from gossamer.engine.ends import In, Out, Uses
 from gossamer.engine.errors import ComponentFailed, FlowError, SettingError, UnknownName, WiringError
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider, Unit

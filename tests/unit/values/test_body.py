@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gossamer.documents.document import Document
 from gossamer.engine.connector import class_of
 from gossamer.engine.errors import BrokenFrame
-from gossamer.engine.remote.messages import Codec
+from gossamer.engine.remote.frames import Codec
 from gossamer.values import body as bodies
 from gossamer.values.body import BodyWriter, StoredBody
 from gossamer.values.outcome import Outcome

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.engine.drawing import first_sentence
-from gossamer.engine.graph import ComponentNode, Graph, ProviderNode, Roles, used_names
+from gossamer.engine.graph import ComponentNode, Graph, ProviderNode, Roles, first_sentence, used_names
 from gossamer.engine.sheet import properties, shown
 
 

@@ -10,11 +10,10 @@ from gossamer.engine.errors import Closed, ConnectorError, WiringError
 from gossamer.engine.gate import Receipt
 from gossamer.engine.remote import handshake
 from gossamer.engine.remote.addresses import Address, parse
-from gossamer.engine.remote.frames import FRAME_LIMIT
+from gossamer.engine.remote.frames import FRAME_LIMIT, About, Codec, Waiters, type_name
 from gossamer.engine.remote.handshake import Party
 from gossamer.engine.remote.journal import FileJournal, Journal, MemoryJournal
 from gossamer.engine.remote.links import Exchange
-from gossamer.engine.remote.messages import About, Codec, Waiters, type_name
 from gossamer.engine.remote.receiving import ExpectedSenders, Receiver
 from gossamer.engine.remote.sending import Sender, SendingLimits
 from gossamer.engine.sheet import Sheet, setting

@@ -23,12 +23,13 @@ from pathlib import Path
 from typing import Protocol
 
 from gossamer.engine.errors import BrokenFrame, RemoteRefused, WiringError
-from gossamer.engine.remote.frames import FrameKind, FramePipe
-from gossamer.engine.remote.messages import (
+from gossamer.engine.remote.frames import (
     NONCE_BYTES,
     VERSION,
     About,
     Challenge,
+    FrameKind,
+    FramePipe,
     Hello,
     LinkRefused,
     Welcome,

@@ -17,8 +17,19 @@ from gossamer.engine.connector import Receipts
 from gossamer.engine.errors import BrokenFrame, RemoteRefused
 from gossamer.engine.gate import Receipt
 from gossamer.engine.local import Buffer, LocalConnector
-from gossamer.engine.remote.frames import FrameKind, FramePipe, LinkLost
-from gossamer.engine.remote.messages import About, Ack, Codec, LinkRefused, Waiters, decode, encode, refusal
+from gossamer.engine.remote.frames import (
+    About,
+    Ack,
+    Codec,
+    FrameKind,
+    FramePipe,
+    LinkLost,
+    LinkRefused,
+    Waiters,
+    decode,
+    encode,
+    refusal,
+)
 
 T = TypeVar("T")
 

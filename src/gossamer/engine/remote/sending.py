@@ -21,9 +21,20 @@ from gossamer.engine.connector import Receipts
 from gossamer.engine.errors import BrokenFrame, Closed, ConnectorError, EndOfItems, RemoteRefused
 from gossamer.engine.gate import Receipt, runs
 from gossamer.engine.local import LocalConnector
-from gossamer.engine.remote.frames import HANDSHAKE_LIMIT, FrameKind, FramePipe, LinkLost
+from gossamer.engine.remote.frames import (
+    HANDSHAKE_LIMIT,
+    About,
+    Ack,
+    Codec,
+    FrameKind,
+    FramePipe,
+    LinkLost,
+    LinkRefused,
+    Waiters,
+    decode,
+    refusal,
+)
 from gossamer.engine.remote.journal import Journal, KeptFrame
-from gossamer.engine.remote.messages import About, Ack, Codec, LinkRefused, Waiters, decode, refusal
 
 T = TypeVar("T")
 

@@ -10,8 +10,7 @@ import pytest
 
 from gossamer.engine.errors import BrokenFrame, RemoteRefused, WiringError
 from gossamer.engine.remote import handshake
-from gossamer.engine.remote.frames import FrameKind, FramePipe
-from gossamer.engine.remote.messages import VERSION, About, Challenge, Hello, decode, encode
+from gossamer.engine.remote.frames import VERSION, About, Challenge, FrameKind, FramePipe, Hello, decode, encode
 
 Run = Callable[[Any], Any]
 

@@ -11,9 +11,19 @@ import pytest
 from gossamer.engine.connector import Receipts
 from gossamer.engine.errors import BrokenFrame, EndOfItems, RemoteRefused, WrongItem
 from gossamer.engine.gate import Receipt
-from gossamer.engine.remote.frames import FRAME_LIMIT, FrameKind, FramePipe
+from gossamer.engine.remote.frames import (
+    FRAME_LIMIT,
+    About,
+    Ack,
+    Codec,
+    FrameKind,
+    FramePipe,
+    LinkRefused,
+    Waiters,
+    decode,
+    encode,
+)
 from gossamer.engine.remote.journal import FileJournal, Journal, MemoryJournal
-from gossamer.engine.remote.messages import About, Ack, Codec, LinkRefused, Waiters, decode, encode
 from gossamer.engine.remote.receiving import ExpectedSenders, Receiver
 from gossamer.engine.remote.sending import Sender, SendingLimits
 
