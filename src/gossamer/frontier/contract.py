@@ -2,7 +2,7 @@
 recrawl (:class:`Revisits`), mobile crawlers (:class:`LentHosts`) and focused crawls (:class:`Relevance`).
 
 Suites: `gossamer.testing.check_politeness`, `check_politeness_rule`, `check_prioritizer`, `check_traversal`, `check_flights`,
-`check_revisit_policy`, `check_lending`, `check_relevance`.
+`check_revisit_policy`, `check_relevance`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
