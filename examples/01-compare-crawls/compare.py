@@ -14,10 +14,9 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.engine.planning import Catalog
 from gossamer.engine.component import Consumer, Producer, SynchronousFilter
 from gossamer.engine.ends import In, Out, Uses
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.engine.planning import Catalog
 from gossamer.engine.component import Consumer, Filter, Producer
 from gossamer.engine.ends import In, Out
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.wiring import read

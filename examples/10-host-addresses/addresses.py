@@ -23,7 +23,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.engine.planning import Catalog
 from gossamer.engine.component import (
     AsynchronousFilter,
     Consumer,
@@ -33,7 +32,7 @@ from gossamer.engine.component import (
     SynchronousFilter,
 )
 from gossamer.engine.ends import In, Out
-from gossamer.engine.planning import plan
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Unit
