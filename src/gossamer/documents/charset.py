@@ -13,7 +13,6 @@ from collections.abc import Mapping
 
 import webencodings
 
-from gossamer.documents import legacy_encodings
 from gossamer.documents.markup import TAG, attributes, end_of_other
 from gossamer.values.body import beginning
 from gossamer.values.media_type import charset_of, of_sitemap, sniff_media_type
@@ -192,6 +191,8 @@ def to_utf8(content: bytes, charset: str) -> bytes:
         return content
     if content.isascii() and not charset.startswith(("utf-16", "iso-2022", "replacement")):
         return content
+    from gossamer.documents import legacy_encodings  # most pages are in UTF-8
+
     return legacy_encodings.decode(content, charset).encode("utf-8", "replace")
 
 
@@ -231,6 +232,8 @@ def in_charset(href: str, base: str, charset: str) -> str:
     scheme = _SCHEME.match(href) or _SCHEME.match(base)
     if scheme is None or scheme[1].lower() not in _SPECIAL:
         return href
+    from gossamer.documents import legacy_encodings  # as above
+
     encoded = legacy_encodings.encode(query, charset, _reference)
     return f"{place}?{''.join([_ESCAPED[byte] for byte in encoded])}"
 

@@ -10,6 +10,7 @@ if need be to the end of the page. Numbers of sections are those of the HTML sta
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from html.entities import html5
 from typing import NamedTuple, cast
 
@@ -61,9 +62,6 @@ VOID = frozenset(
 
 #: Elements whose content is text for the tokenizer, up to their end tag (13.2.5.1; `noscript` is not, scripts being off).
 RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
-_RAW_ENDS = {
-    name: re.compile(rb"</%s(?=[%s/>])" % (b"".join(b"[%c%c]" % (c, c - 32) for c in name), SPACE)) for name in RAW
-}
 # What moves a script between its states (13.2.5.15 to 31): in a comment, a script begun must end before the script can. Outside
 # of one only a `<` does: most scripts are passed by a search for that byte.
 _SCRIPT_STEP = re.compile(rb"<(?:!--(?:-*+>)?|(/)[sS][cC][rR][iI][pP][tT](?=[%s/>]))" % SPACE)
@@ -72,7 +70,7 @@ _COMMENT_END = re.compile(rb"--!?>")
 
 _REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;?)(?=(=?)))")
 #: Characters of the longest name of a character, without its semicolon.
-_LONGEST_NAME = max(map(len, html5)) - 1
+_LONGEST_NAME = len("CounterClockwiseContourIntegral")
 # Numbers that stand for what Windows has there, not for control characters (13.2.5.80).
 _WINDOWS = {
     code: bytes([code]).decode("cp1252") for code in range(0x80, 0xA0) if code not in (0x81, 0x8D, 0x8F, 0x90, 0x9D)
@@ -89,6 +87,11 @@ def end_of_declaration(markup: bytes, at: int) -> int:
     return end.end() if end else len(markup)
 
 
+@cache  # at most one for each name of `RAW`
+def _end_of(name: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"</%s(?=[%s/>])" % (b"".join(b"[%c%c]" % (c, c - 32) for c in name), SPACE))
+
+
 def end_of_other(markup: bytes, at: int) -> int:
     """The end of what begins with the `<` at `at` and is no whole tag: a declaration; a tag that the page ends in; or nothing."""
     after = markup[at + 1 : at + 2]
@@ -99,13 +102,13 @@ def end_of_other(markup: bytes, at: int) -> int:
 
 def is_end_tag(markup: bytes, name: bytes, at: int) -> bool:
     """Whether the end tag of a raw text element of this name begins at `at`."""
-    return _RAW_ENDS[name].match(markup, at) is not None
+    return _end_of(name).match(markup, at) is not None
 
 
 def end_of_raw(markup: bytes, name: bytes, at: int) -> int:
     """The start of the end tag of a raw text element whose start tag ends at `at`; the length of the page if it has none."""
     if name != b"script":
-        end = _RAW_ENDS[name].search(markup, at)
+        end = _end_of(name).search(markup, at)
         return end.start() if end else len(markup)
     in_comment = in_script = False
     while (step := (_COMMENT_STEP if in_comment else _SCRIPT_STEP).search(markup, at)) is not None:

@@ -98,8 +98,9 @@ def without(text: bytes, elements: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 # -- terms
 
+# `re` compiles such patterns when the first text needs them, 1 ms each.
 #: Words: letters and digits of any script, three at least, and single characters of scripts that write without spaces.
-WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]{3,40}")
+_WORD = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]{3,40}"
 
 
 #: Characters of a text that are read: what it is about stands in them, and the time is bounded.
@@ -111,7 +112,7 @@ def words_in(text: str) -> list[str]:
 
     A character of a script without spaces is a word of one letter.
     """
-    return WORD.findall(text[:MOST_TEXT].lower())
+    return re.findall(_WORD, text[:MOST_TEXT].lower())
 
 
 def terms_of(text: str) -> Counter[str]:
@@ -210,7 +211,7 @@ MIN_WORDS = 24
 MAX_BYTES = 32 << 10
 
 # Scripts without spaces: there each character is a word.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_UNSPACED = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 
 # The bytes with which their characters begin.
 _UNSPACED_LEADS = tuple(bytes([lead]) for lead in (0xE0, 0xE1, *range(0xE3, 0xEA), 0xEF))
@@ -230,7 +231,7 @@ def fingerprint(text: str) -> int:
     text = text[:MAX_BYTES].lower()
     words = text.encode("utf-8", "replace")
     if max(map(words.find, _UNSPACED_LEADS)) >= 0:
-        words = _UNSPACED.sub(r" \g<0> ", text).encode("utf-8", "replace")
+        words = re.sub(_UNSPACED, r" \g<0> ", text).encode("utf-8", "replace")
     hashes = _hashes(words[:MAX_BYTES].translate(_DIVIDED))
     if len(hashes) < MIN_WORDS:
         return 0

@@ -24,7 +24,7 @@ element                      found                                              
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import repeat
 from typing import Annotated
 
@@ -83,9 +83,7 @@ _LINK = (
 ) % {b"o": rb'(?!href=|rel=)[a-z0-9_-]++="[^"<>]*+"', b"p": rb'[^"<>&\r\0]', b"s": SPACE}
 _PLAIN_LINKS = re.compile(_LINK)
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
-_ANCHORED_LINKS = re.compile(
-    _LINK + rb"([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(?=(<?))" % {b"s": SPACE}
-)
+_ANCHORED = _LINK + rb"([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(?=(<?))" % {b"s": SPACE}
 
 # Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
 _OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
@@ -101,10 +99,13 @@ def _named(names: frozenset[bytes]) -> bytes:
     }
 
 
-_UNSTYLED_TAGS = re.compile(_TYPICAL + _named(SPANNED) + rb"|(?!)())")
-_STYLED_TAGS = re.compile(_TYPICAL + _named(SPANNED) + _STYLED + rb")")
-# The same where a table has pictures behind it, as few have.
-_ALL_TAGS = re.compile(_TYPICAL + _named(SPANNED | {tag.encode() for tag in BACKGROUNDS}) + _STYLED + rb")")
+@cache
+def _tags(*, styled: bool, backgrounds: bool) -> re.Pattern[bytes]:
+    """The tags of a span; where a table may have pictures behind it, as few have, with its parts."""
+    names = SPANNED | {tag.encode() for tag in BACKGROUNDS} if backgrounds else SPANNED
+    return re.compile(_TYPICAL + _named(names) + (_STYLED if styled or backgrounds else rb"|(?!)()") + rb")")
+
+
 _BACKGROUND = re.compile(rb"background[%s]*+=" % SPACE)
 
 
@@ -188,10 +189,8 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         anchors = self.sheet.anchors
         # What few pages have would cost a look into every tag.
         written = markup[begin:end].lower()
-        tags = _STYLED_TAGS if b"style" in written else _UNSTYLED_TAGS
-        if b"background" in written and _BACKGROUND.search(written):
-            tags = _ALL_TAGS
-        for match in tags.finditer(markup, begin, end):
+        backgrounds = b"background" in written and _BACKGROUND.search(written) is not None
+        for match in _tags(styled=b"style" in written, backgrounds=backgrounds).finditer(markup, begin, end):
             address, name, raw, styled = match.groups()
             if address is not None:
                 yield Found(address.decode(), "a href", anchor_at(markup, match.end()) if anchors else "")
@@ -274,7 +273,7 @@ def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
 
 def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
     """The same, with their texts."""
-    rows = _ANCHORED_LINKS.findall(markup, begin, end)
+    rows = re.compile(_ANCHORED).findall(markup, begin, end)  # `re` keeps it
     if not rows:
         return
     before, addresses, behind, others, texts, are_whole = zip(*rows, strict=True)

@@ -17,20 +17,21 @@ from gossamer.engine.unit import Provider
 from gossamer.values.relations import BACKGROUNDS, CSS_IMPORT, CSS_URL, LINK_TYPES
 from gossamer.values.visit import Found
 
+# Patterns are texts: `re` compiles and keeps one when it is first asked for, since most crawls meet nothing of this.
+
 # Style sheets, by one linear scan: nothing is parsed that need not be.
 
 # Comments, strings, `@import "..."`, `url(...)` and `@import url(...)` (CSS Syntax 3, sections 4.3.2 to 4.3.6). Each
 # alternative that begins to match goes on to its end or to the end of the sheet, so that nothing is read twice.
 _STRING = r""""(?:[^"\\\n]|\\.)*+(?:"|\n|\Z)|'(?:[^'\\\n]|\\.)*+(?:'|\n|\Z)"""
-_TOKEN = re.compile(
-    r"/\*.*?(?:\*/|\Z)"
+_TOKEN = (
+    r"(?is)/\*.*?(?:\*/|\Z)"
     rf"|(?P<import>@import\b)"
     rf"|\burl\(\s*+(?:(?P<quoted>{_STRING})|(?P<plain>(?:[^\"'()\\\s]|\\[0-9a-f]{{1,6}}+\s?+|\\.)*+))"
-    rf"|(?P<string>{_STRING})",
-    re.DOTALL | re.IGNORECASE,
+    rf"|(?P<string>{_STRING})"
 )
-_ESCAPE = re.compile(r"\\(?:([0-9a-fA-F]{1,6})[ \t\n\f\r]?|(\n)|(.))", re.DOTALL)
-_BETWEEN = re.compile(r"(?:\s|/\*.*?\*/)*+", re.DOTALL)
+_ESCAPE = r"(?s)\\(?:([0-9a-fA-F]{1,6})[ \t\n\f\r]?|(\n)|(.))"
+_BETWEEN = r"(?s)(?:\s|/\*.*?\*/)*+"
 
 
 class CssLinksSheet(Sheet, frozen=True):
@@ -61,9 +62,9 @@ def css_links(text: str) -> Iterator[Found]:
 def css_places(text: str) -> Iterator[tuple[int, int, Found]]:
     """As :func:`css_links`, each with where it stands: from its quote, or its first character, up to the end of that. Linear."""
     after_import = -1
-    for match in _TOKEN.finditer(text):
+    for match in re.finditer(_TOKEN, text):
         if match["import"]:
-            between = _BETWEEN.match(text, match.end())
+            between = re.compile(_BETWEEN).match(text, match.end())
             after_import = between.end() if between else match.end()
             continue
         token = match["quoted"] or match["string"]
@@ -83,7 +84,7 @@ def _unescaped(text: str) -> str:
     """A string or `url()` without escapes; a code point that is none becomes U+FFFD."""
     if "\\" not in text:
         return text
-    return _ESCAPE.sub(_character, text)
+    return re.sub(_ESCAPE, _character, text)
 
 
 def _character(match: re.Match[str]) -> str:
@@ -95,7 +96,7 @@ def _character(match: re.Match[str]) -> str:
 
 # Plain text: words that begin with `http://` or `https://`.
 
-_URL = re.compile(r"""\bhttps?://[^\s<>"'`\\^{|}]++""", re.IGNORECASE)
+_URL = r"""(?i)\bhttps?://[^\s<>"'`\\^{|}]++"""
 
 #: What ends a sentence, a bracket or emphasis rather than a URL.
 _AFTER = ".,;:!?*_)]\u2026\u201d\u00bb"
@@ -108,7 +109,7 @@ class TextLinks(Provider[NoSettings]):
 
     def process(self, document: Document) -> Iterable[Found]:
         text = document.markup.decode()
-        for match in _URL.finditer(text):
+        for match in re.finditer(_URL, text):
             url = _trimmed(match[0])
             if not url.endswith("://"):
                 yield Found(url, "text url")
@@ -128,13 +129,11 @@ def _trimmed(url: str) -> str:
 MOST_LINES = 100_000
 
 #: A line as `ls -l` writes it: mode, links, owner, perhaps group, size, month, day, time or year, name.
-_UNIX = re.compile(
+_UNIX = (
     rb"(?P<kind>[-dl])[-rwxsStTlL]{9}\S?\s+\d+\s+\S+\s+(?:\S+\s+)?\d+\s+\S{3,9}\s+\d{1,2}\s+[\d:]{4,5}\s(?P<name>.+)\Z"
 )
 #: A line as `dir` of DOS writes it: date, time, size or `<DIR>`, name.
-_DOS = re.compile(
-    rb"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:[AP]M)?\s+(?:(?P<folder><DIR>)|\d+)\s+(?P<name>.+)\Z", re.IGNORECASE
-)
+_DOS = rb"(?i)\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:[AP]M)?\s+(?:(?P<folder><DIR>)|\d+)\s+(?P<name>.+)\Z"
 
 #: Menu entries that are nothing to fetch: notes, errors, telnet sessions, other servers for the same.
 _NO_DOCUMENT = frozenset(b"i3T82+")
@@ -153,7 +152,7 @@ class FtpListing(Provider[NoSettings]):
     def process(self, document: Document) -> Iterable[Found]:
         """Lines of the two forms that servers use; others are not guessed at."""
         for line in _lines(document):
-            entry = _UNIX.match(line[:4096]) or _DOS.match(line[:4096])
+            entry = re.match(_UNIX, line[:4096]) or re.match(_DOS, line[:4096])
             if entry is None:
                 continue
             parts = entry.groupdict()
@@ -235,9 +234,9 @@ _PLACED = {
 #: Elements whose pictures scripts move into place, and the attributes in which they wait: `data-src`, `data-lazy-srcset`,
 #: `data-original`, `data-cfsrc` and their kind.
 _LAZY = frozenset({"img", "source"})
-_WAITING = re.compile(r"data-(?:[a-z0-9]{1,20}-){0,3}(?:[a-z]{0,20}src(?:set)?|original(?:-set)?|lazy(?:-?load)?|echo)")
+_WAITING = r"data-(?:[a-z0-9]{1,20}-){0,3}(?:[a-z]{0,20}src(?:set)?|original(?:-set)?|lazy(?:-?load)?|echo)"
 #: What tells an address from a switch as `data-lazy="true"`, and from a template.
-_IS_ADDRESS = re.compile(r"[\t\n\f\r ]*+(?!data:|[#{<\[])[^\t\n\f\r ]*[./?]")
+_IS_ADDRESS = r"[\t\n\f\r ]*+(?!data:|[#{<\[])[^\t\n\f\r ]*[./?]"
 
 # URL and descriptors of one image candidate (HTML, "parse a srcset attribute"): a comma ends it, but not in parentheses. Blanks are
 # those of ASCII alone.
@@ -293,7 +292,7 @@ def waiting(tag: str, attributes: Mapping[str, str | None]) -> Iterator[tuple[st
     if tag not in _LAZY:
         return
     for name, value in attributes.items():
-        if name.startswith("data-") and value and _WAITING.fullmatch(name) and _IS_ADDRESS.match(value):
+        if name.startswith("data-") and value and re.fullmatch(_WAITING, name) and re.match(_IS_ADDRESS, value):
             yield name, f"{tag} data-srcset" if name.endswith("set") else f"{tag} data-src"
 
 
