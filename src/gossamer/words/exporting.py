@@ -79,7 +79,7 @@ def write_markdown(
     Raises:
         UsageError: html-to-markdown is not installed.
     """
-    pages = 0
+    pages, folders = 0, set[Path]()
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(_opened(directory))
         mark = _last_visit(database)
@@ -94,7 +94,9 @@ def write_markdown(
                 out.write(msgspec.json.encode(page).decode() + "\n")
             elif target is not None and names is not None:
                 file = target / f"{names[page.url]}.md"
-                file.parent.mkdir(parents=True, exist_ok=True)
+                if file.parent not in folders:
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    folders.add(file.parent)
                 file.write_text(front_matter(page) + page.markdown, encoding="utf-8", errors="replace")
     return WordsWritten(pages, pages, mark, told(reader.left_out))
 
