@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from gossamer.mobile.sources.files import FileSource
 from gossamer.mobile.sources.opened import CrawlSource, ServerSource, WarcSource
+from gossamer.query.archive import ArchivedDocument, ArchiveReader
+from gossamer.storage.archive.reading import ArchivedRecord
 from gossamer.testing import check_page_source
-from gossamer.values.outcome import Outcome
-from gossamer.values.task import Task
+from gossamer.values.errors import UsageError
 from gossamer.values.visit import Response
 
 SITE = "http://example.test"
@@ -81,17 +83,23 @@ def test_records_of_a_warc(recorded: Path, tmp_path: Path) -> None:
     check_page_source(lambda limit: WarcSource([recorded], limit=limit, cache=tmp_path), PAGE, DIRECTORY, MISSING)
 
 
-def test_a_stored_crawl() -> None:
-    stored = {
-        PAGE: Response(Outcome.OK, 200, headers=(("content-type", "text/html"),), body=BODY),
-        DIRECTORY: Response(Outcome.REDIRECT, 301, headers=(("location", "/docs/"),)),
-    }
-    gone = Response(Outcome.CLIENT_ERROR, 404)
+class StoredCrawl(ArchiveReader):
+    """An archive with a page and a redirect."""
 
-    def archived(task: Task) -> Response:
-        return stored.get(task.url, gone)
+    HEADS: ClassVar = {PAGE: "200 OK\r\nContent-Type: text/html", DIRECTORY: "301 Moved\r\nLocation: /docs/"}
 
-    check_page_source(lambda limit: CrawlSource(archived, limit=limit), PAGE, DIRECTORY, MISSING)
+    def document(self, url: str, at: str = "") -> ArchivedDocument:
+        if url not in self.HEADS:
+            raise UsageError(f"{url} is not in the archive")
+        head = f"HTTP/1.1 {self.HEADS[url]}\r\n\r\n".encode()
+        found = ArchivedRecord(
+            {"content-type": "application/http; msgtype=response"}, b"", head, BODY if url == PAGE else b""
+        )
+        return ArchivedDocument(found, found)
+
+
+def test_a_stored_crawl(tmp_path: Path) -> None:
+    check_page_source(lambda limit: CrawlSource(StoredCrawl(tmp_path), limit=limit), PAGE, DIRECTORY, MISSING)
 
 
 def test_a_local_server_is_asked_by_the_name_of_the_site_and_for_no_other(root: Path) -> None:

@@ -17,8 +17,7 @@ from gossamer.values.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.mobile.crawler import BroughtPage, CrawlerBatch, JourneySummary, MobileCrawler
     from gossamer.mobile.runtime.store import HostedCrawler, HostStanding
-    from gossamer.mobile.sources.coverage import Reach
-    from gossamer.mobile.sources.opened import Runtime
+    from gossamer.mobile.sources.opened import Reach, Runtime
     from gossamer.mobile.sources.owner import OwnerSheet
 
 #: The exit status of a journey that brought no document at all.
@@ -156,7 +155,7 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
     Exit status: 0; 2 if something cannot be served; 4 if a crawler would reach no document.
     """
     from gossamer.mobile.confined.keeper import walls_here
-    from gossamer.mobile.sources.coverage import reach
+    from gossamer.mobile.sources.opened import reach
 
     with _opened_runtime(sheet, serve) as runtime:
         found = reach(runtime, seeds, max_urls)

@@ -84,8 +84,8 @@ def wire(builder: Builder) -> None:
 def _links(mobile: MobileOptions) -> dict[str, Any]:
     """The settings of the links: what can never be reached is refused before anything is touched.
     Raises UsageError: an address cannot be used, or its key is not known."""
+    from gossamer.mobile.manager.making import runtime_key
     from gossamer.mobile.manager.remote_runtime import checked_runtime_url
-    from gossamer.mobile.manager.settling import runtime_key
 
     keys = str(Path(mobile.runtime_keys).absolute()) if mobile.runtime_keys else ""
     elsewhere = sorted({address for address in _runtimes(mobile.runtime).values() if "://" in address})
@@ -132,7 +132,7 @@ def _check(options: CrawlOptions) -> None:
 def _settings(options: CrawlOptions, mobile: MobileOptions, seeds: Sequence[str]) -> dict[str, Any]:
     """The settings of the manager. Raises UsageError: no crawler can be made of them."""
     from gossamer.mobile.crawler import CrawlerRefused, check_crawler  # a crawl without crawlers needs none of it
-    from gossamer.mobile.manager.settling import CrawlersSheet, crawler_for
+    from gossamer.mobile.manager.making import CrawlersSheet, crawler_for
 
     gates = by_gate(options.filter)
     settings: dict[str, Any] = {
@@ -153,7 +153,7 @@ def _settings(options: CrawlOptions, mobile: MobileOptions, seeds: Sequence[str]
         settings["elements"] = list(mobile.mobile_elements)
     sheet = build(CrawlersSheet, settings)
     try:
-        check_crawler(crawler_for(sheet.template(), [Task(seed, host_of(seed)) for seed in seeds[:1]], ""))
+        check_crawler(crawler_for(sheet, [Task(seed, host_of(seed)) for seed in seeds[:1]], ""))
     except CrawlerRefused as refusal:
         raise UsageError(f"--mobile: no crawler can be made of these options: {refusal}") from None
     return {name: value for name, value in settings.items() if value or name == "parts"}

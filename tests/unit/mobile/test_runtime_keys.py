@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.mobile.manager.away import is_worth_sending
 from gossamer.mobile.manager.links import ConfiguredRuntimes, RuntimesSheet
-from gossamer.mobile.manager.settling import KEY, CrawlerTemplate, RuntimeKey, crawler_for, runtime_key
+from gossamer.mobile.manager.making import KEY, CrawlersSheet, RuntimeKey, crawler_for, runtime_key
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
 
@@ -42,8 +42,8 @@ def test_a_crawler_is_sent_only_where_it_may_cost_less_than_the_pages() -> None:
 
 def test_a_crawler_has_the_depths_of_its_seeds_and_brings_external_urls_only_where_somebody_follows_them() -> None:
     tasks = [Task("http://a.test/x", "a.test", 2), Task("http://a.test/", "a.test")]
-    alone = crawler_for(CrawlerTemplate(seeds=("http://a.test/",), depth=4), tasks, "c1", 7)
+    alone = crawler_for(CrawlersSheet(seeds=("http://a.test/",), depth=4), tasks, "c1", 7)
     assert alone.facts.depths == (2, 0) and alone.program.limits.depth == 4
     assert alone.program.limits.external == 0 and alone.program.limits.pages == 7
-    two = crawler_for(CrawlerTemplate(seeds=("http://a.test/", "http://b.test/")), tasks, "c1")
+    two = crawler_for(CrawlersSheet(seeds=("http://a.test/", "http://b.test/")), tasks, "c1")
     assert two.program.limits.external > 0 and two.program.around == ("http://a.test/",)

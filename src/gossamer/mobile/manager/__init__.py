@@ -2,7 +2,7 @@
 others, 3.1).
 
 :mod:`manager` is the component, :mod:`links` and :mod:`remote_runtime` lead to runtimes at home and elsewhere, and :mod:`lent`
-keeps in the ledger the URLs and crawlers that are out. The decisions are plain code: :mod:`settling` makes crawlers, and
+keeps in the ledger the URLs and crawlers that are out. The decisions are plain code: :mod:`making` makes crawlers, and
 :mod:`away` says whether one is worth its bytes, follows its life and judges its batches.
 
 Open first: :mod:`manager`, then :mod:`away`.

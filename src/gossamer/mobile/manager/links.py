@@ -29,7 +29,7 @@ from gossamer.mobile.contract import (
 )
 from gossamer.mobile.crawler import VERSIONS, CrawlerBatch, MobileCrawler
 from gossamer.mobile.judging import Installed
-from gossamer.mobile.manager.settling import runtime_key
+from gossamer.mobile.manager.making import runtime_key
 from gossamer.mobile.running import Fetch, run_crawler
 from gossamer.mobile.sources.files import FileSource
 from gossamer.mobile.sources.gate import GatedPages, ServedSite
@@ -153,17 +153,16 @@ class HomeRuntime:
         return CrawlerStanding("unknown") if journey is None else await journey.batch(sequence, min(wait, MAX_WAIT))
 
     async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
-        journey = self._journeys.get(identity)
-        if journey is None:
-            return CrawlerStanding("unknown")
-        journey.acknowledge(sequence)
-        return journey.standing()
+        return self._changed(identity, lambda journey: journey.acknowledge(sequence))
 
     async def cancel(self, identity: str) -> CrawlerStanding:
+        return self._changed(identity, _HomeJourney.cancel)
+
+    def _changed(self, identity: str, change: "Callable[[_HomeJourney], None]") -> CrawlerStanding:
         journey = self._journeys.get(identity)
         if journey is None:
             return CrawlerStanding("unknown")
-        journey.cancel()
+        change(journey)
         return journey.standing()
 
     async def close(self) -> None:

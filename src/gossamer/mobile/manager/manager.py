@@ -23,7 +23,7 @@ from gossamer.engine.ends import Out, Uses, UsesMany
 from gossamer.engine.gate import Receipt, current
 from gossamer.expressions.contract import TaskFilter, UrlFilter
 from gossamer.frontier.contract import Flights, LentTask, Politeness, Prioritizer, Traversal
-from gossamer.mobile.crawler import MAX_SEEDS, TOLD_ERRORS, CrawlerBatch, MobileCrawler
+from gossamer.mobile.crawler import MAX_SEEDS, TOLD_ERRORS, CrawlerBatch, JourneySummary, MobileCrawler
 from gossamer.mobile.manager.away import (
     AwayCrawler,
     BatchRefused,
@@ -35,13 +35,20 @@ from gossamer.mobile.manager.away import (
 )
 from gossamer.mobile.manager.lent import CrawlerBook, CrawlerRecord, LentUrls
 from gossamer.mobile.manager.links import ConfiguredRuntimes
-from gossamer.mobile.manager.settling import CrawlersSheet, External, Settling, crawler_for
+from gossamer.mobile.manager.making import CrawlersSheet, crawler_for
 from gossamer.mobile.wire import from_bytes, to_bytes
-from gossamer.storage.ledger.contract import Ledger
+from gossamer.parsing.filters import judged
+from gossamer.storage.commit.queueing import Choosers, CommitSheet, TaskQueueing
+from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import ContentIndex, SeenSet
 from gossamer.values.instants import VisitIds
+from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import HTML_TYPES, Visit
+from gossamer.values.url import host_of
+from gossamer.values.visit import EXTERNAL, HTML_TYPES, Link, Response, Visit
+
+#: Outcomes at the runtime that are counted by name: what strangers write can make more of them.
+_MAX_OUTCOMES = 50
 
 #: Batches that wait to join the stream of visits: each is some 8 MB of pages.
 _WAITING = 2
@@ -190,7 +197,7 @@ class Crawlers(Producer[CrawlersSheet]):
         walked = sum(map(self.book.walked, hosts))
         identity = self._ids.next()
         crawler = crawler_for(
-            self.sheet.template(), [one.task for one in tasks], identity, None if share is None else share + walked
+            self.sheet, [one.task for one in tasks], identity, None if share is None else share + walked
         )
         data = to_bytes(crawler)
         if not is_worth_sending(len(data), self._pages_at_most(share, hosts)):
@@ -212,13 +219,11 @@ class Crawlers(Producer[CrawlersSheet]):
 
     def _pages_at_most(self, share: int | None, hosts: Sequence[str]) -> int | None:
         """How many pages a crawler of these hosts can bring; None where that is unknown."""
-        bounds = [bound for bound in (share, self._urls_of(hosts)) if bound is not None]
+        urls = None if self.sheet.urls is None else self.sheet.urls * len(hosts)
+        bounds = [bound for bound in (share, urls) if bound is not None]
         if self.sheet.depth == 0 or self.sheet.scope == "page":
             bounds.append(sum(not one.crawler for host in hosts for one in self.lent.of_host(host)))
         return min(bounds) if bounds else None
-
-    def _urls_of(self, hosts: Sequence[str]) -> int | None:
-        return None if self.sheet.urls is None else self.sheet.urls * len(hosts)
 
     def _set_out(self, record: CrawlerRecord, crawler: MobileCrawler) -> None:
         link = self.links.link(record.runtime, record.hosts[0])
@@ -274,18 +279,57 @@ class Crawlers(Producer[CrawlersSheet]):
             bytes=record.bytes + size,
             external=record.external + len(batch.external),
         )
-        self._settling.settle(moved, crawler, batch)
+        self._settle(moved, crawler, batch)
         await self.ledger.settle()
         self.lent.pages -= min(moved.pages, record.share) - min(record.pages, record.share)
         self.metrics.count("batches")
         self.lent.tell()
         return moved
 
-    @property
-    def _settling(self) -> Settling:
-        external = External(self.filters.get("follow", ()), self.task_gates.get("schedule", ()), self.metrics.count)
-        choosers = (self.seen, self.traversal, self.prioritizer)
-        return Settling(self.ledger, self.book, self.lent, external, choosers)
+    def _settle(self, record: CrawlerRecord, crawler: MobileCrawler, batch: CrawlerBatch) -> None:
+        """Commit the rest of a batch whose documents are committed, in one group: external URLs, counts, the next sequence."""
+        with self.ledger.group() as group:
+            if batch.external:
+                self._queue_external(crawler, batch, group)
+            if batch.summary is None:
+                self.book.put(record, group)
+            else:
+                self._settle_end(record, crawler, batch.summary, group)
+
+    def _queue_external(self, crawler: MobileCrawler, batch: CrawlerBatch, group: Group) -> None:
+        """Queue external URLs, as far as filters and the rules of the commit say so."""
+        seed = crawler.program.seeds[0]
+        links = tuple(Link(url, EXTERNAL) for url in batch.external)
+        page = Visit(Task(seed, host_of(seed)), Response(Outcome.OK), links=links)
+        passed = judged(page, (), self.filters.get("follow", ()), self.metrics.count)
+        depths = dict(zip(batch.external, batch.depths, strict=False))
+        tasks = [Task(link.url, host_of(link.url), depths.get(link.url, 1), seed, EXTERNAL) for link in passed.links]
+        gates = self.task_gates.get("schedule", ())
+        choosers = Choosers(self.seen, self.traversal, self.prioritizer, gates, self.ledger.depths.limit)
+        new = TaskQueueing(CommitSheet(), choosers, group).received(tasks)
+        group.count("crawlers:external", len(batch.external))
+        group.count("crawlers:external_new", new)
+
+    def _settle_end(self, record: CrawlerRecord, crawler: MobileCrawler, summary: JourneySummary, group: Group) -> None:
+        """A crawler is home: what it had with it is seen to, unless a limit has ended it before."""
+        if crawler.program.bring.irrelevant == "counts" and summary.irrelevant:
+            group.count(f"outcome:{Outcome.IRRELEVANT}", summary.irrelevant)
+        group.count("crawlers:fetched", summary.fetched)
+        group.count("crawlers:bytes", summary.bytes)
+        for name, number in list(summary.outcomes.items())[:_MAX_OUTCOMES]:
+            if name in Outcome.__members__.values():
+                group.count(f"crawlers:outcome:{name}", number)
+        tasks = self._tasks_of(record)
+        if summary.ended == "limit" and summary.limit == "pages" and record.share:
+            # The limit of the whole crawl ended it: if there is room again, another one goes on.
+            self.lent.assign(tasks, "", group)
+            for host in record.hosts:
+                self.book.has_walked(host, min(summary.pages, crawler.program.limits.pages), group)
+        else:
+            if summary.ended == "limit":
+                group.count(f"cut:crawler:{summary.limit[:20]}", summary.queued)
+            self.lent.settle(tasks, group)
+        self.book.end(record, "cut" if summary.ended == "limit" else "home", group)
 
     def _wanted(self, visits: Iterable[Visit]) -> Iterable[Visit]:
         """Those that no other crawler has brought, or will: the first commit wins. None of a host that is blocked by now."""

@@ -314,21 +314,17 @@ class HostedLink:
         return await asyncio.to_thread(journey.batch, sequence) or journey.standing()
 
     async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
-        journey = self._host.journey(self._sender, identity)
-        if journey is None:
-            return CrawlerStanding("unknown")
-        try:
-            await asyncio.to_thread(journey.acknowledge, sequence)
-        except OSError as error:
-            raise RuntimeUnavailable(f"the runtime cannot write: {error.strerror or error}") from None
-        return journey.standing()
+        return await self._changed(identity, lambda journey: journey.acknowledge(sequence))
 
     async def cancel(self, identity: str) -> CrawlerStanding:
+        return await self._changed(identity, HostedJourney.cancel)
+
+    async def _changed(self, identity: str, change: Callable[[HostedJourney], None]) -> CrawlerStanding:
         journey = self._host.journey(self._sender, identity)
         if journey is None:
             return CrawlerStanding("unknown")
         try:
-            await asyncio.to_thread(journey.cancel)
+            await asyncio.to_thread(change, journey)
         except OSError as error:
             raise RuntimeUnavailable(f"the runtime cannot write: {error.strerror or error}") from None
         return journey.standing()

@@ -40,7 +40,14 @@ from starlette.types import ASGIApp, Scope
 from gossamer.crawls.http_server import Guard, is_loopback, json_answer, listening_socket, server
 from gossamer.engine.confinement import Walls
 from gossamer.mobile.confined.keeper import ProcessLimits, walls_here
-from gossamer.mobile.contract import MAX_CRAWLER, MAX_WAIT, CrawlerStanding, RuntimeRefused, RuntimeUnavailable
+from gossamer.mobile.contract import (
+    MAX_CRAWLER,
+    MAX_WAIT,
+    CrawlerStanding,
+    RuntimeOffer,
+    RuntimeRefused,
+    RuntimeUnavailable,
+)
 from gossamer.mobile.judging import allowed_processors
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
 from gossamer.mobile.runtime.senders import Senders, own_certificate
@@ -274,7 +281,7 @@ PATIENCE = 300.0
 #: A number as it may be read: Python refuses to make one of thousands of digits, and no sequence or length has so many.
 _DIGITS = re.compile(r"[0-9]{1,12}")
 
-Call = Callable[[HostedLink, Request], Awaitable[Response]]
+Call = Callable[[HostedLink, Request], Awaitable[RuntimeOffer | CrawlerStanding | bytes]]
 
 
 def application(host: RuntimeHost) -> Starlette:
@@ -283,51 +290,40 @@ def application(host: RuntimeHost) -> Starlette:
     def answering(call: Call) -> Callable[[Request], Awaitable[Response]]:
         async def answered(request: Request) -> Response:
             try:
-                return await call(host.link(request.scope[SENDER]), request)
+                found = await call(host.link(request.scope[SENDER]), request)
             except RuntimeRefused as refused:
                 return json_answer({"reason": refused.reason, "told": str(refused)}, 422)
             except (RuntimeUnavailable, ClientDisconnect) as error:
                 return json_answer({"reason": "later", "told": str(error)}, 503)
+            if isinstance(found, bytes):
+                return Response(found, media_type="application/octet-stream")
+            is_no_batch = request.method == "GET" and isinstance(found, CrawlerStanding)
+            return json_answer(found, 202 if is_no_batch else 200)
 
         return answered
 
     crawler = "/v1/crawlers/{identity}"
-    return Starlette(
-        routes=[
-            Route("/v1/offer", answering(_offer), methods=["GET"]),
-            Route(crawler, answering(_send), methods=["PUT"]),
-            Route(crawler, answering(_cancel), methods=["DELETE"]),
-            Route(crawler + "/batches/{sequence}", answering(_batch), methods=["GET"]),
-            Route(crawler + "/batches/{sequence}", answering(_acknowledge), methods=["DELETE"]),
-        ]
+    batch = crawler + "/batches/{sequence}"
+    calls: tuple[tuple[str, str, Call], ...] = (
+        ("GET", "/v1/offer", lambda link, request: link.offer()),
+        ("PUT", crawler, _send),
+        ("DELETE", crawler, lambda link, request: link.cancel(request.path_params["identity"])),
+        ("GET", batch, _batch),
+        ("DELETE", batch, lambda link, request: link.acknowledge(request.path_params["identity"], _sequence(request))),
     )
+    return Starlette(routes=[Route(path, answering(call), methods=[method]) for method, path, call in calls])
 
 
-async def _offer(link: HostedLink, request: Request) -> Response:
-    return json_answer(await link.offer())
+async def _send(link: HostedLink, request: Request) -> CrawlerStanding:
+    return await link.send(request.path_params["identity"], await _body(request))
 
 
-async def _send(link: HostedLink, request: Request) -> Response:
-    return json_answer(await link.send(request.path_params["identity"], await _body(request)))
-
-
-async def _batch(link: HostedLink, request: Request) -> Response:
+async def _batch(link: HostedLink, request: Request) -> bytes | CrawlerStanding:
     try:
         wait = min(max(0.0, float(request.query_params.get("wait", "0"))), MAX_WAIT)
     except ValueError:
         wait = 0.0
-    found = await link.batch(request.path_params["identity"], _sequence(request), wait)
-    if isinstance(found, CrawlerStanding):
-        return json_answer(found, 202)
-    return Response(found, media_type="application/octet-stream")
-
-
-async def _acknowledge(link: HostedLink, request: Request) -> Response:
-    return json_answer(await link.acknowledge(request.path_params["identity"], _sequence(request)))
-
-
-async def _cancel(link: HostedLink, request: Request) -> Response:
-    return json_answer(await link.cancel(request.path_params["identity"]))
+    return await link.batch(request.path_params["identity"], _sequence(request), wait)
 
 
 def _sequence(request: Request) -> int:

@@ -4,7 +4,6 @@ Place in the flow: the runner asks here (:class:`~gossamer.mobile.running.Fetch`
 remembered with its first examples for the owner. The crawler itself learns only that the URL is blocked.
 """
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +12,7 @@ import msgspec
 
 from gossamer.engine.clock import Clock
 from gossamer.expressions.compiling import Expression
-from gossamer.frontier.robots.contract import Lesson, RobotsGate, RobotsRuling, RobotsVerdict
+from gossamer.frontier.robots.contract import RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.mobile.contract import PageSource, Withheld
 from gossamer.mobile.sources.owner import OwnerLimits
 from gossamer.values.outcome import DOCUMENTS, Outcome
@@ -92,6 +91,7 @@ class GatedPages:
         refusals: Sequence[Expression] = (),
         limits: OwnerLimits | None = None,
         rest: Callable[[float], None] = time.sleep,
+        turn: AbstractContextManager[object] | None = None,
     ) -> None:
         """Begin with nothing used up.
 
@@ -101,6 +101,7 @@ class GatedPages:
             clock: for robots.txt and the limit of time.
             refusals: a URL for which one of them holds is refused.
             rest: waits this many seconds.
+            turn: held while `robots` is asked: a lock, where crawlers in several threads share it.
         """
         self._sites = sites
         self._robots = robots
@@ -108,6 +109,7 @@ class GatedPages:
         self._refusals = tuple(refusals)
         self._limits = limits or OwnerLimits()
         self._rest = rest
+        self._turn = turn or nullcontext()
         self._began: float | None = None
         self._requests = 0
         self._bytes = 0
@@ -176,10 +178,13 @@ class GatedPages:
         """The verdict of robots.txt on a served URL; reads that file first where it is not known."""
         task, name = Task(url, host_of(url)), site_of(url)
         for _ in range(_MAX_ASKED):
-            verdict = self._robots.judge(task, self._clock.now())
+            with self._turn:
+                verdict = self._robots.judge(task, self._clock.now())
             if verdict.ruling is not RobotsRuling.FETCH_FIRST:
                 return verdict
-            lesson = self._robots.learned(name, self._robots_answer(verdict.url), self._clock.now())
+            answer = self._robots_answer(verdict.url)
+            with self._turn:
+                lesson = self._robots.learned(name, answer, self._clock.now())
             if name in self.robots or len(self.robots) < MAX_SITES:
                 self.robots[name] = RobotsNote(lesson.event, lesson.sitemaps)
         return RobotsVerdict(RobotsRuling.WAIT, "robots.txt leads nowhere")
@@ -201,34 +206,6 @@ class GatedPages:
         tally.count += 1
         if len(tally.examples) < MAX_EXAMPLES:
             tally.examples.append((url, why.told))
-
-
-class SharedRobots:
-    """A gate that crawlers in several threads ask. Contract: `frontier.robots.contract.RobotsGate`."""
-
-    def __init__(self, inner: RobotsGate) -> None:
-        self._inner = inner
-        self._lock = threading.Lock()
-
-    def judge(self, task: Task, now: float) -> RobotsVerdict:
-        with self._lock:
-            return self._inner.judge(task, now)
-
-    def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
-        with self._lock:
-            return self._inner.learned(site, response, now, addresses)
-
-    def state(self, site: str) -> bytes:
-        with self._lock:
-            return self._inner.state(site)
-
-    def restore(self, site: str, state: bytes) -> None:
-        with self._lock:
-            self._inner.restore(site, state)
-
-    def forget(self, site: str) -> None:
-        with self._lock:
-            self._inner.forget(site)
 
 
 def _blocked(why: Withheld) -> Response:

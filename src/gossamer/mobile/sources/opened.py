@@ -1,9 +1,6 @@
 """A runtime's sources, opened as the owner's sheet says, one of which is a stored crawl (docs/runtime.md).
 
-Place in the flow: `gossamer runtime` opens a :class:`Runtime` and gives each crawler the pages of :meth:`Runtime.pages`. In a
-stored crawl a crawler meets the site as it was crawled, redirects and errors too, as far as they were archived, and without a
-request.
-
+Place in the flow: `gossamer runtime` opens a :class:`Runtime` and gives each crawler the pages of :meth:`Runtime.pages`.
 :mod:`gossamer.mobile.sources.gate` asks here for hosts that are not served from files. Stored records are WARC and ARC files of
 any origin, and archives of our crawls: a site is met as it was recorded, with its redirects and errors, and a URL that was not
 recorded is answered with 404. A local server is asked through the protocol module of a crawl, with its deadlines and caps, at the
@@ -27,63 +24,24 @@ from gossamer.engine.clock import Clock, SystemClock
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.request import HttpSheet
+from gossamer.frontier.robots.contract import RobotsRuling
 from gossamer.frontier.robots.provider import ObeyRobots
 from gossamer.mobile.contract import PageSource, Withheld
+from gossamer.mobile.crawler import BringRules, JourneySummary, MobileCrawler, MobileProgram, TravelLimits
+from gossamer.mobile.running import run_crawler
 from gossamer.mobile.sources.files import FileSource
-from gossamer.mobile.sources.gate import GatedPages, ServedSite, SharedRobots
+from gossamer.mobile.sources.gate import REASONS, GatedPages, ServedSite
 from gossamer.mobile.sources.owner import OwnerSheet, ServedHost
 from gossamer.query.archive import ArchiveReader
 from gossamer.storage.archive.others import ReplayError, ReplayIndex, stored
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.tables.places import crawl_directory
 from gossamer.values.body import beginning
-from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.outcome import DOCUMENTS, Outcome, of_status
 from gossamer.values.task import Task
-from gossamer.values.url import endpoint_of, host_of, path_of, site_of
+from gossamer.values.url import canonical, endpoint_of, host_of, path_of, site_of
 from gossamer.values.visit import Response
-
-# A stored crawl as a source.
-
-
-class ArchiveSource:
-    """Answers for URLs out of the archive of one crawl: the version that stands last.
-
-    Contract: :class:`~gossamer.mobile.running.Fetch`.
-
-    Raises:
-        UsageError: the crawl has no archive.
-    """
-
-    def __init__(self, directory: Path) -> None:
-        if not (directory / WARC_DIRECTORY).is_dir():
-            raise UsageError(f"{directory} has no archive; name the directory of a crawl that ran without --no-warc")
-        self._reader = ArchiveReader(directory)
-
-    def __call__(self, task: Task) -> Response:
-        """The answer for `task.url`; 404 for what is not archived, `protocol_failed` where the archive is damaged."""
-        try:
-            document = self._reader.document(task.url)
-        except UsageError as error:
-            return Response(Outcome.CLIENT_ERROR, 404, error=str(error))
-        except CrawlDirectoryError as error:
-            return Response(Outcome.PROTOCOL_FAILED, error=str(error))
-        record, source = document.record, document.source
-        cut = source.fields.get("warc-truncated", "")
-        # A `resource` record has no status: it is a document that came by another protocol.
-        status = source.status if source.is_http else 200
-        outcome = of_status(status)
-        found = undone(source.headers, source.body, whole=not cut)
-        return Response(
-            Outcome.TRUNCATED if cut and outcome is Outcome.OK else outcome,
-            status,
-            response_head=record.head,
-            headers=source.headers,
-            body=source.body,
-            decoded=found.data if found.is_readable and found.data is not source.body else None,
-            cut=cut,
-        )
-
 
 #: Endings of the files of a folder that are served as an archive.
 _RECORDED = (".warc", ".warc.gz", ".arc", ".arc.gz")
@@ -107,7 +65,8 @@ class Runtime:
         self._sheet = sheet
         self._clock = clock or SystemClock()
         self._rest = rest
-        self._robots = SharedRobots(ObeyRobots())
+        self._robots = ObeyRobots()
+        self._robots_turn = threading.Lock()
         self.hosts = sheet.hosts()
         self._refusals = sheet.refusals()
         self._sites: dict[str, ServedSite] = {}
@@ -140,7 +99,8 @@ class Runtime:
             rest: waits this many seconds for this crawler.
         """
         sites = self._site if hosts is None else partial(self._site_among, frozenset(hosts))
-        return GatedPages(sites, self._robots, self._clock, self._refusals, self._sheet.limits, rest or self._rest)
+        limits, rest = self._sheet.limits, rest or self._rest
+        return GatedPages(sites, self._robots, self._clock, self._refusals, limits, rest, self._robots_turn)
 
     def serves(self, url: str, hosts: Collection[str] | None = None) -> bool:
         host = site_of(url).partition("://")[2]
@@ -168,7 +128,7 @@ class Runtime:
 
 def _stored(place: Path, limit: int) -> PageSource:
     if (place / WARC_DIRECTORY).is_dir():
-        return CrawlSource(ArchiveSource(crawl_directory(str(place))), limit=limit)
+        return CrawlSource(ArchiveReader(crawl_directory(str(place))), limit=limit)
     if place.is_file():
         return WarcSource([place], limit=limit)
     try:
@@ -241,20 +201,41 @@ def _named(response: Response) -> Response:
 
 
 class CrawlSource:
-    """The archive of a crawl, behind a limit. Contract: :class:`~gossamer.mobile.contract.PageSource`."""
+    """The archive of one crawl: the version that stands last. Contract: :class:`~gossamer.mobile.contract.PageSource`."""
 
-    def __init__(self, archived: Callable[[Task], Response], *, limit: int) -> None:
+    def __init__(self, archive: ArchiveReader, *, limit: int) -> None:
         """Open nothing.
 
         Args:
             limit: bytes of a document; a longer one is cut.
         """
-        self._archived = archived
+        self._archive = archive
         self._limit = limit
 
     def answer(self, url: str) -> Response | Withheld:
-        plain = url.partition("#")[0]
-        return _cut(self._archived(Task(plain, host_of(plain))), self._limit)
+        """The answer; 404 for what is not archived, `protocol_failed` where the archive is damaged."""
+        try:
+            document = self._archive.document(url.partition("#")[0])
+        except UsageError as error:
+            return Response(Outcome.CLIENT_ERROR, 404, error=str(error))
+        except CrawlDirectoryError as error:
+            return Response(Outcome.PROTOCOL_FAILED, error=str(error))
+        source = document.source
+        cut = source.fields.get("warc-truncated", "")
+        # A `resource` record has no status: it is a document that came by another protocol.
+        status = source.status if source.is_http else 200
+        outcome = of_status(status)
+        found = undone(source.headers, source.body, whole=not cut)
+        answer = Response(
+            Outcome.TRUNCATED if cut and outcome is Outcome.OK else outcome,
+            status,
+            response_head=document.record.head,
+            headers=source.headers,
+            body=source.body,
+            decoded=found.data if found.is_readable and found.data is not source.body else None,
+            cut=cut,
+        )
+        return _cut(answer, self._limit)
 
     def close(self) -> None:
         """Nothing is held between two answers."""
@@ -316,3 +297,134 @@ def _plain(response: Response) -> tuple[tuple[str, str], ...]:
     if response.decoded is None:
         return response.headers
     return tuple((name, value) for name, value in response.headers if name != "content-encoding")
+
+
+# The pages that a mobile crawler without any wishes would reach: home pages, sitemaps, and all that they link to. `gossamer runtime
+# check` shows it to an owner before a crawler comes. The crawler here is one like any other, with the same runner and the same
+# gate, so the answer is not a guess. Nothing is listed.
+
+#: First URLs of each kind that are told.
+_EXAMPLES = 5
+
+
+class RefusedExample(msgspec.Struct, frozen=True):
+    """One URL that was refused."""
+
+    url: str
+    told: str
+    """The obstacle; empty where the reason says it all."""
+
+
+class RefusedKind(msgspec.Struct, frozen=True):
+    """All that was refused for one reason."""
+
+    count: int
+    reason: str
+    """In plain words."""
+    examples: list[RefusedExample]
+
+
+class RobotsReach(msgspec.Struct, frozen=True):
+    """The effect of the robots.txt of one site."""
+
+    state: str
+    """The result of reading it, in one word: `whole`, `missing`, ..."""
+    sitemaps: list[str]
+
+
+class Reach(msgspec.Struct, frozen=True):
+    """The answer."""
+
+    seeds: list[str]
+    robots: dict[str, RobotsReach]
+    """By site."""
+    reachable: int
+    """Documents that a crawler would get."""
+    pages: int
+    """Those of them that are HTML."""
+    bytes: int
+    examples: list[str]
+    """First URLs with a document."""
+    outcomes: dict[str, int]
+    """URLs by how they were answered."""
+    refused: dict[str, RefusedKind]
+    """By name."""
+    left: int
+    """URLs that a limit left unasked."""
+    limit: str
+    """The name of that limit; empty where there was none."""
+
+
+def reach(runtime: Runtime, seeds: tuple[str, ...] = (), urls: int = 100_000) -> Reach:
+    """Walk all that can be reached from the home pages, the sitemaps that robots.txt names, and `seeds`.
+
+    Args:
+        seeds: further URLs to start from, as a sender's crawler may have them.
+        urls: URLs that are looked at, at most.
+
+    Raises:
+        UsageError: a seed cannot be read, or there is none.
+    """
+    gate = runtime.pages()
+    homes = [host.home for host in runtime.hosts if host.host]
+    given = [_seed(text) for text in seeds]
+    if not homes and not given:
+        raise UsageError("an archive has no home page; say where crawlers would start, with --seed URL")
+    starts = list(dict.fromkeys((*homes, *given)))
+    listed = [
+        url for site in dict.fromkeys(map(site_of, starts)) for url in _sitemaps(gate, site) if runtime.serves(url)
+    ]
+    starts = list(dict.fromkeys((*starts, *listed)))
+    limits = TravelLimits(pages=urls, urls=urls, external=0)
+    crawler = MobileCrawler(MobileProgram(seeds=tuple(starts), limits=limits, bring=BringRules(parts=())))
+    examples: list[str] = []
+
+    def watched(task: Task) -> Response:
+        response = gate(task)
+        if response.outcome in DOCUMENTS and len(examples) < _EXAMPLES:
+            examples.append(task.url)
+        return response
+
+    *_, last = run_crawler(crawler, watched)
+    assert last.summary is not None
+    return _reach(starts, gate, examples, last.summary)
+
+
+def _seed(text: str) -> str:
+    try:
+        return canonical(text)
+    except UnreadableUrl as error:
+        raise UsageError(f"--seed: {error}") from None
+
+
+def _sitemaps(gate: GatedPages, site: str) -> list[str]:
+    """The sitemaps that a site's robots.txt names, as far as they are URLs."""
+    if gate.verdict(f"{site}/").ruling is RobotsRuling.WAIT or site not in gate.robots:
+        return []
+    found: list[str] = []
+    for text in gate.robots[site].sitemaps:
+        try:
+            found.append(canonical(text, f"{site}/"))
+        except UnreadableUrl:
+            continue
+    return found
+
+
+def _reach(seeds: list[str], gate: GatedPages, examples: list[str], summary: JourneySummary) -> Reach:
+    refused = {
+        name: RefusedKind(tally.count, REASONS.get(name, name), [RefusedExample(*one) for one in tally.examples])
+        for name, tally in sorted(gate.refused.items(), key=lambda item: -item[1].count)
+    }
+    skipped = summary.rejected.get("limit:urls", 0)
+    return Reach(
+        seeds=seeds,
+        robots={site: RobotsReach(note.state, list(note.sitemaps)) for site, note in gate.robots.items()},
+        reachable=sum(number for name, number in summary.outcomes.items() if name in DOCUMENTS),
+        pages=summary.pages,
+        bytes=summary.bytes,
+        examples=examples,
+        outcomes=dict(sorted(summary.outcomes.items(), key=lambda item: -item[1])),
+        refused=refused,
+        left=summary.queued + skipped,
+        limit=summary.limit or ("urls" if skipped else ""),
+    )
