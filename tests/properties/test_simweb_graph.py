@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from gossamer.simweb import SimWeb, WebSpec, robots
 from gossamer.simweb.graph import WebGraph, allowed_pages, expected_pages
-from gossamer.simweb.page import PageKind, path_of
+from gossamer.simweb.hosts import SimHost
+from gossamer.simweb.page import PageKind, path_of, size_class
 from gossamer.simweb.site import Conditions, Role
 
 specs = st.builds(
@@ -36,12 +37,23 @@ def test_the_graph_has_the_links_that_single_pages_have(spec: WebSpec) -> None:
         assert kind == graph.kinds[page]
         if kind in (PageKind.REDIRECT, PageKind.GONE):
             continue
-        links = web.pages.links(host, web.pages.content(host, index))
-        parent = [] if links.parent is None else [links.parent]
-        inside = [0, *links.menu, *parent, *links.children, *links.local]
-        outside = [web.hosts.base(rank) + place for rank, place in links.external]
-        homes = [web.hosts.base(rank) for rank in links.homes]
-        assert graph.links_of(page) == [host.base + place for place in inside] + outside + homes
+        copied = kind in (PageKind.DUPLICATE, PageKind.NEAR_DUPLICATE)
+        assert graph.links_of(page) == links_of(web, host, web.pages.original(host, index) if copied else index)
+
+
+def links_of(web: SimWeb, host: SimHost, index: int) -> list[int]:
+    """The pages that a page with content of its own links to: menu, parent, children, local, external, homes."""
+    pages, base, group = web.pages, web.hosts.base, size_class(host.log_size)
+    local, external = pages.choice(host, pages.bits(host, index))
+    inside = [0, *range(1, min(web.spec.navigation, host.size - 1) + 1)]
+    inside += [(index - 1) // web.spec.branching] if index else []
+    inside += pages.children(host.size, index)
+    inside += [place for block in pages.local_chain(local) for place in pages.local_block(group, block)]
+    outside = [link for block in pages.external_chain(external) for link in pages.external_block(block)]
+    homes = pages.homes_below(host.source) if index == 0 else range(0)
+    return (
+        [host.base + place for place in inside] + [base(rank) + place for rank, place in outside] + [*map(base, homes)]
+    )
 
 
 @few

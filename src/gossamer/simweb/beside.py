@@ -1,15 +1,20 @@
 """Further processes that serve a simulated web: those that share a server's ports, and one beside a crawler.
 
-Place in the flow: :mod:`gossamer.simweb.server` and programs that crawl start :mod:`gossamer.simweb` here. A process is
-told what to serve in one line on its standard input, says its port in one line, and ends when its input does, even if its
-parent is killed.
+Place in the flow: :mod:`gossamer.simweb.server` and programs that crawl start :mod:`gossamer.simweb` here, which is :func:`main`. A
+process is told what to serve in one line on its standard input, says its port in one line, and ends when its input does, even if
+its parent is killed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -86,3 +91,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def main() -> None:
+    """Serve what the standard input says, until it ends."""
+    from gossamer.simweb.server import run_loop, serve
+    from gossamer.simweb.site import SimWeb
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=ServerJob, dec_hook=lambda _, text: Path(text))
+
+    async def serving() -> None:
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
+        own: dict[str, Any] = {"started": job.started, "authority_pem": job.authority, "joining": job.joining}
+        async with serve(SimWeb(job.spec), job.options, **own) as served:
+            sys.stdout.write(f"{served.port}\n")
+            sys.stdout.flush()
+            await ended.wait()
+
+    run_loop(serving())

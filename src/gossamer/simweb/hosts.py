@@ -2,7 +2,7 @@
 
 Place in the flow: `pages` asks for a host's size, `site` finds a host by the name in a request,
 `dns` answers with its address, `graph` and the auditor walk all of them. Host sizes have a closed
-form, so that a page number leads to its host and back without any table, however large the web.
+form, so that no table of them is needed, however large the web.
 
 Ranks 0..hosts-1 are hosts of their own, largest first; the ranks after them are mirrors, each an
 exact copy of one of the former under another name.
@@ -166,17 +166,6 @@ class SimHosts:
             return self.spec.pages
         spread = int((self.spec.pages - hosts) * (self._shape(rank) / self._scale))
         return rank + spread
-
-    def rank_of_page(self, number: int) -> int:
-        """Return the rank of the host that holds a page; `number` is 0..pages-1."""
-        low, high = 0, len(self)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.base(middle) <= number:
-                low = middle
-            else:
-                high = middle
-        return low
 
     def size(self, rank: int) -> int:
         known = self._cache.get(rank)

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from enum import IntEnum
+from itertools import accumulate
 from typing import Final
-
-import msgspec
 
 from gossamer.simweb import draws
 from gossamer.simweb.hosts import SimHost, SimHosts
@@ -60,21 +59,6 @@ class PageKind(IntEnum):
     FLAKY = 5
 
 
-class PageLinks(msgspec.Struct, frozen=True):
-    """Where a page's links go. Local targets are indexes within the page's own host."""
-
-    menu: range
-    parent: int | None
-    children: range
-    local: list[int]
-    external: list[tuple[int, int]]
-    """Pairs of host rank and index within that host."""
-    homes: range
-    """Ranks of the hosts that hang below this one; only on home pages."""
-    dead: bool
-    """Whether one more link leads to a page that does not exist."""
-
-
 class Pages:
     """The pages of one web, as functions of host and index; nothing is stored."""
 
@@ -91,8 +75,6 @@ class Pages:
         # Besides the drawn links a page has its menu, its parent and on average one child.
         drawn = max(LOCAL_BLOCK, spec.links * (1 - spec.external_share) - spec.navigation - 2.0)
         self.degrees = draws.pareto_table(drawn / LOCAL_BLOCK, spec.link_exponent, 256, BLOCK_LIMIT)
-        self._local_blocks: dict[tuple[int, int], tuple[int, ...]] = {}
-        self._external_blocks: dict[int, tuple[tuple[int, int], ...]] = {}
         self.sizes = draws.lognormal_table(spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit)
         self.thresholds = self._kind_thresholds()
         self._ends = [end for end, _ in self.thresholds]
@@ -102,19 +84,16 @@ class Pages:
     def _kind_thresholds(self) -> tuple[tuple[int, PageKind], ...]:
         """Return the upper ends, of 65536, of each kind's part of the leaves."""
         spec = self.spec
-        leaves = 1 - 1 / spec.branching
-        total = 0.0
-        ends: list[tuple[int, PageKind]] = []
-        for share, kind in (
-            (spec.duplicate_share, PageKind.DUPLICATE),
-            (spec.near_duplicate_share, PageKind.NEAR_DUPLICATE),
-            (spec.redirect_share, PageKind.REDIRECT),
-            (spec.gone_share, PageKind.GONE),
-            (spec.flaky_share, PageKind.FLAKY),
-        ):
-            total += share / leaves
-            ends.append((int(total * 65536), kind))
-        return tuple(ends)
+        kinds = [kind for kind in PageKind if kind is not PageKind.PLAIN]
+        shares = (
+            spec.duplicate_share,
+            spec.near_duplicate_share,
+            spec.redirect_share,
+            spec.gone_share,
+            spec.flaky_share,
+        )
+        ends = accumulate(share / (1 - 1 / spec.branching) for share in shares)
+        return tuple((int(end * 65536), kind) for end, kind in zip(ends, kinds, strict=True))
 
     def bits(self, host: SimHost, index: int) -> int:
         """Return the 64 bits that decide a page's kind, size and number of links."""
@@ -134,15 +113,6 @@ class Pages:
     def original(self, host: SimHost, index: int) -> int:
         """Return the page that a copy repeats, or that a redirect leads to: always a plain one."""
         return (self.bits(host, index) >> 20) % self.inner(host.size)
-
-    def content(self, host: SimHost, index: int) -> int:
-        """Return the index of the page whose text and links a page shows: its own or another's."""
-        kind = self.kind(host, index)
-        copied = kind in (PageKind.DUPLICATE, PageKind.NEAR_DUPLICATE)
-        return self.original(host, index) if copied else index
-
-    def byte_size(self, bits: int) -> int:
-        return self.sizes[bits >> 16 & 4095]
 
     def choice(self, host: SimHost, bits: int) -> tuple[int, int]:
         """Return the numbers of the chains of local blocks and of blocks to other hosts that a page shows."""
@@ -165,23 +135,6 @@ class Pages:
         count, seed = number // EXTERNAL_BLOCKS, number % EXTERNAL_BLOCKS * 2 + 1
         return [seed * factor >> EXTERNAL_SHIFT & EXTERNAL_BLOCKS - 1 for factor in self.multipliers[:count]]
 
-    def links(self, host: SimHost, index: int) -> PageLinks:
-        bits = self.bits(host, index)
-        local, external = self.choice(host, bits)
-        group = size_class(host.log_size)
-        return PageLinks(
-            menu=range(1, min(self.spec.navigation, host.size - 1) + 1),
-            parent=(index - 1) // self.spec.branching if index else None,
-            children=self.children(host.size, index),
-            local=[link for block in self.local_chain(local) for link in self.local_block(group, block)],
-            external=[link for block in self.external_chain(external) for link in self.external_block(block)],
-            homes=self.homes_below(host.source) if index == 0 else range(0),
-            dead=self.has_dead_link(bits),
-        )
-
-    def has_dead_link(self, bits: int) -> bool:
-        return (bits >> 52 & 1023) < self.dead_weight
-
     def children(self, size: int, index: int) -> range:
         """Return the indexes below a page in the tree of its host."""
         first = index * self._branching + 1
@@ -192,26 +145,17 @@ class Pages:
 
     def local_block(self, group: int, number: int) -> tuple[int, ...]:
         """Return a block's links within a host: indexes by Zipf's law below the least size of the
-        group, so that one block serves all hosts of about that size."""
-        known = self._local_blocks.get((group, number))
-        if known is None:
-            log_size, last = group << draws.FRACTION_BITS - 1, max(1, int(2.0 ** (group / 2)) - 1)
-            seed = draws.draw(self.salt ^ 0x11, number)
-            bits = (draws.draw(seed, place) & draws.MASK30 for place in range(LOCAL_BLOCK))
-            known = tuple(min(draws.zipf(roll, log_size), last) for roll in bits)
-            self._local_blocks[group, number] = known
-        return known
+        group, so that one block serves all hosts of about that size. The caller keeps it."""
+        log_size, last = group << draws.FRACTION_BITS - 1, max(1, int(2.0 ** (group / 2)) - 1)
+        seed = draws.draw(self.salt ^ 0x11, number)
+        bits = (draws.draw(seed, place) & draws.MASK30 for place in range(LOCAL_BLOCK))
+        return tuple(min(draws.zipf(roll, log_size), last) for roll in bits)
 
     def external_block(self, number: int) -> tuple[tuple[int, int], ...]:
         """Return a block's links to other hosts: (rank, index), the host by Zipf's law, half of
-        the time its home page, else a page by Zipf's law."""
-        known = self._external_blocks.get(number)
-        if known is None:
-            seed = draws.draw(self.salt ^ 0x22, number)
-            places = range(EXTERNAL_BLOCK)
-            known = tuple(self._external(draws.draw(seed, place)) for place in places)
-            self._external_blocks[number] = known
-        return known
+        the time its home page, else a page by Zipf's law. The caller keeps it."""
+        seed = draws.draw(self.salt ^ 0x22, number)
+        return tuple(self._external(draws.draw(seed, place)) for place in range(EXTERNAL_BLOCK))
 
     def _external(self, bits: int) -> tuple[int, int]:
         hosts = self.hosts

@@ -1,4 +1,9 @@
-"""Stored records served as a web: any WARC or ARC file becomes something to crawl, without a network (row C11)."""
+"""Stored records served as a web: any WARC or ARC file becomes something to crawl, without a network (row C11).
+
+Place in the flow: :mod:`gossamer.storage.archive.others` knows where each record lies; here they are on the loopback network, HTTP
+and HTTPS on one port, whatever host a request names. A crawler is told that all names are at this port (`--resolve
+'*=127.0.0.1:PORT'`), so plain requests and TLS handshakes come in together; the first byte of a connection tells them apart.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,6 @@ from typing import Final
 from gossamer.storage.archive.others import ReplayError, ReplayIndex, stored
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.url import canonical
-
-# Records on the loopback network: HTTP and HTTPS on one port, whatever host a request names. The outermost ring. A crawler is
-# told that all names are at this port (`--resolve '*=127.0.0.1:PORT'`), so plain requests and TLS handshakes come in together;
-# the first byte of a connection tells them apart.
-
 
 HEAD_LIMIT: Final = 65_536
 """Bytes of a request's head; more ends the connection."""
@@ -159,9 +159,5 @@ async def _peeked(connection: socket.socket) -> bytes:
         loop.remove_reader(connection)
     return connection.recv(1, socket.MSG_PEEK)
 
-
-# Stored records served as a web: any WARC or ARC file becomes something to crawl, without a network (row C11).
-# :mod:`gossamer.storage.archive.others` knows where each record lies, `server` puts them on the loopback network. Nothing here
-# knows how the files were made.
 
 __all__ = ["Replay", "ReplayError", "ReplayIndex"]

@@ -8,6 +8,7 @@ choice" says that there is none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -141,36 +142,26 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise SpecError(problem)
 
 
+#: What bounds each number: the least and the most.
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    "seed": (0, (1 << 63) - 1), "pages": (1, MAX_PAGES), "hosts": (1, MAX_HOSTS // 2), "host_exponent": (1.05, 10),
+    "mirror_share": (0, 0.5), "hosts_per_address": (1, MAX_HOSTS), "links": (4, 400), "link_exponent": (2.05, 10),
+    "external_share": (0, 0.9), "navigation": (0, 100), "branching": (2, 1000), "size_median": (500, 10_000_000),
+
+        "size_sigma": (0, 4),
+        "size_limit": (1000, 100_000_000),
+        "flaky_failures": (1, 1000),
+        "flaky_status": (500, 503)
+    ,
+    "trap_share": (0, 1), "dead_link_share": (0, 1), "statements": (0, 1000), "time_scale": (0, 1e9),
+    "epoch": (86_400 * 1000, 1 << 33), "latency": (0, 3600), "latency_sigma": (0, 4), "bandwidth": (0, 1 << 40),
+}
+
+
 def _first_problem(spec: WebSpec) -> str | None:
     """Return one line about the first parameter out of range, or None."""
-    bounds: list[tuple[str, float, float]] = [
-        ("seed", 0, (1 << 63) - 1),
-        ("pages", 1, MAX_PAGES),
-        ("hosts", 1, min(MAX_HOSTS // 2, spec.pages)),
-        ("host_exponent", 1.05, 10),
-        ("mirror_share", 0, 0.5),
-        ("hosts_per_address", 1, MAX_HOSTS),
-        ("links", 4, 400),
-        ("link_exponent", 2.05, 10),
-        ("external_share", 0, 0.9),
-        ("navigation", 0, 100),
-        ("branching", 2, 1000),
-        ("size_median", 500, 10_000_000),
-        ("size_sigma", 0, 4),
-        ("size_limit", 1000, 100_000_000),
-        ("flaky_failures", 1, 1000),
-        ("flaky_status", 500, 503),
-        ("trap_share", 0, 1),
-        ("dead_link_share", 0, 1),
-        ("statements", 0, 1000),
-        ("time_scale", 0, 1e9),
-        ("epoch", 86_400 * 1000, 1 << 33),
-        ("latency", 0, 3600),
-        ("latency_sigma", 0, 4),
-        ("bandwidth", 0, 1 << 40),
-    ]
-    for name, low, high in bounds:
-        value = getattr(spec, name)
+    for name, (low, most) in _BOUNDS.items():
+        value, high = getattr(spec, name), min(most, spec.pages) if name == "hosts" else most
         if not low <= value <= high:
             return f"{name} must be between {low:g} and {high:g}, not {value:g}"
     return _share_problem(spec)
@@ -192,7 +183,7 @@ def _share_problem(spec: WebSpec) -> str | None:
 
 def spec_to_dict(spec: WebSpec) -> dict[str, Any]:
     """Return the spec as plain values, for the log's first line and for reports."""
-    return {name: getattr(spec, name) for name in spec.__struct_fields__}
+    return msgspec.structs.asdict(spec)
 
 
 def spec_from_dict(values: dict[str, Any]) -> WebSpec:

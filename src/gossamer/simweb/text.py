@@ -1,4 +1,10 @@
-"""Words, titles and statements of simulated pages, encoded and cut ready for use."""
+"""Words, titles and statements of simulated pages, encoded and cut ready for use.
+
+Place in the flow: `render` joins a page from paragraphs made here, in eight languages. A pool of paragraphs exists once for each
+language and charset; a page takes every n-th one from its own starting place, so that the pages of a web share hardly any run of
+paragraphs, and near-duplicates are those that we make. What a page states in structured data are texts that follow from its
+number, all in one way: RDFa, JSON-LD or microdata, by turns. The auditor knows by them which triples a crawl has to find.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +15,6 @@ from typing import Final
 
 from gossamer.simweb.exact import SYNTAXES
 from gossamer.simweb.page import path_of
-
-# What pages of a web state in structured data: texts that follow from the number of the page. `render` writes them into pages,
-# the auditor knows by them which triples a crawl has to find. A page says all of its own in one way: RDFa, JSON-LD or microdata,
-# by turns.
 
 
 def texts_of(shown: int, count: int) -> list[str]:
@@ -28,11 +30,6 @@ def texts_of(shown: int, count: int) -> list[str]:
 def markup_of(shown: int, count: int) -> bytes:
     """Return the same as a piece of a page."""
     return SYNTAXES[shown % len(SYNTAXES)](texts_of(shown, count)).encode()
-
-
-# Words, paragraphs and titles in eight languages, encoded and cut ready for use. `render` joins a page from paragraphs made here.
-# A pool of paragraphs exists once for each language and charset; a page takes every n-th one from its own starting place, so that
-# the pages of a web share hardly any run of paragraphs, and near-duplicates are those that we make.
 
 
 WORDS: Final = {
