@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ from gossamer.storage.archive.reading import read_record
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.body import Body, pieces
-from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.errors import CrawlDirectoryError, GossamerError
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import ANSWERED, DOCUMENTS, Outcome
 from gossamer.values.visit import HTML_TYPES
@@ -332,3 +333,25 @@ def _check_tables(directory: Path, lines: list[dict[str, Any]], told: Verified) 
         found = next(iter(sums))
     wanted = (len(pages), sum(line["bytes"] for line in pages), sum(line.get("warc_offset", 0) for line in pages))
     told.check("rows, bytes and offsets of the table of pages", tuple(map(int, found)), wanted)
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or arguments[0].startswith("-"):
+        print("usage: ./gossamer dev verify DIR...", file=sys.stderr)
+        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
+    worst = 0
+    for name in arguments:
+        try:
+            told = verify(Path(name))
+        except GossamerError as error:
+            print(f"{name}: {error}")
+            worst = 5
+            continue
+        for line in told.notes:
+            print(f"{name}: note: {line}")
+        for line in told.findings:
+            print(f"{name}: {line}")
+        verdict = "agrees with itself" if told.is_whole else "does not agree with itself"
+        print(f"{name}: {verdict}: {told.rows} rows, {told.records} records, {told.lines} lines of the log")
+        worst = worst if told.is_whole else 5
+    return worst

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tools import __main__ as dispatcher
-from tools import fragments
 from tools.checkout import REQUIREMENTS, ROOT
-from tools.chores import changelog, check, docs, lock, package, test
+from tools.chores import changes as changelog
+from tools.chores import changes as fragments
+from tools.chores import check, docs, package, test
+from tools.chores import package as lock
 
 
 def test_dev_alone_lists_every_verb_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import re
 import pytest
 from packaging.markers import Marker
 
-from tools.chores import lock
+from tools.chores import package as lock
 
 PERMISSIVE = {
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT", "MIT-0", "PSF-2.0",

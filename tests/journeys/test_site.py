@@ -11,7 +11,7 @@ from gossamer import __version__
 from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from tools import site
+from tools.chores import docs as site
 
 #: What a browser would fetch to show a page; links that a person may follow are no such thing.
 SHOWN = re.compile(r"""<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=["']?(?:https?:)?//[^"'\s>]+""", re.IGNORECASE)
@@ -26,7 +26,7 @@ def test_the_site_of_the_documentation_has_no_broken_link_and_needs_no_network(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "site"
-    assert site.build(folder) == 0, "Sphinx warns of something"
+    assert site.build_site(folder) == 0, "Sphinx warns of something"
     files = [path for path in folder.rglob("*") if path.is_file() and ".built" not in path.parts]
     pages = {f"/{path.relative_to(folder).as_posix()}": page_of(path) for path in files}
     pages["/"] = pages["/index.html"]

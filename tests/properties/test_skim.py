@@ -13,7 +13,7 @@ from gossamer.documents.skim import Skim
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storage import visit
 from gossamer.values.visit import Found
-from tools.chores.skimmed import PLACE, Link, differences, links_of_skim, links_of_tree, said_by_skim, said_by_tree
+from tools.chores.reading import PLACE, Link, differences, links_of_skim, links_of_tree, said_by_skim, said_by_tree
 
 
 def cut(pieces: str) -> list[str]:

@@ -3,10 +3,9 @@
 *hostile*: the pace of healthy hosts and the memory, while every case of a chapter is under way. Healthy hosts are asked at a
 pace that leaves the processor mostly idle, so that what is lost is lost to the hostile ones and not to the neighbours of
 this machine. Each hostile case has a host of its own. They are there from the start, when the healthy hosts must still be
-found, or join when those have their pace; what counts is the time from the moment of joining on, in the healthy server's own
-log.
+found, or join when those have their pace; the time from the moment of joining on counts, in the healthy server's own log.
 
-*bodies*: what memory a gigabyte takes, what it costs the other hosts, and what thousands leave behind. A server of its own
+*bodies*: the memory that a gigabyte takes, what it costs the other hosts, and what thousands leave behind. A server of its own
 sends bodies of any size, `/N/M` M megabytes that no other number has; the crawl that is measured keeps archive, ledger and
 tables as a plain command does. The peak of memory is the kernel's, of the crawl's process over its whole life and of the
 process that makes tables; it stands beside that of a crawl without such a body.
@@ -53,7 +52,7 @@ KEPT, RISE = 0.95, 64 << 20
 
 
 #: Healthy hosts: all of one size, without delays and traps of their own.
-_PLAIN = tuple(word for rule in ("host_exponent=10", *PLAIN) for word in ("--set", rule))
+_HEALTHY = ("host_exponent=10", *PLAIN)
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -130,20 +129,19 @@ def _chapters(said: IO[str], port: int) -> dict[str, list[str]]:
     return dict(found)
 
 
-def _name_server(said: IO[str]) -> str:
-    """The name server of a simulated web, from what it says of itself."""
-    while line := said.readline():
-        if found := re.search(r"by DNS +(\S+)", line):
-            return found[1]
-    raise UsageError("the simulated web has no name server")
+def _starts(log: Path) -> list[float]:
+    """When each request began, by the server's log: its first column is microseconds of the monotonic clock."""
+    return sorted(int(line.partition(b"\t")[0]) / 1e6 for line in log.read_bytes().splitlines()[1:])
 
 
 def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Path) -> Measured:
     """Crawl healthy hosts, and hostile ones from the start and from :data:`WARM` on."""
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         log = Path(folder, "requests.log")
-        web = "--pages", str(HOSTS * 400), "--hosts", str(HOSTS), "--log", str(log), "--dns-port", "0", *_PLAIN
-        with served(*web) as (healthy, said_by):
+        plain = [word for rule in _HEALTHY for word in ("--set", rule)]
+        web = "--pages", str(HOSTS * 400), "--hosts", str(HOSTS), "--log", str(log), "--dns-port", "0", *plain
+        with served(*web) as (healthy, said):
+            names = next((found[1] for line in said if (found := re.search(r"by DNS +(\S+)", line))), "")
             told = watched(
                 "watch",
                 Path(folder, "crawl"),
@@ -151,17 +149,15 @@ def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Pat
                 WARM + WINDOW + 1.0,
                 later=(WARM, later),
                 # Names that pages make up are asked for here, and no name server of the machine's hears of them.
-                settings={"http": {"ca_file": str(trusted)}, "dns": {"servers": [_name_server(said_by)]}},
+                settings={"http": {"ca_file": str(trusted)}, "dns": {"servers": [names]}},
                 delay=DELAY,
                 domain_delay=DOMAIN_DELAY,
                 resolve=("*.hostile.sim=127.0.0.1", f"*.test=127.0.0.1:{port}", *at(healthy)),
             )
-        # The first column is the start of each request, in microseconds of the monotonic clock.
-        starts = (int(line.partition(b"\t")[0]) / 1e6 - told["joined"] for line in log.read_bytes().splitlines()[1:])
-    seconds = [0] * int(WINDOW)
-    for start in starts:
-        if 0 <= start < WINDOW:
-            seconds[int(start)] += 1
+        seconds = [0] * int(WINDOW)
+        for start in _starts(log):
+            if 0 <= start - told["joined"] < WINDOW:
+                seconds[int(start - told["joined"])] += 1
     return Measured(sum(seconds) / WINDOW, min(seconds), told["summary"]["peak_rss_bytes"])
 
 
@@ -271,12 +267,10 @@ def _pace(megabytes: int) -> tuple[float, float]:
     """Requests a second to healthy hosts, and the longest time without any, by their server's own log."""
     with _serving(pace=PACE) as port, tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         log = Path(folder, "requests.log")
-        settings = ("host_exponent=10", *PLAIN)
-        with simulated(HOSTS * 400, HOSTS, *settings, log=log) as healthy:
+        with simulated(HOSTS * 400, HOSTS, *_HEALTHY, log=log) as healthy:
             seeds = [SEED, *([f"http://127.0.0.1:{port}/0/{megabytes}"] if megabytes else [])]
             _crawled(folder, seeds, WARM + COUNTED, delay=DELAY, resolve=at(healthy))
-        # The first column is microseconds of the clock at the start of each request.
-        starts = sorted(int(line.partition(b"\t")[0]) / 1e6 for line in log.read_bytes().splitlines()[1:])
+        starts = _starts(log)
     counted = [start for start in starts if start > starts[-1] - COUNTED]
     return len(counted) / COUNTED, max((later - earlier for earlier, later in pairwise(counted)), default=COUNTED)
 

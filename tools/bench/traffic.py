@@ -14,9 +14,8 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import msgspec
@@ -47,8 +46,7 @@ class _Direction:
     """One direction of the line: a byte leaves when those before it have left, and arrives half a round trip later."""
 
     def __init__(self, delay: float, rate: float) -> None:
-        self._delay = delay
-        self._rate = rate
+        self._delay, self._rate = delay, rate
         self._free = 0.0
 
     def arrives(self, now: float, size: int) -> float:
@@ -57,55 +55,44 @@ class _Direction:
 
 
 class SlowLine:
-    """The proxy, on a thread of its own: `with SlowLine(port, 0.05, 100e6) as line` listens at `line.port`."""
+    """The proxy, on a thread of its own: `with SlowLine(port, 0.05, 100e6) as line` listens at `line.port`.
+
+    It leads to a server on 127.0.0.1, with so many seconds for a round trip and so many bytes a second each way.
+    """
 
     def __init__(self, to: int, round_trip: float, rate: float) -> None:
-        """Ready.
-
-        Args:
-            to: port of the server on 127.0.0.1.
-            round_trip: seconds.
-            rate: bytes a second, each way.
-        """
         self.count = LineCount()
         self.port = 0
         self._to = to
         self._up, self._down = (_Direction(round_trip / 2, rate) for _ in range(2))
         self._loop = asyncio.new_event_loop()
-        self._ready = threading.Event()
         self._writers: set[asyncio.StreamWriter] = set()
-        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._ready.wait()
+        listening = asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self._server = asyncio.run_coroutine_threadsafe(listening, self._loop).result()
+        self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._ended(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
+    async def _ended(self) -> None:
+        self._server.close()
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     def cut(self) -> None:
         """Break all connections off; new ones can be made."""
-        self._loop.call_soon_threadsafe(self._cut)
-
-    def _cut(self) -> None:
         for writer in list(self._writers):
-            writer.transport.abort()
-
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._connected, "127.0.0.1", 0))
-        self.port = server.sockets[0].getsockname()[1]
-        self._ready.set()
-        self._loop.run_forever()
-        server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
+            self._loop.call_soon_threadsafe(writer.transport.abort)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.count.connections += 1
@@ -124,7 +111,7 @@ class SlowLine:
         """Carry one direction of one connection: pieces are on their way while others are read."""
         moving: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
         arriving = asyncio.create_task(_delivered(moving, writer))
-        try:
+        with suppress(ConnectionError):
             while piece := await reader.read(_PIECE):
                 if way is self._up:
                     self.count.up += len(piece)
@@ -132,27 +119,16 @@ class SlowLine:
                 else:
                     self.count.down += len(piece)
                 moving.put_nowait((way.arrives(self._loop.time(), len(piece)), piece))
-        except ConnectionError:
-            pass
         moving.put_nowait((0.0, b""))
         await arriving
 
 
 async def _delivered(moving: "asyncio.Queue[tuple[float, bytes]]", writer: asyncio.StreamWriter) -> None:
-    loop = asyncio.get_running_loop()
-    try:
-        while True:
-            at, piece = await moving.get()
-            if not piece:
-                break
-            if (wait := at - loop.time()) > 0:
-                await asyncio.sleep(wait)
-            writer.write(piece)
+    with suppress(ConnectionError), closing(writer):
+        while (due := await moving.get())[1]:
+            await asyncio.sleep(max(0.0, due[0] - asyncio.get_running_loop().time()))
+            writer.write(due[1])
             await writer.drain()
-    except ConnectionError:
-        pass
-    finally:
-        writer.close()
 
 
 #: Shares of relevant pages, in per cent, each with a word that so many pages have.
@@ -187,8 +163,6 @@ class CrawlOverLine(msgspec.Struct, frozen=True):
     count: LineCount
     seconds: float
     """By the crawl's own clock: without the start of its process."""
-    documents: int
-    """That the crawl has in the end."""
 
     @property
     def bytes(self) -> int:
@@ -239,22 +213,20 @@ def measure(report: BenchReport, pages: Mapping[str, bytes]) -> None:
 
 
 def _by_share(report: BenchReport, bench: "_Bench", pages: int, size: int) -> None:
-    round_trip, rate = USUAL_LINE
-    table = report.table(f"{pages:,} pages, {size / 1e6:.1f} MB, over a line of {_line(round_trip, rate)}", *_COLUMNS)
+    table = report.table(f"{pages:,} pages, {size / 1e6:.1f} MB, over a line of {_line(*USUAL_LINE)}", *_COLUMNS)
     gzip = bench.stationary(USUAL_SHARE, USUAL_LINE)
     plain = bench.stationary(USUAL_SHARE, USUAL_LINE, is_packed=False)
-    for name, one in (("stationary, gzip -6", gzip), ("stationary, no coding", plain)):
-        _row(table.add, "any", name, one, gzip, plain)
+
+    def row(share: str, name: str, one: CrawlOverLine) -> None:
+        cells = (f"{one.bytes:,}", f"{one.count.up:,}", f"{one.count.requests:,}", f"{one.seconds:.1f}")
+        table.add(share, name, *cells, f"{one.bytes / gzip.bytes:.1%}", f"{one.bytes / plain.bytes:.1%}")
+
+    row("any", "stationary, gzip -6", gzip)
+    row("any", "stationary, no coding", plain)
     for share in SHARES:
-        _row(table.add, f"{share} %", "mobile, whole pages", bench.mobile(share, USUAL_LINE), gzip, plain)
+        row(f"{share} %", "mobile, whole pages", bench.mobile(share, USUAL_LINE))
         if share:
-            _row(table.add, f"{share} %", "mobile, main text", bench.mobile(share, USUAL_LINE, "text"), gzip, plain)
-
-
-def _row(add: object, share: str, name: str, one: CrawlOverLine, gzip: CrawlOverLine, plain: CrawlOverLine) -> None:
-    assert callable(add)
-    cells = (f"{one.bytes:,}", f"{one.count.up:,}", f"{one.count.requests:,}", f"{one.seconds:.1f}")
-    add(share, name, *cells, f"{one.bytes / gzip.bytes:.1%}", f"{one.bytes / plain.bytes:.1%}")
+            row(f"{share} %", "mobile, main text", bench.mobile(share, USUAL_LINE, "text"))
 
 
 def _by_line(report: BenchReport, bench: "_Bench", pages: int) -> None:
@@ -302,18 +274,9 @@ class _Bench:
 
     def _crawled(self, line: SlowLine, share: int, *options: str) -> CrawlOverLine:
         self._number += 1
-        place = self._folder / f"crawl-{self._number}"
-        command = processes.command(
-            "gossamer",
-            "crawl",
-            f"http://{_HOST}{_FIRST}",
-            "-o",
-            str(place),
-            "--json",
-            "--quiet",
-            "--contact",
-            "bench@example.org",
-        )
+        place = str(self._folder / f"crawl-{self._number}")
+        command = processes.command("gossamer", "crawl", f"http://{_HOST}{_FIRST}", "-o", place, "--json", "--quiet")
+        command += ["--contact", "bench@example.org"]
         gates = ("--filter", f"store: text({SHARES[share]})", "--traps", "report")
         environment = {**processes.environment(), "GOSSAMER_RUNTIME_KEY": self._key}
         done = subprocess.run(
@@ -322,7 +285,7 @@ class _Bench:
         if done.returncode not in (0, 4):
             raise UsageError(f"a crawl ended with status {done.returncode}: {done.stderr.decode()[-500:]}")
         told = msgspec.json.decode(done.stdout)
-        return CrawlOverLine(line.count, told["seconds"], told["pages"])
+        return CrawlOverLine(line.count, told["seconds"])
 
 
 @contextmanager

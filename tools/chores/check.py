@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tools import fragments, house
+from tools import house
 from tools.checkout import ROOT
-from tools.chores import docs, lock
+from tools.chores import changes, docs, package
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ CHECKS = (
     Check("lint", tool("ruff", "check", "--quiet", "."), "./gossamer dev format mends what can be mended"),
     Check("format", tool("ruff", "format", "--quiet", "--check", "."), "./gossamer dev format mends it"),
     Check("types", tool("mypy")),
-    Check("layers", tool("tools.layers")),
-    Check("locks", listed(lock.problems)),
-    Check("changes", listed(fragments.problems)),
+    Check("layers", tool("tools.chores.check")),
+    Check("locks", listed(package.problems)),
+    Check("changes", listed(changes.problems)),
     Check("reference", listed(docs.problems)),
     Check(
         "house",
@@ -67,3 +67,23 @@ def main(arguments: list[str]) -> int:
             failed += 1
             print(wrong + (f"\n{check.advice}" if check.advice else ""), flush=True)
     return 1 if failed else 0
+
+
+def reformat(arguments: list[str]) -> int:
+    for line in (["check", "--fix-only", "--quiet"], ["format", "--quiet"]):
+        done = subprocess.run([sys.executable, "-P", "-m", "ruff", *line, *(arguments or ["."])], cwd=ROOT, check=False)
+        if done.returncode != 0:
+            return done.returncode
+    return 0
+
+
+def layers() -> int:
+    """Run the import contracts of pyproject.toml, in a process of its own: the linter changes global state."""
+    from importlinter.cli import lint_imports
+
+    settings, cache = ROOT / "pyproject.toml", ROOT / ".import_linter_cache"
+    return lint_imports(config_filename=str(settings), cache_dir=str(cache), no_logo=True)
+
+
+if __name__ == "__main__":
+    sys.exit(layers())

@@ -1,28 +1,25 @@
-"""Write docs/reference/ and other generated files; --check only says if they are fresh, --site FOLDER builds the site."""
+"""Files that are written out of others: docs/reference/, the typed keywords of the API, the list of decisions, the documentation
+site, and the picture of README.md.
+"""
 
 from __future__ import annotations
 
+import html
 import importlib.util
+import os
+import subprocess
 import sys
+import tempfile
+import textwrap
+import time
 from pathlib import Path
-from typing import Protocol
 
-from tools import decisions, keywords, site
+from gossamer import __version__
+from gossamer.crawls.options import all_options
+from gossamer.engine.sheet import Property, properties
 from tools.checkout import REFERENCE, ROOT
 
 SOURCE = "gossamer.cli.reference"
-
-
-class Written(Protocol):
-    """A module of the chores that knows a file and what belongs into it."""
-
-    FILE: Path
-
-    def text(self) -> str: ...
-
-
-#: Single files that are written out of others.
-FILES: tuple[Written, ...] = (keywords, decisions)
 
 
 def pages() -> dict[str, str] | None:
@@ -52,7 +49,7 @@ def problems() -> list[str]:
 
 def stale_files() -> dict[Path, str]:
     """The single files that do not say what they are made from says, and what they should say."""
-    wanted = {one.FILE: one.text() for one in FILES}
+    wanted = {KEYWORDS: keywords(), DECISIONS: decisions()}
     return {file: text for file, text in wanted.items() if not file.exists() or file.read_text("utf-8") != text}
 
 
@@ -72,7 +69,7 @@ def write(made: dict[str, str]) -> None:
 
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--site"] and len(arguments) == 2:
-        return site.build(Path(arguments[1]))
+        return build_site(Path(arguments[1]))
     if arguments not in ([], ["--check"]):
         print("usage: ./gossamer dev docs [--check | --site FOLDER]", file=sys.stderr)
         return 2
@@ -86,3 +83,183 @@ def main(arguments: list[str]) -> int:
     found = problems()
     print("\n".join(found) or f"docs/reference is fresh ({len(made)} pages)")
     return 1 if found else 0
+
+
+_FOLDER = ROOT / "docs" / "decisions"
+
+#: The file that is written.
+DECISIONS = _FOLDER / "README.md"
+
+_DECISIONS_HEAD = """# Decisions
+
+Each of these pages says what one choice was meant to achieve, what was chosen, and what it costs. `./gossamer dev docs` writes
+this list.
+
+"""
+
+
+def decisions() -> str:
+    pages = sorted(path for path in _FOLDER.glob("[0-9]*.md"))
+    return _DECISIONS_HEAD + "".join(f"- [{_title(path.read_text('utf-8'))}]({path.name})\n" for path in pages)
+
+
+def _title(page: str) -> str:
+    return page.partition("\n")[0].removeprefix("# ")
+
+
+#: The file that is written.
+KEYWORDS = ROOT / "src" / "gossamer" / "api" / "keywords.py"
+
+_KEYWORDS_HEAD = '''\
+"""The options of a crawl as typed keywords: `gossamer.crawl(seeds, depth=2)`, `gossamer.Spider(seeds, concurrency=16)`.
+
+Written by `./gossamer dev docs` out of :class:`gossamer.crawls.options.CrawlOptions`: change that, not this. Times, sizes
+and rates are numbers (seconds, bytes) or texts with units, as `"10m"` and `"1GB"`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict
+
+
+class CrawlKeywords(TypedDict, total=False):
+    """The options of a crawl beside its seeds. An option that is left out has its default."""
+
+'''
+
+#: Units whose values people write with a unit of their own.
+_MEASURED = ("s", "bytes", "bytes/s", "pages/s")
+
+
+def keywords() -> str:
+    return _KEYWORDS_HEAD + "".join(map(_field, properties(all_options(installed=False))))
+
+
+def _field(prop: Property) -> str:
+    doc = prop.doc.replace(" (repeatable)", "")
+    lines = textwrap.wrap(f'"""{doc}"""', 120, break_on_hyphens=False, initial_indent="    ", subsequent_indent="    ")
+    return f"    {prop.name}: {_type(prop)}\n" + "\n".join(lines) + "\n"
+
+
+def _type(prop: Property) -> str:
+    written = prop.type.replace("tuple[str, ...]", "Sequence[str]").replace("'", '"')
+    if prop.unit in _MEASURED:
+        first, *rest = written.split(" | ")
+        return " | ".join([first, "str", *(one for one in rest if not one.startswith("Literal"))])
+    return written
+
+
+_GO_ON = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url={there}">
+<title>Gossamer</title>
+<p><a href="{there}">{text}</a></p>
+{more}</html>
+"""
+
+
+def build_site(folder: Path) -> int:
+    """Build this version's pages in FOLDER/VERSION, and the page in FOLDER that leads to it and to the other versions there.
+
+    Returns:
+        The exit code of Sphinx: 0 when it found nothing wrong. Warnings count as wrong, a link that leads nowhere among them.
+    """
+    ours = folder.resolve() / __version__
+    line = [sys.executable, "-P", "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-j", "auto"]
+    line += ["-c", str(ROOT / "docs"), "-d", str(folder.resolve() / ".built" / __version__), str(ROOT), str(ours)]
+    done = subprocess.run(line, env={**os.environ, "GOSSAMER_DOCS_VERSION": __version__}, check=False)
+    if done.returncode == 0:
+        (ours / "index.html").write_text(_page("docs/index.html", "Documentation"), encoding="utf-8")
+        (folder / "index.html").write_text(versions(folder), encoding="utf-8")
+        print(f"wrote {folder / 'index.html'}")
+    return done.returncode
+
+
+def versions(folder: Path) -> str:
+    """The page of a folder that leads to this version, and to the others that were built there."""
+    others = sorted(path.parent.name for path in folder.glob("*/index.html") if path.parent.name != __version__)
+    listed = "".join(f'<p><a href="{html.escape(name)}/index.html">{html.escape(name)}</a></p>\n' for name in others)
+    return _page(f"{__version__}/docs/index.html", f"Gossamer {__version__}", listed)
+
+
+def _page(there: str, text: str, more: str = "") -> str:
+    return _GO_ON.format(there=html.escape(there), text=html.escape(text), more=more)
+
+
+#: The picture that README.md shows.
+PICTURE = ROOT / "docs" / "images" / "watch.svg"
+
+#: Columns of the terminal, and seconds of the crawl before the look: the plot has some bars by then.
+WIDTH, SECONDS = 110, 75
+
+#: A terminal on a dark ground. Nothing in it is loaded from elsewhere.
+FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img"
+ aria-label="The overview of a crawl in a terminal"><style>
+.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: {char_height}px;
+ line-height: {line_height}px; font-variant-east-asian: full-width; }}
+{styles}
+</style><defs><clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}"/></clipPath>
+{lines}</defs><rect fill="#16181d" width="{width}" height="{height}" rx="8"/>
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">{backgrounds}
+<g class="{unique_id}-matrix">{matrix}</g></g></svg>
+"""
+
+
+def crawled(folder: Path, port: int, resolve: str, seed: str) -> subprocess.Popen[bytes]:
+    """A crawl of the simulated web at this port."""
+    line = [
+        str(ROOT / "gossamer"),
+        "crawl",
+        seed,
+        "--scope",
+        "any",
+        "--resolve",
+        resolve,
+        "--allow-network",
+        "127.0.0.0/8",
+    ]
+    return subprocess.Popen([*line, "-o", "mycrawl", "--quiet"], cwd=folder)
+
+
+def drawn(folder: Path) -> str:
+    """The overview of the crawl in a folder, as a picture."""
+    from rich.console import Console
+
+    from gossamer.analysis.watching import CrawlWatch
+    from gossamer.cli.watch import overview, past_speeds
+
+    watch = CrawlWatch(folder / "mycrawl")
+    console = Console(
+        record=True, width=WIDTH, file=(folder / "drawn").open("w", encoding="utf-8"), force_terminal=True
+    )
+    try:
+        now = watch.look()
+        for line in overview(now, past_speeds(watch.directory), WIDTH, time.time()):
+            console.print(line)
+    finally:
+        watch.close()
+        console.file.close()
+    return console.export_svg(code_format=FRAME)
+
+
+def picture(arguments: list[str]) -> int:
+    """Crawl, look, and write the picture."""
+    from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
+
+    if arguments:
+        print("usage: ./gossamer dev picture", file=sys.stderr)
+        return 2
+    spec = WebSpec(pages=40_000, hosts=400, latency=0.02)
+    with tempfile.TemporaryDirectory(prefix="picture-") as name, beside(spec, ServeOptions()) as port:
+        crawl = crawled(Path(name), port, f"*.sim=127.0.0.1:{port}", f"http://{SimWeb(spec).hosts.name(0)}/")
+        try:
+            time.sleep(SECONDS)
+            picture = drawn(Path(name))
+        finally:
+            crawl.terminate()
+            crawl.wait()
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text(picture, encoding="utf-8")
+    print(f"wrote {PICTURE.relative_to(ROOT)}")
+    return 0

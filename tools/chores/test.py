@@ -1,8 +1,9 @@
-"""Run the tests, but for the slow ones; --all runs these too; arguments go to pytest (paths, -k WORD, -x, --pdb ...)."""
+"""The tests, whole or in part, by pytest; and those that other programs take part in."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -60,18 +61,39 @@ def main(arguments: list[str]) -> int:
     os.execve(line[0], line, environment())
 
 
-#: Other verbs: what they are, and which tests they run.
-VERBS = {
-    "accuracy": (
-        "Crawl sites whose every page is known, the largest with 3,906 and a hundred at random (about half a minute).",
-        ("-m", "long", "tests/journeys/test_accuracy.py"),
-    ),
-    "divided": (
-        "Cut every arrow that may leave the process, stages in two processes, whole and killed (about a minute).",
-        ("-m", "long", "tests/journeys/test_divided_crawl.py"),
-    ),
-    "properties": (
-        "Ask the property tests for new cases, 5,000 each, where the suite asks for the same ones each time (some minutes).",
-        ("--hypothesis-profile=long", "tests/properties"),
-    ),
-}
+def accuracy(arguments: list[str]) -> int:
+    return main(["-m", "long", "tests/journeys/test_accuracy.py", *arguments])
+
+
+def divided(arguments: list[str]) -> int:
+    return main(["-m", "long", "tests/journeys/test_divided_crawl.py", *arguments])
+
+
+def properties(arguments: list[str]) -> int:
+    return main(["--hypothesis-profile=long", "tests/properties", *arguments])
+
+
+#: They cannot live in ours: pywb is under the GPL and wants older libraries than those that are locked.
+#: pyftpdlib has no wheel, and the set-up of a checkout builds nothing.
+PACKAGES = ("pywb>=2.10", "wacz>=0.6", "pyarrow>=20", "pyftpdlib>=2.1")
+
+PLACE = ROOT / ".readers"
+
+
+def readers(arguments: list[str]) -> int:
+    from uv import find_uv_bin
+
+    python = PLACE / "bin" / "python"
+    if not python.exists():
+        try:
+            subprocess.run([find_uv_bin(), "venv", "--quiet", "--python", sys.executable, str(PLACE)], check=True)
+            install = [find_uv_bin(), "pip", "install", "--quiet", "--python", str(python), "setuptools", *PACKAGES]
+            subprocess.run(install, check=True)
+        except subprocess.CalledProcessError as error:
+            print(
+                f"gossamer dev readers: uv failed (exit {error.returncode}); its reason stands above.", file=sys.stderr
+            )
+            return 1
+    os.environ["GOSSAMER_READERS"] = str(python)
+    journeys = ["tests/journeys/test_readers.py", "tests/journeys/test_other_protocols.py"]
+    return main(["-m", "long or not long", *journeys, *arguments])

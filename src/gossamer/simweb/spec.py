@@ -144,17 +144,30 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 #: What bounds each number: the least and the most.
 _BOUNDS: Mapping[str, tuple[float, float]] = {
-    "seed": (0, (1 << 63) - 1), "pages": (1, MAX_PAGES), "hosts": (1, MAX_HOSTS // 2), "host_exponent": (1.05, 10),
-    "mirror_share": (0, 0.5), "hosts_per_address": (1, MAX_HOSTS), "links": (4, 400), "link_exponent": (2.05, 10),
-    "external_share": (0, 0.9), "navigation": (0, 100), "branching": (2, 1000), "size_median": (500, 10_000_000),
-
-        "size_sigma": (0, 4),
-        "size_limit": (1000, 100_000_000),
-        "flaky_failures": (1, 1000),
-        "flaky_status": (500, 503)
-    ,
-    "trap_share": (0, 1), "dead_link_share": (0, 1), "statements": (0, 1000), "time_scale": (0, 1e9),
-    "epoch": (86_400 * 1000, 1 << 33), "latency": (0, 3600), "latency_sigma": (0, 4), "bandwidth": (0, 1 << 40),
+    "seed": (0, (1 << 63) - 1),
+    "pages": (1, MAX_PAGES),
+    "hosts": (1, MAX_HOSTS // 2),
+    "host_exponent": (1.05, 10),
+    "mirror_share": (0, 0.5),
+    "hosts_per_address": (1, MAX_HOSTS),
+    "links": (4, 400),
+    "link_exponent": (2.05, 10),
+    "external_share": (0, 0.9),
+    "navigation": (0, 100),
+    "branching": (2, 1000),
+    "size_median": (500, 10_000_000),
+    "size_sigma": (0, 4),
+    "size_limit": (1000, 100_000_000),
+    "flaky_failures": (1, 1000),
+    "flaky_status": (500, 503),
+    "trap_share": (0, 1),
+    "dead_link_share": (0, 1),
+    "statements": (0, 1000),
+    "time_scale": (0, 1e9),
+    "epoch": (86_400 * 1000, 1 << 33),
+    "latency": (0, 3600),
+    "latency_sigma": (0, 4),
+    "bandwidth": (0, 1 << 40),
 }
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.hosts import TRAPS
-from tools.simulated import crawl
+from tools.chores.honest_sites import crawl
 
 #: Small pages that never fail for a while, on hosts of which every second has a trap.
 TRAPPED = WebSpec(pages=1500, hosts=40, trap_share=0.5, size_median=1000, flaky_share=0.0, seed=5)
