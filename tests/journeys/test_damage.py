@@ -20,6 +20,7 @@ from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
+from gossamer.storage.recovery import unreadable_lines
 from gossamer.storage.tables.places import reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.errors import CrawlDirectoryError
@@ -464,6 +465,16 @@ def test_one_changed_byte_of_a_file_that_is_written_once_is_found(
     assert verify(crawl, deep=True).findings == []
 
 
+def test_a_changed_byte_of_any_line_of_the_log_is_found(whole: Path, tmp_path: Path) -> None:
+    crawl = Path(shutil.copytree(whole, tmp_path / "crawl"))
+    path = crawl / LOG
+    data = path.read_bytes()
+    for place in range(0, len(data), 7):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert list(unreadable_lines(path, len(data))), place
+    assert any(LOG in one for one in verify(crawl, deep=True).findings)
+
+
 def test_a_changed_byte_anywhere_in_a_table_of_a_checkpoint_is_found(whole: Path, tmp_path: Path) -> None:
     crawl = Path(shutil.copytree(whole, tmp_path / "crawl"))
     path = min(crawl.glob("state/agent-00/checkpoints/kept/*.sst"))
@@ -482,9 +493,9 @@ def test_a_changed_index_is_made_again_and_a_changed_log_is_gone_on_without(
     log.write_bytes(b"".join([lines[0], b"[" + lines[1][1:], *lines[2:]]))
     found = verify(crawl, deep=True).findings
     assert any(INDEX in one for one in found)
-    assert f"{LOG}, line 2 is not an event" in found
+    assert f"{LOG}, line 2 is not an event that was written" in found
     assert main(["resume", str(crawl), "--quiet", "--accept-loss"]) == 0
-    assert "line 2 cannot be read" in capsys.readouterr().err
+    assert "line 2 is damaged" in capsys.readouterr().err
     assert verify(crawl, deep=True).findings == []
     assert len(log.read_bytes().splitlines()[1]) == len(lines[1]) - 1
 

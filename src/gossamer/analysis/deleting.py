@@ -29,7 +29,7 @@ from gossamer.storage.archive.reading import DELETED as DELETED_RECORD
 from gossamer.storage.archive.records import uri_field
 from gossamer.storage.ledger.deleting import delete as delete_from_ledger
 from gossamer.storage.ledger.deleting import hosts_of
-from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, NOTES_LOG
+from gossamer.storage.logs import DELETED, LOG_FOLDER, LOG_PATH, NOTES_LOG
 from gossamer.storage.recovery import QUARANTINE
 from gossamer.storage.rewrite_journals import Deleted, DeletedPlace, Deletion, note_done, read_places, write_places
 from gossamer.storage.tables.places import COUNTED, INDEX_DIRECTORY, TABLES
@@ -40,9 +40,6 @@ from gossamer.values.url import canonical
 
 #: Records that stand before the one of an answer and belong to it: the request, and what is known beside it.
 _BESIDE = 2
-
-#: Stands in the place of a line of a log, with blanks up to its end.
-_NO_LINE = b'{"event":"deleted"}'
 
 #: Columns of the log that name a URL whose line goes, beside those of the tables.
 _LOG_COLUMNS = ("url", "duplicate_of")
@@ -216,10 +213,10 @@ def _overwrite(path: Path, is_gone: Callable[[bytes], bool]) -> int:
     with path.open("rb") as source, os.fdopen(os.open(path, os.O_WRONLY | os.O_NOFOLLOW), "wb") as file:
         for line in source:
             text = line.rstrip(b"\n")
-            is_torn = text.startswith(_NO_LINE[:-1]) and text.rstrip() != _NO_LINE
+            is_torn = text.startswith(DELETED[:-1]) and text.rstrip() != DELETED
             if is_torn or is_gone(text):
                 file.seek(position)
-                file.write((_NO_LINE if len(text) >= len(_NO_LINE) else b"{}").ljust(len(text)))
+                file.write((DELETED if len(text) >= len(DELETED) else b"{}").ljust(len(text)))
                 lines += 1
             position += len(line)
         file.flush()

@@ -236,7 +236,9 @@ def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
     """Each line is an event, or a row. The record that it names may be lost, where a crawl went on without."""
     with suppress(FileNotFoundError):  # rows that are tables meanwhile
         for number, _, _ in unreadable_lines(directory / file, end):
-            told.find(f"{file}, line {number} is not {'an event' if file.startswith(LOG_FOLDER) else 'a row'}")
+            told.find(
+                f"{file}, line {number} is not {'an event' if file.startswith(LOG_FOLDER) else 'a row'} that was written"
+            )
 
 
 def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verified) -> None:

@@ -198,14 +198,14 @@ def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
 
 
 def _blank_lines(directory: Path, ends: Mapping[str, int], told: list[str]) -> set[str]:
-    """Put blanks in the place of lines of logs that cannot be read; returns the logs that had some."""
+    """Put blanks in the place of lines of logs that are damaged; returns the logs that had some."""
     found = set()
     for file, end in ends.items():
         path = directory / file
         if (file.startswith(LOG_FOLDER) or ROW_LOG in file) and path.exists():
             for number, start, length in list(unreadable_lines(path, end)):
                 blank(directory, path, start, length)
-                told.append(f"{file}, line {number} cannot be read")
+                told.append(f"{file}, line {number} is damaged")
                 found.add(file)
     return found
 

@@ -7,7 +7,8 @@ the lines of its index so.
 Everything in a row was written by a stranger (fault 70), and nothing in a line may hide, reorder or command. JSON escapes C0
 controls; :func:`line` also escapes every other character that is not printable: DEL, C1 controls, line separators,
 bidirectional and other format controls, which a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict
-JSON reader takes them (fault 58).
+JSON reader takes them (fault 58). The last member of a line is its sum, which tells that a disk, or a person, has changed a byte since;
+it stays with the line wherever merges and deletions take it.
 
 Agents among several write a log each, and the supervisor merges these in the order of time when a run ends. Each agent's log keeps
 its own order, in which a page stands before its items; of two agents, the line goes first whose agent has come less far in time. A
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from xxhash import xxh3_64_intdigest
 
 from gossamer.engine.clock import SystemClock
 from gossamer.engine.files import AppendFile, replace_file
@@ -61,11 +63,42 @@ def _escape(match: re.Match[str]) -> str:
 #: Bytes of a line. A reader of rows holds a line in memory, and one page must not fill the log (fault 74).
 MAX_LINE_BYTES = 4 << 20
 
+#: The words of a line of the log of a crawl that `gossamer delete` took.
+DELETED = b'{"event":"deleted"}'
+
+_SUM, _SUM_END = b',"line_sum":"', 11
+_SUM_BYTES = len(_SUM) + _SUM_END
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def summed(text: bytes) -> bytes:
+    """A line of a log: the JSON of an object that has members, its sum as the last of them, and a newline."""
+    return b'%b%b%08x"}\n' % (text[:-1], _SUM, xxh3_64_intdigest(text) & 0xFFFFFFFF)
+
+
+def _as_written(line: bytes) -> bytes:
+    return summed(line[:-_SUM_BYTES] + b"}")
+
+
+def is_summed(line: bytes) -> bool:
+    """Whether a line has a sum, be its name damaged: those of older programs and those that were taken have none."""
+    return line[-_SUM_BYTES:].startswith(_SUM) or line[-_SUM_END:] == _as_written(line)[-_SUM_END:]
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether a line is JSON of an object, and, where it has a sum, what was written."""
+    if is_summed(line):
+        return line == _as_written(line)
+    try:
+        msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
 def line(row: msgspec.Struct, encoder: msgspec.json.Encoder) -> bytes:
-    """One row as one line of JSON, its newline included.
+    """One row as one line of JSON, its sum and its newline included.
 
     Raises:
         TypeError: a value is nothing that JSON can hold.
@@ -74,7 +107,7 @@ def line(row: msgspec.Struct, encoder: msgspec.json.Encoder) -> bytes:
         text = encoder.encode(row)
     except UnicodeEncodeError:  # lone surrogates, which a processor can have put into an item
         text = encoder.encode(_without_surrogates(msgspec.to_builtins(row)))
-    return printable(text) + b"\n"
+    return summed(printable(text))
 
 
 def lines(table: Table, told: RowSource, encoder: msgspec.json.Encoder, troubles: list[str]) -> list[bytes]:

@@ -22,6 +22,7 @@ from typing import BinaryIO
 import msgspec
 
 from gossamer.engine.files import replace_file
+from gossamer.storage.logs import DELETED, is_summed, is_whole
 from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import unique_name
@@ -281,21 +282,23 @@ def keep_aside(directory: Path, path: Path, start: int = 0, length: int | None =
 
 
 def unreadable_lines(path: Path, end: int) -> Iterator[tuple[int, int, int]]:
-    """Lines of a log up to byte `end` that are no JSON of an object: number, first byte, and length. Blank lines are none.
+    """Lines of a log up to byte `end` that are no JSON of an object, or not what was written: number, first byte, and length.
+
+    Blank lines and those that were deleted are none of them. Behind a line that has a sum, each has one.
 
     Raises:
         FileNotFoundError: there is no such log.
     """
-    position = 0
+    position, have_sums = 0, False
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if position + len(line) > end:
                 return
-            try:
-                msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-            except msgspec.DecodeError:
-                if not line.isspace():
-                    yield number, position, len(line)
+            has_sum = is_summed(line)
+            is_right = is_whole(line) and (has_sum or not have_sums)
+            if not is_right and line.strip() not in (b"", b"{}", DELETED):
+                yield number, position, len(line)
+            have_sums |= has_sum
             position += len(line)
 
 

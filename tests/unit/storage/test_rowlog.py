@@ -7,14 +7,17 @@ import msgspec
 import pytest
 
 from gossamer.engine.files import TAIL_BYTES
-from gossamer.storage.logs import LOG_PATH
+from gossamer.storage.logs import DELETED, LOG_PATH, summed
+from gossamer.storage.recovery import unreadable_lines
 from gossamer.storage.tables.log import JsonLog, JsonLogSheet
 from gossamer.testing.storage import unanswered, visit
 from gossamer.values.visit import Item, Location
 
 
 def rows(directory: Path) -> list[Any]:
-    return [msgspec.json.decode(line) for line in (directory / LOG_PATH).read_bytes().splitlines()]
+    found = [msgspec.json.decode(line) for line in (directory / LOG_PATH).read_bytes().splitlines()]
+    assert all(row.pop("line_sum") for row in found)
+    return found
 
 
 def log(directory: Path) -> JsonLog:
@@ -84,3 +87,21 @@ def test_an_item_that_no_json_can_hold_stops_no_log_and_is_told(tmp_path: Path) 
     value.append(value)
     log(tmp_path).append([msgspec.structs.replace(visit(), items=(Item("k", "u", value),))], [None])
     assert rows(tmp_path)[1]["data"] == {"unwritable": True}
+
+
+def test_a_changed_byte_of_a_line_is_found_whichever_it_is(tmp_path: Path) -> None:
+    log(tmp_path).append([visit(), visit()], [None, None])
+    path = tmp_path / LOG_PATH
+    data = path.read_bytes()
+    assert list(unreadable_lines(path, len(data))) == []
+    for place in range(len(data) - 1):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert list(unreadable_lines(path, len(data))), data[place:]
+
+
+def test_lines_of_older_programs_and_those_that_were_deleted_have_no_sum_and_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    old, gone = b'{"event":"page","url":"http://a.test/"}\n', DELETED + b"      \n"
+    new = summed(b'{"event":"page"}')
+    path.write_bytes(old + gone + new + gone + b"{}  \n" + b"   \n" + old)
+    assert [number for number, _, _ in unreadable_lines(path, 1 << 20)] == [7], "behind a sum each line has one"

@@ -21,7 +21,7 @@ def table_log(directory: Path, *tables: str, **values: Any) -> TableLog:
 
 def rows(directory: Path, table: str) -> list[Any]:
     return [
-        msgspec.json.decode(line)
+        {name: value for name, value in msgspec.json.decode(line).items() if name != "line_sum"}
         for one in segments(directory)
         if one.table == table
         for line in one.path.read_bytes().splitlines()
