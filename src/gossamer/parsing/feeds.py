@@ -228,7 +228,9 @@ def _of_feed(content: bytes, url: str) -> Iterator[tuple[XmlTag, str, str]]:
             if event.name not in (*_RSS, *_ATOM):
                 return
             kind = "rss" if event.name in _RSS else "atom"
-            own |= {space, around.space_of("")} if event.name == "rdf" else {space}  # that of a root may be any
+            # That of a root may be any. Elements of no namespace in an Atom feed that has one are none of it.
+            own = (own - {""} if kind == "atom" else own) | {space}
+            own |= {around.space_of("")} if event.name == "rdf" else set()
         elif space not in own and not (space in _DUBLIN_CORE and event.name in _TIMES):
             continue
         yield event, base, kind

@@ -10,7 +10,7 @@ Which elements count (HTML, 4.6 and 4.2.4):
 element                      found                                                            relation
 ===========================  ===============================================================  ==================
 `a`, `area`                  always; an empty `href` is the page itself                       `a href`, `area href`
-`iframe`, `frame`            by default (`frames`)                                            `iframe src`, ...
+`iframe`, `frame`            by default (`frames`), `data-src` of lazy ones too               `iframe src`, ...
 `iframe srcdoc`              always: what it holds is a page within the page                  as in the page
 `meta` refresh               always                                                           `meta content`
 `link`                       by default (`link_elements`), if a token of `rel` is in          `link href`
@@ -37,7 +37,7 @@ from gossamer.documents.statements import NOFOLLOW, FieldLink
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.parsing.contract import MAX_FOUND, FoundLinks
-from gossamer.parsing.other_links import candidates, link_type, requisites
+from gossamer.parsing.other_links import candidates, link_type, requisites, waiting
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.relations import BACKGROUNDS, LINK_TYPES
 from gossamer.values.url import canonical
@@ -206,6 +206,8 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         rel = attributes.get("rel", "")
         if sheet.requisites:
             yield from requisites(tag, attributes, rel.lower().split(), style)
+        if tag == "iframe" and sheet.frames:
+            yield from (Found(attributes[place], relation) for place, relation in waiting(tag, attributes))
         place = PLACES.get(tag)
         href = attributes.get(place) if place else None
         if tag == "a":

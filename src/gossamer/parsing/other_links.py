@@ -231,10 +231,10 @@ _PLACED = {
     for tag, places in REQUISITES.items()
 }
 
-#: Elements whose pictures scripts move into place, and the attributes in which they wait: `data-src`, `data-lazy-srcset`,
-#: `data-original`, `data-cfsrc` and their kind.
-_LAZY = frozenset({"img", "source"})
-_WAITING = r"data-(?:[a-z0-9]{1,20}-){0,3}(?:[a-z]{0,20}src(?:set)?|original(?:-set)?|lazy(?:-?load)?|echo)"
+#: Elements whose contents scripts move into place, and the attributes in which they wait: `data-src`, `data-lazy-srcset`,
+#: `data-original`, `data-cfsrc`, `data-poster` and their kind.
+_LAZY = frozenset({"img", "source", "video", "audio"})
+_WAITING = r"data-(?:[a-z0-9]{1,20}-){0,3}(?:[a-z]{0,20}src(?:set)?|original(?:-set)?|poster|lazy(?:-?load)?|echo)"
 #: What tells an address from a switch as `data-lazy="true"`, and from a template.
 _IS_ADDRESS = r"[\t\n\f\r ]*+(?!data:|[#{<\[])[^\t\n\f\r ]*[./?]"
 
@@ -288,8 +288,8 @@ def link_type(tokens: Iterable[str]) -> str:
 
 
 def waiting(tag: str, attributes: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-    """The attributes in which pictures wait for a script, each with the relation of what is found there."""
-    if tag not in _LAZY:
+    """The attributes in which pictures, media and frames wait for a script, each with the relation of what is found there."""
+    if tag not in _LAZY and tag != "iframe":
         return
     for name, value in attributes.items():
         if name.startswith("data-") and value and re.fullmatch(_WAITING, name) and re.match(_IS_ADDRESS, value):

@@ -7,8 +7,8 @@ the lines of its index so.
 Everything in a row was written by a stranger (fault 70), and nothing in a line may hide, reorder or command. JSON escapes C0
 controls; :func:`line` also escapes every other character that is not printable: DEL, C1 controls, line separators,
 bidirectional and other format controls, which a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict
-JSON reader takes them (fault 58). The last member of a line is its sum, which tells that a disk, or a person, has changed a byte since;
-it stays with the line wherever merges and deletions take it.
+JSON reader takes them (fault 58). The last member of a line is its sum, which tells that a byte has changed since. It stays with
+the line wherever merges and deletions take it.
 
 Agents among several write a log each, and the supervisor merges these in the order of time when a run ends. Each agent's log keeps
 its own order, in which a page stands before its items; of two agents, the line goes first whose agent has come less far in time. A

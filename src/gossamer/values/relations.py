@@ -26,6 +26,7 @@ RELATIONS = frozenset(
     {
         *(f"link {token}" for token in LINK_TYPES),
         *(f"{tag} {name}" for tag in ("img", "source") for name in ("src", "srcset", "data-src", "data-srcset")),
+        *(f"{tag} data-src" for tag in ("video", "audio")),
         *(f"video {name}" for name in ("src", "poster")),
         *("audio src", "track src", "embed src", "object data", "script src", "input src"),
         *(f"{tag} background" for tag in BACKGROUNDS),

@@ -139,6 +139,12 @@ def test_addresses_go_on_from_the_nearest_xml_base_around_them() -> None:
             ["/2", "/3", "/1"],
         ),
         (
+            """<a:feed xmlns:a="http://www.w3.org/2005/Atom"><link href="/no"/><a:link href="/1"/><a:entry><link href="/no"/>
+            <a:link href="/2"/></a:entry></a:feed>""",
+            ["/1", "/2"],
+        ),
+        ("<feed><link href='/1'/><entry><link href='/2'/></entry></feed>", ["/1", "/2"]),
+        (
             """<feed xmlns="http://www.w3.org/2005/Atom"><entry><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">
             <link href="/no"/><a href="/no"/></div></content><link href="/1"/></entry></feed>""",
             ["/1"],

@@ -135,6 +135,20 @@ def test_pictures_that_a_script_moves_into_place_are_requisites() -> None:
     assert hrefs(b"<img data-" + b"a-" * 100_000 + b"src=/1 data-src=/2>", requisites=True) == ["img data-src: /2"]
 
 
+def test_media_that_a_script_moves_into_place_are_requisites_and_lazy_frames_are_documents() -> None:
+    page = (
+        b"<video data-src=/1.mp4 data-poster=/2.jpg poster=/3.jpg></video><audio data-lazy-src=/4.ogg></audio>"
+        b"<iframe data-src=/5></iframe><iframe src=about:blank data-lazy-src=/6></iframe><embed data-src=/no>"
+    )
+    frames = ["iframe data-src: /5", "iframe data-src: /6", "iframe src: about:blank"]
+    assert hrefs(page) == frames
+    media = ["video poster: /3.jpg", "video data-src: /1.mp4", "video data-src: /2.jpg", "audio data-src: /4.ogg"]
+    found = links(page, requisites=True)
+    assert [f"{one.relation}: {one.href}" for one in found if one.relation in RELATIONS] == media
+    assert hrefs(page, requisites=True) == [*media, *frames]
+    assert hrefs(page, frames=False) == []
+
+
 WITHIN = (
     b'<a href=0></a><iframe src=about:blank srcdoc="&lt;link rel=stylesheet href=/1.css&gt;&lt;img src=2&gt;'
     b"&lt;a href=&quot;3&quot;&gt;"
