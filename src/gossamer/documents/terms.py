@@ -353,7 +353,13 @@ def seems_empty(skim: Skim, found: Iterable[Found]) -> bool:
         return False
     if any(meta.attributes.get("http-equiv", "").strip().lower() == "refresh" for meta in skim.named(b"meta")):
         return False
-    body = skim.markup[skim.head_end :][:LOOKED_AT].lower()
+    body = skim.markup[skim.head_end :]
+    # Prose may begin behind a lot of markup: of a page that seems empty, the rest is looked at.
+    return _is_shell(body[:LOOKED_AT].lower(), links) and (len(body) <= LOOKED_AT or _is_shell(body.lower(), links))
+
+
+def _is_shell(body: bytes, links: int) -> bool:
+    """Whether a body in lower case, with so many links, has nothing to read."""
     read = without(body, _UNSEEN)
     words = _number_of_words(read)
     if words >= ASKING_WORDS:

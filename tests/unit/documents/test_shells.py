@@ -28,8 +28,9 @@ def is_empty(page: str) -> bool:
         f"<body><p>{'A few words on this ' * 10}</p><my-shop></my-shop>{SCRIPT}",
         f"<body>{'<a href=#>Menu</a><a href=javascript:go()>Go</a>' * 4}{SCRIPT}",
         f"<body><p>{'This site is a shop ' * 20}</p><noscript>JavaScript must be enabled.</noscript>{SCRIPT}",
+        f"<body><div id=root></div><svg>{'<path d=M0/>' * 20_000}</svg>{SCRIPT}<script>{'var words = 1; ' * 20_000}</script>",
     ],
-    ids=["vite", "comment", "styles", "noscript", "header", "element", "no links", "asks"],
+    ids=["vite", "comment", "styles", "noscript", "header", "element", "no links", "asks", "large"],
 )
 def test_a_shell_of_scripts_seems_to_need_a_browser(page: str) -> None:
     assert is_empty(page)
@@ -45,8 +46,9 @@ def test_a_shell_of_scripts_seems_to_need_a_browser(page: str) -> None:
         "<body><p>Hello</p><script type=application/ld+json>{}</script>",
         f"<body><p>{'猫が窓の外の庭を静かに見ていた。' * 30}</p>{SCRIPT}",
         f"<body><div id=main><p>{'One page of a manual with little text. ' * 8}</p></div>{SCRIPT}",
+        f"<body>{SCRIPT}{'<div data-x=y></div>' * 10_000}<p>{'Prose that anyone can read, word for word. ' * 40}",
     ],
-    ids=["no script", "prose", "links", "refresh", "data", "no blanks", "short manual"],
+    ids=["no script", "prose", "links", "refresh", "data", "no blanks", "short manual", "late"],
 )
 def test_a_page_that_can_be_read_does_not(page: str) -> None:
     assert not is_empty(page)
@@ -54,7 +56,7 @@ def test_a_page_that_can_be_read_does_not(page: str) -> None:
 
 def test_pages_made_to_cost_much_are_told_in_linear_time() -> None:
     for unit in ("<div id=", "<a-b", "<a-b ", "<noscript>enable ", "<noscript", "javascript " * 2, "<main \t id \t= "):
-        small, large = (f"<body>{SCRIPT}{unit * (size // len(unit))}" for size in (20_000, 160_000))
+        small, large = (f"<body>{SCRIPT}{unit * (size // len(unit))}" for size in (20_000, 320_000))
         costs = []
         for page in (small, large):
             document = Document(visit("http://a.test/", page.encode()))
@@ -62,4 +64,4 @@ def test_pages_made_to_cost_much_are_told_in_linear_time() -> None:
             began = time.process_time()
             seems_empty(skim, found)
             costs.append(time.process_time() - began)
-        assert costs[1] < 40 * max(costs[0], 0.005), f"{unit!r} costs more than in proportion"
+        assert costs[1] < 80 * max(costs[0], 0.005), f"{unit!r} costs more than in proportion"
