@@ -13,6 +13,7 @@ from gossamer.crawls.summary import Summary
 from gossamer.engine.errors import FlowError
 from gossamer.engine.sheet import build
 from gossamer.frontier.termination import LAST
+from gossamer.query.database import Database
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
@@ -85,6 +86,26 @@ def test_a_body_that_a_rule_kept_out_of_the_archive_is_told_by_table_story_and_c
         assert main(["cat", crawled, web.url(name)]) == (2 if rule else 0)
         assert (f"its body was kept out of the archive: {rule}" in capsys.readouterr().err) is bool(rule)
         assert main(["cat", crawled, web.url(name), "--headers"]) == 0
+
+
+def test_no_page_that_is_kept_refers_to_one_whose_body_a_rule_kept_out(tmp_path: Path) -> None:
+    twin = "<title>Twin</title><p>The same words on each of them."
+    links = "".join(f'<a href="/{name}">x</a>' for name in ("out-1", "out-2", "in-1", "in-2"))
+    crawled = tmp_path / "crawl"
+    with FakeWeb({"/": links, **dict.fromkeys(("/out-1", "/out-2", "/in-1", "/in-2"), twin)}) as web:
+        given = {"output": str(crawled), "delay": 0, "filter": ["store: not path(/out-*)"], "per_host": 1}
+        assert run(Crawl([web.url("/")], build(CrawlOptions, given))).state == "finished"
+        urls = [web.url(path) for path in ("/out-1", "/out-2", "/in-1", "/in-2")]
+    assert [main(["cat", str(crawled), url]) for url in urls] == [2, 2, 0, 0]
+    with Database(crawled) as database:
+        found = {str(url): original for url, original in database.ask("SELECT url, duplicate_of FROM pages")}
+    assert [found[url] for url in urls] == [None, urls[0], None, urls[2]]
+    assert main(["verify", str(crawled), "--deep"]) == 0
+    assert main(["export", str(crawled), "--to", "folder", "-o", str(tmp_path / "folder")]) == 0
+    assert not [path.name for path in (tmp_path / "folder").rglob("out-*")]
+    assert main(["reprocess", str(crawled)]) == 0
+    with Database(crawled) as database:
+        assert list(database.ask("SELECT count(*) FROM pages WHERE title = 'Twin'")) == [(4,)], "rows stay"
 
 
 def test_constraints_hold_hosts_in_and_out_and_never_wins(tmp_path: Path) -> None:

@@ -38,12 +38,12 @@ from gossamer.values.task import Task
 from gossamer.values.url import canonical
 from gossamer.values.visit import HTML_TYPES, Response, Visit
 
-#: Documents of the archive that a person may keep: a page that says `noarchive` asks not to be.
+#: Documents of the archive that a person may keep: a page that says `noarchive` asks not to be, and a filter may keep one out.
 _DOCUMENTS = """
 SELECT url, CASE brought WHEN 'text' THEN 'text/plain' ELSE coalesce(nullif(media_type, ''), mime) END FROM pages
 WHERE outcome IN ('ok', 'truncated', 'not_modified')
       AND url IN (SELECT url FROM pages_all WHERE warc_file IS NOT NULL AND outcome IN ('ok', 'truncated'))
-      AND url NOT IN (SELECT url FROM pages_all WHERE noarchive)
+      AND url NOT IN (SELECT url FROM pages_all WHERE noarchive OR kept_out IS NOT NULL)
 """
 
 _REDIRECTS = "SELECT source, target FROM links WHERE starts_with(relation, 'redirect')"

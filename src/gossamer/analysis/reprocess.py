@@ -54,7 +54,7 @@ _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
        duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, brought, crawler,
        runtime, warc_file, warc_offset, warc_length, visit
-FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive ORDER BY warc_file, warc_offset
+FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive AND kept_out IS NULL ORDER BY warc_file, warc_offset
 """
 
 

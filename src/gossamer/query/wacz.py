@@ -33,7 +33,7 @@ _PIECE = 1 << 20
 _PAGES = """
 SELECT url, title, fetched_at AS ts, depth FROM pages
 WHERE outcome IN ('ok', 'truncated') AND mime IN ('text/html', 'application/xhtml+xml')
-      AND warc_file IS NOT NULL AND NOT noarchive
+      AND warc_file IS NOT NULL AND NOT noarchive AND kept_out IS NULL
 ORDER BY depth, fetched_at
 """
 

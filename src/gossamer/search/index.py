@@ -240,7 +240,8 @@ class SearchIndex:
         if not tells(row["outcome"], row["change"]):
             return
         self._writer.delete_documents_by_term("url", row["url"])
-        if row["outcome"] in DOCUMENTS and row["warc_file"] and not row["noarchive"] and not row["discarded"]:
+        is_kept = row["warc_file"] and not (row["noarchive"] or row["kept_out"] or row["discarded"])
+        if row["outcome"] in DOCUMENTS and is_kept:
             found = self._reader.text(row)
             self.unread += found is None
             title, text = found or (row["title"] or "", "")

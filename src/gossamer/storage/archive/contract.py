@@ -10,12 +10,18 @@ logs are keepers, and so is a plug-in's own store. All that a keeper puts into f
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from gossamer.documents.statements import keeps_copy
 from gossamer.storage.ledger.contract import Group
 from gossamer.values.task import Task
 from gossamer.values.visit import Location, Order, Record, Visit
 
 #: The index of the archive, inside the crawl directory (docs/kept.md).
 INDEX = "index.cdxj"
+
+
+def has_copy(visit: Visit) -> bool:
+    """Whether the archive may hold the body of an answer: neither the page nor a filter keeps it out."""
+    return "store" not in visit.barred and keeps_copy(visit.directives, visit.response.headers)
 
 
 @runtime_checkable

@@ -23,6 +23,7 @@ import msgspec
 from isal import igzip_lib, isal_zlib
 
 from gossamer.documents.statements import NO_COPY
+from gossamer.storage.archive.contract import has_copy
 from gossamer.values.body import Body, StoredBody, pieces
 from gossamer.values.instants import utc_text
 from gossamer.values.outcome import Outcome
@@ -164,19 +165,13 @@ def warcinfo(file_name: str, at: float, lines: Mapping[str, str]) -> bytes:
     return member(fields, block)
 
 
-def form_of(visit: Visit, *, keep: bool = True, original_kept: bool = True) -> RecordForm:
-    """How an answer is to be kept.
-
-    Args:
-        visit: one that :attr:`~gossamer.values.visit.Visit.is_answered`.
-        keep: False where the page asks for no copy.
-        original_kept: False where the document that it repeats is known to have no body in the archive.
-    """
+def form_of(visit: Visit) -> RecordForm:
+    """How an answer is to be kept. What it repeats has a body in the archive: no other document owns its digest."""
     if visit.response.outcome is Outcome.NOT_MODIFIED and not visit.response.body:
         return RecordForm.NOT_MODIFIED
-    if visit.duplicate_of and original_kept:
-        return RecordForm.DUPLICATE
-    return RecordForm.WHOLE if keep else RecordForm.HEAD_ONLY
+    if not has_copy(visit):
+        return RecordForm.HEAD_ONLY
+    return RecordForm.DUPLICATE if visit.duplicate_of else RecordForm.WHOLE
 
 
 def exchange(

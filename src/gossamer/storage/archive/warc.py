@@ -23,7 +23,6 @@ from typing import Annotated
 import msgspec
 
 from gossamer._version import __version__
-from gossamer.documents.statements import keeps_copy
 from gossamer.engine.files import AppendFile, LastWrites
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider, Unit
@@ -209,10 +208,6 @@ def _told(sheet: WarcSheet) -> dict[str, str]:
     }
 
 
-#: Stands for the date of a document that was fetched and whose body was not kept: nothing may refer to it.
-_NO_BODY = -1.0
-
-
 class _Laid(msgspec.Struct, frozen=True):
     """An answer that lies in its file, and in no group that is kept."""
 
@@ -266,7 +261,7 @@ class WarcArchive(Provider[WarcSheet]):
             return  # the group that was to have it could not be kept, and is tried again
         self._begin_group()
         self._unlay()
-        if self._form(visit) is not RecordForm.WHOLE:
+        if form_of(visit) is not RecordForm.WHOLE:
             return
         while True:
             file = self._files.open(self._large)
@@ -395,10 +390,9 @@ class WarcArchive(Provider[WarcSheet]):
     def _records_of(self, visit: Visit) -> Written | Location | None:
         if not visit.is_answered:
             return None
-        form = self._form(visit)
+        form = form_of(visit)
         if form is RecordForm.HEAD_ONLY:
             self.metrics.count("noarchive")
-            self._remember(visit.digest, _NO_BODY)
         records: Written | Location
         if self._laid is None or not _has(visit, self._laid.body):
             records = self._exchange(visit, form)
@@ -411,10 +405,6 @@ class WarcArchive(Provider[WarcSheet]):
             self._remember(visit.digest, self._sent_at(visit))
         return records
 
-    def _form(self, visit: Visit) -> RecordForm:
-        keep = "store" not in visit.barred and keeps_copy(visit.directives, visit.response.headers)
-        return form_of(visit, keep=keep, original_kept=self._dates.get(visit.digest, 0.0) != _NO_BODY)
-
     def _exchange(self, visit: Visit, form: RecordForm) -> Written:
         lines = lines_beside(visit, form) if self.sheet.metadata else {}
         if visit.response.is_unverified:
@@ -422,7 +412,7 @@ class WarcArchive(Provider[WarcSheet]):
         if visit.response.brought is not None:
             lines = {**lines, **lines_of_journey(visit.response, visit.response.brought)}
         known = self._dates.get(visit.digest, 0.0)
-        return exchange(visit, self._sent_at(visit), form, original_at=max(known, 0.0), lines=lines)
+        return exchange(visit, self._sent_at(visit), form, original_at=known, lines=lines)
 
     def _sent_at(self, visit: Visit) -> float:
         return visit.response.started or self.clock.now()
@@ -431,8 +421,7 @@ class WarcArchive(Provider[WarcSheet]):
         """Keep the date of a document's first record, the newest ones only: memory does not follow the crawl."""
         if not digest:
             return
-        if self._dates.get(digest, _NO_BODY) == _NO_BODY:
-            self._dates[digest] = at
+        self._dates.setdefault(digest, at)
         while len(self._dates) > self.sheet.originals:
             self._dates.popitem(last=False)
 

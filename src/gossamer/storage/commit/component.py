@@ -29,7 +29,7 @@ from gossamer.expressions.contract import Goal, TaskFilter, VisitFilter, refusal
 from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Traversal
 from gossamer.frontier.robots.contract import RobotsGate
 from gossamer.frontier.traps.contract import Learnt, Watcher, is_learner
-from gossamer.storage.archive.contract import Archive, Keeper
+from gossamer.storage.archive.contract import Archive, Keeper, has_copy
 from gossamer.storage.commit.queueing import Choosers, CommitSheet, Ended, TaskQueueing, stage_hosts, stage_robots
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import SeenSet
@@ -296,7 +296,8 @@ class Commit(Filter[CommitSheet]):
         # No document of its URL, or not yet, or a part of one.
         is_own = visit.task.is_marked or visit.again is not None or visit.is_part
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body and not is_own:
-            owner = staged.first(visit.digest, visit.url)
+            # One that is kept out of the archive owns no digest: those that are kept would refer to a body that is not there.
+            owner = staged.first(visit.digest, visit.url) if has_copy(visit) else visit.duplicate_of
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
         if ended.uncovered is None:
