@@ -246,15 +246,16 @@ def test_dates_of_originals_are_forgotten_within_the_bound(tmp_path: Path) -> No
     assert kept.metrics.snapshot()["originals"] == 1
 
 
-def test_a_revisit_never_refers_to_what_has_no_body(tmp_path: Path) -> None:
-    silent = msgspec.structs.replace(visit("http://a.test/1"), directives=("noarchive",))
+def test_what_is_kept_out_is_no_revisit_even_if_the_same_bytes_are_there(tmp_path: Path) -> None:
     kept = archive(tmp_path)
-    kept.append([silent])
-    kept.append([visit("http://a.test/2", duplicate_of="http://a.test/1")])
-    kept.append([visit("http://a.test/3", duplicate_of="http://a.test/1")])
-    *_, whole, _, revisit = records(tmp_path)
-    assert (whole["warc-type"], whole["block"]) == ("response", b"<p>hello")
-    assert revisit["warc-type"] == "revisit"
+    silent = visit("http://a.test/2", duplicate_of="http://a.test/1")
+    kept.append([visit("http://a.test/1"), msgspec.structs.replace(silent, directives=("noarchive",))])
+    kept.append([msgspec.structs.replace(silent, barred={"store": "filter: x"})])
+    answers = [one for one in records(tmp_path) if one["warc-type"] in ("response", "revisit")]
+    assert [(one["warc-type"], one["block"]) for one in answers] == [
+        ("response", b"<p>hello"),
+        *[("response", b"")] * 2,
+    ]
 
 
 def tagged(value: str) -> Visit:
