@@ -138,7 +138,6 @@ class Part:
         """Everything but the words and the texts.
 
         Args:
-            markup: well-formed UTF-8.
             start: where the part begins.
             end: where it ends, before a tag if it can.
             unclosed: kinds of elements that are kept like any other; those that are looked for in vain are added to it, for
@@ -169,21 +168,15 @@ class Part:
         """Of its blocks."""
 
     def prose(self, kept: Callable[[Sequence[int], Sequence[int]], list[bool]]) -> bytes:
-        """The texts of some of the blocks that have words.
-
-        Args:
-            kept: which of them, by their words, and by those of these that stand in links or code.
-        """
+        """The texts of some of the blocks that have words. `kept`: which of them, by their words, and by those of these that
+        stand in links or code."""
         total, bare = self._counts((self._tags.kinds == CODE) | (self._tags.kinds == LINK))
         some = total.nonzero()[0]
         return self.texts(some[kept(total[some].tolist(), bare[some].tolist())])
 
     def _counts(self, inside: Any) -> tuple[Any, Any]:
-        """How many words each block has, and how many of them stand in elements of some kinds.
-
-        Args:
-            inside: whether each tag is of these kinds.
-        """
+        """How many words each block has, and how many of them stand in elements of some kinds. `inside`: whether each tag is of
+        these kinds."""
         tags, heads = self._tags, self._heads
         words = _words(self._data, tags)
         # How many of them are open behind a tag, less what was open behind the last that ended a block.
@@ -203,12 +196,8 @@ class Part:
         return Blocks(names, tags.closing[heads], places, words, linked)
 
     def fragments(self, shown: Any, tagged: Any) -> bytes:
-        """Markup: of some blocks all, without elements that hold no prose and tags that say nothing; of others the tag before them.
-
-        Args:
-            shown: of each block whether all of it is wanted.
-            tagged: of each block whether the tag before it is.
-        """
+        """Markup: of some blocks all, without elements that hold no prose and tags that say nothing; of others the tag before
+        them. `shown`: of each block whether all of it is wanted; `tagged`: of each block whether the tag before it is."""
         tags, shift = self._tags, self._offset
         every, tag_alone = np.repeat(shown, self._lengths), np.zeros(len(tags.kinds), dtype=bool)
         tag_alone[self._heads[tagged & ~shown]] = True

@@ -26,11 +26,8 @@ _HEAD = 8_192
 
 def media_type_of(response: Response, relation: str = "") -> str:
     """The media type that the bytes of an answer show, in lower case; the one that its server claims where they show none.
-
-    Args:
-        response: with its document.
-        relation: how it was found: what robots.txt or an index names as a sitemap is judged by its bytes alone.
-    """
+    `response`: with its document; `relation`: how it was found: what robots.txt or an index names as a sitemap is judged by its
+    bytes alone."""
     nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
     head = beginning(response.document, _HEAD)  # of a large document, a page of it: the rest is read apart
     mime = of_sitemap(head) if relation in SITEMAPS else sniff_media_type(head, response.content_type, nosniff=nosniff)

@@ -69,13 +69,8 @@ def tags_of(markup: bytes) -> int:
 def suspicion(markup: bytes, skim: Skim | None = None, count: int | None = None) -> str:
     """Why a page must not be parsed in this process; empty if it may.
 
-    The reasons: `too_many_tags`, `too_deep`, `too_many_attributes`.
-
-    Args:
-        markup: well-formed UTF-8.
-        skim: the page, skimmed, if it is already.
-        count: what :func:`tags_of` says of it, if that is known.
-    """
+    The reasons: `too_many_tags`, `too_deep`, `too_many_attributes`. `skim`: the page, skimmed, if it is already; `count`: what
+    :func:`tags_of` says of it, if that is known."""
     count = tags_of(markup) if count is None else count
     if count > MAX_TAGS:
         return "too_many_tags"
@@ -278,12 +273,8 @@ class Document:
 
     @cached_property
     def tree(self) -> "LexborHTMLParser":
-        """The parsed HTML tree, built on first use and shared by all processors of the page.
-
-        Raises:
-            ParseSkipped: the page is in :attr:`trouble`.
-            MemoryError: there is not enough memory for the tree.
-        """
+        """The parsed HTML tree, built on first use and shared by all processors of the page. Raises ParseSkipped: the page is
+        in :attr:`trouble`; MemoryError: there is not enough memory for the tree."""
         if self.trouble:
             self.missed = self.trouble
             raise ParseSkipped(f"{suspicion(self.markup, self.skim) or self.trouble}: {self.url}")
@@ -350,11 +341,7 @@ class Document:
         return tuple(field_links(headers, self.url)) if any(name == "link" for name, _ in headers) else ()
 
     def _resolved(self, href: str, base: str) -> str:
-        """The canonical URL of what the page wrote.
-
-        Raises:
-            UnreadableUrl: it is none.
-        """
+        """The canonical URL of what the page wrote. Raises UnreadableUrl: it is none."""
         return canonical(in_charset(href, base, self.charset), base)
 
     def _canonical_href(self) -> str | None:
@@ -396,11 +383,8 @@ class Document:
 
     @cached_property
     def markdown(self) -> str:
-        """The main part of the page as Markdown (:mod:`gossamer.documents.markdown`), without images.
-
-        Raises:
-            UsageError: the package that makes it is not installed (`gossamer[words]`).
-        """
+        """The main part of the page as Markdown (:mod:`gossamer.documents.markdown`), without images. Raises UsageError: the
+        package that makes it is not installed (`gossamer[words]`)."""
         from gossamer.documents.markdown import as_markdown
 
         made = as_markdown(self.markup, self.base)
@@ -439,9 +423,5 @@ class Document:
         return terms.fingerprint(self.gist)
 
     def css(self, selector: str) -> "list[LexborNode]":
-        """Return the nodes that match a CSS selector.
-
-        Raises:
-            ParseSkipped: the page is in :attr:`trouble`.
-        """
+        """Return the nodes that match a CSS selector. Raises ParseSkipped: the page is in :attr:`trouble`."""
         return self.tree.css(selector)

@@ -77,7 +77,6 @@ class Graphics:
         """Nothing is followed yet.
 
         Args:
-            markup: well-formed UTF-8.
             spans: stretches of it, in order, in which nothing hides a tag. Those before a place are added before it is asked for.
             exactly: follows every tag: what the short way is measured against.
         """

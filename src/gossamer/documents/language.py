@@ -68,12 +68,8 @@ _TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]|$)")
 
 
 def detect(text: str, declared: str = "") -> str:
-    """The language of a text; empty where nothing tells it.
-
-    Args:
-        text: of any length.
-        declared: what the page says of itself (`lang`, `Content-Language`), as it stands there.
-    """
+    """The language of a text; empty where nothing tells it. `text`: of any length; `declared`: what the page says of itself
+    (`lang`, `Content-Language`), as it stands there."""
     said = primary(declared)
     sample = text[:SAMPLE]
     ascii_letters, others = _letters(sample)
@@ -281,11 +277,8 @@ def _by_word() -> dict[str, list[str]]:
 
 
 def _shares(words: Sequence[str]) -> dict[str, float]:
-    """For each language that has one of the words, the share of them that are among its most frequent ones.
-
-    Args:
-        words: in lower case.
-    """
+    """For each language that has one of the words, the share of them that are among its most frequent ones. `words`: in lower
+    case."""
     counts: dict[str, int] = {}
     by_word = _by_word()
     for word in words:

@@ -110,11 +110,7 @@ class MainPart:
     """The main part of a page."""
 
     def __init__(self, markup: bytes) -> None:
-        """It is found at once.
-
-        Args:
-            markup: well-formed UTF-8.
-        """
+        """It is found at once."""
         self.markup = markup
         self.is_cut = False
         """The page has more blocks than are looked at."""

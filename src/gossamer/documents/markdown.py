@@ -84,7 +84,6 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
     """The main part of a page as Markdown.
 
     Args:
-        markup: well-formed UTF-8.
         base: what relative links are resolved against.
         images: whether images stay, as links to them.
         anchors: whether the id of a heading stands before it, between :data:`MARK_START` and :data:`MARK_END`.

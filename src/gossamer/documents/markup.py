@@ -133,11 +133,8 @@ def written(raw: bytes) -> Iterable[tuple[bytes, bytes, bytes, bytes]]:
 
 
 def attributes(raw: bytes) -> dict[str, str]:
-    """The attributes of a tag, names in lower case, the first of each name, references resolved.
-
-    Args:
-        raw: everything between the tag's name and its `>`, in UTF-8.
-    """
+    """The attributes of a tag, names in lower case, the first of each name, references resolved. `raw`: everything between the
+    tag's name and its `>`, in UTF-8."""
     found: dict[str, str] = {}
     for name, double, single, bare in written(raw):
         key = name.lower().decode("utf-8", "replace")
@@ -150,12 +147,8 @@ def attributes(raw: bytes) -> dict[str, str]:
 
 
 def resolved(raw: bytes, *, in_attribute: bool = False) -> str:
-    """Text as the tokenizer hands it on: references resolved, line ends and NUL replaced.
-
-    Args:
-        raw: UTF-8.
-        in_attribute: a name without semicolon stays as it is before `=` or a letter: `?a=1&copy=2` (13.2.5.73).
-    """
+    """Text as the tokenizer hands it on: references resolved, line ends and NUL replaced. `raw`: UTF-8; `in_attribute`: a name
+    without semicolon stays as it is before `=` or a letter: `?a=1&copy=2` (13.2.5.73)."""
     text = raw.decode("utf-8", "replace")
     if b"&" not in raw and b"\r" not in raw and b"\0" not in raw:
         return text

@@ -60,12 +60,7 @@ class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def page_metadata(skim: Skim, base: str) -> PageMetadata:
-    """The facts that a page states.
-
-    Args:
-        skim: the page.
-        base: what relative URLs are resolved against.
-    """
+    """The facts that a page states. `base`: what relative URLs are resolved against."""
     told = _of_metas(tag.attributes for tag in skim.named(b"meta"))
     found = {name: next((told[key] for key in names if key in told), "") for name, names in _NAMES.items()}
     found |= {name: text for name, text in _of_scripts(skim.markup).items() if text}

@@ -158,12 +158,7 @@ class Skim:
     """One page, skimmed. Its tags and spans, in order, are all there is of it outside comments, raw text and templates."""
 
     def __init__(self, markup: bytes, *, exactly: bool = False) -> None:
-        """Skims it.
-
-        Args:
-            markup: well-formed UTF-8.
-            exactly: takes every tag one by one, at ten times the cost: what the short way is measured against.
-        """
+        """Skims it. `exactly`: takes every tag one by one, at ten times the cost: what the short way is measured against."""
         self.markup = markup
         self.pieces: list[Tag | Span] = []
         self.spans: list[Span] = []

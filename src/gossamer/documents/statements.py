@@ -148,11 +148,7 @@ class FieldLink(msgspec.Struct, frozen=True):
 
 def field_links(headers: Iterable[tuple[str, str]], url: str) -> Iterator[FieldLink]:
     """The links of an answer, in order; those of other documents (`anchor`), and those that cannot be read, are left out.
-
-    Args:
-        headers: fields in order, names in lower case.
-        url: canonical URL of the document.
-    """
+    `headers`: fields in order, names in lower case; `url`: canonical URL of the document."""
     text = ", ".join([value for name, value in headers if name == "link"])[:MAX_FIELDS]
     found = 0
     for match in _LINK.finditer(text):

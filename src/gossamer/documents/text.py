@@ -56,11 +56,8 @@ _WIDE_SPACES = tuple(
 
 
 def lines(blocks: bytes) -> str:
-    """One block a line, with references resolved and runs of white space made one space.
-
-    Args:
-        blocks: UTF-8, a NUL before each block; of the white space of ASCII they have single spaces alone.
-    """
+    """One block a line, with references resolved and runs of white space made one space. `blocks`: UTF-8, a NUL before each
+    block; of the white space of ASCII they have single spaces alone."""
     text = blocks.decode("utf-8", "replace")
     if "&" in text:
         # Some references stand for white space, or for nothing between two spaces. White space of every script counts here.
@@ -143,12 +140,8 @@ _TAG_BEGINS = re.compile(rb"<[a-zA-Z/]")
 
 
 def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
-    """The text of the main part of a page, one block a line; empty where it has none.
-
-    Args:
-        markup: well-formed UTF-8.
-        enough: characters behind which no further part is added. The text can be longer by one part; the caller cuts it.
-    """
+    """The text of the main part of a page, one block a line; empty where it has none. `enough`:
+    characters behind which no further part is added. The text can be longer by one part; the caller cuts it."""
     from gossamer.documents.main_part import MainPart
 
     main = MainPart(markup)
@@ -166,22 +159,14 @@ def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
 
 
 def prose(markup: bytes, enough: int) -> str:
-    """The beginning of the prose of a page, one block a line, read no further than is needed.
-
-    Args:
-        markup: well-formed UTF-8.
-        enough: characters behind which no further part is read. The text can be longer by one part; the caller cuts it.
-    """
+    """The beginning of the prose of a page, one block a line, read no further than is needed. `enough`: characters behind which
+    no further part is read. The text can be longer by one part; the caller cuts it."""
     return _text(markup, enough, set(), lambda part: part.prose(kept_as_prose))
 
 
 def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
-    """Every word of a page that is for readers, menus and code among them, one block a line.
-
-    Args:
-        markup: well-formed UTF-8.
-        enough: characters behind which no further part is read.
-    """
+    """Every word of a page that is for readers, menus and code among them, one block a line. `enough`: characters behind which no
+    further part is read."""
     from gossamer.documents.blocks import ADVERTISEMENTS
     from gossamer.documents.element_names import WORDED
 

@@ -50,21 +50,13 @@ _ROOT = re.compile(
 
 def type_of_xml(content: bytes, mime: str) -> str:
     """The media type of a document that is XML: `application/xhtml+xml` where its root is that of XHTML, otherwise `mime`.
-
-    Args:
-        content: its beginning, in any encoding.
-        mime: one of :data:`~gossamer.values.visit.XML_TYPES`.
-    """
+    `content`: its beginning, in any encoding; `mime`: one of :data:`~gossamer.values.visit.XML_TYPES`."""
     head = content[:ROOT_BYTES]
     return XHTML if _ROOT.match(to_utf8(head, of_mark(head) or "utf-8")) else mime
 
 
 def as_html(markup: bytes) -> bytes:
-    """The same page in HTML; the page itself where it is no well-formed XML, or declares anything.
-
-    Args:
-        markup: well-formed UTF-8.
-    """
+    """The same page in HTML; the page itself where it is no well-formed XML, or declares anything."""
     try:
         return _Rewriting().run(numbered(markup))
     except (expat.ExpatError, NotXhtml):
@@ -72,11 +64,8 @@ def as_html(markup: bytes) -> bytes:
 
 
 def numbered(markup: bytes) -> bytes:
-    """The same page with characters by their numbers, where its DOCTYPE gives them the names that HTML has for them.
-
-    Raises:
-        NotXhtml: a name is none of these.
-    """
+    """The same page with characters by their numbers, where its DOCTYPE gives them the names that HTML has for them. Raises
+    NotXhtml: a name is none of these."""
     return _NAMED.sub(_by_number, markup) if _PUBLIC.search(markup[:ROOT_BYTES]) else markup
 
 
@@ -106,12 +95,7 @@ class _Rewriting:
         """The root is `html` without a namespace, as pages have it that no browser shows: its elements are HTML's."""
 
     def run(self, markup: bytes) -> bytes:
-        """The page in HTML.
-
-        Raises:
-            ExpatError: it is not well-formed.
-            NotXhtml: it declares something, or is no page.
-        """
+        """The page in HTML. Raises ExpatError: it is not well-formed; NotXhtml: it declares something, or is no page."""
         parser = expat.ParserCreate("utf-8", " ")
         parser.buffer_text = parser.specified_attributes = parser.ordered_attributes = True
         parser.StartDoctypeDeclHandler = lambda _name, _system, _public, declares: self._refuse(bool(declares))

@@ -196,12 +196,8 @@ def body_of(
 
 
 def notes_of(head: Head, of_body: tuple[Note, ...]) -> tuple[Note, ...]:
-    """Faults of the answer that were read although its standard does not allow them.
-
-    Args:
-        head: of the answer.
-        of_body: what :func:`body_of` says of its body.
-    """
+    """Faults of the answer that were read although its standard does not allow them. `head`: of the answer; `of_body`: what
+    :func:`body_of` says of its body."""
     notes = head.notes
     if media_type.is_odd(head.fields):
         notes = (*notes, Note.CONTENT_TYPE)

@@ -56,11 +56,8 @@ class Authentication:
         self._key = os.urandom(16)
 
     def read(self, sheet: HttpSheet) -> None:
-        """Go by a sheet. Cookies stay, unless they are switched off or begin with another file.
-
-        Raises:
-            SettingError: a secret, a field or a cookie cannot be used.
-        """
+        """Go by a sheet. Cookies stay, unless they are switched off or begin with another file. Raises SettingError: a secret,
+        a field or a cookie cannot be used."""
         self._credentials = request.credentials(given_credentials(sheet.credentials))
         self._host_fields = request.host_fields(sheet.headers)
         self._keeps = sheet.cookies == "keep" and bool(sheet.directory)
@@ -78,11 +75,8 @@ class Authentication:
         self._directory = sheet.directory
 
     def open(self) -> None:
-        """Go on with the cookies that an earlier run has kept, where they are kept.
-
-        Raises:
-            OSError: their file cannot be read or written.
-        """
+        """Go on with the cookies that an earlier run has kept, where they are kept. Raises OSError: their file cannot be read
+        or written."""
         if self._keeps and self._jars is not None and self._log is None:
             self._log = CookieLog(Path(self._directory) / COOKIES, self._jars, self._now())
 
@@ -229,11 +223,8 @@ _TOKEN = re.compile(r"(?i)bearer +(?P<token>[\x21-\x7e]+)")
 
 
 def given_credentials(entries: Iterable[str]) -> tuple[str, ...]:
-    """Entries `SITE Name: value`; one that is `SITE $NAME` or `SITE @FILE` has its secret from there.
-
-    Raises:
-        SettingError: a secret is not there, or others can read its file; says nothing of it.
-    """
+    """Entries `SITE Name: value`; one that is `SITE $NAME` or `SITE @FILE` has its secret from there. Raises SettingError: a
+    secret is not there, or others can read its file; says nothing of it."""
     found = []
     for entry in entries:
         site, _, rest = entry.partition(" ")
@@ -242,11 +233,8 @@ def given_credentials(entries: Iterable[str]) -> tuple[str, ...]:
 
 
 def field_of(reference: str) -> str:
-    """The `Authorization` field that a secret makes: `USER:PASSWORD`, or `Bearer TOKEN`.
-
-    Raises:
-        SettingError: it is not there, or is neither.
-    """
+    """The `Authorization` field that a secret makes: `USER:PASSWORD`, or `Bearer TOKEN`. Raises SettingError: it is not there,
+    or is neither."""
     text = secret_of(reference)
     if token := _TOKEN.fullmatch(text):
         return f"Authorization: Bearer {token['token']}"

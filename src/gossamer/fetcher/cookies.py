@@ -295,11 +295,7 @@ class CookieLog:
         self._leave(session)
 
     def add(self, changed: list[tuple[str, Cookie]], session: str = "") -> None:
-        """Write down what has changed in the jar of a session.
-
-        Raises:
-            OSError: it cannot be written; nothing of it is.
-        """
+        """Write down what has changed in the jar of a session. Raises OSError: it cannot be written; nothing of it is."""
         if changed:
             self._file.append(b"".join(_packed(_Line(domain, cookie, session=session)) for domain, cookie in changed))
         if self._file.end > _LARGEST:
@@ -314,15 +310,9 @@ class CookieLog:
 def forget_cookies(path: Path, is_gone: Callable[[str], bool]) -> int:
     """Take the cookies of some hosts out of a file that no crawl is using; returns how many went.
 
-    A cookie of a domain stays while the domain does: any host below it may have set it.
-
-    Args:
-        path: the file; one that is not there holds none.
-        is_gone: whether a host or domain goes.
-
-    Raises:
-        OSError: it cannot be read or written; what stood there stands there.
-    """
+    A cookie of a domain stays while the domain does: any host below it may have set it. `path`: the file; one that is not there
+    holds none; `is_gone`: whether a host or domain goes. Raises OSError: it cannot be read or written; what stood there stands
+    there."""
     path.with_name(f"{path.name}.new").unlink(missing_ok=True)  # a kill may have left a copy of all
     lines = _lines(path)
     kept = [line for line in lines if not is_gone(line.domain)]
@@ -332,11 +322,7 @@ def forget_cookies(path: Path, is_gone: Callable[[str], bool]) -> int:
 
 
 def _lines(path: Path) -> list[_Line]:
-    """The lines of a file, nothing where there is none. Other text is passed over.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The lines of a file, nothing where there is none. Other text is passed over. Raises OSError: it cannot be read."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -349,11 +335,8 @@ def _lines(path: Path) -> list[_Line]:
 
 
 def _write(path: Path, lines: list[_Line]) -> None:
-    """Put a file with these lines in the place of the one before, for its owner alone.
-
-    Raises:
-        OSError: it cannot be written; what stood there stands there.
-    """
+    """Put a file with these lines in the place of the one before, for its owner alone. Raises OSError: it cannot be written;
+    what stood there stands there."""
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:

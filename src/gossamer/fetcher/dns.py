@@ -57,11 +57,7 @@ class Answers(Generic[Q, A]):
         return len(self._asked)
 
     def get(self, question: Q, now: float) -> A | None:
-        """The answer, if one is known and still good.
-
-        Raises:
-            ResolutionFailed, AddressRefused: that is the answer.
-        """
+        """The answer, if one is known and still good. Raises ResolutionFailed, AddressRefused: that is the answer."""
         known = self._known.get(question)
         if known is None or known[1] <= now:
             return None
@@ -194,11 +190,8 @@ class ResolveEntry(msgspec.Struct, frozen=True):
 
 
 def table(texts: Sequence[str]) -> tuple[ResolveEntry, ...]:
-    """Read `PATTERN=ADDRESS[:PORT]` entries; an IPv6 address with a port wears brackets, as in a URL.
-
-    Raises:
-        SettingError: an entry cannot be read; says which and how it is written.
-    """
+    """Read `PATTERN=ADDRESS[:PORT]` entries; an IPv6 address with a port wears brackets, as in a URL. Raises SettingError: an
+    entry cannot be read; says which and how it is written."""
     return tuple(map(_entry, texts))
 
 
@@ -342,11 +335,7 @@ class GuardedResolver(Provider[R]):
 
     @abstractmethod
     async def find(self, host: str) -> FoundAddresses:
-        """All addresses of a name, and how long they are good for.
-
-        Raises:
-            ResolutionFailed: it has none.
-        """
+        """All addresses of a name, and how long they are good for. Raises ResolutionFailed: it has none."""
 
 
 class SystemResolver(GuardedResolver[ResolverSheet]):
@@ -359,11 +348,8 @@ class SystemResolver(GuardedResolver[ResolverSheet]):
     async def look_up(self, host: str) -> Sequence[str]:
         """All addresses of a name, from the operating system.
 
-        IPv4 comes first: `localhost` has both kinds nearly everywhere, and most servers there listen on IPv4 only.
-
-        Raises:
-            ResolutionFailed: it has none.
-        """
+        IPv4 comes first: `localhost` has both kinds nearly everywhere, and most servers there listen on IPv4 only. Raises
+        ResolutionFailed: it has none."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)

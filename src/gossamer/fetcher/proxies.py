@@ -52,11 +52,7 @@ class Proxy:
     """One proxy: where it is, and how it does."""
 
     def __init__(self, url: str) -> None:
-        """Read a setting.
-
-        Raises:
-            SettingError: it cannot be read; says how it is written, and nothing of a password.
-        """
+        """Read a setting. Raises SettingError: it cannot be read; says how it is written, and nothing of a password."""
         written = _WRITTEN.match(url)
         if written is None or not 0 < int(written["port"]) < 65536:
             raise SettingError("proxy: write it as http://[USER:PASSWORD@]HOST:PORT or socks5h://...")
@@ -87,11 +83,7 @@ class Proxy:
         return self.scheme == "http"
 
     async def endpoint(self) -> Endpoint:
-        """Its addresses, asked of the operating system once.
-
-        Raises:
-            ResolutionFailed: it has none.
-        """
+        """Its addresses, asked of the operating system once. Raises ResolutionFailed: it has none."""
         if self._known is None:
             loop = asyncio.get_running_loop()
             try:
@@ -107,15 +99,8 @@ class Proxies:
     """All proxies, which take turns."""
 
     def __init__(self, entries: Sequence[str], now: Callable[[], float]) -> None:
-        """Read a setting.
-
-        Args:
-            entries: addresses, or where they stand: see :func:`addresses`.
-            now: monotonic seconds.
-
-        Raises:
-            SettingError: one cannot be read, or there is none; says nothing of a password.
-        """
+        """Read a setting. `entries`: addresses, or where they stand: see :func:`addresses`; `now`: monotonic seconds. Raises
+        SettingError: one cannot be read, or there is none; says nothing of a password."""
         self.entries = tuple(entries)
         self._now = now
         self._members = [Proxy(url) for url in dict.fromkeys(addresses(entries))]
@@ -209,11 +194,8 @@ def _is_its_fault(transfer: "Transfer", ending: tuple[int, str]) -> bool:
 
 
 def addresses(entries: Sequence[str]) -> list[str]:
-    """The addresses of proxies: each entry is one, or `$NAME` or `@FILE` where several stand, in the file one a line.
-
-    Raises:
-        SettingError: what is referred to is not there, others can read the file, or it names none.
-    """
+    """The addresses of proxies: each entry is one, or `$NAME` or `@FILE` where several stand, in the file one a line. Raises
+    SettingError: what is referred to is not there, others can read the file, or it names none."""
     found: list[str] = []
     for entry in entries:
         if not REFERENCE.fullmatch(entry):

@@ -175,11 +175,8 @@ class Constants(msgspec.Struct, frozen=True):
 
 
 def constants(sheet: HttpSheet, *, is_proxied: bool = False) -> Constants:
-    """The options that are set once for each handle, and the fields that follow from them.
-
-    Raises:
-        SettingError: a field or the file of certificates cannot be used.
-    """
+    """The options that are set once for each handle, and the fields that follow from them. Raises SettingError: a field or the
+    file of certificates cannot be used."""
     fields, agent = constant_fields(sheet.header, ACCEPTED), user_agent(sheet.user_agent, sheet.contact)
     ca_file = trusted(sheet.ca_file) or ssl.get_default_verify_paths().cafile
     header, buffer = list(fields), _BUFFER
@@ -219,11 +216,8 @@ def constants(sheet: HttpSheet, *, is_proxied: bool = False) -> Constants:
 
 
 def trusted(ca_file: str) -> str:
-    """The file, once it is known to hold certificates: libcurl would say of every https server that it failed.
-
-    Raises:
-        SettingError: it cannot be read, or holds none.
-    """
+    """The file, once it is known to hold certificates: libcurl would say of every https server that it failed. Raises
+    SettingError: it cannot be read, or holds none."""
     if ca_file:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
@@ -244,11 +238,8 @@ _VALIDATOR = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,510}[\x21-\x7e])?\Z")
 
 
 def user_agent(own: str, contact: str) -> str:
-    """The User-Agent field: `Gossamer/VERSION (+CONTACT)`, unless `own` says otherwise.
-
-    Raises:
-        SettingError: it holds what cannot be sent.
-    """
+    """The User-Agent field: `Gossamer/VERSION (+CONTACT)`, unless `own` says otherwise. Raises SettingError: it holds what
+    cannot be sent."""
     text = own or f"Gossamer/{__version__}" + (f" (+{contact})" if contact else "")
     if not _VISIBLE.match(text):
         raise SettingError(f"user agent {text!r}: only visible ASCII characters can be sent")
@@ -256,11 +247,8 @@ def user_agent(own: str, contact: str) -> str:
 
 
 def constant_fields(header: Sequence[str], accept_encoding: str) -> tuple[str, ...]:
-    """The constant fields after Host and User-Agent, in the order in which they are sent.
-
-    Raises:
-        SettingError: a field of `header` is none, or is not to be set there.
-    """
+    """The constant fields after Host and User-Agent, in the order in which they are sent. Raises SettingError: a field of
+    `header` is none, or is not to be set there."""
     own: dict[str, str] = {}
     for text in header:
         name, value = _field(text)
@@ -272,11 +260,8 @@ def constant_fields(header: Sequence[str], accept_encoding: str) -> tuple[str, .
 
 
 def host_fields(header: Mapping[str, Sequence[str]]) -> HostTable[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Further fields for the requests to some hosts: those that the archive keeps, and those that look secret.
-
-    Raises:
-        SettingError: a name is no host, or a field is none, or proves who asks.
-    """
+    """Further fields for the requests to some hosts: those that the archive keeps, and those that look secret. Raises
+    SettingError: a name is no host, or a field is none, or proves who asks."""
     try:
         return HostTable({host: _own_fields(fields) for host, fields in header.items()})
     except UsageError as error:
@@ -314,11 +299,8 @@ EVERY_PORT = ":*"
 def credentials(entries: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Fields by the site that gets them, of entries `SITE Name: value`, as `https://a.test Authorization: Bearer x`.
 
-    SITE has its scheme and port, or `*` for every port, as `https://a.test:*`.
-
-    Raises:
-        SettingError: an entry cannot be read; says how it is written, and nothing of its value.
-    """
+    SITE has its scheme and port, or `*` for every port, as `https://a.test:*`. Raises SettingError: an entry cannot be read;
+    says how it is written, and nothing of its value."""
     found: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         text, _, field = entry.partition(" ")

@@ -108,13 +108,9 @@ def final(lines: Sequence[bytes], caps: Caps = CAPS) -> Sequence[bytes]:
 
 
 def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
-    """Read and judge what one request received, as :func:`final` takes it.
-
-    Raises:
-        IncompleteHead: the final head has not ended yet.
-        BrokenHead: the caps; line ends and NUL characters in a field; framing that two readers could take for
-            different things.
-    """
+    """Read and judge what one request received, as :func:`final` takes it. Raises IncompleteHead: the final head has not ended
+    yet; BrokenHead: the caps; line ends and NUL characters in a field; framing that two readers could take for different
+    things."""
     raw = b"".join(lines)
     if not _is_plain(lines, len(raw), caps):
         lines = final(lines, caps)

@@ -256,12 +256,8 @@ class Transfer(Receiving[HttpSheet]):
         return url if whole else path_of(url)
 
     def request_head(self, url: str, shown: Sequence[str]) -> bytes:
-        """The request as libcurl sent it, byte for byte but for what must not be kept: built, not recorded, since that
-        would cost a Python call for each part.
-
-        Args:
-            url: that was asked for.
-            shown: the fields of this request alone that may be kept.
+        """The request as libcurl sent it, byte for byte but for what must not be kept: built, not recorded, since that would
+        cost a Python call for each part. `url`: that was asked for; `shown`: the fields of this request alone that may be kept.
         """
         own = "".join([f"{field}\r\n" for field in shown]) if shown else ""
         method, common, sent = "GET", self.shared.fields, self._sent
@@ -420,11 +416,7 @@ class Transfer(Receiving[HttpSheet]):
         return self._held if self._stopped is None else self._held + now - self._stopped
 
     def go_on(self, now: float) -> None:
-        """Take the piece that waits, and read on.
-
-        Raises:
-            pycurl.error: that piece has ended the transfer.
-        """
+        """Take the piece that waits, and read on. Raises pycurl.error: that piece has ended the transfer."""
         self._held, self._stopped = self.held(now), None
         self.curl.pause(pycurl.PAUSE_CONT)
 

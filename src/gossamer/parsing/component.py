@@ -152,11 +152,8 @@ class Process(Filter[ProcessSheet]):
         super().changed(before)
 
     async def start(self) -> None:
-        """Refuse a processor that is to be isolated and cannot be, or is unknown: it would run unisolated.
-
-        Raises:
-            SettingError: says which.
-        """
+        """Refuse a processor that is to be isolated and cannot be, or is unknown: it would run unisolated. Raises SettingError:
+        says which."""
         self._check_isolated()
         for processor in {p for group in self.processors.values() for p in group if self._is_isolated(p)}:
             if spec_of(processor) is None:

@@ -334,11 +334,8 @@ class SitemapLinks(Provider[SitemapSheet]):
             yield found
 
     def _unpacked(self, content: Body, document: Document) -> Body:
-        """The unpacked content, up to the limit and as far as it is whole.
-
-        Raises:
-            ReadApart: it is so large that reading it would hold up everything else.
-        """
+        """The unpacked content, up to the limit and as far as it is whole. Raises ReadApart: it is so large that reading it
+        would hold up everything else."""
         most = min(self.sheet.max_bytes, _AT_ONCE) if document.holds_up else self.sheet.max_bytes
         undone = content_coding.decode(content, ["gzip"], Keeping(most, THRESHOLD))
         if undone.cut and most < self.sheet.max_bytes:

@@ -316,11 +316,7 @@ def _first(expressions: Sequence[Expression], thing: Task | Visit) -> str:
 
 
 def by_gate(filters: Sequence[str]) -> dict[str, Expressions]:
-    """Expressions of the command line by gate: `EXPR`, or `GATE: EXPR`.
-
-    Raises:
-        SettingError: there is no such gate.
-    """
+    """Expressions of the command line by gate: `EXPR`, or `GATE: EXPR`. Raises SettingError: there is no such gate."""
     found: dict[str, Expressions] = {}
     for text in filters:
         gate, expression = split_gate(text)
@@ -329,11 +325,8 @@ def by_gate(filters: Sequence[str]) -> dict[str, Expressions]:
 
 
 def split_gate(text: str) -> tuple[Gate, str]:
-    """The gate in front of an expression, `follow` where none is named; no predicate is followed by a colon.
-
-    Raises:
-        SettingError: there is no such gate.
-    """
+    """The gate in front of an expression, `follow` where none is named; no predicate is followed by a colon. Raises
+    SettingError: there is no such gate."""
     name, colon, rest = text.partition(":")
     word = name.strip().lower()
     if not colon or not word.isalpha():

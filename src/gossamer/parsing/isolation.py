@@ -80,11 +80,8 @@ class Parsers:
         trouble: str = "",
         deadline: float = 0.0,
     ) -> Findings:
-        """The findings of processors in a document; `deadline` stands in the place of the usual one where it is not 0.
-
-        Raises:
-            ParserFailed: it was not read in time, or its process died.
-        """
+        """The findings of processors in a document; `deadline` stands in the place of the usual one where it is not 0. Raises
+        ParserFailed: it was not read in time, or its process died."""
         request = ParseRequest(slim(visit), tuple(processors), reading, trouble, deadline or self.deadline)
         document = visit.response.document
         if isinstance(document, StoredBody):

@@ -48,11 +48,8 @@ def shipped_parameters() -> Sequence[Parameter]:
 
 
 def parameters_of(file: str) -> Sequence[Parameter]:
-    """The list of a file, or the shipped one where the name is empty.
-
-    Raises:
-        SettingError: the file cannot be read, or is no such list.
-    """
+    """The list of a file, or the shipped one where the name is empty. Raises SettingError: the file cannot be read, or is no
+    such list."""
     if not file:
         return shipped_parameters()
     try:
@@ -415,11 +412,8 @@ class LinkResolver(Filter[LinksSheet]):
 
 
 def normaliser(sheet: LinksSheet) -> Normaliser:
-    """A function that takes a canonical URL to its normal form, as a sheet says.
-
-    Raises:
-        SettingError: the list of parameters cannot be read, or an alias is none.
-    """
+    """A function that takes a canonical URL to its normal form, as a sheet says. Raises SettingError: the list of parameters
+    cannot be read, or an alias is none."""
     try:
         aliases = aliases_of(sheet.aliases)
     except UsageError as error:

@@ -90,12 +90,8 @@ def parse(request: ParseRequest, caller: Caller) -> bytes:
 
 
 def _with_document(request: ParseRequest, caller: Caller) -> Visit:
-    """The visit with its document, which follows in pieces and goes to disk as it did in the parent: a processor reads all of it,
-    however large, and memory holds a piece.
-
-    Raises:
-        PeerGone: the parent has ended.
-    """
+    """The visit with its document, which follows in pieces and goes to disk as it did in the parent: a processor reads all of
+    it, however large, and memory holds a piece. Raises PeerGone: the parent has ended."""
     document = BodyWriter(0, request.spool)
     while document.size < request.stored:
         document.write(caller.take())

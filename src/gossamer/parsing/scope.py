@@ -337,11 +337,8 @@ def _shipped() -> NoiseList:
 
 
 def _read(file: str) -> NoiseList:
-    """The list of a file, or the shipped one.
-
-    Raises:
-        SettingError: it cannot be read, is too long, or holds nothing that could be used.
-    """
+    """The list of a file, or the shipped one. Raises SettingError: it cannot be read, is too long, or holds nothing that could
+    be used."""
     if not file:
         return _shipped()
     try:

@@ -95,11 +95,7 @@ _HOST_NAME = re.compile(r"(?=.{1,254}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Networks from text such as `10.0.0.0/8`; a single address is a network of one.
-
-    Raises:
-        SettingError: a text is none.
-    """
+    """Networks from text such as `10.0.0.0/8`; a single address is a network of one. Raises SettingError: a text is none."""
     found = []
     for text in texts:
         try:
@@ -135,11 +131,8 @@ def _kind(address: Address) -> AddressKind:
 
 
 def kinds(address: str) -> frozenset[AddressKind]:
-    """The purpose of an address, embedded IPv4 extracted; more than one kind only for Teredo.
-
-    Raises:
-        ValueError: it is no address, or carries a zone (`fe80::1%eth0`, fault 52).
-    """
+    """The purpose of an address, embedded IPv4 extracted; more than one kind only for Teredo. Raises ValueError: it is no
+    address, or carries a zone (`fe80::1%eth0`, fault 52)."""
     return frozenset(map(_kind, _really(_parse(address))))
 
 
@@ -175,12 +168,8 @@ def judge(address: str, allowed_networks: tuple[Network, ...] = (), *, seed: boo
 
 
 def judge_port(port: int, *, explicit: bool = False) -> str:
-    """May this port be dialled? An empty string, or the reason why not.
-
-    Args:
-        port: the port that is dialled, after any `--resolve`.
-        explicit: a person asked for this very port: it stands in a seed on loopback, or in `allow_ports`.
-    """
+    """May this port be dialled? An empty string, or the reason why not. `port`: the port that is dialled, after any
+    `--resolve`; `explicit`: a person asked for this very port: it stands in a seed on loopback, or in `allow_ports`."""
     if not 0 < port < 65536:
         return f"port {port} does not exist"
     return f"port {port} is blocked for crawls" if port in BLOCKED_PORTS and not explicit else ""

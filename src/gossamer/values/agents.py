@@ -68,11 +68,8 @@ def agent_name(number: int) -> str:
 
 
 def member(text: str) -> Member:
-    """The member that a setting names: `AGENT`, `AGENT=CAPACITY`, `AGENT@PLACE` or `AGENT=CAPACITY@PLACE`.
-
-    Raises:
-        UsageError: it is none of these, or the capacity is above 99.999.
-    """
+    """The member that a setting names: `AGENT`, `AGENT=CAPACITY`, `AGENT@PLACE` or `AGENT=CAPACITY@PLACE`. Raises UsageError:
+    it is none of these, or the capacity is above 99.999."""
     match = _MEMBER.fullmatch(text)
     if match is None:
         raise UsageError(f"{text!r} names no agent; write AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE")

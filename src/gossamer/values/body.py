@@ -68,11 +68,7 @@ class SpoolFile:
 
     @classmethod
     def from_parcel(cls, parcel: object) -> Self:
-        """The same on the other side.
-
-        Raises:
-            TypeError: the parcel is not what :meth:`to_parcel` makes.
-        """
+        """The same on the other side. Raises TypeError: the parcel is not what :meth:`to_parcel` makes."""
         if not isinstance(parcel, bytes):
             raise TypeError(f"a stored body crosses as bytes, not as {type(parcel).__name__}")
         file = cls()
@@ -108,12 +104,8 @@ class BodyWriter:
     __slots__ = ("_directory", "_file", "_pieces", "_sha1", "_sha256", "_threshold", "size")
 
     def __init__(self, threshold: int = THRESHOLD, directory: str = "", *, digest: bool = False) -> None:
-        """An empty body.
-
-        Args:
-            threshold: bytes above which the body is stored in `directory` (empty: the system's for temporary files).
-            digest: compute SHA-1 and SHA-256 on the way, if it is stored.
-        """
+        """An empty body. `threshold`: bytes above which the body is stored in `directory` (empty: the system's for temporary
+        files); `digest`: compute SHA-1 and SHA-256 on the way, if it is stored."""
         self.size = 0
         self._threshold = threshold
         self._directory = directory

@@ -58,15 +58,9 @@ class DomainRule(msgspec.Struct, frozen=True):
 
 
 def domain_rule(division: Division, together: Iterable[str]) -> DomainRule:
-    """The rule that a person's settings make.
-
-    Args:
-        division: what is assigned as a whole.
-        together: registered domains that stay together, as `bbc.co.uk bbc.com`; the first one gives the name.
-
-    Raises:
-        UsageError: a name is no registered domain, or stands in two groups.
-    """
+    """The rule that a person's settings make. `division`: what is assigned as a whole; `together`: registered domains that stay
+    together, as `bbc.co.uk bbc.com`; the first one gives the name. Raises UsageError: a name is no registered domain, or stands
+    in two groups."""
     table: dict[str, str] = {}
     for group in together:
         names = group.replace(",", " ").lower().split()
@@ -134,11 +128,7 @@ class HostTable(Generic[V]):
     __slots__ = ("_below", "_exact")
 
     def __init__(self, values: Mapping[str, V] | None = None) -> None:
-        """Read the names.
-
-        Raises:
-            UsageError: one is neither; says how it is written.
-        """
+        """Read the names. Raises UsageError: one is neither; says how it is written."""
         self._exact: dict[str, V] = {}
         self._below: dict[str, V] = {}
         for text, value in (values or {}).items():
@@ -164,11 +154,8 @@ class HostTable(Generic[V]):
 
 
 def given_host(name: str, text: str = "") -> str:
-    """The canonical form of a host's name that a person wrote, as `text` where there is more to it.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """The canonical form of a host's name that a person wrote, as `text` where there is more to it. Raises UsageError: it is
+    none."""
     try:
         url = canonical(f"http://{name}/")
     except UnreadableUrl:

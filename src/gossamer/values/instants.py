@@ -51,12 +51,8 @@ def read_date(text: str, *, zones: bool = True) -> float | None:
     """Seconds since the epoch of a date as servers write it; None where it is none.
 
     Every form of RFC 9110, section 5.6.7 is read, and whatever else the algorithm of RFC 6265, section 5.1.1 makes a date of. A
-    date that names no zone is UTC, whatever zone this machine is in.
-
-    Args:
-        text: the value of a field.
-        zones: obey the zone that it names. Browsers do, but for cookies, whose dates are UTC whatever they say.
-    """
+    date that names no zone is UTC, whatever zone this machine is in. `text`: the value of a field; `zones`: obey the zone that
+    it names. Browsers do, but for cookies, whose dates are UTC whatever they say."""
     hour = minute = second = day = month = year = end = -1
     text = _BLANK_TIME.sub(":", text[:_LONGEST])
     for found in _TOKEN.finditer(text):

@@ -30,12 +30,9 @@ class UnwritableItem(TypeError):
 
 
 def as_item(thing: object, url: str) -> Item:
-    """A thing that a user's code yielded, as an item; `url` is that of the page, where the thing names none.
-
-    Raises:
-        UnwritableItem: it holds a value that cannot be written.
-        TypeError: it is nothing that an item can be made of; says what would be.
-    """
+    """A thing that a user's code yielded, as an item; `url` is that of the page, where the thing names none. Raises
+    UnwritableItem: it holds a value that cannot be written; TypeError: it is nothing that an item can be made of; says what
+    would be."""
     if isinstance(thing, Item):
         return Item(thing.kind, thing.url or url, plain(thing.value, thing.kind))
     if isinstance(thing, Mapping):
@@ -58,11 +55,8 @@ def is_record(thing: object) -> bool:
 
 
 def plain(value: object, name: str) -> object:
-    """A value as dicts, lists, texts, numbers, truths and None; `name` is what its place is called.
-
-    Raises:
-        UnwritableItem: a part of it is none of these, and cannot become one.
-    """
+    """A value as dicts, lists, texts, numbers, truths and None; `name` is what its place is called. Raises UnwritableItem: a
+    part of it is none of these, and cannot become one."""
     try:
         return msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped)
     except (TypeError, ValueError, RecursionError) as error:

@@ -130,12 +130,8 @@ _REMEMBERED = 256
 
 def of_fields(headers: Iterable[tuple[str, str]]) -> str:
     """The `Content-Type` of an answer with its parameters, by Fetch's "extract a MIME type": the last field or value of a list
-    that is a media type, with the charset of an earlier one where it is the same type and names none itself. Empty where
-    there is none.
-
-    Args:
-        headers: fields in order, names in lower case.
-    """
+    that is a media type, with the charset of an earlier one where it is the same type and names none itself. Empty where there
+    is none. `headers`: fields in order, names in lower case."""
     return _read(headers)[0]
 
 

@@ -71,12 +71,8 @@ def _has_escaped_dot(text: str) -> bool:
 
 
 def canonical(text: str, base: str | None = None) -> str:
-    """The canonical form of `text`, resolved against `base` where that is given.
-
-    Raises:
-        UnreadableUrl: the parser refuses it.
-        UrlTooLong: it is longer than :data:`MAX_URL_BYTES`.
-    """
+    """The canonical form of `text`, resolved against `base` where that is given. Raises UnreadableUrl: the parser refuses it;
+    UrlTooLong: it is longer than :data:`MAX_URL_BYTES`."""
     if base is None and plain_host(text):
         return text
     if len(text) > MAX_TEXT:

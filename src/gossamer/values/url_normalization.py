@@ -57,11 +57,8 @@ USUAL: tuple[Step, ...] = ("escapes", "trailing-dot", "sessions", "tracking", "u
 
 
 def chosen(words: Iterable[str], steps: Iterable[Step] = USUAL) -> tuple[Step, ...]:
-    """The steps after a person's wishes: `sort-query` adds one to those that are usual, `no-tracking` takes one away.
-
-    Raises:
-        ValueError: there is no such step; lists those that are.
-    """
+    """The steps after a person's wishes: `sort-query` adds one to those that are usual, `no-tracking` takes one away. Raises
+    ValueError: there is no such step; lists those that are."""
     found = set(steps)
     for word in words:
         name = word.strip().lower()
@@ -93,11 +90,8 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 def read_parameters(lines: Iterable[str]) -> list[Parameter]:
-    """The parameters of a list: `KIND NAME` on each line, or `default NAME=VALUE`; `#` begins a comment.
-
-    Raises:
-        ValueError: a line says something else; says which and what would be right.
-    """
+    """The parameters of a list: `KIND NAME` on each line, or `default NAME=VALUE`; `#` begins a comment. Raises ValueError: a
+    line says something else; says which and what would be right."""
     found = []
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].split()
@@ -159,11 +153,8 @@ REMEMBERED_NAMES = 4_096
 
 
 def aliases_of(pairs: Sequence[str]) -> dict[str, str]:
-    """Names of hosts from `OTHER=NAME` texts, in their canonical form.
-
-    Raises:
-        UsageError: one has another form, or leads to a name that is an alias itself.
-    """
+    """Names of hosts from `OTHER=NAME` texts, in their canonical form. Raises UsageError: one has another form, or leads to a
+    name that is an alias itself."""
     found: dict[str, str] = {}
     for pair in pairs:
         try:
