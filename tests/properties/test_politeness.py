@@ -69,7 +69,7 @@ def restarted(gates: Gates, now: float) -> Gates:
     """The gates after a restart, on the same clocks; no host may be asked earlier than before it."""
     again = Gates(gates.rules)
     for host in HOSTS:
-        note = gates.note(host, now, 1e9 + now)
+        note = gates.hosts[host].note(now, 1e9 + now) if host in gates.hosts else None
         if note is not None:
             again.restore(host, note, now, 1e9 + now)
         was, now_is = max(now, gates.blocker(host, "", "")[0]), max(now, again.blocker(host, "", "")[0])

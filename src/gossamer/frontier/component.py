@@ -127,7 +127,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def changed(self, before: FrontierSheet) -> None:
         """More may be handed out now, or less."""
-        self.totals.rules = self.sheet.limits
+        self.totals.limit(self.sheet.limits)
         self.signal("tasks")
 
     def drain(self) -> None:
@@ -176,8 +176,11 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
 
     def on_committed_many(self, group: Sequence[Committed]) -> None:
         """Slots are free again, and there may be new tasks."""
+        hosts: dict[str, None] = {}
         for committed in group:
-            self.slots.taken -= not committed.is_brought
+            if not committed.is_brought:
+                self.slots.taken -= 1
+                hosts[committed.task.host] = None
             if committed.task.relation == ANNOUNCED:
                 self.reopening.committed()
                 continue
@@ -189,11 +192,12 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self.turns.settle(committed.site)
         if self.totals.goal:
             self.termination.is_draining = True
-        for host in dict.fromkeys(committed.task.host for committed in group if not committed.is_brought):
+        for host in hosts:
             self.turns.put(host)
-        self.probes.committed(len(group))
+        self.probes.since += len(group)
         self.stir()
-        self.termination.end_if_done()
+        if not self.slots.taken:
+            self.termination.end_if_done()
 
     def on_arrived_many(self, group: Sequence[Arrived]) -> None:
         """Other agents found URLs of our hosts; they are queued already."""
@@ -227,41 +231,47 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def take_tasks(self, free: int) -> list[Task]:
         """Up to `free` tasks of hosts that are ready, within concurrency and limits."""
         now, steady = self.clock.monotonic(), self.clock.steady()
+        turns, termination, dispatch = self.turns, self.termination, self._dispatch
         self._bring_in(steady)
         found: list[Task] = []
-        until = self._dispatch.choose(found, free, now)
-        if until is not None and self.turns.admit():
-            until = self._dispatch.choose(found, free, now)
-            if until is not None and self.turns.is_stirred:
+        until = dispatch.choose(found, free, now)
+        if until is not None and turns.is_stirred and turns.admit():
+            until = dispatch.choose(found, free, now)
+            if until is not None and turns.is_stirred:
                 # A page may name thousands of hosts: the others go on before more of them come in.
                 self._come_back()
                 until = None
         if until is None:
-            self._dispatch.refuse_blocked()
-        self._dispatch.batch.write(self.ledger, steady)
+            dispatch.refuse_blocked()
+        dispatch.batch.write(self.ledger, steady)
         if until is not None:
-            self.termination.wait(until, now, steady)
-        self.probes.flush()
+            termination.wait(until, now, steady)
+        if self.probes.leaving:
+            self.probes.flush()
         if self.slots.refused:
             self.signal("refused")
-        self.termination.end_if_done()
+        if not self.slots.taken:
+            termination.end_if_done()
         return found
 
     def _bring_in(self, steady: float) -> None:
         """Bring due tasks into the queues; hosts that waited for slots take turns again."""
-        self.lookups.write()
-        hands_out = not (self.termination.is_draining or self.termination.is_paused)
-        self.turns.wake_due(steady, known_pages=hands_out)
+        turns, termination = self.turns, self.termination
+        if self.lookups.nameless:
+            self.lookups.write()
+        hands_out = not (termination.is_draining or termination.is_paused)
+        turns.wake_due(steady, known_pages=hands_out)
         if hands_out and self.reopening.is_under_way:
             # Where the limit of depth rose, links are announced again: they take the way of what is refused.
             for task in self.reopening.take(self.slots.free):
                 self.slots.end(task, Outcome.OK)
             if self.reopening.is_searching:
                 self._come_back()  # the search goes on in steps: there may be millions of URLs between two pages
-        if not self.termination.is_draining and self.probes.step():
-            self.turns.is_stirred = True
+        if not termination.is_draining and self.probes.step():
+            turns.is_stirred = True
             self._come_back()  # a family may have a million URLs: they come in steps
-        self.turns.begin_round()
+        if turns.has_put_off:
+            turns.begin_round()
 
     def _come_back(self) -> None:
         """Hand out again when others had their turn."""

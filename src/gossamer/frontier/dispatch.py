@@ -219,7 +219,7 @@ class Dispatch:
         while len(found) < most and frontier.termination.may_hand_out(now):
             name = frontier.politeness.next(now)
             if isinstance(name, str):
-                host = frontier.turns.enter(name, is_held=False)
+                host = frontier.turns.get(name) or frontier.turns.enter(name, is_held=False)
                 if not frontier.turns.passes_over(host) and (task := self._next_task(host, now)) is not None:
                     found.append(task)
             elif not self.refuse_blocked():

@@ -113,6 +113,8 @@ class HostTurns:
         """Says of which hosts it is not known here when they were asked last."""
         self._only_spent: bool | None = None
         """Whether only spent hosts are left, in this round; None until that was asked."""
+        self.has_put_off = False
+        """The next round differs from this one: hosts were put off, or it was asked whether only spent ones are left."""
 
     def __len__(self) -> int:
         return len(self._hosts)
@@ -123,9 +125,7 @@ class HostTurns:
     # -- coming
 
     def admit(self) -> bool:
-        """Take hosts over from the queues, where there may be any; False if there is none."""
-        if not self.is_stirred:
-            return False
+        """Take hosts over from the queues, where there may be any (`is_stirred`); False if there is none."""
         frontier = self._frontier
         states = frontier.queues.admit(frontier.clock.steady(), ADMITTED)
         self.is_stirred = len(states) == ADMITTED
@@ -183,20 +183,22 @@ class HostTurns:
         held_back, self._held_back, self._only_spent = self._held_back, [], None
         for name in held_back:
             self.put(name)
-        if self._passed_over:
-            for _ in range(min(len(self._passed_over), self._frontier.slots.free_for_all)):
-                self.put(self._passed_over.popleft())
+        for _ in range(min(len(self._passed_over), self._frontier.slots.free_for_all)):
+            self.put(self._passed_over.popleft())
+        self.has_put_off = bool(self._passed_over)
 
     def passes_over(self, host: FrontierHost) -> bool:
         """Whether a host whose turn has come, and which left the schedule, is asked only after the next round began."""
         frontier = self._frontier
         if not host.is_lively and frontier.slots.free_for_all <= 0:
             self._passed_over.append(host.name)
+            self.has_put_off = True
             return True
         if host.errands or not frontier.politeness.is_spent(host.name):
             return False
         if self._only_spent is None:
             self._only_spent = frontier.termination.is_only_spent()
+            self.has_put_off = True
         if self._only_spent:
             self._held_back.append(host.name)
         return self._only_spent
@@ -283,7 +285,7 @@ class Lookups:
         """By the host that named them, the next one first."""
         self._waiting = 0
         self._tasks: set[asyncio.Task[ResolutionFailed | None]] = set()
-        self._nameless: list[str] = []
+        self.nameless: list[str] = []
         """Names without an address that the ledger does not know of yet."""
 
     def __len__(self) -> int:
@@ -313,13 +315,11 @@ class Lookups:
     def write(self) -> None:
         """Count each name that turned out to have no address as a failure of its host, all in one group: a page may name
         thousands."""
-        if not self._nameless:
-            return
         politeness, now = self._frontier.politeness, self._frontier.clock.now()
         try:
             with self._frontier.ledger.group() as group:
-                group.count(f"outcome:{Outcome.DNS_FAILED}", len(self._nameless))
-                for name in self._nameless:
+                group.count(f"outcome:{Outcome.DNS_FAILED}", len(self.nameless))
+                for name in self.nameless:
                     state = group.host_state(name)
                     counters = {**state.counters, "errors": state.counters.get("errors", 0) + 1}
                     note, first = politeness.note(name), state.first_seen or now
@@ -328,7 +328,7 @@ class Lookups:
                     )
         except DiskFull:
             return  # they are written down when there is room again
-        self._nameless.clear()
+        self.nameless.clear()
 
     async def close(self) -> None:
         """Look up nothing more, and write down what was found."""
@@ -337,7 +337,8 @@ class Lookups:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self.write()
+        if self.nameless:
+            self.write()
 
     def _go_on(self) -> None:
         while self._sought and len(self._tasks) < LOOKUPS:
@@ -393,7 +394,7 @@ class Lookups:
             host.absent = "the name does not exist"
         else:
             self._frontier.politeness.missed(host.name)
-            self._nameless.append(host.name)
+            self.nameless.append(host.name)
         self._frontier.totals.missed(host.name)
         outcome = Outcome.CLIENT_ERROR if is_last else Outcome.DNS_FAILED
         self._frontier.failures.answered(f"http://{host.name}/", outcome)

@@ -168,7 +168,7 @@ class CrawlTotals:
     """Sums of a crawl, all its runs together but for `max_time`."""
 
     def __init__(self, rules: CrawlLimits, directory: str) -> None:
-        self.rules = rules
+        self.limit(rules)
         self.reached = ""
         """The limit that ended the crawl, by its setting's name; empty while none has."""
         self.goal = ""
@@ -183,6 +183,12 @@ class CrawlTotals:
         self._seed_sites: set[str] = set()
         self._failed_sites: set[str] = set()
         self._missed_hosts: set[str] = set()
+
+    def limit(self, rules: CrawlLimits) -> None:
+        """Go by these limits from now on."""
+        self.rules = rules
+        self.is_limited = rules != _NO_LIMITS
+        """There is any limit."""
 
     def begin(self, counters: Mapping[str, int], now: float) -> None:
         """Go on from what the ledger counted; `now` is monotonic."""
@@ -219,11 +225,6 @@ class CrawlTotals:
         return not self._answered and all(
             site in self._failed_sites or host_of(site) in self._missed_hosts for site in self._seed_sites
         )
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is any limit."""
-        return self.rules != _NO_LIMITS
 
     def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
         """Whether one more request may begin; what is reached while there is work left is remembered."""

@@ -46,7 +46,7 @@ class Termination:
     def may_hand_out(self, now: float) -> bool:
         """Whether one more task may go out; `now` is monotonic. A limit that is reached drains the frontier."""
         frontier = self._frontier
-        if self.is_draining or self.is_paused or frontier.slots.free <= 0:
+        if self.is_draining or self.is_paused or frontier.slots.taken >= frontier.sheet.concurrency:
             return False
         if not frontier.totals.is_limited:
             return True
@@ -82,7 +82,8 @@ class Termination:
             steady: the same instant, in seconds since the epoch.
         """
         frontier = self._frontier
-        is_idle = not (self._is_busy or frontier.reopening.is_under_way or self.sources) and len(frontier.queues) > 0
+        is_idle = not (frontier.slots.taken or self.sources or self._is_busy or frontier.reopening.is_under_way)
+        is_idle = is_idle and len(frontier.queues) > 0
         if is_idle and self._is_hopeless():
             self.is_draining = True
         elif is_idle and self._is_too_late(now):
@@ -90,8 +91,12 @@ class Termination:
                 self.has_lingered = self.is_draining = True
         else:
             queues = frontier.queues
-            due = min(queues.next_due(), queues.next_rest(), self._next_visit()) - steady + now
-            self.alarm.set(min(until, due, frontier.totals.ends_at()))
+            due = min(queues.next_due(), queues.next_rest(), self._next_visit() if frontier.revisits else inf)
+            at = min(until, due - steady + now)
+            if frontier.totals.is_limited:
+                at = min(at, frontier.totals.ends_at())
+            if at < self.alarm.at:
+                self.alarm.set(at)
 
     @property
     def _is_busy(self) -> bool:
@@ -203,30 +208,28 @@ class Termination:
 
 
 class Alarm:
-    """Asks for tasks again, once, at the earliest instant that it was set to: the frontier's only timer."""
+    """Asks for tasks again, once: the frontier's only timer."""
 
     def __init__(self, frontier: "Frontier") -> None:
         self._frontier = frontier
-        self._at = inf
+        self.at = inf
+        """The monotonic instant at which it rings."""
         self._task: asyncio.Task[None] | None = None
 
     def set(self, at: float) -> None:
-        """Ring at this monotonic instant, unless it is to ring before."""
-        if at < self._at:
-            self.cancel()
-            self._at = at
-            self._task = asyncio.create_task(self._ring())
+        self.cancel()
+        self.at = at
+        self._task = asyncio.create_task(self._ring())
 
     def cancel(self) -> None:
-        """Do not ring."""
         if self._task is not None:
             self._task.cancel()
-        self._task, self._at = None, inf
+        self._task, self.at = None, inf
 
     async def _ring(self) -> None:
         clock = self._frontier.clock
-        await clock.sleep(max(0.0, self._at - clock.monotonic()))
-        self._task, self._at = None, inf
+        await clock.sleep(max(0.0, self.at - clock.monotonic()))
+        self._task, self.at = None, inf
         self._frontier.signal("tasks")
 
 
@@ -300,11 +303,13 @@ class TrapProbes:
     def __init__(self, frontier: "Frontier") -> None:
         self._frontier = frontier
         self._traps: Sequence[Traps] = ()
-        self._leaving: dict[Family, list[Task]] = {}
+        self.leaving: dict[Family, list[Task]] = {}
+        """Tasks that were taken and are to be written down, by :meth:`flush`."""
         self._returning: deque[Family] = deque()
         self._probes: set[str] = set()
         """URLs of probes that are queued: they are not set aside again. After a kill they are, which loses nothing."""
-        self._since = 0
+        self.since = 0
+        """Visits that were committed since the last probe."""
         self._last: Family | None = None
 
     def begin(self) -> None:
@@ -326,21 +331,15 @@ class TrapProbes:
         if task.url in self._probes:
             self._probes.discard(task.url)
             return False
-        self._leaving.setdefault(family, []).append(task)
+        self.leaving.setdefault(family, []).append(task)
         return True
 
     def flush(self) -> None:
         """Write down what :meth:`takes` took."""
-        if not self._leaving:
-            return
-        leaving, self._leaving = self._leaving, {}
+        leaving, self.leaving = self.leaving, {}
         with self._frontier.ledger.group() as group:
             for family, tasks in leaving.items():
                 group.set_aside(family, [task for task in tasks if group.done(task.identity)], known=True)
-
-    def committed(self, count: int) -> None:
-        """Note that so many visits were committed."""
-        self._since += count
 
     def step(self) -> bool:
         """Queue what is to be fetched by now: some of what was freed, and a probe where one is due. False for nothing."""
@@ -348,9 +347,9 @@ class TrapProbes:
             self._returning += one.returning()
         if self._returning:
             return self._bring_back(self._returning[0])
-        if self._since < SHARE or not self._frontier.ledger.counters().get("set_aside"):
+        if self.since < SHARE or not self._frontier.ledger.counters().get("set_aside"):
             return False
-        self._since = 0
+        self.since = 0
         row = self._next()
         return row is not None and self._probe([row], last=False)
 

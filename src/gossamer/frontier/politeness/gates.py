@@ -255,16 +255,6 @@ class Gates:
                 )
                 yield Held(host, entry.next - now, why)
 
-    def is_spent(self, host: str) -> bool:
-        """Whether a crawl need not stay alive for this host: it was given its chances, and in this run one if it was due."""
-        entry = self.hosts.get(host)
-        return entry is not None and entry.is_spent(self.rules.waits)
-
-    def note(self, host: str, now: float, wall: float) -> HostNote | None:
-        """The state of this host for the ledger to keep; None where there is nothing to keep."""
-        entry = self.hosts.get(host)
-        return None if entry is None else entry.note(now, wall)
-
     def restore(self, host: str, note: HostNote, now: float, wall: float, *, clean: bool = True) -> None:
         """Take up what the ledger kept of this host; for the arguments see :meth:`AskedHost.restore`."""
         self.hosts.setdefault(host, AskedHost(host, self.rules)).restore(note, now, wall, clean=clean)

@@ -160,29 +160,20 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
         clean = self.firsts.bit_count()
         return clean >= OTHERS_CLEAN and clean >= WELL * self.tried
 
-    @property
-    def is_alone(self) -> bool:
-        """Until it answers again, a host that refused has one request in flight, whatever `per_host` says."""
-        return self.refusals > 0
-
 
 #: The pace of a host that was never asked.
 FRESH = Pace()
 
 
-def base_delay(pace: Pace, rules: PaceRules) -> float:
-    """Seconds between requests while all is well."""
+def delay_of(pace: Pace, rules: PaceRules, *, usual: bool = False) -> float:
+    """Seconds from the end of one request to the start of the next, the gap of refusals apart; `usual` as while all is well."""
     base = rules.delay
     if base is None:
         base = rules.factor * pace.latency
         base = rules.floor if base < rules.floor else rules.cap if base > rules.cap else base
-    return base if base > pace.crawl_delay else pace.crawl_delay
-
-
-def delay_of(pace: Pace, rules: PaceRules) -> float:
-    """Seconds from the end of one request to the start of the next, the gap of refusals apart."""
-    base = base_delay(pace, rules)
-    if pace.strain == 1:
+    if base < pace.crawl_delay:
+        base = pace.crawl_delay
+    if usual or pace.strain == 1:
         return base
     # A request takes latency + delay; for the rate to halve, their sum doubles.
     delay = pace.strain * base + (pace.strain - 1) * pace.latency
@@ -192,8 +183,8 @@ def delay_of(pace: Pace, rules: PaceRules) -> float:
 def shown_delay(pace: Pace, rules: PaceRules) -> tuple[float, Reason]:
     """Seconds from the end of one request to the start of the next, all causes included, and the cause that decides."""
     delay = delay_of(pace, rules)
-    if pace.gap - pace.latency > delay:
-        return pace.gap - pace.latency, Reason.REFUSALS
+    if pace.control is not None and pace.control.gap - pace.latency > delay:
+        return pace.control.gap - pace.latency, Reason.REFUSALS
     if pace.strain > 1:
         return delay, Reason.ERRORS
     if pace.crawl_delay and pace.crawl_delay >= delay:
@@ -240,7 +231,7 @@ def after(
     control = pace.control
     if control is not None and is_clean:
         control = after_clean(control, _usual(pace, rules), now)
-    elif is_error and not is_own and _is_overloaded(pace):
+    elif is_error and not is_own and pace.least > 0.0 and pace.latency > OVERLOADED * pace.least:
         control = after_refusal(control, _usual(pace, rules), now, rules.factor * pace.latency)
     errors = ((pace.errors << 1) | (is_error and not is_own)) & ((1 << WINDOW) - 1)
     return Pace(
@@ -256,7 +247,7 @@ def after(
         period=period,
         seen=now,
         own=0 if is_clean and attempt == 2 else pace.own,
-        firsts=_with_first(pace, is_clean) if attempt == 1 else pace.firsts,
+        firsts=((pace.firsts << 1) | is_clean) & ((1 << WINDOW) - 1) if attempt == 1 else pace.firsts,
         tried=min(pace.tried + (attempt == 1), WINDOW),
         control=control,
     )
@@ -290,31 +281,24 @@ def _refused(
     )
     if attempt > 1:
         return known
-    return msgspec.structs.replace(known, firsts=_with_first(pace, False), tried=min(pace.tried + 1, WINDOW))
-
-
-def _with_first(pace: Pace, is_clean: bool) -> int:
-    return ((pace.firsts << 1) | is_clean) & ((1 << WINDOW) - 1)
+    firsts = (pace.firsts << 1) & ((1 << WINDOW) - 1)
+    return msgspec.structs.replace(known, firsts=firsts, tried=min(pace.tried + 1, WINDOW))
 
 
 def _usual(pace: Pace, rules: PaceRules) -> float:
     """Seconds from one start to the next while nothing is wrong: with several requests at once less than one of them takes."""
-    alone = max(SHORTEST_USUAL, base_delay(pace, rules) + pace.latency)
+    alone = max(SHORTEST_USUAL, delay_of(pace, rules, usual=True) + pace.latency)
     return min(alone, pace.period) if pace.period else alone
 
 
 def _period(pace: Pace, now: float) -> float:
     """The smoothed time between two answers, learned only while nothing slows the host down."""
-    if not pace.seen or pace.gap or pace.strain > 1:
+    if not pace.seen or pace.strain > 1 or pace.gap:
         return pace.period
     sample = now - pace.seen
     if not pace.period:
         return sample
     return pace.period + PERIOD * (min(sample, PERIOD_OUTLIER * pace.period) - pace.period)
-
-
-def _is_overloaded(pace: Pace) -> bool:
-    return pace.least > 0.0 and pace.latency > OVERLOADED * pace.least
 
 
 def _least(least: float, sample: float, *, may_rise: bool) -> float:

@@ -10,7 +10,6 @@ beside the host's queue, so that a restart or a hand-over knocks no earlier. `st
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from math import inf
-from typing import TypeVar
 
 import msgspec
 
@@ -267,19 +266,17 @@ def _shifted_pace(pace: Pace, by: float, not_before: float = 0.0) -> Pace:
     return msgspec.structs.replace(pace, until=until if until > not_before else 0.0, seen=0.0, control=known)
 
 
-C = TypeVar("C", Circuit, Circuit | None)
-
-
-def _shifted_circuit(circuit: C, by: float, not_before: float = 0.0) -> C:
-    if circuit is None:
-        return circuit
-    if not circuit.until:
-        return circuit
-    # The instant of a probe that is due is kept, if only as "now": it is what tells a probe from a late failure.
-    return msgspec.structs.replace(circuit, until=max(not_before, circuit.until + by))
-
-
 Circuits = Mapping[str, Circuit]
+
+
+def _shifted_circuit(circuit: Circuit, by: float, not_before: float = 0.0) -> Circuit:
+    # The instant of a probe that is due is kept, if only as "now": it is what tells a probe from a late failure.
+    return msgspec.structs.replace(circuit, until=max(not_before, circuit.until + by)) if circuit.until else circuit
+
+
+def _shifted_circuits(circuits: Circuits, by: float, not_before: float = 0.0) -> dict[str, Circuit]:
+    return {endpoint: _shifted_circuit(one, by, not_before) for endpoint, one in circuits.items()}
+
 
 #: Refusals in a row after which a host is spent: by then our own back-off alone has made it wait for 21 minutes.
 PATIENCE = 10
@@ -319,8 +316,7 @@ class AskedHost(Place):
 
     def start_of(self, now: float) -> float:
         """The instant that counts as the start of a request that begins now."""
-        gap = self.pace.gap
-        if not gap:
+        if self.pace.control is None or not (gap := self.pace.control.gap):
             return now
         due = self.begun + gap
         late = self.last + pace.delay_of(self.pace, self.rules) - due
@@ -333,11 +329,10 @@ class AskedHost(Place):
 
     def settle(self) -> None:
         """Work out when this host is next."""
-        known, closed = self.pace, self.closed_until()
-        opens = self.opens()
+        known, opens = self.pace, self.opens()
         if known.until > opens:
             opens = known.until
-        if closed > opens:
+        if (self.circuits or self.circuit is not None) and (closed := self.closed_until()) > opens:
             opens = closed
         if self.rest[0] > opens:
             opens = self.rest[0]
@@ -345,7 +340,7 @@ class AskedHost(Place):
         is_probed = (self.circuit is not None and self.circuit.is_open) or (
             bool(self.circuits) and all(one.is_open for one in self.circuits.values())
         )
-        self.limit = 1 if is_probed or known.is_alone else self.most
+        self.limit = 1 if is_probed or known.refusals else self.most  # a host that refused is alone until it answers
 
     def hold(self, endpoint: str, until: float) -> None:
         """Do not ask this endpoint before that instant."""
@@ -397,8 +392,8 @@ class AskedHost(Place):
             written=wall,
             rest=max(0.0, rest),
             pace=_shifted_pace(self.pace, -now),
-            circuit=_shifted_circuit(self.circuit, -now),
-            circuits={endpoint: _shifted_circuit(one, -now) for endpoint, one in self.circuits.items()},
+            circuit=None if self.circuit is None else _shifted_circuit(self.circuit, -now),
+            circuits=_shifted_circuits(self.circuits, -now) if self.circuits else {},
         )
 
     def restore(self, note: HostNote, now: float, wall: float, *, clean: bool) -> None:
@@ -413,8 +408,8 @@ class AskedHost(Place):
         passed = max(0.0, wall - note.written)
         by = now - passed
         self.pace = _shifted_pace(note.pace, by, not_before=now)
-        self.circuit = _shifted_circuit(note.circuit, by, not_before=now)
-        self.circuits = {name: _shifted_circuit(one, by, not_before=now) for name, one in note.circuits.items()}
+        self.circuit = None if note.circuit is None else _shifted_circuit(note.circuit, by, not_before=now)
+        self.circuits = _shifted_circuits(note.circuits, by, not_before=now)
         whole = longest(self.pace, self.rules)
         rest = min(max(0.0, note.rest - passed), whole) if clean else whole
         self.last = now + rest - pace.delay_of(self.pace, self.rules)

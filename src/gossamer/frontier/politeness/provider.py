@@ -123,22 +123,23 @@ class HostPoliteness(Provider[PolitenessSheet]):
         now, wall = self.clock.monotonic(), self.clock.now()
         host, domain, address = flight.host, flight.domain, flight.address
         flight.ruling = self.gates.end(host, domain, address, answer, now, wall, flight.attempt)
-        self._schedule.ended(host, domain, address)
+        if self._schedule.has_parked:
+            self._schedule.ended(host, domain, address)
 
     def ruling(self, answer: Answer) -> RetryDecision:
         identity = answer.identity
         flights = self._flights.get(identity)
-        ruling = self._ruled(answer, flights)
-        if flights is not None:
-            flights.popleft()
-            if not flights:
-                del self._flights[identity]
+        if flights is None:
+            return DONE
+        if flights[0].ruling is None:
+            self.answered(answer)
+        ruling = flights.popleft().ruling or DONE
+        if not flights:
+            del self._flights[identity]
         return ruling
 
     def expected(self, answer: Answer) -> RetryDecision:
-        return self._ruled(answer, self._flights.get(answer.identity))
-
-    def _ruled(self, answer: Answer, flights: deque[_Flight] | None) -> RetryDecision:
+        flights = self._flights.get(answer.identity)
         if flights is None:
             return DONE
         if flights[0].ruling is None:
@@ -219,7 +220,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
         booked = 0.0
         if flights:
             booked, flights[0].booked = flights[0].booked, 0.0
-        self.gates.crawl.received(size, self.clock.monotonic(), booked)
+        if self.gates.crawl.is_capped:
+            self.gates.crawl.received(size, self.clock.monotonic(), booked)
 
     def waits(self, host: str, now: float) -> float:
         place = self.gates.hosts.get(host)
@@ -256,14 +258,12 @@ class HostPoliteness(Provider[PolitenessSheet]):
         return self._blocklist.rule(host) or self._closed.rule(host)
 
     def take_blocked(self) -> Sequence[str]:
-        blocked = self._schedule.blocked
-        if not blocked:
-            return ()
-        self._schedule.blocked = []
+        blocked, self._schedule.blocked = self._schedule.blocked, []
         return blocked
 
     def is_spent(self, host: str) -> bool:
-        return self.gates.is_spent(host)
+        entry = self.gates.hosts.get(host)
+        return entry is not None and entry.is_spent(self.sheet.retries)
 
     def closed(self, task: Task, now: float) -> float:
         entry = self.gates.hosts.get(task.host)
@@ -287,8 +287,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
     # -- what outlives the process
 
     def note(self, host: str) -> bytes:
-        note = self.gates.note(host, self.clock.monotonic(), self.clock.now())
-        return b"" if note is None else self._encoder.encode(note)
+        entry = self.gates.hosts.get(host)
+        return b"" if entry is None else self._encoder.encode(entry.note(self.clock.monotonic(), self.clock.now()))
 
     def restore(self, host: str, note: bytes, *, clean: bool) -> None:
         if not note or self.gates.hosts.get(host) is not None:

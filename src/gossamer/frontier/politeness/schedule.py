@@ -50,20 +50,17 @@ class FrontQueues(Generic[T]):
         self._draw = draw
         self._queues: tuple[deque[T], ...] = tuple(deque() for _ in range(levels))
         self._weights = tuple(bias**-level if level else 1.0 for level in range(levels))
-        self._taken = 0
-        """The levels that are not empty, as bits."""
+        self.taken = 0
+        """The levels that are not empty, as bits; 0 where nothing is queued."""
 
     def __len__(self) -> int:
         return sum(map(len, self._queues))
-
-    def __bool__(self) -> bool:
-        return self._taken != 0
 
     def push(self, thing: T, level: int) -> None:
         """Append to a level; levels outside the range count as the nearest one."""
         level = min(max(level, 0), len(self._queues) - 1)
         self._queues[level].append(thing)
-        self._taken |= 1 << level
+        self.taken |= 1 << level
 
     def pop(self) -> T:
         """Take the oldest thing of a level drawn at random.
@@ -71,14 +68,14 @@ class FrontQueues(Generic[T]):
         Raises:
             IndexError: there is nothing.
         """
-        taken = self._taken
+        taken = self.taken
         level = self._chosen(taken) if taken & (taken - 1) else taken.bit_length() - 1
         if level < 0:
             raise IndexError("nothing is queued")
         queue = self._queues[level]
         thing = queue.popleft()
         if not queue:
-            self._taken ^= 1 << level
+            self.taken ^= 1 << level
         return thing
 
     def _chosen(self, taken: int) -> int:
@@ -115,11 +112,6 @@ class _Turn:
         """Where it is parked."""
         self.via: _Parking | None = None
         """Which parking let it go."""
-
-    @property
-    def is_ready(self) -> bool:
-        """It stands in a front queue."""
-        return not self.stamp and self.parking is None
 
 
 class _Parking:
@@ -205,12 +197,14 @@ class Schedule:
 
     def ended(self, host: str, domain: str, address: str) -> None:
         """A request of this host has ended, and the gates know: hosts that waited for that may go on."""
-        if not self._parkings:
-            return
         for place in self.gates.places(host, domain, address):
             parking = self._parkings.get(place) if place is not None else None
             if parking is not None and not parking.stamp:
                 self._arm(parking)
+
+    @property
+    def has_parked(self) -> bool:
+        return bool(self._parkings)
 
     def opened(self, place: Place) -> None:
         """A place may be asked again: hosts that wait there may go on."""
@@ -228,7 +222,7 @@ class Schedule:
         :meth:`pop` does so by itself where settings have changed or hosts were spared.
         """
         self._changes = self.gates.changes
-        waiting = [(host, turn) for host, turn in self._turns.items() if not turn.is_ready]
+        waiting = [(host, turn) for host, turn in self._turns.items() if turn.stamp or turn.parking is not None]
         self._heap.clear()
         self._stale = 0
         self._parkings.clear()
@@ -252,8 +246,7 @@ class Schedule:
         """
         if self._changes != self.gates.changes:
             self.reconsider()
-        opens = self.gates.crawl.ready_at(now)
-        if opens > now:
+        if (opens := self.gates.crawl.ready_at(now)) > now:
             return opens
         if self._left:
             for parking in self._left:
@@ -263,11 +256,14 @@ class Schedule:
         while True:
             if heap and heap[0][0] <= now:
                 self._wake(now)
-            if not self._ready:
-                return self._next_wake()
+            if not self._ready.taken:
+                while heap and self._is_stale(heap[0]):
+                    heapq.heappop(heap)
+                    self._stale -= 1
+                return heap[0][0] if heap else inf
             host = self._ready.pop()
             turn = self._turns.get(host)
-            if turn is not None and turn.is_ready and self._may_begin(host, turn, now):
+            if turn is not None and not turn.stamp and turn.parking is None and self._may_begin(host, turn, now):
                 return host
 
     # -- inside
@@ -291,7 +287,12 @@ class Schedule:
             return True
         self._place(host, turn, until, where)
         if via is not None:
-            self._arm_after_vain(via, now, until)
+            via.vain += 1
+            if via.vain < _TRIES:
+                self._arm(via)
+            else:
+                via.vain = 0
+                self._arm(via, min(until, now + _REST))
         return False
 
     def _place(self, host: str, turn: _Turn, until: float, where: Place | None) -> None:
@@ -311,7 +312,9 @@ class Schedule:
 
     def _push(self, until: float, what: "str | _Parking") -> int:
         if self._stale > _FEW and 2 * self._stale > len(self._heap):
-            self._clear_heap()
+            self._heap[:] = [entry for entry in self._heap if not self._is_stale(entry)]
+            heapq.heapify(self._heap)
+            self._stale = 0
         self._stamps += 1
         heapq.heappush(self._heap, (until, self._stamps, what))
         return self._stamps
@@ -327,14 +330,6 @@ class Schedule:
         until = max(parking.place.ready_at(), not_before)
         if until < inf:
             parking.stamp = self._push(until, parking)
-
-    def _arm_after_vain(self, parking: _Parking, now: float, until: float) -> None:
-        parking.vain += 1
-        if parking.vain < _TRIES:
-            self._arm(parking)
-        else:
-            parking.vain = 0
-            self._arm(parking, min(until, now + _REST))
 
     def _wake(self, now: float) -> None:
         """Make hosts ready whose instant has come."""
@@ -352,13 +347,6 @@ class Schedule:
                 what.stamp = 0
                 self._let_go(what)
 
-    def _next_wake(self) -> float:
-        heap = self._heap
-        while heap and self._is_stale(heap[0]):
-            heapq.heappop(heap)
-            self._stale -= 1
-        return heap[0][0] if heap else inf
-
     def _let_go(self, parking: _Parking) -> None:
         while parking.hosts:
             host = parking.hosts.popleft()
@@ -375,8 +363,3 @@ class Schedule:
             turn = self._turns.get(what)
             return turn is None or turn.stamp != stamp
         return what.stamp != stamp
-
-    def _clear_heap(self) -> None:
-        self._heap[:] = [entry for entry in self._heap if not self._is_stale(entry)]
-        heapq.heapify(self._heap)
-        self._stale = 0

@@ -251,7 +251,7 @@ class WholeCrawl:
 
     def ready_at(self, now: float) -> float:
         """The instant from which hosts may be asked; infinite while a probe of our network is out."""
-        if not self._is_capped and self.network.down_since is None:
+        if not self.is_capped and self.network.down_since is None:
             return self._quiet_until
         return max(self._quiet_until, self._pages.ready_at(), self._bytes.ready_at(), self.network.ready_at(now))
 
@@ -259,7 +259,7 @@ class WholeCrawl:
         """A request goes out. Returns the bytes that are booked for it, for :meth:`received`."""
         if self.network.down_since is not None:
             self.network.begun(host)
-        if not self._is_capped:
+        if not self.is_capped:
             return 0.0
         self._pages.take(1, now)
         return self._reserve.book(now)
@@ -272,7 +272,7 @@ class WholeCrawl:
         """Go by other caps from now on."""
         self._rules = rules
         self._pages.rate, self._bytes.rate = self._rates()
-        self._is_capped = self._pages.rate is not None or self._bytes.rate is not None
+        self.is_capped = self._pages.rate is not None or self._bytes.rate is not None
 
     def lend(self, pages: float, size: float, now: float) -> None:
         """Go by so many times the caps that the rules name: other agents of the crawl have as much less."""
@@ -297,4 +297,4 @@ class WholeCrawl:
 
         Nor is any domain or address before its own gap.
         """
-        self._quiet_until = now + max(pace.base_delay(FRESH, rules.pace), rules.domain.gap, rules.address.gap)
+        self._quiet_until = now + max(pace.delay_of(FRESH, rules.pace), rules.domain.gap, rules.address.gap)

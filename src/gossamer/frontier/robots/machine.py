@@ -296,7 +296,7 @@ def look(site: RobotsState, policy: RobotsPolicy, now: float, addresses: int = 1
         if _lies_ahead(site.after, now, LONGEST_WAIT):
             return Instruction(Act.WAIT, until=site.after, reason=_trouble(site))
         return Instruction(Act.FETCH, target=site.target, address=site.tries % max(addresses, 1))
-    if site.state is State.QUALIFIED and _lies_ahead(site.until, now, policy.keep):
+    if site.state is State.QUALIFIED and now < site.until <= now + policy.keep + _SLACK:
         if site.meaning is Effect.DENY and site.event is RobotsEvent.SHUT:
             return _SHUT
         is_judged = site.rules is not None and site.meaning is not Effect.DENY

@@ -142,20 +142,13 @@ class Matcher:
         """
         rank, found = self._whole.get(path, (-1, -1))
         if path.startswith(self._starts):
-            hit = self._longest(path)
-            if hit[0] > rank:
-                rank, found = hit
+            for length in self._lengths:
+                if (hit := self._plain.get(path[:length])) is not None:
+                    rank, found = max((rank, found), hit)
+                    break
         for wild_rank, head, one in self._wild:
             if wild_rank <= rank:
                 break
             if path.startswith(head) and one.fits(path):
                 return one.rule
         return found
-
-    def _longest(self, path: str) -> tuple[int, int]:
-        """Rank and number of the longest plain pattern that the path begins with."""
-        plain = self._plain
-        for length in self._lengths:
-            if (hit := plain.get(path[:length])) is not None:
-                return hit
-        return -1, -1

@@ -192,15 +192,9 @@ class _Ready(msgspec.Struct):
     """A site in use."""
 
     site: RobotsState
-    verdicts: "_Verdicts"
-    weight: int
-
-
-class _Verdicts(msgspec.Struct, frozen=True):
-    """The parts that every verdict of a site has in common."""
-
-    delay: float
-    usage: tuple[str, ...]
+    delay: float = 0.0
+    usage: tuple[str, ...] = ()
+    weight: int = 0
 
 
 class ObeyRobots(Provider[RobotsSheet]):
@@ -238,8 +232,7 @@ class ObeyRobots(Provider[RobotsSheet]):
             return _unjudged(name, url, instruction, ready)
         decision = ready.site.rules.decide(self.sheet.agent, url)
         ruling = RobotsRuling.ALLOWED if decision.allowed else RobotsRuling.DENIED
-        common = ready.verdicts
-        return RobotsVerdict(ruling, decision.rule, decision.line, delay=common.delay, usage=common.usage)
+        return RobotsVerdict(ruling, decision.rule, decision.line, delay=ready.delay, usage=ready.usage)
 
     def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
         before = self._find(site).site
@@ -247,14 +240,14 @@ class ObeyRobots(Provider[RobotsSheet]):
         after = step(before, self._policy, found, now, addresses)
         self.metrics.count(f"answer:{after.event or found.event}")
         ready = self._keep(site, after)
-        is_slow = ready.verdicts.delay >= SLOW_DELAY
+        is_slow = ready.delay >= SLOW_DELAY
         if is_slow:
             self.metrics.count("slow_sites")
         return Lesson(
             state=after.state,
             event=after.event or found.event,
             settled=look(after, self._policy, now).act in (Act.JUDGE, Act.ALLOW, Act.DENY),
-            delay=ready.verdicts.delay,
+            delay=ready.delay,
             is_slow=is_slow,
             sitemaps=sitemaps,
         )
@@ -305,10 +298,11 @@ class ObeyRobots(Provider[RobotsSheet]):
         if site.rules is not None:
             site = msgspec.structs.replace(site, rules=self._shared(site.rules))
         rules, agent = site.rules, self.sheet.agent
-        verdicts = _Verdicts((rules.delay(agent) or 0.0) if rules else 0.0, rules.usage_of(agent) if rules else ())
-        weight = 1 + (sum(len(group.rules) for group in rules.groups) if rules else 0)
-        ready = self._ready[name] = _Ready(site, verdicts, weight)
-        self._rules += weight
+        ready = self._ready[name] = _Ready(site, weight=1)
+        if rules:
+            ready.delay, ready.usage = rules.delay(agent) or 0.0, rules.usage_of(agent)
+            ready.weight += sum(len(group.rules) for group in rules.groups)
+        self._rules += ready.weight
         self._shed()
         return ready
 
@@ -351,7 +345,6 @@ def _size(name: str, state: bytes) -> int:
 
 def _unjudged(name: str, url: str, instruction: Instruction, ready: _Ready) -> RobotsVerdict:
     """The verdict where the rules of a robots.txt have no say."""
-    common = ready.verdicts
     if instruction.act is Act.FETCH:
         # Validators speak of what lay at the site itself: where it leads elsewhere, they say nothing.
         known = RobotsState() if instruction.target else ready.site
@@ -366,11 +359,10 @@ def _unjudged(name: str, url: str, instruction: Instruction, ready: _Ready) -> R
         return RobotsVerdict(RobotsRuling.WAIT, instruction.reason, until=instruction.until)
     if instruction.act is Act.DENY and url != name + ROBOTS_PATH:
         return RobotsVerdict(RobotsRuling.DENIED, instruction.reason)
-    return RobotsVerdict(RobotsRuling.ALLOWED, instruction.reason, delay=common.delay, usage=common.usage)
+    return RobotsVerdict(RobotsRuling.ALLOWED, instruction.reason, delay=ready.delay, usage=ready.usage)
 
 
-_NOTHING = _Verdicts(0.0, ())
-_UNKNOWN = _Ready(RobotsState(), _NOTHING, 0)
+_UNKNOWN = _Ready(RobotsState())
 _NO_ROBOTS = RobotsVerdict(RobotsRuling.ALLOWED, "its scheme has no robots.txt")
 _IGNORED = RobotsVerdict(RobotsRuling.ALLOWED, "robots.txt is ignored")
 

@@ -102,8 +102,7 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True, weakref=Tru
         number = ready.matcher.find(path)
         if number < 0:
             return _NO_RULE
-        rule = ready.rules[number]
-        return Decision(rule.allow, str(rule), rule.line)
+        return ready.decisions[number]
 
     def delay(self, agent: str) -> float | None:
         """Seconds between two requests that the site asks `agent` for; None where it does not say."""
@@ -146,13 +145,15 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True, weakref=Tru
             self._ready.clear()
         rules = _merged(self._groups_of(agent))
         form = comparable_pattern if self.form is PathForm.RFC9309 else str
-        ready = _Ready(rules, Matcher((rule.allow, form(rule.pattern)) for rule in rules))
+        decisions = tuple(Decision(rule.allow, str(rule), rule.line) for rule in rules)
+        ready = _Ready(decisions, Matcher((rule.allow, form(rule.pattern)) for rule in rules))
         self._ready[agent] = ready
         return ready
 
 
 class _Ready(NamedTuple):
-    rules: tuple[Rule, ...]
+    decisions: tuple[Decision, ...]
+    """By the number of the rule that decides."""
     matcher: Matcher
 
 

@@ -9,7 +9,7 @@ restart the ledger itself says of a page whose bytes are known which URL showed 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -59,43 +59,41 @@ _encode = msgspec.msgpack.Encoder().encode
 _pairs = msgspec.msgpack.Decoder(list[Alias])
 
 
-class AliasBook:
-    """Compares what hosts of one address show at the same paths."""
+class AliasSheet(Sheet, frozen=True):
+    """Settings of :class:`HostAliases`."""
 
-    def __init__(self, pages: int = 32_768) -> None:
-        """`pages` are remembered to be compared, some 300 bytes each."""
-        self._most = pages
+    pages: Annotated[
+        int,
+        setting("Compare at most this many pages, 300 bytes each.", unit="pages", restart="it sizes the memory", ge=1),
+    ] = 32_768
+
+
+class HostAliases(Provider[AliasSheet]):
+    """Reports hosts with two names: those of one address that show the same at the same paths. Contract: `Learner`."""
+
+    ledger: Uses[Ledger]
+    keeps_state = True
+
+    def __init__(self, sheet: AliasSheet | None = None) -> None:
+        super().__init__(sheet)
         self._shown: OrderedDict[tuple[str, str], dict[str, str]] = OrderedDict()
         """(address, path) -> digest -> the first host that showed it."""
         self._pairs: OrderedDict[str, dict[str, Alias]] = OrderedDict()
         """Shorter name -> other name -> what came of comparing them."""
         self._changed: dict[str, None] = {}
-        self._recall: Callable[[str], bytes | None] = lambda host: None
-        self._address: Callable[[str], str] = lambda host: ""
+        self.metrics.gauge("proven", lambda: len(self.proven()))
 
-    def __repr__(self) -> str:
-        return f"<AliasBook {len(self.proven())} aliases>"
-
-    def go_on(self, recall: Callable[[str], bytes | None], address: Callable[[str], str]) -> None:
-        """Take back what is known of hosts when they are compared again.
-
-        Args:
-            recall: the bytes that are kept of a host; None where there are none.
-            address: the last address that answered for a host; empty where none is known.
-        """
-        self._recall, self._address = recall, address
-
-    def observe(self, visit: Visit) -> Alias | None:
-        """Learn from a page; the alias that it proves, once."""
+    def observe(self, visit: Visit) -> str:
+        """Learn from a page: `alias` where it proves one."""
         response = visit.response
         if not visit.is_page or response.outcome is not Outcome.OK or len(response.body) < SUBSTANTIAL:
-            return None
+            return ""
         if not response.address or not visit.digest:
-            return None
+            return ""
         key = (response.address, path_of(visit.url))
         shown = self._shown.setdefault(key, {})
         self._shown.move_to_end(key)
-        if len(self._shown) > self._most:
+        if len(self._shown) > self.sheet.pages:
             self._shown.popitem(last=False)
         proved, own = None, visit.task.host
         for digest, host in shown.items():
@@ -106,12 +104,15 @@ class AliasBook:
             # It was shown by an earlier process, or too long ago to be remembered.
             first = host_of(visit.duplicate_of)
             is_beside = path_of(visit.duplicate_of) == key[1] and first not in (own, *shown.values())
-            if is_beside and self._address(first) == response.address:
+            if is_beside and self.ledger.host_states((first,))[0].address == response.address:
                 proved = self._compared(first, own, is_equal=True) or proved
         # A machine with a thousand hosts has a thousand front pages: the first few are enough to compare with.
         if len(shown) < NEEDED:
             shown.setdefault(visit.digest, own)
-        return proved
+        if proved is None:
+            return ""
+        self.metrics.count("found:alias")
+        return "alias"
 
     def _compared(self, one: str, other: str, *, is_equal: bool) -> Alias | None:
         name, longer = sorted((one, other), key=_preference)
@@ -131,19 +132,19 @@ class AliasBook:
         """The hosts that a host has been compared with, as the longer name of each pair."""
         others = self._pairs.get(name)
         if others is None:
-            others = self._pairs[name] = _read(self._recall(name))
+            others = self._pairs[name] = _read(self.ledger.learnt((name,), WHAT)[0])
             if len(self._pairs) > MOST_HOSTS:
                 self._pairs.popitem(last=False)
         else:
             self._pairs.move_to_end(name)
         return others
 
-    def learnt(self) -> Iterator[Learnt]:
-        """The facts of hosts that have changed since the last call."""
-        names, self._changed = self._changed, {}
-        for name in names:
-            if others := self._pairs.get(name):
-                yield Learnt(name, WHAT, _encode(list(others.values())))
+    def learnt(self) -> Sequence[Learnt]:
+        if not self._changed:
+            return ()
+        changed = [(name, self._pairs[name]) for name in self._changed if name in self._pairs]
+        self._changed.clear()
+        return [Learnt(name, WHAT, _encode(list(others.values()))) for name, others in changed]
 
     def proven(self) -> list[Alias]:
         """The aliases that are proven and remembered, by name."""
@@ -165,42 +166,3 @@ def _read(data: bytes | None) -> dict[str, Alias]:
 
 def _preference(host: str) -> tuple[bool, int, str]:
     return host.startswith("www."), len(host), host
-
-
-class AliasSheet(Sheet, frozen=True):
-    """Settings of :class:`HostAliases`."""
-
-    pages: Annotated[
-        int,
-        setting("Compare at most this many pages, 300 bytes each.", unit="pages", restart="it sizes the memory", ge=1),
-    ] = 32_768
-
-
-class HostAliases(Provider[AliasSheet]):
-    """Reports hosts with two names. Contract: `Learner`."""
-
-    ledger: Uses[Ledger]
-    keeps_state = True
-
-    def __init__(self, sheet: AliasSheet | None = None) -> None:
-        super().__init__(sheet)
-        self.book = AliasBook(self.sheet.pages)
-        self.metrics.gauge("proven", lambda: len(self.book.proven()))
-
-    async def start(self) -> None:
-        """Go on from what the ledger knows."""
-        ledger = self.ledger
-        self.book.go_on(
-            lambda host: ledger.learnt((host,), WHAT)[0], lambda host: ledger.host_states((host,))[0].address
-        )
-
-    def learnt(self) -> Iterator[Learnt]:
-        """The facts of hosts that have changed since the last call."""
-        return self.book.learnt()
-
-    def observe(self, visit: Visit) -> str:
-        """Learn from a visit: `alias` where it proves one."""
-        if self.book.observe(visit) is None:
-            return ""
-        self.metrics.count("found:alias")
-        return "alias"

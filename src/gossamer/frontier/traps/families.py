@@ -124,6 +124,7 @@ def shared_beginning(one: str, other: str) -> str:
     return one
 
 
+@lru_cache(maxsize=REMEMBERED)
 def depth_of(directory: str) -> int:
     """How many directories are skipped where all pages share this beginning."""
     return min(MOST_SKIPPED, len([one for one in directory.split("/") if one]))

@@ -113,7 +113,8 @@ class Memory:
         self._most_hosts = hosts
         self._hosts: OrderedDict[str, TrapHost] = OrderedDict()
         self._count = 0
-        self._changed: dict[str, None] = {}
+        self.marked: dict[str, None] = {}
+        """Hosts of which something has changed that must outlive the process."""
         self._recall: Recall | None = None
         self._is_partial = False
         """The ledger may know of hosts that are not here."""
@@ -168,10 +169,6 @@ class Memory:
         self._make_room(owner)
         return part
 
-    def keep(self, owner: str) -> None:
-        """Note that the facts about this host have changed in a way that must outlive the process."""
-        self._changed[owner] = None
-
     def _make_room(self, current: str) -> None:
         while len(self._hosts) > self._most_hosts or self._count > self._most_parts:
             name, host = next(iter(self._hosts.items()))
@@ -191,13 +188,11 @@ class Memory:
         del host.parts[next(iter(host.parts)) if oldest is None else oldest]
         self._count -= 1
 
-    def changed(self) -> Iterator[Learnt]:
+    def changed(self) -> Sequence[Learnt]:
         """The bytes to keep of each host that has changed since the last call."""
-        names, self._changed = self._changed, {}
-        for name in names:
-            host = self._hosts.get(name)
-            if host is not None:
-                yield Learnt(name, WHAT, _record(host))
+        changed = [(name, self._hosts[name]) for name in self.marked if name in self._hosts]
+        self.marked.clear()
+        return [Learnt(name, WHAT, _record(host)) for name, host in changed]
 
 
 def _record(host: TrapHost) -> bytes:

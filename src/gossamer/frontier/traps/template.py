@@ -180,12 +180,12 @@ class LearntTemplates(Provider[TemplateSheet]):
         return reading
 
     def learnt(self) -> Iterable[Learnt]:
-        """The facts of hosts that have changed since the last call."""
-        names, self._changed = self._changed, {}
-        for name in names:
-            if name in self._hosts:
-                heaviest = sorted(self._hosts[name], key=lambda kind: -kind.weight)[:KEPT_KINDS]
-                yield Learnt(name, WHAT, _encode([kind.record() for kind in heaviest]))
+        if not self._changed:
+            return ()
+        changed = [(name, self._hosts[name]) for name in self._changed if name in self._hosts]
+        self._changed.clear()
+        heaviest = ((name, sorted(kinds, key=lambda kind: -kind.weight)[:KEPT_KINDS]) for name, kinds in changed)
+        return [Learnt(name, WHAT, _encode([kind.record() for kind in kinds])) for name, kinds in heaviest]
 
     def _add(self, kinds: list[_Kind], kind: _Kind) -> None:
         if len(kinds) >= KINDS:

@@ -164,7 +164,7 @@ class LearntTraps(Provider[TrapSheet]):
         return decisions(self.sheet)[0]
 
     def learnt(self) -> Iterable[Learnt]:
-        return self._memory.changed()
+        return self._memory.changed() if self._memory.marked else ()
 
     # -- learning
 
@@ -212,7 +212,7 @@ class LearntTraps(Provider[TrapSheet]):
             part = host.parts[name]
             part.window.append(NOTHING_NEW)
             del part.window[:-WINDOW]
-            self._memory.keep(owner)
+            self._memory.marked[owner] = None
             self._check_end(visit, owner, host, name)
 
     def _places(self, visit: Visit) -> list[_Place]:
@@ -275,13 +275,13 @@ class LearntTraps(Provider[TrapSheet]):
             return part.feeding % SAMPLE == 0
         if part.feeding > GRACE * LENIENCE**part.ended:
             return True
-        self._memory.keep(place.owner)
+        self._memory.marked[place.owner] = None
         return False
 
     def _learn(self, visit: Visit, place: _Place, *, has_news: bool) -> str:
         owner, host, name, skipped, fed = place
         part = self._memory.part(owner, host, name, skipped)
-        self._memory.keep(owner)
+        self._memory.marked[owner] = None
         part.pages += 1
         part.found += fed
         part.news += has_news
@@ -339,7 +339,7 @@ class LearntTraps(Provider[TrapSheet]):
         host.turn(part, PartState.FRESH if part.ended else PartState.TRUSTED)
         part.feeding = 0
         part.window.clear()
-        self._memory.keep(owner)
+        self._memory.marked[owner] = None
         self._returning[owner, name] = Family(owner, name, part.name, part.skipped)
 
     # -- deciding
@@ -373,7 +373,7 @@ class LearntTraps(Provider[TrapSheet]):
                 host.turn(part, PartState.SUSPECT)
                 part.name = shape
                 self._any_suspect = True
-                self._memory.keep(task.host)
+                self._memory.marked[task.host] = None
             if part.state is PartState.SUSPECT and self._decisions.of(task.host, name) is not False:
                 return Family(task.host, name, shape)
         for owner, host, name in suspicions_of(task, self._memory):

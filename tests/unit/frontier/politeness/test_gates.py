@@ -6,6 +6,7 @@ import pytest
 
 from gossamer.frontier.politeness.gates import Gates
 from gossamer.frontier.politeness.pace import PaceRules
+from gossamer.frontier.politeness.places import HostNote
 from gossamer.frontier.politeness.rules import GateRules, Share
 from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.testing import FakeClock
@@ -15,6 +16,16 @@ from gossamer.values.task import KEEP, Answer, Disposition
 
 PUBLIC = "198.51.100.7"
 WALL = 1_700_000_000.0
+
+
+def note_of(gates: Gates, host: str, now: float, wall: float) -> HostNote | None:
+    known = gates.hosts.get(host)
+    return None if known is None else known.note(now, wall)
+
+
+def spent(gates: Gates, host: str) -> bool:
+    known = gates.hosts.get(host)
+    return known is not None and known.is_spent(gates.rules.waits)
 
 
 def end(
@@ -210,7 +221,7 @@ def test_a_crawl_delay_that_becomes_known_counts_from_the_last_request() -> None
     gates.set_crawl_delay("never-asked.test", 30.0)
     assert gates.ready_at("never-asked.test", "never-asked.test", PUBLIC, 1.0) == 1.0
     gates.set_crawl_delay("nobody.test", None)
-    assert gates.note("nobody.test", 1.0, WALL) is None
+    assert note_of(gates, "nobody.test", 1.0, WALL) is None
 
 
 def test_a_host_whose_robots_are_out_of_reach_is_left_alone_until_they_are_due() -> None:
@@ -266,7 +277,7 @@ def test_a_host_that_does_not_answer_is_probed_alone_and_its_pages_are_kept() ->
     gates = Gates(GateRules(pace=PaceRules(delay=0.0), per_host=3))
     now = 0.0
     for _ in range(5):
-        assert not gates.is_spent("a.test")
+        assert not spent(gates, "a.test")
         now = gates.ready_at("a.test", "a.test", PUBLIC, now)
         gates.begin("a.test", "a.test", PUBLIC, now)
         assert end(gates, "a.test", now, Outcome.CONNECT_FAILED) is Disposition.KEEP
@@ -278,12 +289,12 @@ def test_a_host_that_does_not_answer_is_probed_alone_and_its_pages_are_kept() ->
 def test_a_host_that_keeps_refusing_is_spent_in_the_end() -> None:
     gates, now = Gates(), 0.0
     for _ in range(10):
-        assert not gates.is_spent("a.test")
+        assert not spent(gates, "a.test")
         now = ask(gates, "a.test", now, Outcome.RATE_LIMITED)
-    assert gates.is_spent("a.test")
+    assert spent(gates, "a.test")
     ask(gates, "a.test", now)
-    assert not gates.is_spent("a.test")
-    assert not gates.is_spent("nobody.test")
+    assert not spent(gates, "a.test")
+    assert not spent(gates, "nobody.test")
 
 
 def crawled(hosts: int) -> tuple[Gates, float]:
@@ -307,7 +318,7 @@ def test_when_our_network_is_down_the_crawl_waits_and_no_host_is_blamed() -> Non
     back = ask(gates, "h0.test", probe_ends)
     for number in range(6):
         assert gates.ready_at(f"h{number}.test", f"h{number}.test", PUBLIC, back) <= back + 1.0
-        note = gates.note(f"h{number}.test", back, WALL)
+        note = note_of(gates, f"h{number}.test", back, WALL)
         assert note is not None and note.circuit is None and not note.circuits
 
 
@@ -331,7 +342,7 @@ def test_servers_that_stall_are_no_sign_that_our_network_is_down(is_met: bool) -
     for number in range(30):
         now = ask(gates, f"h{number % 6}.test", now, Outcome.TIMED_OUT, is_met=is_met)
         assert not gates.network.is_suspect
-    note = gates.note("h5.test", now, WALL)
+    note = note_of(gates, "h5.test", now, WALL)
     assert note is not None and all(one.is_open for one in note.circuits.values()) and note.circuits, (
         "it is the host that is blamed"
     )
@@ -368,21 +379,21 @@ def test_a_restored_host_whose_wait_is_over_is_tried_before_it_counts_as_spent_a
     gates, now = Gates(rules), 0.0
     for _ in range(5):
         now = ask(gates, "a.test", now, Outcome.CONNECT_FAILED)
-    note = gates.note("a.test", now, WALL)
-    assert note is not None and gates.is_spent("a.test")
+    note = note_of(gates, "a.test", now, WALL)
+    assert note is not None and spent(gates, "a.test")
     for passed, is_spent in ((60.0, True), (86_400.0, False)):
         again = Gates(rules)
         again.restore("a.test", note, now=0.0, wall=WALL + passed)
-        assert again.is_spent("a.test") is is_spent
+        assert spent(again, "a.test") is is_spent
     ask(again, "a.test", 0.0, Outcome.CONNECT_FAILED)
-    assert again.is_spent("a.test")
+    assert spent(again, "a.test")
 
 
 def test_the_remaining_wait_survives_a_restart_on_another_clock() -> None:
     gates = Gates()
     gates.begin("a.test", "a.test", PUBLIC, 1000.0)
     end(gates, "a.test", 1001.0, Outcome.RATE_LIMITED, retry_after="100")
-    note = gates.note("a.test", 1011.0, WALL)
+    note = note_of(gates, "a.test", 1011.0, WALL)
     assert note is not None
     again = Gates()
     again.restore("a.test", note, now=5.0, wall=WALL + 30.0)
@@ -394,7 +405,7 @@ def test_what_refusals_have_taught_survives_a_restart() -> None:
     gates, now = Gates(), 0.0
     for _ in range(3):
         now = ask(gates, "a.test", now, Outcome.RATE_LIMITED, retry_after="1")
-    note = gates.note("a.test", now, WALL)
+    note = note_of(gates, "a.test", now, WALL)
     assert note is not None and note.pace.gap > 1.0
     again = Gates()
     again.restore("a.test", note, now=0.0, wall=WALL + 1.0)
@@ -416,7 +427,7 @@ def test_a_gap_is_kept_on_average_where_latencies_spread() -> None:
     gates, now = Gates(GateRules(pace=PaceRules(delay=0.0), address=Share(gap=0.0), domain=Share(gap=0.0))), 0.0
     for outcome in [Outcome.OK] * 10 + [Outcome.RATE_LIMITED] * 8:
         now = ask(gates, "a.test", now, outcome, retry_after="1")
-    note = gates.note("a.test", now, WALL)
+    note = note_of(gates, "a.test", now, WALL)
     assert note is not None
     gap, began = note.pace.gap, now + 1000.0
     assert gap > 0.1
@@ -433,7 +444,7 @@ def test_a_clock_that_was_set_back_makes_nobody_wait_longer_than_there_was_to_wa
     clock = FakeClock()
     gates = Gates(GateRules(pace=PaceRules(delay=10.0)))
     ended = ask(gates, "a.test", clock.monotonic())
-    note = gates.note("a.test", ended + 4.0, clock.now())
+    note = note_of(gates, "a.test", ended + 4.0, clock.now())
     assert note is not None
     clock.jump(-3600.0)
     again = Gates(gates.rules)
@@ -444,7 +455,7 @@ def test_a_clock_that_was_set_back_makes_nobody_wait_longer_than_there_was_to_wa
 def test_after_a_kill_nobody_is_asked_before_a_whole_delay() -> None:
     gates = Gates(GateRules(pace=PaceRules(delay=3.0)))
     ended = ask(gates, "a.test", 0.0)
-    note = gates.note("a.test", ended, WALL)
+    note = note_of(gates, "a.test", ended, WALL)
     assert note is not None
     again = Gates(gates.rules)
     again.restore("a.test", note, now=0.0, wall=WALL + 60.0, clean=False)
@@ -457,7 +468,7 @@ def test_a_broken_circuit_survives_a_restart() -> None:
     gates, now = Gates(), 0.0
     for _ in range(5):
         now = ask(gates, "a.test", now, Outcome.CONNECT_FAILED)
-    note = gates.note("a.test", now + 4.0, WALL)
+    note = note_of(gates, "a.test", now + 4.0, WALL)
     assert note is not None
     again = Gates()
     again.restore("a.test", note, now=0.0, wall=WALL)
@@ -471,7 +482,7 @@ def test_a_busy_or_waiting_host_is_not_forgotten_and_an_idle_one_leaves_nothing(
     end(gates, "a.test", 1.0)
     assert not gates.forget("a.test", 1.5)
     assert gates.forget("a.test", 2.0)
-    assert gates.note("a.test", 2.0, WALL) is None
+    assert note_of(gates, "a.test", 2.0, WALL) is None
 
 
 def test_idle_domains_and_addresses_are_not_kept() -> None:
@@ -512,22 +523,22 @@ def test_the_registered_domain_is_what_one_owner_answers_for(host: str, domain: 
 def test_a_name_without_address_waits_by_the_retry_table_and_is_spent_after_it() -> None:
     gates, now = Gates(), 0.0
     for wait in (10.0, 600.0, 3600.0):
-        assert not gates.is_spent("nowhere.test")
+        assert not spent(gates, "nowhere.test")
         gates.missed("nowhere.test", now, WALL)
         assert gates.ready_at("nowhere.test", "nowhere.test", "", now) == now + wait
         now += wait
     gates.missed("nowhere.test", now, WALL)
-    assert gates.is_spent("nowhere.test")
-    note = gates.note("nowhere.test", now, WALL)
+    assert spent(gates, "nowhere.test")
+    note = note_of(gates, "nowhere.test", now, WALL)
     assert note is not None and note.circuit is not None
     ask(gates, "nowhere.test", now)
-    assert not gates.is_spent("nowhere.test"), "whoever answers is well again"
+    assert not spent(gates, "nowhere.test"), "whoever answers is well again"
 
 
 def test_where_no_try_is_left_a_name_without_address_is_spent_at_once() -> None:
     gates = Gates(GateRules(waits=()))
     gates.missed("nowhere.test", 0.0, WALL)
-    assert gates.is_spent("nowhere.test")
+    assert spent(gates, "nowhere.test")
 
 
 def test_while_our_network_is_down_a_name_without_address_waits_without_blame() -> None:
@@ -537,7 +548,7 @@ def test_while_our_network_is_down_a_name_without_address_waits_without_blame() 
             gates.missed(f"h{number}.test", now, WALL)
     gates.missed("new.test", now, WALL)
     for host in ("h5.test", "new.test"):
-        note = gates.note(host, now, WALL)
+        note = note_of(gates, host, now, WALL)
         assert note is not None and note.circuit is None and not note.circuits
         assert now < gates.blocker(host, host, "")[0] <= now + 60.0
 
@@ -591,7 +602,7 @@ def test_circuits_of_endpoints_survive_a_restart() -> None:
     for _ in range(5):
         now = ask_endpoint(gates, DEAD, now, Outcome.CONNECT_FAILED)
     gates.hosts["a.test"].meet([DEAD, WELL])
-    note = gates.note("a.test", now, WALL)
+    note = note_of(gates, "a.test", now, WALL)
     assert note is not None
     again = Gates()
     again.restore("a.test", note, now=3.0, wall=WALL + 4.0, clean=False)

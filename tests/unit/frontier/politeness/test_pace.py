@@ -160,8 +160,8 @@ def test_refusals_of_requests_from_before_the_wait_count_once() -> None:
 
 def test_a_refused_host_has_one_request_in_flight_until_it_answers() -> None:
     refused = told(FRESH, answer(Outcome.RATE_LIMITED))
-    assert refused.is_alone
-    assert not told(refused, answer()).is_alone
+    assert refused.refusals
+    assert not told(refused, answer()).refusals
 
 
 def test_a_page_that_refuses_again_while_others_are_clean_is_at_fault_itself() -> None:

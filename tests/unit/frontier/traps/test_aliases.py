@@ -1,9 +1,11 @@
 """Hosts with two names: proven by address and content, never by the name."""
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 
-from gossamer.frontier.traps.aliases import NEEDED, PER_DIFFERENCE, AliasBook, AliasSheet, HostAliases
+from gossamer.frontier.traps.aliases import NEEDED, PER_DIFFERENCE, AliasSheet, HostAliases
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
@@ -17,8 +19,21 @@ def page(host: str, path: str, text: str = "", address: str = "192.0.2.1") -> Vi
     return Visit(Task(f"http://{host}{path}", host), response, digest=sha1_base32(body))
 
 
+class Forgetful:
+    """A ledger in which nothing was learnt."""
+
+    def learnt(self, hosts: Sequence[str], what: str) -> list[None]:
+        return [None] * len(hosts)
+
+
+def aliases(pages: int = 100) -> HostAliases:
+    unit = HostAliases(AliasSheet(pages=pages))
+    unit.ledger = Forgetful()  # type: ignore[assignment]  # of which one method is asked
+    return unit
+
+
 def proven(*pages: Visit) -> list[tuple[str, str]]:
-    book = AliasBook()
+    book = aliases()
     for one in pages:
         book.observe(one)
     return [(alias.name, alias.other) for alias in book.proven()]
@@ -53,14 +68,14 @@ def test_a_machine_with_many_empty_hosts_has_no_aliases() -> None:
 
 
 def test_an_alias_is_told_once_and_counted() -> None:
-    unit = HostAliases(AliasSheet())
+    unit = aliases()
     told = [unit.observe(one) for one in both(9)]
     assert told.count("alias") == 1
     assert unit.metrics.snapshot() == {"found:alias": 1, "proven": 1}
 
 
 def test_memory_is_bounded() -> None:
-    book = AliasBook(pages=10)
+    book = aliases(pages=10)
     for number in range(100):
         book.observe(page("a.test", f"/{number}"))
     for number in range(90):
