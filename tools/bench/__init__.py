@@ -60,7 +60,7 @@ BENCHES = {
     ),
     "frontier": ("tools.bench.ledger:run", "the frontier's queues: the same as ledger, in which they lie"),
     "structured-data": (
-        "tools.bench.structured_data:run",
+        "tools.bench.questions:about_structured_data",
         "structured data: CPU time of pages with it and without it, beside peers; the triple store",
     ),
     "questions": (
@@ -86,7 +86,7 @@ BENCHES = {
         "freshness of pages that change, beside the optimum and other rules; simulated months; minutes",
     ),
     "revisits": (
-        "tools.bench.revisits:run",
+        "tools.bench.keeping:revisits",
         "known pages: cost of a visit and of the decision when to visit again, memory and disk; minutes",
     ),
     "seen": (

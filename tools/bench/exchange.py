@@ -4,10 +4,13 @@ measured them.
 By simulation, on one synthetic web, with the designation of a crawl (J. Cho, H. Garcia-Molina, "Parallel crawlers", WWW
 2002; Hunyadi 2007, sections 2.4 and 5.3.1). No page is fetched, and every draw comes of a fixed seed: two runs give the same
 figures, but for microseconds.
+
+`--plots FOLDER` draws lines over the rows of the tables, as SVG files that need nothing else.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 
 import click
@@ -19,7 +22,6 @@ from gossamer.storage.seen.memory import SaturatingTable, SecondChance
 from gossamer.storage.seen.runs import Recent
 from gossamer.values.hosts import Division
 from tools.bench.dividing import DividedWeb, ExchangeMode, SimulatedCrawl, crawl, owners, quality
-from tools.bench.plot import lines_svg, series_of
 
 #: Pages and hosts of the web. Ten links a page: four hundred thousand links for each crawl.
 PAGES, HOSTS = 40_000, 2_000
@@ -245,3 +247,61 @@ def _tables(report: BenchReport, references: int) -> None:
         with Spent() as spent:
             shares.append(saved(kind(TABLES[-1]), load))
         table.add(name, *(f"{share:.1%}" for share in shares), f"{spent.cpu / references * 1e6:.2f}")
+
+
+#: Size of the drawing, and the frame that is left for numbers, labels and names, in pixels.
+WIDTH, HEIGHT = 720, 400
+LEFT, RIGHT, TOP, BOTTOM = 60, 170, 40, 50
+
+#: Colours that people who see few colours can tell apart (Okabe and Ito 2008).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+
+#: Lines across the drawing.
+STEPS = 5
+
+
+def series_of(table: FigureTable, columns: Sequence[str]) -> dict[str, list[float]]:
+    """The figures of some columns of a table, row by row; per cents as shares.
+
+    Raises:
+        ValueError: the table has no such column, or a cell is no figure.
+    """
+    found = {}
+    for name in columns:
+        at = table.columns.index(name)
+        cells = [row[at] for row in table.rows]
+        found[name] = [float(cell[:-1]) / 100 if cell.endswith("%") else float(cell) for cell in cells]
+    return found
+
+
+def lines_svg(title: str, across: str, labels: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
+    """A drawing with one line for each series.
+
+    Args:
+        across: what the labels count.
+        labels: one for each figure of a series; they stand at equal distances.
+    """
+    top = max(max(figures) for figures in series.values()) or 1.0
+    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+    xs = [LEFT + wide * at / max(1, len(labels) - 1) for at in range(len(labels))]
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
+        f'<text x="{LEFT}" y="20" font-size="14">{escape(title)}</text>',
+    ]
+    for step in range(STEPS + 1):
+        y = TOP + high * (1 - step / STEPS)
+        parts.append(f'<path d="M{LEFT} {y:.1f}H{LEFT + wide}" stroke="#ddd"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{top * step / STEPS:.2f}</text>')
+    for x, label in zip(xs, labels, strict=True):
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(label)}</text>')
+    parts.append(f'<text x="{LEFT + wide / 2}" y="{HEIGHT - 10}" text-anchor="middle">{escape(across)}</text>')
+    for number, (name, figures) in enumerate(series.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        points = " ".join(
+            f"{x:.1f},{TOP + high * (1 - figure / top):.1f}" for x, figure in zip(xs, figures, strict=True)
+        )
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        y = TOP + 16 * (number + 1)
+        parts.append(f'<text x="{LEFT + wide + 10}" y="{y}" fill="{colour}">{escape(name)}</text>')
+    return "\n".join([*parts, "</svg>", ""])

@@ -1,23 +1,34 @@
 """What the Python API and handlers cost a page, beside the command line, and beside Scrapy and Crawlee with the same spider.
 
 The site is a folder as for :mod:`gossamer.bench.peers`; what is compared is CPU a page, in pairs of one round: the figures
-of one machine swing from hour to hour.
+of one machine swing from hour to hour. Each way is a program: this module, with a way, a seed URL, a number of live requests and a
+folder; it prints one line of JSON. All have the same links, and the same item of each page.
 """
 
+import asyncio
+import json
 import statistics
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
+from gossamer.api.crawls import crawl, crawl_sync
+from gossamer.api.processors import Result, processor
+from gossamer.api.spider import Spider
 from gossamer.bench.harness import BenchedCrawl, measured, nginx, pages_option, repeats_option, site_option
 from gossamer.bench.peers import PER_HOST, Crawler, folders, gossamer, in_turn, other, times
 from gossamer.bench.report import BenchReport
+from gossamer.documents.document import Document
+from gossamer.documents.page import Page
 from gossamer.engine import processes
 from gossamer.values.errors import UsageError
+from gossamer.values.visit import Item
 
 #: Way -> what it is compared with, and how it is called in the table.
 WAYS = {
@@ -56,7 +67,7 @@ def served(root: Path) -> Iterator[int]:
 
 
 def _program(seed: str, folder: Path, way: str) -> BenchedCrawl:
-    command = processes.command("tools.bench.spider_program", way, seed, str(PER_HOST), str(folder / "crawl"))
+    command = processes.command("tools.bench.spiders", way, seed, str(PER_HOST), str(folder / "crawl"))
     return measured(command, folder, processes.environment())
 
 
@@ -91,3 +102,75 @@ def run(sites: Sequence[Path] = (), repeats: int = 3, pages: int = 2_000, *, pee
                 ratio = f"{times(done, runs[compared]):.2f}" if compared else ""
                 table.add(words, done[0].pages, f"{cost:.2f}", compared, ratio, f"{1000 / cost:.0f}")
     return report
+
+
+#: Elements whose links are followed.
+LINKS = "a, area, iframe, frame"
+
+
+async def read(seed: str, options: dict[str, Any]) -> Any:
+    """Iterate over the pages, and do nothing with them."""
+    run = crawl(seed, **options)
+    async for _ in run:
+        pass
+    return run.summary
+
+
+def read_in_turn(seed: str, options: dict[str, Any]) -> Any:
+    """The same without `async`, on the loop that the package chooses."""
+    run = crawl_sync(seed, **options)
+    for _ in run:
+        pass
+    return run.summary
+
+
+def processed(seed: str, options: dict[str, Any]) -> Any:
+    """Default links, and a processor that takes the item out."""
+
+    @processor("text/html")
+    def take(document: Document) -> Iterator[Item]:
+        title = document.css("title")
+        text = " ".join(title[0].text().split()) if title else ""
+        yield Item("item", document.url, {"title": text, "links": len(document.css(LINKS))})
+
+    return Spider(seed, **options).run()
+
+
+def handled(seed: str, options: dict[str, Any], *, is_async: bool, label: str) -> Any:
+    """A handler that follows the links and takes the item out."""
+    spider = Spider(seed, **options)
+
+    def things(page: Page) -> Iterator[Result]:
+        links = page.css(LINKS)
+        yield {"title": page.text("title"), "links": len(links)}
+        yield page.follow_all(links, label=label)
+
+    async def listing(page: Page) -> AsyncIterator[Result]:
+        for thing in things(page):
+            yield thing
+
+    handler = listing if is_async else things
+    spider.page()(handler)
+    if label:
+        spider.page(label)(handler)
+    return spider.run()
+
+
+def main(way: str, seed: str, per_host: str, folder: str) -> None:
+    """Crawl in one way, and say how much came."""
+    options: dict[str, Any] = {"output": folder, "per_host": int(per_host), "robots": "ignore", "no_warc": True}
+    options |= dict.fromkeys(("delay", "domain_delay", "ip_delay"), 0)
+    programs = {
+        "read": lambda: asyncio.run(read(seed, options)),
+        "sync": lambda: read_in_turn(seed, options),
+        "processor": lambda: processed(seed, options),
+        "async": lambda: handled(seed, options, is_async=True, label=""),
+        "labelled": lambda: handled(seed, options, is_async=True, label="page"),
+        "thread": lambda: handled(seed, options, is_async=False, label=""),
+    }
+    summary = programs[way]()
+    sys.stdout.write(json.dumps({"pages": summary.pages, "bytes": summary.bytes}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,8 +1,8 @@
 """The campaigns: chores that kill, steer and signal crawls again and again, and prove that each ends as it should.
 
 Place in the flow: `./gossamer dev VERB` finds the verbs of :data:`CAMPAIGNS` here; the other modules of this package play them,
-each by `run(folder, say, *, seed, ...)`, whose keywords are the options. All take `--seed`, from which webs, moments and ways
-follow, `--folder`, where everything goes, and `--json`.
+each by a function of `(folder, say, *, seed, ...)`, whose keywords are the options. All take `--seed`, from which webs, moments
+and ways follow, `--folder`, where everything goes, and `--json`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Told(msgspec.Struct):
 class Campaign(NamedTuple):
     """A chore."""
 
-    module: str
+    place: str
+    """Module, and function where it is not `run`."""
     text: str
     """Its help, which names its main options."""
     options: Mapping[str, str]
@@ -72,7 +73,7 @@ CAMPAIGNS = {
         "nothing is lost, no host is asked too early",
     ),
     "lose-masters": Campaign(
-        "losing",
+        "agents:lose",
         "Take masters and agents away for good, one from each crawl, and prove that nothing was lost.",
         {
             "masters": "crawls that lose one of two masters",
@@ -94,7 +95,7 @@ CAMPAIGNS = {
         "each ended well",
     ),
     "kill-mobile": Campaign(
-        "mobile",
+        "runtimes:run_crawls",
         "Kill a crawl that sends crawlers, its runtime, and the line between them, and prove that nothing is lost.",
         _KILLS,
         "nothing lost, nothing twice",
@@ -129,7 +130,8 @@ CAMPAIGNS = {
 def main(verb: str, arguments: Sequence[str]) -> int:
     """Play a campaign, print what came of it; the exit status."""
     campaign = CAMPAIGNS[verb]
-    run = importlib.import_module(f"tools.killing.{campaign.module}").run
+    module, _, function = campaign.place.partition(":")
+    run = getattr(importlib.import_module(f"tools.killing.{module}"), function or "run")
     keywords = inspect.signature(run).parameters
     parser = argparse.ArgumentParser(prog=f"gossamer dev {verb}", description=campaign.text)
     for name, text in campaign.options.items():

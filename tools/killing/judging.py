@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 
 import msgspec
-
-from tools.killing.lives import How, Life
 
 #: Seconds that a request may begin sooner than its delay says: a server that waits for a core writes down the end of an answer
 #: that its reader has long had (11 ms were seen).
@@ -21,6 +20,37 @@ MOST = 10
 
 #: Outcomes that say a later try may succeed: such an answer is asked for again, kill or not.
 PASSING = frozenset({429, 500, 502, 503, 504})
+
+
+class How(StrEnum):
+    """How a life ends."""
+
+    WORKING = "killed at work"
+    STARTING = "killed while it starts"
+    POINT = "killed at a chosen point"
+    PAUSED = "stopped, then killed"
+    ENDING = "told to end, then killed"
+    END = "ended by itself"
+
+
+class Life(msgspec.Struct):
+    """One life of the crawl. Times are readings of the monotonic clock, which all processes of the machine share."""
+
+    number: int
+    how: How
+    point: str = ""
+    """The crash point, as the environment said it."""
+    began: float = 0.0
+    ended: float = 0.0
+    code: int | None = None
+    """Exit status; negative: the signal."""
+    said: str = ""
+    """Its line of JSON, where it ended by itself."""
+    counters: dict[str, int] = {}
+    """What the ledger had counted when the life was over."""
+    done: set[str] = set()
+    """URLs whose story was over then."""
+    queued: int = 0
 
 
 class Hit(msgspec.Struct, frozen=True):

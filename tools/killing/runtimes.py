@@ -1,8 +1,12 @@
-"""A runtime that is killed again and again while crawlers are at it: home gets what a clean run brings, and nothing twice.
+"""Runtimes that are killed again and again while crawlers are at it: nothing is lost, and nothing comes twice.
 
-The site is a folder of pages that compress badly, so that each crawler makes several batches. Home sends one crawler after the
-other, and asks for its batches over TLS; some of its calls it breaks off itself. Meanwhile the runtime is killed and started
-again at moments that follow from a seed.
+*kill-runtimes*: home gets what a clean run brings. The site is a folder of pages that compress badly, so that each crawler makes
+several batches. Home sends one crawler after the other, and asks for its batches over TLS; some of its calls it breaks off itself.
+Meanwhile the runtime is killed and started again at moments that follow from a seed.
+
+*kill-mobile*: now a crawl that sends crawlers is killed, now the runtime, now the line between them breaks off, at any moment of a
+journey. The runtime serves a folder of made pages, some of them relevant. Archive and tables of each crawl that comes to its end
+are compared with the folder; then another one begins.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import asyncio
 import contextlib
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -25,15 +30,20 @@ from gossamer.mobile.running import run_crawler
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import to_bytes, unpacked
-from tools.bench.traffic import RuntimeProcess
+from gossamer.query.archive import ArchiveReader
+from gossamer.query.database import Database
+from gossamer.values.body import pieces
+from tools.bench.mobile import made_pages
+from tools.bench.traffic import SHARES, RuntimeProcess, SlowLine, write_site
 from tools.killing.campaigns import Say, Told
+from tools.killing.site import begun, judge_last
 
 #: Pages, and bytes of each: some four batches.
-PAGES, LENGTH = 500, 60_000
+SITE_PAGES, LENGTH = 500, 60_000
 
 #: Seconds that a life lasts at least, from the moment when it listens; and at most, in times that a crawler takes when nobody
 #: kills anything. Most lives are then too short for a whole crawler, and few crawlers meet twenty of these in a row.
-SHORTEST, LONGEST = 0.05, 2.0
+SHORTEST, LONGEST_LIFE = 0.05, 2.0
 
 #: Of home's calls, the share that it breaks off, and after how many seconds at most.
 _BROKEN, _BREAK = 0.2, 0.3
@@ -60,8 +70,10 @@ def make_site(root: Path) -> OwnerSheet:
     """The folder of pages, and a sheet that serves it."""
     dice = random.Random(0)
     root.mkdir()
-    for number in range(PAGES):
-        links = "".join(f'<a href="{number * 2 + step}.html">x</a>' for step in (1, 2) if number * 2 + step < PAGES)
+    for number in range(SITE_PAGES):
+        links = "".join(
+            f'<a href="{number * 2 + step}.html">x</a>' for step in (1, 2) if number * 2 + step < SITE_PAGES
+        )
         name = "index.html" if number == 0 else f"{number}.html"
         prose = "<p>p7</p>" if number % 50 == 7 else ""
         (root / name).write_text(f"<title>{number}</title>{links}{prose}<!-- {dice.randbytes(LENGTH // 2).hex()} -->")
@@ -96,7 +108,7 @@ async def _campaign(
     link = RemoteRuntime(runtime.url, runtime.key, runtime.pin)
     began = time.monotonic()
     await _Home(link, random.Random(0), Told()).brought("undisturbed", to_bytes(crawlers()[0]))
-    killing = asyncio.create_task(_killed(runtime, dice, kills, LONGEST * (time.monotonic() - began), told))
+    killing = asyncio.create_task(_killed(runtime, dice, kills, LONGEST_LIFE * (time.monotonic() - began), told))
     number = 0
     try:
         while not killing.done() or number % len(clean):
@@ -162,3 +174,79 @@ class _Home:
             except RuntimeUnavailable:
                 self._told.figures["broken_off_by_kills"] += 1
                 await asyncio.sleep(0.05)
+
+
+#: Pages of the site: several batches of 8 MB.
+PAGES = 700
+
+#: Which of them are relevant, in per cent.
+SHARE = 50
+
+#: Seconds after the begin of a life within which something is killed.
+LONGEST = 6.0
+
+_HOST = "www.kills.example"
+
+
+def run_crawls(folder: Path, say: Say, *, kills: int = 30, seed: int = 1) -> Told:
+    """Crawl the site, killing crawl, runtime or line so often, and compare what it has with the folder, which is empty at first."""
+    chance, told, root = random.Random(seed), Told(), folder / "site"
+    folder.chmod(0o755)
+    root.mkdir()
+    write_site(made_pages(PAGES), root)
+    runtime = RuntimeProcess(_HOST, root, folder / "runtime", "--weak-isolation")
+    runtime.begin()
+    try:
+        with SlowLine(runtime.port, 0.02, 3e6) as line:
+
+            def started(number: int) -> subprocess.Popen[bytes]:
+                given = ["--mobile", "--runtime", f"{_HOST}=http://127.0.0.1:{line.port}"]
+                given += ["--filter", f"store: text({SHARES[SHARE]})", "--traps", "report"]
+                first = ["crawl", f"http://{_HOST}/all.html", *given, "--contact", "kills@example.org"]
+                return begun(folder / f"crawl-{number}", first, environment={"GOSSAMER_RUNTIME_KEY": runtime.key})
+
+            number = 0
+            crawl = started(number)
+            while told.figures["kills"] < kills:
+                time.sleep(chance.uniform(0.2, LONGEST))
+                if crawl.poll() is not None:
+                    # It came to its end alive: another one begins.
+                    _judge(told, crawl, folder / f"crawl-{number}", root)
+                    number += 1
+                    crawl = started(number)
+                    continue
+                victim = chance.choice(("crawl", "crawl", "runtime", "line"))
+                if victim == "runtime":
+                    runtime.end(signal.SIGKILL)
+                    runtime.begin()
+                elif victim == "line":
+                    line.cut()
+                else:
+                    crawl.kill()
+                    crawl.communicate()
+                    crawl = started(number)
+                told.figures["kills"] += 1
+                told.figures[f"of_{victim}"] += 1
+            _judge(told, crawl, folder / f"crawl-{number}", root)
+    finally:
+        runtime.end(signal.SIGKILL)
+    return told
+
+
+def _judge(told: Told, crawl: subprocess.Popen[bytes], directory: Path, root: Path) -> None:
+    """What a crawl has at its end is what lies in the folder and is relevant, each once."""
+    judge_last(told, crawl)
+    pages = {f"http://{_HOST}/{file.relative_to(root).as_posix()}": file.read_bytes() for file in root.rglob("*.html")}
+    wanted = {url: page for url, page in pages.items() if SHARES[SHARE].encode() in page}
+    reader = ArchiveReader(directory)
+    with Database(directory) as database:
+        rows = list(database.ask("SELECT url, count(*) FROM pages_all WHERE outcome = 'ok' GROUP BY url"))
+    found = {url for url, _ in rows}
+    told.figures["crawls"] += 1
+    told.figures["documents"] += len(rows)
+    told.wrong += [f"{url} is there {count} times" for url, count in rows if count > 1]
+    told.wrong += [f"{url} is missing" for url in sorted(wanted.keys() - found)]
+    told.wrong += [f"{url} is not relevant" for url in sorted(found - wanted.keys())]
+    for url in sorted(found & wanted.keys()):
+        if b"".join(pieces(reader.document(url).source.body)) != wanted[url]:
+            told.wrong.append(f"{url} has other bytes")

@@ -10,8 +10,23 @@ import pytest
 from gossamer.bench.report import FigureTable
 from gossamer.values.hosts import registered_domain
 from tools.bench.dividing import DividedWeb, ExchangeMode, crawl, owners, quality
-from tools.bench.exchange import generations_table, plots, run, saved, second_chance_table, thesis_table, zipf
-from tools.bench.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, lines_svg, series_of
+from tools.bench.exchange import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    generations_table,
+    lines_svg,
+    plots,
+    run,
+    saved,
+    second_chance_table,
+    series_of,
+    thesis_table,
+    zipf,
+)
 
 
 @cache

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from tools.killing.agents import Killed, lives_of, pace_of_others
-from tools.killing.judging import Hit, Judgement, assign, few_refetched, judge
-from tools.killing.lives import How, Life
+from tools.killing.judging import Hit, How, Judgement, Life, assign, few_refetched, judge
 
 A, B, ROBOTS = "http://a.sim/", "http://a.sim/b", "http://a.sim/robots.txt"
 LAST = '{"state":"finished"}'
