@@ -136,10 +136,7 @@ class RuntimeLink(Protocol):
 
     async def offer(self) -> RuntimeOffer:
         """The description of the runtime.
-
-        Raises:
-            RuntimeUnavailable, RuntimeRefused: as they say; so do all of these.
-        """
+        Raises RuntimeUnavailable, RuntimeRefused: as they say; so do all of these."""
         ...
 
     async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:

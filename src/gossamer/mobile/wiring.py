@@ -53,11 +53,8 @@ _STRATEGIES = {"breadth": "breadth", "depth": "depth", "host-breadth": "host-bre
 
 def wire(builder: Builder) -> None:
     """Let the crawl send crawlers, if the options say so; one that does already keeps it, with other runtimes if some are given.
-
-    Raises:
-        UsageError: the options do not fit.
-        WiringError: the wiring lacks a unit, or something bears a name that is needed here.
-    """
+    Raises UsageError: the options do not fit. Raises WiringError: the wiring lacks a unit, or something bears a name that is
+    needed here."""
     mobile = part_of(builder.options, MobileOptions)
     wiring = builder.wiring
     is_mobile = CRAWLERS in wiring.components and wiring.components[CRAWLERS].use == CRAWLERS

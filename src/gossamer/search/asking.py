@@ -78,11 +78,7 @@ class Search:
 
     def __init__(self, directory: Path) -> None:
         """Open it.
-
-        Raises:
-            UsageError: there is none, or it is of another version.
-            CrawlDirectoryError: it is damaged.
-        """
+        Raises UsageError: there is none, or it is of another version. Raises CrawlDirectoryError: it is damaged."""
         self._index = open_index(directory)
         self._schema = self._index.schema
         self._searcher = self._index.searcher()

@@ -85,11 +85,7 @@ def _with(told: Mapping[str, Mapping[str, Any]], url: str, old: tantivy.Document
 
 
 def write_terms(index: SearchIndex, target: Path) -> int:
-    """Write the table whole or not at all; returns its rows.
-
-    Raises:
-        OSError: there is no room for it.
-    """
+    """Write the table whole or not at all; returns its rows. Raises OSError: there is no room for it."""
     made = analyzers()
     words, characters = made["words"], made["cjk"]
     with scratch() as folder, connect(folder) as connection:

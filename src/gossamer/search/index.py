@@ -64,11 +64,7 @@ class TextReader(Protocol):
 
 def open_index(directory: Path) -> tantivy.Index:
     """The index of a crawl.
-
-    Raises:
-        UsageError: there is none, or it is of another version.
-        CrawlDirectoryError: it is damaged.
-    """
+    Raises UsageError: there is none, or it is of another version. Raises CrawlDirectoryError: it is damaged."""
     check_index(directory)
     path = index_path(directory)
     try:
@@ -139,7 +135,6 @@ class SearchIndex:
         """Open it for writing, and make it where there is none.
 
         Args:
-            directory: the crawl directory.
             reader: gives the texts of documents.
             text: what of a page they are.
 

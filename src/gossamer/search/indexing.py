@@ -94,7 +94,6 @@ def open_for_writing(directory: Path, text: TextChoice | None = None) -> SearchI
     """The index of a crawl; where it is made, with the texts that the crawl chose.
 
     Args:
-        directory: the crawl directory.
         text: what of a page is indexed instead.
 
     Raises:
@@ -124,7 +123,6 @@ def index_crawl(directory: Path, *, anew: bool = False, text: TextChoice | None 
     """Bring the index up to date.
 
     Args:
-        directory: the crawl directory.
         anew: make it from the beginning.
         text: what of a page is indexed; None for what the index has, or the crawl chose.
         terms: make the table `terms` of it.
@@ -156,8 +154,7 @@ def answer_search(question: SearchQuestion, caller: Caller) -> bytes:
     """A :class:`~gossamer.search.asking.SearchAnswer` as JSON. The dashboard has a worker call this for each search
     (:mod:`gossamer.dashboard.questions`).
 
-    Raises:
-        UsageError: there is no index, or the words are no query.
+    Raises UsageError: there is no index, or the words are no query.
     """
     filters = SearchFilters(hosts=question.hosts, languages=question.languages, types=question.types)
     found = Search(Path(question.directory)).ask(

@@ -46,12 +46,9 @@ class Gathering:
 
     def add(self, thing: object, depth: int = 0) -> None:
         """Take a yielded value.
-
-        Raises:
-            TypeError: a handler may not yield such a value, or it is an item that cannot be written.
-            UsageError: a request has a label without a handler, a password, or a session although the spider keeps none.
-            TooManyFinds: the page has yielded too many requests or items.
-        """
+        Raises TypeError: a handler may not yield such a value, or it is an item that cannot be written. Raises UsageError: a
+        request has a label without a handler, a password, or a session although the spider keeps none. Raises TooManyFinds:
+        the page has yielded too many requests or items."""
         if thing is None:
             return
         if isinstance(thing, Request):

@@ -87,8 +87,7 @@ class Session:
         Returns:
             The last page, whatever its status.
 
-        Raises:
-            UsageError: a redirect leads to another host, or its target is not a URL.
+        Raises UsageError: a redirect leads to another host, or its target is not a URL.
         """
         url, sent = self._resolved(request.url, self.url), request.found.request or requested()
         sent = msgspec.structs.replace(sent, session=self.name)

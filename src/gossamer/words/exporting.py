@@ -71,7 +71,6 @@ def write_markdown(
     """Write every page as Markdown.
 
     Args:
-        directory: the crawl directory.
         target: a folder with `names`, otherwise a file; None for standard output.
         names: URL -> name of its file without `.md`; None for JSON lines.
         images: whether images stay, as links.
@@ -145,7 +144,6 @@ def write_chunks(
     """Write the chunks of every page, or what changed since a time.
 
     Args:
-        directory: the crawl directory.
         target: a file of JSON lines, or of Parquet if its name ends so; None for standard output.
         words: of a chunk at most.
         overlap: words of the chunk before that are repeated.

@@ -23,11 +23,7 @@ INSTRUCTIONS = (
 
 
 def build(tools: Tools) -> Any:  # noqa: C901  # one function a tool, as the package wants them
-    """The server.
-
-    Raises:
-        UsageError: the package `mcp` is not installed.
-    """
+    """The server. Raises UsageError: the package `mcp` is not installed."""
     try:
         from mcp.server.mcpserver import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError

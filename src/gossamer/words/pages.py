@@ -47,7 +47,6 @@ class WordsReader:
         """Nothing is read yet.
 
         Args:
-            directory: the crawl directory.
             images: whether images stay in Markdown.
             anchors: whether headings carry their ids, for chunks.
         """

@@ -41,10 +41,7 @@ MOST_MARKDOWN = 500_000
 
 def read_apart(document: Document) -> PdfText:
     """A document of PDF, read here where nothing else waits; several processors share it.
-
-    Raises:
-        ReadApart: something does.
-    """
+    Raises ReadApart: something does."""
     if document.holds_up:
         raise ReadApart
     found: PdfText | None = document.__dict__.get("pdf")

@@ -26,10 +26,7 @@ class ModelReach(msgspec.Struct, frozen=True):
 
     def checked(self, url: str) -> str:
         """The canonical form of a URL that may be reached.
-
-        Raises:
-            UsageError: it may not; says why, and what a person can do.
-        """
+        Raises UsageError: it may not; says why, and what a person can do."""
         try:
             wanted = canonical(url if "://" in url else f"https://{url}")
         except UnreadableUrl as error:
@@ -65,11 +62,7 @@ class ModelReach(msgspec.Struct, frozen=True):
 
 
 def read_reach(hosts: Sequence[str], networks: Sequence[str]) -> ModelReach:
-    """Where a model may go, as a person wrote it.
-
-    Raises:
-        UsageError: a host or a network is none.
-    """
+    """Where a model may go, as a person wrote it. Raises UsageError: a host or a network is none."""
     names = []
     for host in hosts:
         if host == "*":
@@ -105,8 +98,7 @@ class Budget:
         Returns:
             The bytes that it may fetch, and its seconds.
 
-        Raises:
-            UsageError: there is not so much left.
+        Raises UsageError: there is not so much left.
         """
         if pages < 1:
             raise UsageError("ask for 1 page at least")

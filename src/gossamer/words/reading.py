@@ -95,11 +95,7 @@ def words_of(
 
 
 def words_of_answer(url: str, response: Response, *, images: bool = False) -> Words:
-    """The words of an answer.
-
-    Raises:
-        UsageError: its type has none, or a package is missing.
-    """
+    """The words of an answer. Raises UsageError: its type has none, or a package is missing."""
     content = beginning(response.document, 1 << 16)
     mime = sniff_media_type(content, response.content_type)
     if mime not in TYPES:
@@ -113,10 +109,7 @@ def words_of_answer(url: str, response: Response, *, images: bool = False) -> Wo
 
 def archived_words(url: str, document: "ArchivedDocument", *, images: bool = False) -> Words:
     """The words of an archived document.
-
-    Raises:
-        UsageError: its content coding cannot be undone, its type has no words, or a package is missing.
-    """
+    Raises UsageError: its content coding cannot be undone, its type has no words, or a package is missing."""
     source = document.source
     found = undone(source.headers, source.body, MAX_BYTES + 1)
     if not found.is_readable:

@@ -276,11 +276,7 @@ class Tools:
         return dict(found)
 
     async def _gossamer(self, *arguments: str, deadline: float = 120.0, allowed: Sequence[int] = (0,)) -> bytes:
-        """The output of a command in a process of its own.
-
-        Raises:
-            UsageError: it failed, or took too long.
-        """
+        """The output of a command in a process of its own. Raises UsageError: it failed, or took too long."""
         process = await processes.begun("gossamer", *arguments, stdin=DEVNULL, stderr=PIPE)
         try:
             async with asyncio.timeout(deadline):

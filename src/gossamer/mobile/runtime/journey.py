@@ -67,7 +67,6 @@ class HostedJourney:
         """Take it up.
 
         Args:
-            folder: where it is kept.
             note: where it stands.
             shelf: that its results stand on.
             most_kept: bytes of its results that may stand there.
