@@ -21,7 +21,7 @@ from gossamer.bench.harness import Spent
 from gossamer.bench.report import BenchReport
 from gossamer.engine.clock import SystemClock
 from gossamer.labs.diverse import DiverseQueues, DiverseQueuesSheet
-from gossamer.labs.trie.chunks import UrlKeys
+from gossamer.labs.trie.chunks import key_of
 from gossamer.labs.trie.queues import TrieTurns
 from gossamer.labs.trie.tree import DiskTrie
 from gossamer.storage.ledger.contract import TaskQueues
@@ -48,17 +48,17 @@ def _urls(size: int) -> list[str]:
 
 
 def _trie_row(size: int, cache: int, *, flushed: bool) -> tuple[str, ...]:
-    urls, keys = _urls(size), UrlKeys()
+    urls = _urls(size)
     with tempfile.TemporaryDirectory() as folder:
         trie = DiskTrie(Path(folder), cache, sync=flushed)
         with Spent() as spent:
             for number, url in enumerate(urls, 1):
-                trie.put(keys.of(url))
+                trie.put(key_of(url))
                 if flushed and number % FLUSHED == 0:
                     trie.checkpoint()
             trie.checkpoint()
             for url in urls:
-                if not trie.holds(keys.of(url)):
+                if not trie.holds(key_of(url)):
                     raise AssertionError(f"{url} was written and is not there")
         disk = trie.files.size()
         trie.close()

@@ -146,8 +146,7 @@ def _folder(place: Path, folder: Path) -> int:
 def _markdown(place: Path, target: Path, images: bool) -> int:
     from gossamer.analysis.mirror import mirror_names
     from gossamer.query.database import Database
-    from gossamer.words.exporting import write_markdown
-    from gossamer.words.pages import rows_of
+    from gossamer.words.exporting import rows_of, write_markdown
 
     names = None
     if target.suffix != ".jsonl":

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, cast
 
+import msgspec
 from xxhash import xxh3_64_digest
 
 from gossamer.engine.ends import Uses
@@ -53,22 +54,17 @@ class AccountState(IntEnum):
     VISITED = 2
 
 
-class Account:
+class Account(msgspec.Struct, gc=False):
     """The account of one page."""
 
-    __slots__ = ("attempt", "cash", "copies", "level", "state")
-
-    def __init__(
-        self, cash: int = 0, level: int = LEVELS - 1, state: int = AccountState.MET, attempt: int = 1, copies: int = 0
-    ) -> None:
-        self.cash = cash
-        self.level = level
-        """Of its most urgent task."""
-        self.state = state
-        self.attempt = attempt
-        """Of its latest task."""
-        self.copies = copies
-        """Tasks that wait beside the one that will be fetched: it was queued again, more urgently."""
+    cash: int = 0
+    level: int = LEVELS - 1
+    """Of its most urgent task."""
+    state: int = AccountState.MET
+    attempt: int = 1
+    """Of its latest task."""
+    copies: int = 0
+    """Tasks that wait beside the one that will be fetched: it was queued again, more urgently."""
 
     def __repr__(self) -> str:
         return f"<Account {self.cash / UNIT:.3g} units, level {self.level}, {AccountState(self.state).name}>"

@@ -5,8 +5,7 @@ between two of its stored versions.
 import datetime
 import difflib
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -18,9 +17,8 @@ from gossamer.cli.saying import tell
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.archived import ArchivedView, view_archived
 from gossamer.query.convert import convert
-from gossamer.query.database import Database, Rows
+from gossamer.query.database import Database
 from gossamer.query.printing import shown, write_rows
-from gossamer.storage.tables.manifest import Damage
 from gossamer.storage.tables.places import crawl_directory
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import PageChange
@@ -72,26 +70,41 @@ def changes(
     gossamer changes mycrawl --host example.org --kind gone --kind back -f csv -o changes.csv
     """
     place = crawl_directory(directory)
-    asked = instant("--since", since)
     newest = (limit or None) if limit is not None else SHOWN if form == "table" else None
-    choice = ChangeChoice(
-        since=asked and asked.astimezone(datetime.UTC).replace(tzinfo=None),
-        hosts=tuple(host.strip(".").lower() for host in hosts),
-        kinds=kinds,
-        newest=newest,
-    )
-    with changes_of(place, choice) as found, opened(output) as out:
-        count = write_rows(form, found.rows.columns, found.rows, out, types=found.rows.types)
-        if form == "table":
-            _tell(directory, count, newest)
-        return tell_damage(found.damaged)
+    question, values = _question(instant("--since", since), [host.strip(".").lower() for host in hosts], kinds, newest)
+    convert(place)
+    with Database(place) as database, opened(output) as out:
+        rows = database.ask(question, values)
+        count = write_rows(form, rows.columns, rows, out, types=rows.types)
+        if form == "table" and not count:
+            tell(f"no changes; `gossamer resume {directory} --recrawl adaptive` visits known pages again")
+        elif form == "table" and count == newest:
+            tell(f"these are the newest {count:,}; --limit 0 shows all")
+        return tell_damage(database.damage_to(question))
 
 
-def _tell(directory: str, count: int, newest: int | None) -> None:
-    if not count:
-        tell(f"no changes; `gossamer resume {directory} --recrawl adaptive` visits known pages again")
-    elif count == newest:
-        tell(f"these are the newest {count:,}; --limit 0 shows all")
+#: The columns that a person wants to read; the table `changes` (:data:`gossamer.query.engine.DERIVED`) has more.
+_COLUMNS = ("fetched_at", "change", "similarity", "bytes_before", "bytes", "status", "url", "title")
+
+
+def _question(
+    since: datetime.datetime | None, hosts: Sequence[str], kinds: Sequence[str], newest: int | None
+) -> tuple[str, list[object]]:
+    """Changes of some kinds since then, on these hosts or below them, the newest ones of them, in the order of time."""
+    conditions: list[str] = ["true"]
+    values: list[object] = []
+    if since is not None:
+        conditions.append("fetched_at >= ?")
+        values.append(since.astimezone(datetime.UTC).replace(tzinfo=None))
+    if hosts:
+        conditions.append(f"({' OR '.join(['host = ? OR ends_with(host, ?)'] * len(hosts))})")
+        values += [value for host in hosts for value in (host, f".{host}")]
+    if kinds:
+        conditions.append(f"change IN ({', '.join('?' * len(kinds))})")
+        values += kinds
+    limit = "" if newest is None else f" ORDER BY fetched_at DESC, url LIMIT {newest:d}"
+    chosen = f"SELECT {', '.join(_COLUMNS)} FROM changes WHERE {' AND '.join(conditions)}{limit}"
+    return f"SELECT * FROM ({chosen}) ORDER BY fetched_at, url", values
 
 
 @click.command()
@@ -137,54 +150,6 @@ def _print(found: "VersionDifference") -> None:
         tell("both versions say the same; --source compares them as they came")
     if found.is_cut:
         tell("a version is very large; only its beginning was compared")
-
-
-#: The columns that a person wants to read; the table `changes` (:data:`gossamer.query.engine.DERIVED`) has more.
-_COLUMNS = ("fetched_at", "change", "similarity", "bytes_before", "bytes", "status", "url", "title")
-
-
-class ChangeChoice(msgspec.Struct, frozen=True):
-    """Which changes are meant."""
-
-    since: datetime.datetime | None = None
-    """UTC, without a zone: changes that were found at this instant or later."""
-    hosts: tuple[str, ...] = ()
-    """On these hosts or below them."""
-    kinds: tuple[str, ...] = ()
-    """Of these kinds."""
-    newest: int | None = None
-    """So many of the newest ones."""
-
-
-class FoundChanges(msgspec.Struct, frozen=True):
-    """An answer."""
-
-    rows: Rows
-    damaged: Sequence[Damage]
-    """Files whose rows are in no answer."""
-
-
-@contextmanager
-def changes_of(directory: Path, choice: ChangeChoice) -> Iterator[FoundChanges]:
-    """The changes of a crawl, which may be at work, the oldest first.
-    Raises CrawlDirectoryError: the tables are damaged. Raises OSError: there is no room to look at them."""
-    convert(directory)
-    conditions: list[str] = ["true"]
-    values: list[object] = []
-    if choice.since is not None:
-        conditions.append("fetched_at >= ?")
-        values.append(choice.since)
-    if choice.hosts:
-        conditions.append(f"({' OR '.join(['host = ? OR ends_with(host, ?)'] * len(choice.hosts))})")
-        values += [value for host in choice.hosts for value in (host, f".{host}")]
-    if choice.kinds:
-        conditions.append(f"change IN ({', '.join('?' * len(choice.kinds))})")
-        values += choice.kinds
-    newest = "" if choice.newest is None else f" ORDER BY fetched_at DESC, url LIMIT {choice.newest:d}"
-    chosen = f"SELECT {', '.join(_COLUMNS)} FROM changes WHERE {' AND '.join(conditions)}{newest}"
-    question = f"SELECT * FROM ({chosen}) ORDER BY fetched_at, url"
-    with Database(directory) as database:
-        yield FoundChanges(database.ask(question, values), database.damage_to(question))
 
 
 #: Lines of both versions together that are compared line by line, between the lines at which they begin and end alike. The time

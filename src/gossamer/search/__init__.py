@@ -1,8 +1,8 @@
 """Full text of a crawl: an index of its documents by tantivy, made from a feed of committed visits, and questions to
 it.
 
-Place in the flow: :mod:`index` follows a crawl with `--index`, or is made later (:mod:`indexing`); :mod:`asking`
-answers words, phrases and filters; :mod:`extras` adds texts of links, ranks and types. An agent never imports tantivy.
+Place in the flow: :mod:`index` follows a crawl with `--index`, or is made later, with texts of links, ranks and types
+(:mod:`indexing`); :mod:`asking` answers words, phrases and filters. An agent never imports tantivy.
 
 Open first: :mod:`index`.
 """

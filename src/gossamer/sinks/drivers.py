@@ -31,6 +31,11 @@ class RowsRefusedError(Exception):
 class SinkDriver(ABC):
     """A connection. Errors of the database come out as OSError, or RowsRefusedError where rows are at fault."""
 
+    _database: Any
+    """As the driver's library has it."""
+    _error: type[Exception]
+    """What all errors of the library are."""
+
     #: How a parameter of a number is written, and how a name is quoted.
     mark = "?"
     quote = '"'
@@ -60,16 +65,21 @@ class SinkDriver(ABC):
         """A user's statement with `:name` parameters for each of some rows."""
 
     @abstractmethod
+    def _told(self, act: Callable[[], Any]) -> Any:
+        """The result of a call of the library, with its errors as they come out."""
+
     def commit(self) -> None:
         """Keep what was done."""
+        self._told(self._database.commit)
 
-    @abstractmethod
     def rollback(self) -> None:
         """Undo it; a connection that is lost is given up."""
+        with suppress(self._error):
+            self._database.rollback()
 
-    @abstractmethod
     def close(self) -> None:
-        """End the connection."""
+        with suppress(self._error):
+            self._database.close()
 
     def put(self, into: str, columns: Sequence[str], rows: Sequence[Row], key: Sequence[str]) -> None:
         """Add rows, in the place of those with the same key."""
@@ -99,6 +109,8 @@ class SinkDriver(ABC):
 class SqliteDriver(SinkDriver):
     """SQLite, by the module of Python."""
 
+    _error = sqlite3.Error
+
     def __init__(self, spec: SinkSpec) -> None:
         # As SQLAlchemy has it: three slashes for a path from here, four for one from the root.
         path = unquote(urlsplit(spec.url).path)[1:]
@@ -108,14 +120,12 @@ class SqliteDriver(SinkDriver):
             self._database = self._told(lambda: sqlite3.connect(place, PATIENCE, isolation_level=None, uri=True))
         except OSError as error:
             raise OSError(f"{path}: {error if Path(path).exists() else 'there is no such database'}") from None
-        self._begun = False
 
     @staticmethod
     def instant(value: datetime.datetime) -> Any:
         return value.isoformat(sep=" ")
 
-    @staticmethod
-    def _told(act: Callable[[], Any]) -> Any:
+    def _told(self, act: Callable[[], Any]) -> Any:
         try:
             return act()
         except (
@@ -130,9 +140,8 @@ class SqliteDriver(SinkDriver):
             raise OSError(str(error)) from None
 
     def _begin(self) -> None:
-        if not self._begun:
+        if not self._database.in_transaction:
             self._told(lambda: self._database.execute("BEGIN IMMEDIATE"))
-            self._begun = True
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         self._begin()
@@ -147,18 +156,6 @@ class SqliteDriver(SinkDriver):
         told = [dict(zip(columns, row, strict=True)) for row in rows]
         self._told(lambda: self._database.executemany(statement, told))
 
-    def commit(self) -> None:
-        self._told(lambda: self._database.execute("COMMIT"))
-        self._begun = False
-
-    def rollback(self) -> None:
-        self._begun = False
-        with suppress(sqlite3.Error):
-            self._database.execute("ROLLBACK")
-
-    def close(self) -> None:
-        self._database.close()
-
 
 class PostgresDriver(SinkDriver):
     """PostgreSQL, by psycopg, which is installed with `gossamer[postgresql]`."""
@@ -170,7 +167,7 @@ class PostgresDriver(SinkDriver):
             import psycopg  # an extra: most crawls have no database
         except ImportError:
             raise UsageError(f"PostgreSQL needs psycopg; install it: {install_command('postgresql')}") from None
-        self._psycopg = psycopg
+        self._psycopg, self._error = psycopg, psycopg.Error
         password = spec.password.read() if spec.password else None
         url = spec.url.replace(f"{spec.scheme}:", "postgresql:", 1)
         self._database = self._told(lambda: psycopg.connect(url, connect_timeout=PATIENCE, password=password))
@@ -228,17 +225,6 @@ class PostgresDriver(SinkDriver):
 
         self._told(act)
 
-    def commit(self) -> None:
-        self._told(self._database.commit)
-
-    def rollback(self) -> None:
-        with suppress(self._psycopg.Error):
-            self._database.rollback()
-
-    def close(self) -> None:
-        with suppress(self._psycopg.Error):
-            self._database.close()
-
 
 #: Errors of MariaDB and MySQL that rows are at fault for, and that PyMySQL does not count as such: constraints of either, and
 #: what triggers raise.
@@ -253,7 +239,7 @@ class AlchemyDriver(SinkDriver):
             import sqlalchemy  # an extra: most crawls have no database
         except ImportError:
             raise UsageError(f"{spec.scheme} needs SQLAlchemy; install it: {install_command('sqlalchemy')}") from None
-        self._alchemy = sqlalchemy
+        self._alchemy, self._error = sqlalchemy, sqlalchemy.exc.SQLAlchemyError
         try:
             url = sqlalchemy.make_url(spec.url)
             if spec.password:
@@ -291,17 +277,6 @@ class AlchemyDriver(SinkDriver):
     def run_named(self, statement: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         told = [dict(zip(columns, row, strict=True)) for row in rows]
         self._told(lambda: self._database.execute(self._alchemy.text(statement), told))
-
-    def commit(self) -> None:
-        self._told(self._database.commit)
-
-    def rollback(self) -> None:
-        with suppress(self._alchemy.exc.SQLAlchemyError):
-            self._database.rollback()
-
-    def close(self) -> None:
-        with suppress(self._alchemy.exc.SQLAlchemyError):
-            self._database.close()
 
 
 def _told_by_driver(error: Exception) -> tuple[object, str]:

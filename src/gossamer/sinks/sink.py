@@ -93,27 +93,21 @@ class DatabaseSink:
         """See the contract. Rows of a table without a column for the crawl are replaced by their keys."""
         column = next((there for there, source in self._to.columns.items() if source == CRAWL), "")
 
-        def work() -> None:
+        def work() -> str:
             if self._to.into and column:
                 self._driver.delete(self._to.into, column, [self._key[0]])
+            return ""
 
-        self._kept(work, FeedMark(generation), "")
+        self._kept(work, FeedMark(generation))
 
     def take(self, batch: FeedBatch) -> None:
-        last = self._last
+        self._kept(partial(self._put, batch), batch.mark)
 
-        def work() -> None:
-            nonlocal last
-            last = self._put(batch)
-
-        self._kept(work, batch.mark, lambda: last)
-
-    def _kept(self, work: Any, mark: FeedMark, last: Any) -> None:
-        """Do something to the rows, and keep it together with the mark."""
+    def _kept(self, work: Callable[[], str], mark: FeedMark) -> None:
+        """Do something to the rows, and keep it together with the mark and the page of the last one."""
         driver, sign = self._driver, self._driver.mark
         try:
-            work()
-            page = last() if callable(last) else last
+            page = work()
             same = f"crawl = {sign} AND sink = {sign} AND source = {sign}"
             driver.run(f"DELETE FROM {MARKS} WHERE {same}", self._key)
             told = (*self._key, msgspec.json.encode(mark).decode(), page)

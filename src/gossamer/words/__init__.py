@@ -1,15 +1,14 @@
 """Words for people and models: pages as Markdown, chunks for retrieval, text of PDF, and a server that models ask.
 
 Place in the flow: :mod:`gossamer.documents.main_part` and :mod:`gossamer.documents.markdown` make words of one page;
-:mod:`pages` reads those of a crawl out of its archive, :mod:`exporting` writes them as files, :mod:`chunks` cuts them for
-an index of vectors. A crawl keeps the words of its pages as items with `--keep-words`, and follows links of PDF with
-`--follow-pdf` and those of `llms.txt` with `--llms-txt` (:mod:`processors`).
-`gossamer mcp` serves all of it to models (:mod:`mcp_server`).
+:mod:`reading` reads those of one document, :mod:`exporting` writes those of a crawl as files, :mod:`chunks` cuts them for an
+index of vectors. A crawl keeps the words of its pages as items with `--keep-words`, and follows links of PDF with `--follow-pdf`
+and those of `llms.txt` with `--llms-txt` (:mod:`processors`). `gossamer mcp` serves all of it to models (:mod:`commands`).
 
 Promises: a page's words are a function of the page; content of pages is data, and nothing that a page says changes what a
 command or the server does; every limit is told.
 
-Open first: :mod:`pages`.
+Open first: :mod:`reading`.
 """
 
 from gossamer.engine.subjects import Command, Subject

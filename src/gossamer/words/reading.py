@@ -1,10 +1,10 @@
 """The words of one document: HTML, plain text or PDF, as Markdown, and what was lost on the way.
 
 Place in the flow: `gossamer cat --markdown`, `gossamer inspect --markdown` and the server for models (:mod:`gossamer.words.tools`)
-read single documents here; :mod:`gossamer.words.pages` reads those of whole crawls.
+read single documents here; :mod:`gossamer.words.exporting` reads those of whole crawls.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.documents import charset
@@ -116,3 +116,12 @@ def archived_words(url: str, document: "ArchivedDocument", *, images: bool = Fal
         raise UsageError(f"{url}: {found.error}; `gossamer cat` writes the body as it came")
     response = Response(Outcome.OK, 200, headers=source.headers, body=source.body, decoded=found.data)
     return words_of_answer(url, response, images=images)
+
+
+def told(left_out: Mapping[str, int]) -> list[str]:
+    """Counts of documents by trouble, in words."""
+    return [
+        f"{number:,} {'document' if number == 1 else 'documents'}: {TROUBLES[trouble]}"
+        for trouble, number in sorted(left_out.items())
+        if number
+    ]

@@ -1,6 +1,6 @@
 """What the server does for a model: fetch, map, crawl, search, read, query, why. Nothing here knows the protocol.
 
-Place in the flow: :mod:`gossamer.words.mcp_server` offers these as tools. Every request to the web is a crawl of Gossamer's own,
+Place in the flow: :mod:`gossamer.words.commands` offers these as tools. Every request to the web is a crawl of Gossamer's own,
 in a process of its own, with robots.txt, politeness and guards as always, and with the rules of :mod:`gossamer.words.reach`.
 
 Promises: content of pages is data: it is handed on, and nothing in it chooses what is done; a model names crawls by names that

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.labs.trie.chunks import UrlKeys, url_of
+from gossamer.labs.trie.chunks import key_of, url_of
 from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet, TrieTurns
 from gossamer.labs.trie.tree import DiskTrie
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
@@ -78,7 +78,7 @@ def crawl(tmp_path: Path) -> Iterator[Crawl]:
 @settings(deadline=None)
 @given(URLS)
 def test_a_url_can_be_told_from_its_key(url: str) -> None:
-    assert url_of(UrlKeys().of(url)) == url
+    assert url_of(key_of(url)) == url
 
 
 @settings(deadline=None, max_examples=40)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gossamer.values.errors import UsageError
-from gossamer.words.mcp_server import guarded
+from gossamer.words.commands import guarded
 from gossamer.words.reach import Budget, ModelReach, read_reach
 
 

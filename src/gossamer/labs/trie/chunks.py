@@ -9,6 +9,7 @@ import os
 from array import array
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ class ChunkFiles:
 # `https://www.example.org/docs/a.html` has the key `org.example.www https:/docs/a.html`. No part of a URL has a space, so
 # that the one in a key ends the host's name.
 
-#: Beginnings of URLs whose keys are remembered at once, 180 bytes each; then all are forgotten.
+#: Beginnings of URLs whose keys are remembered, 180 bytes each.
 REMEMBERED = 65_536
 
 
@@ -176,6 +177,7 @@ def _reversed_name(host: str) -> str:
     return ".".join(labels)
 
 
+@lru_cache(REMEMBERED)
 def _beginning_of(scheme_and_authority: str) -> str:
     scheme, _, authority = scheme_and_authority.partition("://")
     host, colon, port = authority.rpartition(":")
@@ -184,22 +186,10 @@ def _beginning_of(scheme_and_authority: str) -> str:
     return f"{_reversed_name(host)} {scheme}:{port}"
 
 
-class UrlKeys:
-    """Makes keys; remembers the beginnings that it made."""
-
-    def __init__(self) -> None:
-        self._beginnings: dict[str, str] = {}
-
-    def of(self, url: str) -> str:
-        """The key of a canonical URL. Different URLs have different keys, and :func:`url_of` is the inverse."""
-        slash = url.find("/", url.find("://") + 3)
-        beginning = url if slash < 0 else url[:slash]
-        key = self._beginnings.get(beginning)
-        if key is None:
-            if len(self._beginnings) >= REMEMBERED:
-                self._beginnings.clear()
-            key = self._beginnings[beginning] = _beginning_of(beginning)
-        return key if slash < 0 else key + url[slash:]
+def key_of(url: str) -> str:
+    """The key of a canonical URL. Different URLs have different keys, and :func:`url_of` is the inverse."""
+    slash = url.find("/", url.find("://") + 3)
+    return _beginning_of(url) if slash < 0 else _beginning_of(url[:slash]) + url[slash:]
 
 
 def url_of(key: str) -> str:

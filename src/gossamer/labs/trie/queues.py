@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from gossamer.engine.sheet import Sheet, setting
-from gossamer.labs.trie.chunks import Mark, Node, UrlKeys, prefixes_of, url_of
+from gossamer.labs.trie.chunks import Mark, Node, key_of, prefixes_of, url_of
 from gossamer.labs.trie.tree import DiskTrie
 from gossamer.storage.ledger.providers import QueuesFront
 from gossamer.storage.seen.logged import LoggedSeen, LoggedSeenSheet
@@ -163,10 +163,6 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
 
     kind = "trie"
 
-    def __init__(self, sheet: TrieSeenSheet | None = None) -> None:
-        super().__init__(sheet)
-        self._keys = UrlKeys()
-
     def __len__(self) -> int:
         return len(self.trie) + len(self._staged)
 
@@ -183,11 +179,11 @@ class TrieSeen(LoggedSeen[TrieSeenSheet]):
         super().abandon()
 
     def has(self, url: str) -> bool:
-        return self.trie.holds(self._keys.of(url))
+        return self.trie.holds(key_of(url))
 
     def add(self, urls: Iterable[str]) -> None:
         for url in urls:
-            self.trie.put(self._keys.of(url))
+            self.trie.put(key_of(url))
 
     def write(self, log: int) -> None:
         """Write the chunks that have changed."""
@@ -235,7 +231,6 @@ class TrieTurns:
 
     def __init__(self, trie: DiskTrie) -> None:
         self._trie = trie
-        self._keys = UrlKeys()
         self.taken: dict[str, None] = dict.fromkeys(trie.files.manifest.taken)
         """Keys of what was handed out and not finished."""
         for key in list(self.taken):
@@ -246,7 +241,7 @@ class TrieTurns:
 
     def push(self, url: str) -> bool:
         """Queue a URL; False, and nothing, where the trie has it already, waiting or not."""
-        return self._trie.put(self._keys.of(url), Mark.TO_DO)
+        return self._trie.put(key_of(url), Mark.TO_DO)
 
     def take(self) -> str | None:
         """The URL whose turn it is, which does not wait any more; None where none waits."""
@@ -266,7 +261,7 @@ class TrieTurns:
 
     def done(self, url: str) -> bool:
         """A taken URL is finished: it never waits again. False for one that neither was taken nor waits."""
-        key = self._keys.of(url)
+        key = key_of(url)
         if key in self.taken:
             del self.taken[key]
             return True
@@ -274,7 +269,7 @@ class TrieTurns:
 
     def put_back(self, url: str) -> bool:
         """A taken URL waits again; False for one that was not taken."""
-        key = self._keys.of(url)
+        key = key_of(url)
         if key not in self.taken:
             return False
         del self.taken[key]

@@ -73,14 +73,10 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
 
     def link(self, address: str, host: str) -> RuntimeLink:
         """The link to the runtime at an address; `host` is one that it is asked for. Raises UsageError: there can be none."""
-        if "://" in address:
-            if address not in self._links:
-                self._links[address] = self._elsewhere(address)
-            return self._links[address]
         # A folder is one site: another host is another one.
-        name = f"{host}={address}"
+        name = address if "://" in address else f"{host}={address}"
         if name not in self._links:
-            self._links[name] = self._at_home(address, host)
+            self._links[name] = self._elsewhere(address) if "://" in address else self._at_home(address, host)
         return self._links[name]
 
     def _elsewhere(self, address: str) -> "RemoteRuntime":

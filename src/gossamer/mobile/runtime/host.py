@@ -149,7 +149,7 @@ class RuntimeHost:
             journey = self.journey(sender, identity)
             if journey is None:
                 journey = await self._taken(sender, identity, crawler, digest)
-        if journey.digest != digest:
+        if journey.note.crawler != digest:
             raise RuntimeRefused("other_crawler", f"another crawler was sent as {identity}")
         self._schedule()
         return journey
@@ -180,7 +180,7 @@ class RuntimeHost:
     async def _make_room(self, sender: str) -> None:
         """Forget what this sender is done with, where too many of its crawlers are here.
         Raises RuntimeUnavailable: it is done with too few."""
-        theirs = [one for one in self._journeys.values() if one.sender == sender]
+        theirs = [one for one in self._journeys.values() if one.note.sender == sender]
         if sum(not one.is_done for one in theirs) >= self._sheet.waiting:
             raise RuntimeUnavailable(f"{self._sheet.waiting} crawlers of {sender} are here; take their results first")
         done = sorted((one for one in theirs if one.is_done), key=lambda one: one.heard)
@@ -208,9 +208,9 @@ class RuntimeHost:
         running = list(self._begun)
         waiting = [one for one in self._journeys.values() if not one.has_ended and one not in running]
         for journey in waiting:
-            most = self._sheet.rules(journey.sender).crawlers or self._sheet.crawlers
+            most = self._sheet.rules(journey.note.sender).crawlers or self._sheet.crawlers
             is_free = len(running) < self._sheet.crawlers
-            if self._is_ending or not is_free or sum(one.sender == journey.sender for one in running) >= most:
+            if self._is_ending or not is_free or sum(one.note.sender == journey.note.sender for one in running) >= most:
                 continue
             running.append(journey)
             self._begun.add(journey)
@@ -219,7 +219,7 @@ class RuntimeHost:
             task.add_done_callback(self._runs.discard)
 
     async def _run(self, journey: HostedJourney) -> None:
-        rules = self._sheet.rules(journey.sender)
+        rules = self._sheet.rules(journey.note.sender)
         gates: list[GatedPages] = []
 
         def pages(rest: Callable[[float], None]) -> GatedPages:
@@ -227,7 +227,7 @@ class RuntimeHost:
             return gates[-1]
 
         began = self._started[journey] = time.monotonic()
-        self._diary.tell("began", sender=journey.sender, crawler=journey.identity)
+        self._diary.tell("began", sender=journey.note.sender, crawler=journey.note.identity)
         run = partial(journey.run, pages, self._limits, self._sheet.allow)
         try:
             end = await self._loop.run_in_executor(self._threads, run)
@@ -278,9 +278,9 @@ class RuntimeHost:
         journey.stop("time", "its sender has not asked about it for too long")
         if journey in self._begun:
             return  # at the next look
-        self._journeys.pop((journey.sender, journey.identity), None)
+        self._journeys.pop((journey.note.sender, journey.note.identity), None)
         await asyncio.to_thread(journey.remove)
-        self._diary.tell("forgot", sender=journey.sender, crawler=journey.identity)
+        self._diary.tell("forgot", sender=journey.note.sender, crawler=journey.note.identity)
 
     # -- news
 

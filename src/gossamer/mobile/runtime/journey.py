@@ -73,7 +73,8 @@ class HostedJourney:
             notify: told, in whatever thread, that something changed.
         """
         self._folder = folder
-        self._note = note
+        self.note = note
+        """Only to be read elsewhere."""
         self._shelf = shelf
         self._most_kept = most_kept
         self._notify = notify
@@ -81,7 +82,7 @@ class HostedJourney:
         self._keeper: CrawlerKeeper | None = None
         self._stopped: tuple[str, str] | None = None
         self._is_full = False
-        self._waited = 0.0
+        self.waited = 0.0
         """Seconds that it has waited for room since it was started."""
         self.heard = time.monotonic()
         """When its sender last spoke of it."""
@@ -91,36 +92,20 @@ class HostedJourney:
     # -- what is said of it
 
     @property
-    def sender(self) -> str:
-        return self._note.sender
-
-    @property
-    def identity(self) -> str:
-        return self._note.identity
-
-    @property
-    def digest(self) -> str:
-        return self._note.crawler
-
-    @property
     def has_ended(self) -> bool:
-        return self._note.has_ended
+        return self.note.has_ended
 
     @property
     def is_done(self) -> bool:
         """It has ended, and its sender has taken everything."""
-        return self.has_ended and self._note.acknowledged >= len(self._note.sizes)
-
-    @property
-    def waited(self) -> float:
-        return self._waited
+        return self.has_ended and self.note.acknowledged >= len(self.note.sizes)
 
     def copied(self) -> JourneyNote:
         with self._changed:
-            return msgspec.structs.replace(self._note, digests=[], cuts=[], sizes=list(self._note.sizes))
+            return msgspec.structs.replace(self.note, digests=[], cuts=[], sizes=list(self.note.sizes))
 
     def standing(self) -> CrawlerStanding:
-        note = self._note
+        note = self.note
         state = note.state
         if not note.has_ended:
             state = "running" if self.is_running and not self._is_full else "waiting"
@@ -136,7 +121,7 @@ class HostedJourney:
     def batch(self, sequence: int) -> bytes | None:
         """A frame that is kept. Reads the disk."""
         with self._changed:
-            if not self._note.acknowledged <= sequence < len(self._note.sizes):
+            if not self.note.acknowledged <= sequence < len(self.note.sizes):
                 return None
             return self._folder.batch(sequence)
 
@@ -145,7 +130,7 @@ class HostedJourney:
     def acknowledge(self, sequence: int) -> None:
         """Forget batches up to this one. Writes to the disk. Raises OSError: nothing is forgotten."""
         with self._changed:
-            self._forget(min(sequence + 1, len(self._note.sizes)))
+            self._forget(min(sequence + 1, len(self.note.sizes)))
             self._changed.notify_all()
 
     def cancel(self) -> None:
@@ -154,7 +139,7 @@ class HostedJourney:
         with self._changed:
             if not self.has_ended:
                 self._end("failed", "cancelled", "its sender cancelled it")
-            self._forget(len(self._note.sizes))
+            self._forget(len(self.note.sizes))
             self._changed.notify_all()
 
     def stop(self, reason: str, told: str) -> None:
@@ -175,8 +160,8 @@ class HostedJourney:
     def remove(self) -> None:
         """Forget it, and that it ever was. Writes to the disk."""
         with self._changed:
-            self._shelf.changed(-self._note.kept)
-            self._note.acknowledged = len(self._note.sizes)
+            self._shelf.changed(-self.note.kept)
+            self.note.acknowledged = len(self.note.sizes)
             self._folder.remove()
 
     # -- its run
@@ -196,14 +181,14 @@ class HostedJourney:
         with self._changed:
             if self._stopped is not None or self.has_ended:
                 return ConfinedEnd(*(self._stopped or ("", "")))
-            self._note.starts += 1
-            if self._note.starts > MAX_STARTS:
+            self.note.starts += 1
+            if self.note.starts > MAX_STARTS:
                 told = f"the runtime died {MAX_STARTS} times while it ran"
                 self._end("failed", "restarts", told)
                 return ConfinedEnd("restarts", told)
-            self._folder.write_note(self._note)
+            self._folder.write_note(self.note)
             keeper = self._keeper = CrawlerKeeper(self._folder.crawler(), limits, allowed, cuts=self._cuts())
-            self._waited, self._note.fetched, self.is_running = 0.0, 0, True
+            self.waited, self.note.fetched, self.is_running = 0.0, 0, True
             self._sequence = 0
         try:
             end = self._run(keeper, pages(self._rest))
@@ -214,7 +199,7 @@ class HostedJourney:
 
     def _cuts(self) -> list[int]:
         """After how many answers each batch was made that is kept or was; 0 where that was not noted."""
-        return [*self._note.cuts, *[0] * (len(self._note.digests) - len(self._note.cuts))]
+        return [*self.note.cuts, *[0] * (len(self.note.digests) - len(self.note.cuts))]
 
     def _run(self, keeper: CrawlerKeeper, gate: GatedPages) -> ConfinedEnd:
         try:
@@ -225,7 +210,7 @@ class HostedJourney:
     def _settled(self, end: ConfinedEnd) -> ConfinedEnd:
         """Write down how it ended. One that was stopped with the runtime has not ended."""
         with self._changed:
-            self._note.cpu += end.cpu
+            self.note.cpu += end.cpu
             if end.reason not in ("", "stopped", "walls") and not self.has_ended:
                 self._end("failed", end.reason, end.told)
             self._notify()
@@ -233,8 +218,8 @@ class HostedJourney:
 
     def _counted(self, gate: Fetch) -> Fetch:
         def fetch(task: Task) -> Response:
-            self._note.fetched += 1
-            if not self._note.fetched % _NOTICE:
+            self.note.fetched += 1
+            if not self.note.fetched % _NOTICE:
                 self._notify()
             return gate(task)
 
@@ -251,7 +236,7 @@ class HostedJourney:
         with self._changed:
             if self._stopped is not None:
                 raise JourneyStopped
-            note, sequence = self._note, self._sequence
+            note, sequence = self.note, self._sequence
             self._sequence += 1
             if sequence < len(note.digests):
                 if note.digests[sequence] != digest:
@@ -266,14 +251,14 @@ class HostedJourney:
                 self._is_full = True
                 self._notify()
                 self._changed.wait_for(lambda: self._stopped is not None, _LOOK)
-                self._waited += time.monotonic() - began
+                self.waited += time.monotonic() - began
                 if self._stopped is not None:
                     raise JourneyStopped
             self._is_full = False
             self._notify()
 
     def _kept(self, sequence: int, made: MadeBatch, digest: str) -> bool:
-        note, length = self._note, len(made.frame)
+        note, length = self.note, len(made.frame)
         # The first one always fits, however small the share is.
         if (note.kept and note.kept + length > self._most_kept) or not self._shelf.has_room(length):
             return False
@@ -288,7 +273,7 @@ class HostedJourney:
                 note.state, note.ended = "finished", time.time()
             self._folder.write_note(note)
         except OSError:
-            self._note = before
+            self.note = before
             return False
         self._shelf.changed(length)
         if made.is_last:
@@ -299,7 +284,7 @@ class HostedJourney:
     # -- with the lock held
 
     def _end(self, state: str, reason: str, told: str) -> None:
-        note = self._note
+        note = self.note
         note.state, note.reason, note.told, note.ended = state, reason, told, time.time()  # type: ignore[assignment]
         # On a disk that is full it is written down with the next change, or the crawler runs again and ends again.
         with contextlib.suppress(OSError):
@@ -308,7 +293,7 @@ class HostedJourney:
         self._notify()
 
     def _forget(self, acknowledged: int) -> None:
-        note = self._note
+        note = self.note
         if acknowledged <= note.acknowledged:
             return
         before, note.acknowledged = note.acknowledged, acknowledged
