@@ -23,7 +23,7 @@ from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TEXTS, Text
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
 from gossamer.values.instants import frequency_of
 from gossamer.values.url import canonical, host_of, scheme_of
-from gossamer.values.visit import HTML_TYPES, XHTML, Response, Visit
+from gossamer.values.visit import HTML_TYPES, XHTML, Visit
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -169,8 +169,6 @@ _CANONICAL = re.compile(rb"(?i)canonical|&")
 class Document:
     """The document of one visit. It exists only inside the process stage: findings leave the stage, documents do not."""
 
-    __slots__ = ("__dict__", "agent", "choice", "holds_up", "left_out", "missed", "visit")
-
     def __init__(
         self,
         visit: Visit,
@@ -191,6 +189,13 @@ class Document:
         """
         self.holds_up = holds_up
         self.visit = visit
+        self.url = visit.task.url
+        """The canonical URL that was fetched."""
+        self.response = visit.response
+        """The answer, with status and header fields."""
+        self.mime = visit.media_type
+        """The media type that its bytes show (:mod:`gossamer.values.media_type`); the response has the type that the server
+        claims."""
         self.agent = agent
         self.choice = choice
         self.missed = trouble or ""
@@ -208,30 +213,14 @@ class Document:
         if number:
             self.left_out[rule] = self.left_out.get(rule, 0) + number
 
-    @property
-    def url(self) -> str:
-        """The canonical URL that was fetched."""
-        return self.visit.task.url
-
-    @property
-    def response(self) -> Response:
-        """The answer, with status and header fields."""
-        return self.visit.response
-
-    @property
-    def mime(self) -> str:
-        """The media type that its bytes show (:mod:`gossamer.values.media_type`); the response has the type that the server
-        claims."""
-        return self.visit.media_type
-
     @cached_property
     def content(self) -> bytes:
         """The bytes without content coding, from byte 0; for a document on disk only the first 16 MiB, as much as parsers get."""
-        return self.visit.response.content
+        return self.response.content
 
     def open(self) -> BinaryIO:
         """Return a new stream over the whole document from byte 0, without content coding, for any size."""
-        return self.visit.response.open()
+        return self.response.open()
 
     @cached_property
     def charset(self) -> str:
@@ -288,9 +277,10 @@ class Document:
     @cached_property
     def title(self) -> str:
         """The text of the first `<title>`, with runs of white space folded."""
-        tag = next(self.skim.named(b"title"), None)
-        if tag is None:
+        titles = self.skim.named(b"title")
+        if not titles:
             return ""
+        tag = titles[0]
         text = self.markup[tag.end : min(tag.text_end, tag.end + MAX_RAW_TITLE)]
         return " ".join(resolved(text).split())[:MAX_TITLE]
 
@@ -320,8 +310,14 @@ class Document:
     def _metas(self) -> list[Mapping[str, str]]:
         """The `meta` elements that may speak to robots: a page has twenty others."""
         names = (b"robots", b"revisit-after", b"&", self.agent.lower().encode())
-        metas = ((tag, tag.raw.lower()) for tag in self.skim.named(b"meta"))
-        return [tag.attributes for tag, raw in metas if any(name in raw for name in names)]
+        found = []
+        for tag in self.skim.named(b"meta"):
+            raw = tag.raw.lower()
+            for name in names:
+                if name in raw:
+                    found.append(tag.attributes)
+                    break
+        return found
 
     @cached_property
     def canonical(self) -> str:
@@ -360,8 +356,8 @@ class Document:
     @cached_property
     def base(self) -> str:
         """The base for relative links: the first `<base href>` if there is one, otherwise the URL."""
-        hrefs = (tag.attributes.get("href") for tag in self.skim.named(b"base"))
-        href = next((href for href in hrefs if href is not None), None)
+        bases = self.skim.named(b"base")
+        href = next((tag.attributes["href"] for tag in bases if "href" in tag.attributes), None) if bases else None
         if href is None:
             return self.url
         try:

@@ -24,7 +24,7 @@ taken exactly from there on. All of it is linear.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
@@ -195,14 +195,21 @@ class Skim:
             return True
         return self._exact_from < len(self.markup) and _SIGN.search(self.markup, self._exact_from) is not None
 
-    @cached_property
+    @property
     def tags(self) -> list[Tag]:
         """The tags that were taken one by one."""
         return [piece for piece in self.pieces if type(piece) is Tag]
 
-    def named(self, name: bytes) -> Iterator[Tag]:
+    @cached_property
+    def _by_name(self) -> dict[bytes, list[Tag]]:
+        found: dict[bytes, list[Tag]] = {}
+        for tag in self.tags:
+            found.setdefault(tag.name, []).append(tag)
+        return found
+
+    def named(self, name: bytes) -> Sequence[Tag]:
         """Those of a name in :data:`SINGLED`."""
-        return (tag for tag in self.tags if tag.name == name)
+        return self._by_name.get(name, ())
 
     # -- ways through the page
 

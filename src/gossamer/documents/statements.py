@@ -81,7 +81,10 @@ def keeps_copy(said: Iterable[str], headers: Iterable[tuple[str, str]], agent: s
     """
     if "noarchive" in said:
         return False
-    values = [value for name, value in headers if name == "x-robots-tag"]
+    values: list[str] = []
+    for name, value in headers:  # asked of each page again and again
+        if name == "x-robots-tag":
+            values.append(value)
     return not values or "noarchive" not in directives(values, agent)
 
 

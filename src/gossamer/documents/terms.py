@@ -18,7 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from functools import cache
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -343,11 +343,16 @@ _RUNS = frozenset(["", *_TYPES.split()])
 
 def seems_empty(skim: Skim, found: Iterable[Found]) -> bool:
     """Whether a page seems to need a browser, by its tags and the links that were found on it."""
-    hrefs = (one.href.strip().lower() for one in found if one.relation == "a href")
-    leading = (href for href in hrefs if href and not href.startswith(("#", "javascript:")))
-    links = sum(1 for _ in islice(leading, FEW_LINKS))
-    if links >= FEW_LINKS:
-        return False
+    links = 0
+    for one in found:  # nearly every page leaves here
+        if (
+            one.relation == "a href"
+            and not one.href.strip().lower().startswith(("#", "javascript:"))
+            and one.href.strip()
+        ):
+            links += 1
+            if links >= FEW_LINKS:
+                return False
     kinds = (script.attributes.get("type", "").partition(";")[0].strip().lower() for script in skim.named(b"script"))
     if not any(kind in _RUNS for kind in kinds):
         return False

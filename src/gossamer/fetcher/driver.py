@@ -65,7 +65,7 @@ class CurlModule(Provider[P], Generic[P, T]):
     async def ended(self, transfer: T) -> tuple[int, str]:
         """Carry a transfer, and wait for its end: libcurl's error and what it says of it, 0 for none. Whoever calls this discards
         the handle."""
-        future = self._live[transfer] = self.driver().add(transfer.curl)
+        future = self._live[transfer] = (self._multi or self.driver()).add(transfer.curl)
         try:
             await future
         except pycurl.error as error:

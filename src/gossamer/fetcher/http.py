@@ -145,11 +145,8 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         while self._idle:
             self._idle.pop().close()
 
-    async def fetch(self, task: Task) -> Response:
-        return await self._exchange(task, None)
-
     async def send(self, task: Task) -> Response:
-        return await self._exchange(task, task.request)
+        return await self.fetch(task, task.request)
 
     def has_entered(self, url: str, session: str = "") -> bool:
         return self._authentication.has_entered(url, session)
@@ -165,7 +162,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         if self._proxies is not None:
             self._proxies.renew(session)
 
-    async def _exchange(self, task: Task, sent: Requested | None) -> Response:
+    async def fetch(self, task: Task, sent: Requested | None = None) -> Response:
         started, url = self.clock.now(), task.url
         if not url.startswith(("http://", "https://")):
             return Response(Outcome.SCHEME_REFUSED, started=started, error="not an http or https URL")
@@ -290,7 +287,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
             await self.clock.sleep(wait)
 
     def _release(self, transfer: Transfer) -> None:
-        driver = self.driver()
+        driver = self._multi or self.driver()
         driver.discard(transfer.curl)
         is_used_up = transfer.is_used_up or transfer.is_stopped
         transfer.clear()

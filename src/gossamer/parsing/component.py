@@ -375,7 +375,9 @@ class Process(Filter[ProcessSheet]):
         for name, count in findings.counts.items():
             self.metrics.count(name, count)
         carried = visit.items  # a mobile crawler's processors found them
-        visit = self.told_of(filled(visit, findings, before))
+        visit = filled(visit, findings, before)
+        if visit.errors:
+            self.told_of(visit)
         if carried:
             visit = msgspec.structs.replace(visit, items=(*carried, *visit.items))
         if visit.again is not None:

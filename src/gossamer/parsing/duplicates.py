@@ -7,6 +7,7 @@ duplicates name their original already, and are left alone there. URL-seen stand
 links of a page may be new, and puts tasks for them into the visit; the check-and-put of the commit decides.
 """
 
+from operator import attrgetter
 from typing import Annotated
 
 import msgspec
@@ -109,11 +110,10 @@ class UrlSeen(Filter[UrlSeenSheet]):
             return (visit,)
         links = {link.url if link.request is None else link.identity: link for link in visit.links}
         source = visit.task
-        relations = {link.relation for link in visit.links}
+        relations = set(map(attrgetter("relation"), visit.links))
         nearest = source.depth if any(map(keeps_depth, relations)) else source.depth + 1
         unseen = links if self.sheet.again else self.seen.unseen(list(links), nearest)
-        found = [links[identity] for identity in unseen]
-        new = tuple(task_of(source, link.url, link.relation, link.request) for link in found)
+        new = [task_of(source, (link := links[one]).url, link.relation, link.request) for one in unseen]
         self.metrics.counters["looked_up"] += len(links)
         self.metrics.counters["new"] += len(new)
-        return (msgspec.structs.replace(visit, new=new),)
+        return (msgspec.structs.replace(visit, new=tuple(new)),)

@@ -232,7 +232,8 @@ def filled(visit: Visit, findings: Findings, before: Sequence[Found] = ()) -> Vi
     """The visit with what was found; `before` are links that came before the document's own."""
     facts = msgspec.structs.asdict(findings)
     del facts["is_out"], facts["is_retired"], facts["counts"]
-    facts["rejected"] = _added(visit.rejected, findings.rejected)
+    if visit.rejected:
+        facts["rejected"] = _added(visit.rejected, findings.rejected)
     if before:
         facts["found"] = (*before, *findings.found)
     return msgspec.structs.replace(visit, **facts)

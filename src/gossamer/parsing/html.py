@@ -130,7 +130,8 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
     def process(self, document: Document) -> Iterable[Found]:
         """The page's links, those of its header fields first."""
         finds = FoundLinks()
-        finds.links += found_in_fields(document.field_links, self.sheet)
+        if document.field_links:
+            finds.links += found_in_fields(document.field_links, self.sheet)
         document.leave_out(UNREAD_TAGS, self._read(document, document.skim, finds))
         finds.bound(MAX_FOUND)
         document.leave_out(TOO_MANY_LINKS, finds.left_out)
@@ -142,7 +143,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         add_links = _add_anchored_links if sheet.anchors else _add_links
         for piece in skim.pieces:
             if not isinstance(piece, Tag):
-                for begin, end in _parts(skim.markup, piece):
+                for begin, end in (piece,) if piece[1] - piece[0] <= _MOST_AT_ONCE else _parts(skim.markup, piece):
                     if sheet.requisites:
                         finds.take(self._everything(skim.markup, begin, end))
                     else:

@@ -141,7 +141,10 @@ def is_odd(headers: Iterable[tuple[str, str]]) -> bool:
 
 
 def _read(headers: Iterable[tuple[str, str]]) -> tuple[str, bool]:
-    text = ", ".join([value for name, value in headers if name == "content-type"])
+    text = ""
+    for name, value in headers:
+        if name == "content-type":
+            text = f"{text}, {value}" if text else value
     return _extract_known(text) if len(text) <= _REMEMBERED else _extract(text)
 
 
