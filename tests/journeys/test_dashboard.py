@@ -628,7 +628,7 @@ def test_the_description_of_the_interface_names_every_address(tmp_path: Path, en
     from gossamer.dashboard.app import addresses
     from gossamer.dashboard.crawls import Crawls, Streams
     from gossamer.dashboard.exporting import Exporter
-    from gossamer.dashboard.orders import ORDERS
+    from gossamer.dashboard.of_crawl import ORDERS
     from gossamer.dashboard.questions import Replays
 
     at = addresses(Crawls([]), Streams(), Replays(), Exporter())

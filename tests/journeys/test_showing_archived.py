@@ -10,7 +10,7 @@ import pytest
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
-from gossamer.query.archived import SHOWN, SHOWN_HEAD, ArchivedView, view_archived
+from gossamer.query.archive import SHOWN, SHOWN_HEAD, ArchivedView, view_archived
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.errors import UsageError
 

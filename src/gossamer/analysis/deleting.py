@@ -65,19 +65,10 @@ def delete(
     accept: bool = False,
     remark: Callable[[str], object] = lambda _: None,
 ) -> tuple[Deleted, ...]:
-    """Delete something, after finishing what an earlier call has begun; returns the notes of all deletions that were done.
-
-    Args:
-        target: what is deleted; None: only what was begun is finished.
-        now: seconds since the epoch.
-        forget: let it be fetched again when a crawl meets it.
-        accept: go on without what is lost or damaged.
-        remark: as of :func:`~gossamer.analysis.rewriting.rewrite`.
-
-    Raises:
-        UsageError: there is nothing to finish, or the crawl cannot keep from fetching it again.
-        CrawlDirectoryError: as of `rewrite`.
-    """
+    """Delete a target, after finishing what an earlier call has begun, or only finish that; returns the notes of all deletions
+    that were done. With `forget`, a crawl that meets it fetches it again; the others are as of
+    :func:`~gossamer.analysis.rewriting.rewrite`. Raises UsageError: there is nothing to finish, or the crawl cannot keep from
+    fetching it again."""
     wanted = None if target is None else Deletion(unique_name(now), utc_text(now), target, forget)
     done = rewrite(directory, "delete", wanted, now, accept=accept, remark=remark)
     if not done:
@@ -86,8 +77,6 @@ def delete(
 
 
 class Deleting(CrawlRewriting):
-    """One deletion."""
-
     journal: Deletion
 
     def check(self) -> None:

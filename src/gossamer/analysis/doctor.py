@@ -12,7 +12,6 @@ import resource
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -32,7 +31,7 @@ from gossamer.storage.tables.places import crawl_directory
 from gossamer.values.errors import GossamerError, ResolutionFailed
 
 if TYPE_CHECKING:
-    from gossamer.engine.confinement import Walls
+    pass
 
 Verdict = Literal["ok", "note", "bad"]
 
@@ -51,8 +50,6 @@ SLOW_LOOK_UP = 1.0
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
-
     verdict: Verdict
     """`bad` hinders a crawl; `note` is to be known."""
     about: str
@@ -62,12 +59,8 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def examine(directory: str, host: str) -> list[Finding]:
-    """Look at everything.
-
-    Args:
-        directory: of a crawl, or empty: then the disk is that of the current folder.
-        host: a name to look up; empty: none is.
-    """
+    """Look at everything: at the crawl in a directory, where one is given, otherwise at the disk of the current folder; and at
+    the name of a host, where one is given."""
     place = Path(directory or ".")
     checks: list[Callable[[], Iterator[Finding]]] = [
         _versions,
@@ -83,6 +76,10 @@ def examine(directory: str, host: str) -> list[Finding]:
     if directory:
         checks.append(lambda: _crawl(directory))
     return [finding for check in checks for finding in check()]
+
+
+def _judged(is_fine: bool, about: str, text: str, trouble: str, advice: str, verdict: Verdict = "bad") -> Finding:
+    return Finding("ok", about, text) if is_fine else Finding(verdict, about, trouble, advice)
 
 
 def _versions() -> Iterator[Finding]:
@@ -101,33 +98,26 @@ def _versions() -> Iterator[Finding]:
 
 def _locale() -> Iterator[Finding]:
     encoding = locale.getencoding()
-    if encoding.lower().replace("-", "") == "utf8":
-        yield Finding("ok", "locale", encoding)
-    else:
-        advice = "set LC_ALL=C.UTF-8 to see them as they are"
-        yield Finding("note", "locale", f"{encoding}: characters that it lacks are shown as escapes", advice)
+    trouble, advice = "characters that it lacks are shown as escapes", "set LC_ALL=C.UTF-8 to see them as they are"
+    is_fine = encoding.lower().replace("-", "") == "utf8"
+    yield _judged(is_fine, "locale", encoding, f"{encoding}: {trouble}", advice, "note")
 
 
 def _open_files() -> Iterator[Finding]:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     usable = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
-    if usable >= FEW_FILES:
-        yield Finding("ok", "open files", f"{usable:,} can be used")
-    else:
-        advice = f"raise the limit (ulimit -Hn), or crawl with --concurrency {max(1, usable // 4)}"
-        yield Finding("bad", "open files", f"{usable:,} can be used, and a crawl needs {FEW_FILES:,}", advice)
+    text = f"{usable:,} can be used"
+    advice = f"raise the limit (ulimit -Hn), or crawl with --concurrency {max(1, usable // 4)}"
+    trouble = f"{text}, and a crawl needs {FEW_FILES:,}"
+    yield _judged(usable >= FEW_FILES, "open files", text, trouble, advice)
 
 
 def _memory() -> Iterator[Finding]:
     free = free_memory()
-    if free is None:
-        return  # a system that does not say so
-    if free >= LITTLE_MEMORY:
-        yield Finding("ok", "memory", f"{show_bytes(free)} available")
-    else:
-        yield Finding(
-            "bad", "memory", f"{show_bytes(free)} available, and an agent may take 400 MB", "end other programs"
-        )
+    if free is not None:  # otherwise the system does not say so
+        text = f"{show_bytes(free)} available"
+        trouble = f"{text}, and an agent may take 400 MB"
+        yield _judged(free >= LITTLE_MEMORY, "memory", text, trouble, "end other programs")
 
 
 def _disk(place: Path) -> Iterator[Finding]:
@@ -135,38 +125,30 @@ def _disk(place: Path) -> Iterator[Finding]:
     free = shutil.disk_usage(there).free
     if not os.access(there, os.W_OK):
         yield Finding("bad", "disk", f"{there} cannot be written", "name another directory with -o")
-    elif free >= LITTLE_DISK:
-        yield Finding("ok", "disk", f"{show_bytes(free)} free at {there}")
     else:
-        yield Finding(
-            "bad", "disk", f"{show_bytes(free)} free at {there}: a crawl soon waits for room", "free some space"
-        )
+        text = f"{show_bytes(free)} free at {there}"
+        yield _judged(free >= LITTLE_DISK, "disk", text, f"{text}: a crawl soon waits for room", "free some space")
 
 
 def _runtime_folder() -> Iterator[Finding]:
     found = next((folder for folder in folders() if is_private(folder) or not folder.exists()), None)
-    if found is not None:
-        yield Finding("ok", "control", f"crawls listen for commands in {found}")
-    else:
-        advice = "set XDG_RUNTIME_DIR to a folder that is yours alone (mode 0700)"
-        yield Finding("bad", "control", "no folder is private enough for the socket that takes commands", advice)
-
-
-@cache
-def _walls() -> "Walls":
-    from gossamer.mobile.confined.keeper import walls_here  # few commands need it
-
-    return walls_here()
+    yield _judged(
+        found is not None,
+        "control",
+        f"crawls listen for commands in {found}",
+        "no folder is private enough for the socket that takes commands",
+        "set XDG_RUNTIME_DIR to a folder that is yours alone (mode 0700)",
+    )
 
 
 def _isolation() -> Iterator[Finding]:
     """By a process that shuts itself in, as those of mobile crawlers do."""
-    walls = _walls()
-    if walls.is_whole:
-        yield Finding("ok", "isolation", str(walls))
-    else:
-        advice = "see docs/runtime.md, Isolation; crawls do not need it"
-        yield Finding("note", "isolation", f"a runtime cannot shut crawlers in here: {walls}", advice)
+    from gossamer.mobile.confined.keeper import walls_here  # few commands need it
+
+    walls = walls_here()
+    trouble = f"a runtime cannot shut crawlers in here: {walls}"
+    advice = "see docs/runtime.md, Isolation; crawls do not need it"
+    yield _judged(walls.is_whole, "isolation", str(walls), trouble, advice, "note")
 
 
 def _names(host: str) -> Iterator[Finding]:
@@ -182,10 +164,8 @@ def _names(host: str) -> Iterator[Finding]:
         return
     taken = time.monotonic() - began
     text = f"{host} is {address}, looked up in {taken * 1000:.0f} ms"
-    if taken <= SLOW_LOOK_UP:
-        yield Finding("ok", "names", text)
-    else:
-        yield Finding("note", "names", text, "a resolver on this machine makes crawls of many hosts faster")
+    advice = "a resolver on this machine makes crawls of many hosts faster"
+    yield _judged(taken <= SLOW_LOOK_UP, "names", text, text, advice, "note")
 
 
 async def _looked_up(host: str) -> str:

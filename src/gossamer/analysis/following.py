@@ -21,13 +21,13 @@ _INDEX_RESTS = 10
 
 
 def _triples(directory: Path, rest: Rest, name: str) -> Follower:
-    from gossamer.rdf.store.feeding import TripleStoreFollower  # few crawls have one
+    from gossamer.rdf.store.store import TripleStoreFollower  # few crawls have one
 
     return TripleStoreFollower(directory)
 
 
 def _endpoints(directory: Path, rest: Rest, name: str) -> Follower:
-    from gossamer.rdf.store.feeding import EndpointFollower  # few crawls have one
+    from gossamer.rdf.store.endpoint import EndpointFollower  # few crawls have one
 
     return EndpointFollower(directory, rest)
 
@@ -58,19 +58,9 @@ FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
 
 
 def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[FollowerNote]:
-    """Feed a follower of a crawl until the crawl has ended, then once more.
-
-    Args:
-        what: one of :data:`FOLLOWERS`; of sinks, `sink-NAME`.
-        wait: wait for another process that is at it; otherwise leave it to that one.
-
-    Returns:
-        What a person has to know.
-
-    Raises:
-        GossamerError: it cannot be fed; says why.
-        OSError: a file could not be read or written.
-    """
+    """Feed one of :data:`FOLLOWERS` (of sinks, `sink-NAME`) until the crawl has ended, then once more; returns what a person
+    has to know. Another process that is at it is waited for, or the work is left to it. Raises GossamerError: it cannot be fed;
+    says why. Raises OSError: a file could not be read or written."""
     with following(directory, what, wait=wait) as held:
         if not held:
             return []

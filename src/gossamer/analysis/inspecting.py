@@ -17,8 +17,7 @@ from gossamer.parsing.links import LinkResolver
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
 from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.names import MetaItem
-from gossamer.rdf.page import StructuredData, structured_data
-from gossamer.rdf.writing import Thing, told
+from gossamer.rdf.page import StructuredData, Thing, structured_data, told
 from gossamer.values import body as bodies
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.outcome import Outcome
@@ -28,8 +27,6 @@ from gossamer.values.visit import HTML_TYPES, Response, Visit, sha1_base32
 
 
 class LinkSeen(msgspec.Struct, frozen=True):
-    """One link, resolved."""
-
     url: str
     relation: str
     anchor: str
@@ -103,12 +100,8 @@ class Inspecting:
         await self._process.stop()
 
     async def inspect(self, url: str, response: Response, base: str = "") -> Inspection:
-        """Read an answer.
-
-        Args:
-            response: how it was fetched, or :func:`answer_of` a file.
-            base: what relative links are resolved against instead of `url`; a `base` element wins over both.
-        """
+        """Read an answer, or :func:`answer_of` a file. Relative links are resolved against `base` instead of `url`, where it is
+        given; a `base` element wins over both."""
         visit = await self._processed(url, response, base)
         [visit] = self._links.filter(visit)
         document = Document(visit)
@@ -143,15 +136,8 @@ class Inspecting:
     async def structured(
         self, url: str, response: Response, base: str = "", *, rules: Collection[str] = DROPPED, expanding: bool = False
     ) -> StructuredData | None:
-        """The triples and items of an answer; none where it is no HTML.
-
-        Args:
-            url: as for :meth:`inspect`.
-            response: as for :meth:`inspect`.
-            base: as for :meth:`inspect`.
-            rules: what is dropped (:mod:`gossamer.rdf.filtering`).
-            expanding: add what bundled vocabularies say of the names that the page uses.
-        """
+        """The triples and items of an answer, by the parameters of :func:`~gossamer.rdf.page.structured_data`; none where it is
+        no HTML."""
         visit = await self._processed(url, response, base)
         if visit.mime not in HTML_TYPES:
             return None

@@ -57,11 +57,7 @@ _DEVICES = frozenset(("con", "prn", "aux", "nul", *(f"{name}{at}" for name in ("
 
 
 def mirror_names(documents: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """URL -> name of its file, with `/` between the parts.
-
-    Args:
-        documents: canonical URLs, each with its media type.
-    """
+    """URL -> name of its file, with `/` between the parts, of documents with their media types."""
     wanted = [(url, _name(url, mime)) for url, mime in sorted(documents)]
     folders = {folder for _, name in wanted for folder in _folders(name)}
     taken: set[str] = set()
@@ -213,12 +209,7 @@ def _css_string(url: str) -> str:
 
 
 def changed_html(tree: Any, change: Change) -> bytes:
-    """A page with its links changed, as UTF-8.
-
-    Args:
-        tree: the parsed page (`LexborHTMLParser`); it is changed.
-        change: makes of a link what is written.
-    """
+    """A parsed page (`LexborHTMLParser`) with its links changed, as UTF-8; the tree is changed."""
     return codecs.BOM_UTF8 + _changed(tree, change).encode("utf-8", "replace")
 
 
@@ -302,15 +293,8 @@ class LinkTargets:
         self._cache = JoinCache()
 
     def target(self, href: str, relation: str, *, url: str, base: str, charset: str) -> str:
-        """The canonical URL; empty where the crawl could not follow the link.
-
-        Args:
-            href: the link as it is written.
-            relation: the kind of link, as `img src`.
-            url: the document that holds it, canonical.
-            base: the URL that its links are relative to.
-            charset: the document's encoding; empty for UTF-8.
-        """
+        """The canonical URL that a link of this kind (`img src`) leads to in the document at `url`, whose links are relative to
+        `base`; empty where the crawl could not follow it. `charset` is empty for UTF-8."""
         found = with_queries((Found(href, relation),), base, charset)
         links, _ = resolve_links(found, base, url, self._cache, 1, self._normalise)
         return links[0].url if links else ""

@@ -53,8 +53,6 @@ _MOST_CHANGED = MAX_READ
 
 
 class Mirrored(msgspec.Struct, frozen=True):
-    """Counts of a mirror that was written."""
-
     files: int
     unchanged: int
     """Pages whose links are as they were: they are too large or too odd to be parsed."""
@@ -99,8 +97,6 @@ def write_mirror(directory: Path, folder: Path) -> Mirrored:
 
 
 class _Mirror:
-    """One folder while it is written."""
-
     def __init__(
         self, directory: Path, folder: Path, documents: Mapping[str, str], redirects: Mapping[str, str]
     ) -> None:
@@ -159,7 +155,6 @@ class _Mirror:
         return iter([changed_html(document.tree, self._change(url, name, document.base, document.charset))])
 
     def _change(self, url: str, name: str, base: str, charset: str) -> Change:
-        """How links of one document are written."""
 
         def change(href: str, relation: str) -> str:
             fragment = href.partition("#")[2]

@@ -26,8 +26,7 @@ from gossamer.crawls.directory import read_wiring
 from gossamer.documents import charset
 from gossamer.documents.document import Document
 from gossamer.engine.worker import Caller
-from gossamer.query.archive import ArchivedDocument
-from gossamer.query.archived import check_moment, content_of, reader_of, url_asked
+from gossamer.query.archive import ArchivedDocument, check_moment, content_of, reader_of, url_asked
 from gossamer.values import media_type as mime
 from gossamer.values.errors import ParseSkipped, UsageError
 from gossamer.values.outcome import Outcome
@@ -68,11 +67,8 @@ class ReplayAddresses:
         return f"{REPLAY}?{urlencode({**msgspec.to_builtins(asked), 'sign': self._sign(asked)})}"
 
     def read(self, query: bytes, now: float) -> ReplayAsked | None:
-        """The document that an address shows; None where we did not make it, or its time is over.
-
-        Args:
-            now: seconds since 1970 (UTC).
-        """
+        """The document that an address shows at this time (seconds since 1970, UTC); None where we did not make it, or its time
+        is over."""
         given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
         sign = given.pop("sign", "")
         try:
@@ -122,8 +118,6 @@ _UNTOUCHED = ("data:", "javascript:", "mailto:", "tel:")
 
 
 class ReplayQuestion(msgspec.Struct, frozen=True):
-    """A page that is to be shown."""
-
     directory: str
     """Of the crawl."""
     asked: ReplayAsked
@@ -132,8 +126,6 @@ class ReplayQuestion(msgspec.Struct, frozen=True):
 
 
 class Replayed(msgspec.Struct, frozen=True):
-    """An answer to a browser."""
-
     media_type: str
     """As it is sent; empty where `target` says where to go on."""
     body: bytes
@@ -257,13 +249,8 @@ class _Links:
 
 
 def disarm(tree: Any) -> None:
-    """Take out of a page what would reach out without being fetched by it: look-ups ahead, refreshes, and odd links.
-
-    Nothing but attributes goes, so that the page keeps its form.
-
-    Args:
-        tree: the parsed page (`LexborHTMLParser`); it is changed.
-    """
+    """Take out of a parsed page (`LexborHTMLParser`) what would reach out without being fetched by it: look-ups ahead,
+    refreshes, and odd links. Nothing but attributes goes, so that the page keeps its form."""
     for node in tree.root.traverse():
         attributes = node.attributes
         for name, value in attributes.items():

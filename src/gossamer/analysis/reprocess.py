@@ -34,8 +34,7 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import NoSettings, nearest
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.query.archive import ArchiveReader
-from gossamer.query.archived import archived_visit
+from gossamer.query.archive import ArchiveReader, archived_visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.table_rewrites import Basis, basis, replace, replaceable
@@ -59,8 +58,6 @@ FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive AND kept_out IS NUL
 
 
 class Reprocessed(msgspec.Struct, frozen=True):
-    """Counts of a run over the archive."""
-
     crawl: str
     documents: int
     """Visits that were read and processed."""
@@ -109,17 +106,16 @@ def reprocess(
         wiring = with_spider(wiring, "")
     elif SPIDER in wiring.providers:
         if not processors:
-            raise UsageError(_handlers_missing(wiring, directory))
+            file = shlex.quote(wiring.providers[SPIDER].settings.get("file", ""))
+            how = (
+                f"gossamer reprocess {shlex.quote(directory)} --spider {file}"
+                if file != "''"
+                else "spider.reprocess(DIR)"
+            )
+            has = f"this crawl has handlers of its own; bring them with {how}"
+            raise UsageError(f"{has}, or name processors with --processor")
         wiring = without_handlers(wiring)
     return Reprocessing(crawl_directory(directory), wiring, processors, catalog, report)
-
-
-def _handlers_missing(wiring: Wiring, directory: str) -> str:
-    file = wiring.providers[SPIDER].settings.get("file", "")
-    how = (
-        f"gossamer reprocess {shlex.quote(directory)} --spider {shlex.quote(file)}" if file else "spider.reprocess(DIR)"
-    )
-    return f"this crawl has handlers of its own; bring them with {how}, or name processors with --processor"
 
 
 def crawl_wiring(directory: str) -> Wiring:
@@ -147,7 +143,8 @@ class Reprocessing:
         catalog.add("archive-visits", _replay(self._source.visits))
         catalog.add("visit-rows", _rows(lambda visits: self._log.append(visits, [None] * len(visits))))
         catalog.add(RULINGS, ArchivedRulings)
-        self._asked = {*TableLogSheet().tables, *_logged(wiring)}
+        log = wiring.providers.get("log")
+        self._asked = {*TableLogSheet().tables, *(log.settings.get("tables", ()) if log else ())}
         self.wiring = between(with_processors(wiring, processors, catalog))
         plan(self.wiring, catalog)
 
@@ -205,11 +202,6 @@ class Reprocessing:
             await log.stop()
 
 
-def _logged(wiring: Wiring) -> Iterable[str]:
-    log = wiring.providers.get("log")
-    return log.settings.get("tables", ()) if log else ()
-
-
 def _known(names: Iterable[str]) -> list[str]:
     """Those tables whose packages are installed; the rows of the others stay as they are."""
     found = []
@@ -223,8 +215,6 @@ def _known(names: Iterable[str]) -> list[str]:
 
 
 class _Source:
-    """Visits out of the archive."""
-
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._reader = ArchiveReader(directory)
@@ -368,7 +358,8 @@ def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> 
     if not wanted or stage is None:
         return wiring
     bound = stage.providers.get("processors", {})
-    table = _by_mime(bound)
+    pairs = bound.items() if not isinstance(bound, str) else ()
+    table = {mime: [names] if isinstance(names, str) else names for mime, names in pairs}
     chosen: dict[str, list[str]] = {}
     providers = dict(wiring.providers)
     for text in wanted:
@@ -387,9 +378,3 @@ def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> 
         settings["isolated"] = [name for name in settings["isolated"] if name in here]
     stage = msgspec.structs.replace(stage, providers={**stage.providers, "processors": chosen}, settings=settings)
     return msgspec.structs.replace(wiring, providers=providers, components={**wiring.components, "process": stage})
-
-
-def _by_mime(bound: str | Mapping[str, str | list[str]]) -> dict[str, list[str]]:
-    if isinstance(bound, str):
-        return {}
-    return {mime: [names] if isinstance(names, str) else names for mime, names in bound.items()}

@@ -1,13 +1,12 @@
 """Answers to questions about a crawl's tables: ready-made reports, and, each in a process that can be killed, those of the
 dashboard.
 
-Place in the flow: `gossamer report` asks :func:`reporting`, while the crawl runs and after. The tables answer most reports; what
+Place in the flow: `gossamer report` asks :func:`report_of`, while the crawl runs and after. The tables answer most reports; what
 was set aside as likely traps, the ledger knows. The dashboard (:mod:`gossamer.dashboard.questions`) has a worker answer each
 question of its console. DuckDB sees the tables of this crawl and nothing else (:class:`gossamer.query.database.Database`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from gossamer.engine.worker import Caller
 from gossamer.query.database import Database
 from gossamer.query.printing import json_line
 from gossamer.query.reports import SPECS, BarPlot, MadeReport, MadeSection, ReportSpec, make_report
-from gossamer.storage.tables.manifest import Damage
 from gossamer.values.errors import UsageError
 
 #: Characters of a text in a cell, and of a row as JSON, that are sent; a page may be a megabyte.
@@ -57,22 +55,21 @@ class TableAnswer(msgspec.Struct, frozen=True):
 
 
 def answer_tables(question: TableQuestion, caller: Caller) -> bytes:
-    """The answer as JSON. Raises GossamerError: it cannot be answered."""
-    return msgspec.json.encode(_tables(Path(question.directory), question))
-
-
-def _tables(directory: Path, question: TableQuestion) -> list[TableAnswer]:
+    """A list of :class:`TableAnswer` as JSON. Raises GossamerError: it cannot be answered."""
+    directory = Path(question.directory)
     with Database(directory, threads=1) as database:
         if question.report:
             if question.report not in REPORTS:
                 raise UsageError(f"there is no report {question.report!r}{nearest(question.report, REPORTS)}")
-            made = Reporter(directory, database).make(question.report, SECTION)
-            return [
+            made = report_of(directory, database, question.report, SECTION)
+            tables = [
                 table_answer(one.title, one.columns, one.types, one.rows, SECTION, one.total > len(one.rows), one.plot)
                 for one in made.sections
             ]
-        found = database.ask(question.sql)
-        return [table_answer("", found.columns, found.types, found, question.rows)]
+        else:
+            found = database.ask(question.sql)
+            tables = [table_answer("", found.columns, found.types, found, question.rows)]
+    return msgspec.json.encode(tables)
 
 
 def table_answer(
@@ -111,32 +108,23 @@ TROUBLES = tuple(name for name, spec in REPORTS.items() if spec.is_trouble)
 ALL = "all"
 
 
-class Reporter:
-    """Makes the reports of one crawl, all of one look at its tables."""
-
-    def __init__(self, directory: Path, database: Database) -> None:
-        self._directory = directory
-        self._database = database
-        self.damaged: list[Damage] = database.damaged
-        """Files whose rows are in no report."""
-
-    def make(self, name: str, most: int | None, sections: int | None = None) -> MadeReport:
-        """One report.
-
-        Args:
-            name: of :data:`REPORTS`.
-            most: rows of a section at most; None for all.
-            sections: how many of its first sections are wanted; None for all.
-        """
-        if name == TRAPS.name:
-            return _traps(self._directory, most)
-        return make_report(self._database, SPECS[name], most, sections)
-
-
-@contextmanager
-def reporting(directory: Path) -> Iterator[Reporter]:
-    with Database(directory) as database:
-        yield Reporter(directory, database)
+def report_of(
+    directory: Path, database: Database, name: str, most: int | None, sections: int | None = None
+) -> MadeReport:
+    """One report of :data:`REPORTS`; `most` and `sections` are as of :func:`~gossamer.query.reports.make_report`."""
+    if name != TRAPS.name:
+        return make_report(database, SPECS[name], most, sections)
+    found = suspicions_of(directory)
+    families = [
+        (one.id, one.family, one.trap, one.state, one.set_aside, one.probes, one.evidence) for one in found.families
+    ]
+    hosts = [(one.host, one.urls, one.pages) for one in found.hosts]
+    columns = ["id", "family", "trap", "state", "set_aside", "probes", "evidence"]
+    made = [
+        MadeSection("Likely traps", columns, families[:most], len(families), plot=BarPlot("family", "set_aside")),
+        MadeSection("Hosts with unusually many URLs", ["host", "urls", "pages"], hosts[:most], len(hosts)),
+    ]
+    return MadeReport(TRAPS.name, TRAPS.doc, made)
 
 
 def report_names(names: Sequence[str]) -> list[str]:
@@ -145,20 +133,3 @@ def report_names(names: Sequence[str]) -> list[str]:
         if name not in REPORTS and name != ALL:
             raise UsageError(f"there is no report {name!r}{nearest(name, [*REPORTS, ALL])}")
     return list(REPORTS) if ALL in names else list(dict.fromkeys(names))
-
-
-def _traps(directory: Path, most: int | None) -> MadeReport:
-    found = suspicions_of(directory)
-    families = [
-        (one.id, one.family, one.trap, one.state, one.set_aside, one.probes, one.evidence) for one in found.families
-    ]
-    hosts = [(one.host, one.urls, one.pages) for one in found.hosts]
-    columns = ["id", "family", "trap", "state", "set_aside", "probes", "evidence"]
-    return MadeReport(
-        TRAPS.name,
-        TRAPS.doc,
-        [
-            MadeSection("Likely traps", columns, families[:most], len(families), plot=BarPlot("family", "set_aside")),
-            MadeSection("Hosts with unusually many URLs", ["host", "urls", "pages"], hosts[:most], len(hosts)),
-        ],
-    )

@@ -7,8 +7,6 @@ Everything that stays of a file that loses something is copied into a new file. 
 old file goes.
 """
 
-from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,8 +16,9 @@ from typing import Any, BinaryIO
 import msgspec
 
 from gossamer.analysis.rewriting import CrawlRewriting, rewrite
+from gossamer.analysis.verifying import RecordPlaces
 from gossamer.engine.files import AppendFile, Point, crash_at
-from gossamer.query.versions import SCANNED, choose, move_rows
+from gossamer.query.table_rewrites import SCANNED, choose, move_rows
 from gossamer.storage.archive.reading import CAPTURES, Span, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.moving import move
@@ -66,18 +65,9 @@ def trim(
     accept: bool = False,
     remark: Callable[[str], object] = lambda _: None,
 ) -> Trimmed:
-    """Keep so many versions of each page, after finishing what an earlier call has begun; returns what the last trim did.
-
-    Args:
-        versions: how many stay, at least 1; None: only what was begun is finished.
-        now: seconds since the epoch; names new files of the archive.
-        accept: go on without what is lost or damaged.
-        remark: as of :func:`~gossamer.analysis.rewriting.rewrite`.
-
-    Raises:
-        UsageError: no trim is to be finished.
-        CrawlDirectoryError: as of `rewrite`.
-    """
+    """Keep so many versions of each page, at least 1, after finishing what an earlier call has begun, or only finish that;
+    returns what the last trim did. The others are as of :func:`~gossamer.analysis.rewriting.rewrite`. Raises UsageError: no
+    trim is to be finished."""
     wanted = None if versions is None else Trim(versions)
     done = rewrite(directory, "trim", wanted, now, accept=accept, remark=remark)
     trimmed = [one for one in done if isinstance(one, Trimmed)]
@@ -87,8 +77,6 @@ def trim(
 
 
 class Trimming(CrawlRewriting):
-    """One trim."""
-
     journal: Trim
 
     @property
@@ -257,23 +245,17 @@ class _Copies:
 
 
 class _Moves:
-    """New places of records, in the order of the old ones; 20 bytes each."""
+    """New places of records, by the old ones."""
 
     def __init__(self, lines: Iterator[dict[str, Any]]) -> None:
         self._names: list[str] = []
-        self._by_file: dict[str, tuple[array[int], array[int], array[int]]] = {}
+        self._places = RecordPlaces()
         for line in lines:
             if not self._names or self._names[-1] != line["new_file"]:
                 self._names.append(line["new_file"])
-            old, new, names = self._by_file.setdefault(line["file"], (array("Q"), array("Q"), array("L")))
-            old.append(line["offset"])
-            new.append(line["new_offset"])
-            names.append(len(self._names) - 1)
+            self._places.add(line["file"], line["offset"], line["new_offset"], len(self._names) - 1)
 
     def place(self, record: Location) -> Location | None:
         """The place of a record from now on; None where it stays."""
-        old, new, names = self._by_file.get(record.file, (array("Q"), array("Q"), array("L")))
-        at = bisect_left(old, record.offset)
-        if at == len(old) or old[at] != record.offset:
-            return None
-        return Location(self._names[names[at]], new[at], record.length)
+        found = self._places.at(record.file, record.offset)
+        return None if found is None else Location(self._names[found[1]], found[0], record.length)

@@ -35,8 +35,6 @@ MOST = 50
 
 
 class Verified(msgspec.Struct):
-    """Findings about a crawl."""
-
     crawl: str
     findings: list[str] = []
     """Damages; the first :data:`MOST` of them."""
@@ -63,11 +61,8 @@ class Verified(msgspec.Struct):
 
 
 def verify(directory: Path, *, deep: bool = False) -> Verified:
-    """Compare what was committed with what is there.
-
-    Args:
-        deep: read every record of the archive, every line of log and index, every table and every block of the ledgers.
-    """
+    """Compare what was committed with what is there. With `deep`, every record of the archive, every line of log and index,
+    every table and every block of the ledgers is read."""
     told = Verified(str(directory))
     try:
         read_wiring(directory)
@@ -147,23 +142,25 @@ def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> Non
 # -- deep
 
 
-class _Places:
-    """The places of the captures of the archive."""
+class RecordPlaces:
+    """What is known of records by file and offset, in order: some whole numbers each."""
 
     def __init__(self) -> None:
-        self._offsets: dict[str, array[int]] = {}
-        self._lengths: dict[str, array[int]] = {}
+        self._by_file: dict[str, list[array[int]]] = {}
 
-    def add(self, file: str, offset: int, length: int) -> None:
-        self._offsets.setdefault(file, array("Q")).append(offset)
-        self._lengths.setdefault(file, array("Q")).append(length)
+    def add(self, file: str, offset: int, *numbers: int) -> None:
+        columns = self._by_file.setdefault(file, [array("Q") for _ in range(1 + len(numbers))])
+        for column, number in zip(columns, (offset, *numbers), strict=True):
+            column.append(number)
 
-    def has(self, file: str, offset: int, length: int) -> bool:
-        offsets = self._offsets.get(file)
-        if offsets is None:
-            return False
-        at = bisect_left(offsets, offset)
-        return at < len(offsets) and offsets[at] == offset and self._lengths[file][at] == length
+    def at(self, file: str, offset: int) -> tuple[int, ...] | None:
+        """The numbers of a record; None where none is known to lie there."""
+        columns = self._by_file.get(file)
+        if columns is None:
+            return None
+        place = bisect_left(columns[0], offset)
+        is_there = place < len(columns[0]) and columns[0][place] == offset
+        return tuple(column[place] for column in columns[1:]) if is_there else None
 
 
 def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, int], told: Verified) -> None:
@@ -185,9 +182,9 @@ def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, in
     _check_index(directory, ends, places, shown, told)
 
 
-def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> tuple[_Places, int]:
+def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> tuple[RecordPlaces, int]:
     """Every record that was committed; where captures lie, and how many of them an index has to have."""
-    places, shown = _Places(), 0
+    places, shown = RecordPlaces(), 0
     for file, end in sorted(ends.items()):
         path = directory / file
         if not file.startswith(f"{WARC_DIRECTORY}/") or not path.exists():
@@ -204,7 +201,9 @@ def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> t
     return places, shown
 
 
-def _check_rows(directory: Path, ledger: RocksLedger, places: _Places, ends: Mapping[str, int], told: Verified) -> None:
+def _check_rows(
+    directory: Path, ledger: RocksLedger, places: RecordPlaces, ends: Mapping[str, int], told: Verified
+) -> None:
     gone: Counter[str] = Counter()
     for row in ledger.documents():
         told.rows += 1
@@ -215,7 +214,7 @@ def _check_rows(directory: Path, ledger: RocksLedger, places: _Places, ends: Map
             # A file that a ledger still counts as written was told of already.
             gone[place.file] += place.file not in ends
             continue
-        if not places.has(place.file, place.offset, place.length):
+        if places.at(place.file, place.offset) != (place.length,):
             told.find(f"{row.url} is done, and {place.file} has no record of it at byte {place.offset}")
     for file, count in (+gone).items():
         told.find(f"{count} documents of {ledger.sheet.agent} are done, and {file}, which held them, is missing")
@@ -241,7 +240,7 @@ def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
             )
 
 
-def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, shown: int, told: Verified) -> None:
+def _check_index(directory: Path, ends: Mapping[str, int], places: RecordPlaces, shown: int, told: Verified) -> None:
     """Each line names a record, in order; where no rows wait to be merged, each capture has one."""
     path = directory / INDEX
     if not path.exists():
@@ -259,7 +258,7 @@ def _check_index(directory: Path, ends: Mapping[str, int], places: _Places, show
         before = line
         count += 1
         is_there = (directory / file).exists() and offset + length <= ends.get(file, 0)
-        if is_there and not places.has(file, offset, length):
+        if is_there and places.at(file, offset) != (length,):
             told.find(f"{INDEX}, line {number} names a record that {file} does not have at byte {offset}")
     waits = any(directory.glob("state/*/index/*.cdxj")) or any(directory.glob("state/*/rows/pages-*.jsonl"))
     if count < shown and not waits:

@@ -6,42 +6,46 @@ of the run that writes, and out of the tables of earlier ones. SQL sees the same
 (:mod:`gossamer.storage.tables.row_tables`); here a look at the last minutes costs no SQL.
 """
 
+import contextlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
-from gossamer.crawls.control.host_facts import HostNow, HostsNow
-from gossamer.crawls.control.messages import ReadHosts, Status
-from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.control.host_facts import NAMED, FailedUrl, HostKnown, HostNow, HostsNow, host_known
+from gossamer.crawls.control.messages import ReadHost, ReadHosts, Status
+from gossamer.crawls.control.standing import CrawlStanding, ledgers_of
+from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.old_wirings import completed
 from gossamer.engine.files import scratch
+from gossamer.engine.planning import plan
+from gossamer.query.archive import ArchiveReader, view_archived
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Error, connect, linked, select_table
 from gossamer.query.schema import lasting
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.manifest import is_parquet
 from gossamer.storage.tables.places import CRAWL_FILE, Segment, reading, segments, table_files
 from gossamer.storage.tables.row_tables import FINE, SAMPLES, SampleRow
+from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
+from gossamer.values.outcome import ERRORS
+from gossamer.values.url import canonical, host_of
 
 #: Seconds for an answer: a watcher would rather say that there is none than wait for long.
 PATIENCE = 5.0
 
 
 class CrawlWatch:
-    """Looks at one crawl."""
-
     def __init__(self, directory: Path, patience: float = PATIENCE) -> None:
-        """Nothing is looked at yet.
-
-        Args:
-            patience: seconds for an answer of a running crawl.
-
-        Raises:
-            UsageError: the directory holds no crawl.
-        """
+        """Nothing is looked at yet; `patience` is seconds for an answer. Raises UsageError: the directory holds no crawl."""
         check_is_crawl(directory)
         self.directory = directory
         self._patience = patience
@@ -49,16 +53,9 @@ class CrawlWatch:
         self._resting: tuple[object, CrawlStanding] | None = None
 
     def look(self, *, units: bool = False, agent: str = "") -> CrawlStanding:
-        """How the crawl stands now; with `units` also what every unit of a running one has counted.
-
-        Args:
-            units: also tell of units.
-            agent: tell of this one alone, of several that run.
-
-        Raises:
-            CrawlDirectoryError: a running crawl does not answer, or the ledger of one that rests is missing or damaged.
-            SteeringRefused: it has no such agent.
-        """
+        """How the crawl, or one of several agents, stands now; with `units` also what every unit of a running one has counted.
+        Raises CrawlDirectoryError: a running crawl does not answer, or the ledger of one that rests is missing or damaged.
+        Raises SteeringRefused: it has no such agent."""
         try:
             found = self._connected().told(Status(units, agent), CrawlStanding)
             self._resting = None
@@ -119,11 +116,8 @@ _row = msgspec.json.Decoder(SampleRow)
 
 
 def read_samples(directory: Path, since: str = "") -> list[SampleRow]:
-    """The samples of every agent that were taken after an instant, in the order of time; a row that cannot be read is left out.
-
-    Args:
-        since: as in the column `taken_at`; empty for all.
-    """
+    """The samples of every agent that were taken after an instant (as in the column `taken_at`; empty for all), in the order of
+    time; a row that cannot be read is left out."""
     with reading(directory):
         logs = [one for one in segments(directory) if one.table == SAMPLES.name]
         files = table_files(directory, SAMPLES.name)
@@ -204,3 +198,128 @@ def speeds(rows: list[SampleRow]) -> list[float]:
         passed = row.seconds - before.seconds
         found.append(max(0, row.pages - before.pages) / passed if 0 < passed <= 60 * FINE else 0.0)
     return found
+
+
+# One host of a crawl as a person looks at it: what the crawl knows of it, and its robots.txt with all versions of it.
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+#: Sites of a host whose robots.txt is looked for, versions that are listed of each, and characters that are shown of the last one.
+SITES, VERSIONS, SHOWN = 4, 50, 50_000
+
+
+class RobotsVersion(msgspec.Struct, frozen=True):
+    at: str
+    """Digits of the time, as `20260301120000` (UTC)."""
+    status: str
+    is_changed: bool
+    """It has other bytes than the version before."""
+
+
+class SiteRobots(msgspec.Struct, frozen=True):
+    url: str
+    versions: list[RobotsVersion]
+    """The newest first; fifty at most."""
+    text: str
+    """Body of the last good answer; empty where there is none, or the archive cannot be read."""
+
+
+class HostPicture(msgspec.Struct, frozen=True):
+    known: HostKnown
+    robots: list[SiteRobots]
+    errors: list[FailedUrl]
+    """Visits that failed, the newest first: the last visits of URLs, and all among the last lines of the log."""
+
+
+class _Logged(msgspec.Struct, frozen=True):
+    """The fields that are read of a line of the log."""
+
+    url: str
+    host: str
+    outcome: str
+    fetched_at: str
+    status: int = 0
+    error: str = ""
+
+
+def picture_of(directory: Path, name: str) -> HostPicture:
+    """The knowledge of a crawl, which may be at work, of a host. Raises UsageError: it is not the name of a host, or there is
+    no crawl. Raises CrawlDirectoryError: the ledger is missing or damaged, or a running crawl does not answer."""
+    try:
+        host = host_of(canonical(f"http://{name.strip()}/"))
+    except UnreadableUrl:
+        host = ""
+    if not host or any(letter in name for letter in "/@?#"):
+        raise UsageError(f"{name!r} is not the name of a host")
+    check_is_crawl(directory)
+    known = _known(directory, host)
+    sites = known.sites[:SITES] or [f"https://{host}", f"http://{host}"]
+    robots = [one for site in sites if (one := _robots(directory, f"{site}/robots.txt")).versions]
+    # Both tell of the same visit with other digits of its time.
+    errors = {(one.url, round(one.fetched_at, 3)): one for one in (*known.failed, *_failed_visits(directory, host))}
+    return HostPicture(known, robots, sorted(errors.values(), key=lambda one: -one.fetched_at)[:NAMED])
+
+
+def _known(directory: Path, host: str) -> HostKnown:
+    def read(ledger: RocksLedger) -> HostKnown:
+        return host_known(ledger, plan(completed(read_wiring(directory)), catalog()), host)
+
+    found = known_facts(
+        directory, ReadHost(host), HostKnown, read, lambda place: Control(place, PATIENCE, changing=0.0)
+    )
+    return max(found, key=lambda one: (one.state.first_seen > 0, one.queued))
+
+
+def known_facts(
+    directory: Path,
+    asked: ControlRequest,
+    kind: type[T],
+    read: Callable[[RocksLedger], T],
+    connect: Callable[[Path], Control] = Control,
+) -> list[T]:
+    """Facts by word of the crawl while it runs, otherwise out of each of its ledgers."""
+    try:
+        with connect(directory) as control:
+            return [control.told(asked, kind)]
+    except NotRunning:
+        found = []
+        for ledger in ledgers_of(directory):
+            with ledger.looking():
+                found.append(read(ledger))
+        return found
+
+
+def _failed_visits(directory: Path, host: str) -> list[FailedUrl]:
+    """The failed visits of a host that the end of the log tells of."""
+    path = directory / LOG_PATH
+    if not path.is_file():
+        return []
+    with path.open("rb") as log:
+        log.seek(max(0, log.seek(0, 2) - TAIL))
+        lines = log.read(TAIL).splitlines()
+    named = b'"host":' + msgspec.json.encode(host)
+    found = []
+    for line in lines:
+        if named in line:
+            with contextlib.suppress(msgspec.MsgspecError, ValueError):  # the first line is torn, and the last may be
+                row = msgspec.json.decode(line, type=_Logged)
+                if row.outcome in ERRORS and row.host == host:
+                    at = datetime.fromisoformat(row.fetched_at).timestamp()
+                    found.append(FailedUrl(row.url, row.outcome, row.status, at, row.error))
+    return found
+
+
+def _robots(directory: Path, url: str) -> SiteRobots:
+    versions: list[RobotsVersion] = []
+    before = ""
+    for one in ArchiveReader(directory).captures(url):
+        versions.append(RobotsVersion(one.timestamp, one.entry.status, one.entry.digest != before))
+        before = one.entry.digest
+    return SiteRobots(url, versions[: -VERSIONS - 1 : -1], _text(directory, url) if versions else "")
+
+
+def _text(directory: Path, url: str) -> str:
+    try:
+        return view_archived(directory, url).source[:SHOWN]
+    except (UsageError, CrawlDirectoryError):
+        return ""  # the list of versions is worth showing without it

@@ -62,8 +62,6 @@ class CrawlFailed(GossamerError):
 
 
 class Made(msgspec.Struct, frozen=True):
-    """The parts of a crawl beside its options."""
-
     seeds: tuple[str, ...]
     options: Mapping[str, Any]
     spider: type[SpiderHandlers] | None = None
@@ -83,17 +81,8 @@ def make_crawl(
     report: Callable[[str], None] = LOG.warning,
     **more: Any,
 ) -> Crawl:
-    """A crawl with the program's processors, its spider and its reader.
-
-    Args:
-        made: seeds, options and spider.
-        reader: a subscriber of its records.
-        report: takes what it tells.
-        more: further arguments of :class:`~gossamer.crawls.crawl.Crawl`.
-
-    Raises:
-        GossamerError: the crawl cannot be made; the message gives the reason.
-    """
+    """A crawl with the program's processors, its spider and a subscriber of its records; `more` are arguments of
+    :class:`~gossamer.crawls.crawl.Crawl`. Raises GossamerError: the crawl cannot be made; the message gives the reason."""
     options = dict(made.options)
     if not isinstance(options.get("item_columns", ()), str | list | tuple):
         from gossamer.query.item_files import columns_of  # few crawls have item files
@@ -204,11 +193,7 @@ def workspace(made: Made) -> Iterator[Made]:
 
 
 def _tell_end(summary: Summary | None, lines: Sequence[str]) -> None:
-    """Tell the user how the crawl ended, if it did not end well.
-
-    Raises:
-        CrawlFailed: no seed brought anything.
-    """
+    """Tell the user how the crawl ended, if it did not end well. Raises CrawlFailed: no seed brought anything."""
     if summary is None or summary.state != "incomplete":
         return
     if not summary.unique_documents and not summary.pages:
@@ -235,24 +220,21 @@ async def _drained(task: "asyncio.Task[Summary]", queue: asyncio.Queue[Page | No
 def _reader(queue: asyncio.Queue[Page | None], yields: Yields) -> type[Consumer[NoSettings]]:
     """A subscriber of records: hands on what was asked for."""
 
+    def is_asked_for(visit: Visit) -> bool:
+        if yields == "pages":
+            return visit.is_page
+        return not visit.is_robots and (yields == "outcomes" or visit.response.outcome in DOCUMENTS)
+
     class ProgramReader(Consumer[NoSettings]):
         """Hands committed pages to the program that iterates over the crawl."""
 
         records: In[Record]
 
         async def consume(self, record: Record) -> None:
-            if _is_asked_for(record.visit, yields):
+            if is_asked_for(record.visit):
                 await queue.put(Page(record))
 
     return ProgramReader
-
-
-def _is_asked_for(visit: Visit, yields: Yields) -> bool:
-    if yields == "pages":
-        return visit.is_page
-    if visit.is_robots:
-        return False
-    return yields == "outcomes" or visit.response.outcome in DOCUMENTS
 
 
 def crawl(
@@ -356,13 +338,8 @@ class LoopOfOwn:
 
     def _serve(self, begun: threading.Event) -> None:
         with self._runner as runner:
-            loop = runner.get_loop()
-            self._end = asyncio.Event()
-            loop.call_soon(begun.set)
-            runner.run(self._wait())
-
-    async def _wait(self) -> None:
-        await self._end.wait()
+            runner.get_loop().call_soon(begun.set)
+            runner.get_loop().run_forever()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end, and return what it returns."""
@@ -375,7 +352,7 @@ class LoopOfOwn:
         if self._thread is None:
             self._runner.close()
             return
-        self._runner.get_loop().call_soon_threadsafe(self._end.set)
+        self._runner.get_loop().call_soon_threadsafe(self._runner.get_loop().stop)
         self._thread.join()
 
 

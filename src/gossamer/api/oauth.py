@@ -26,12 +26,8 @@ class TokenGrant:
     it."""
 
     def __init__(self, token_url: str, client: str, secret: str, scope: str, refresh_token: str) -> None:
-        """Check what a person gave; the two secrets are references, `$NAME` or `@FILE`.
-
-        Raises:
-            UsageError: the URL is not valid, or a secret must not be sent to it.
-            SettingError: a secret is missing.
-        """
+        """Check what a person gave; the two secrets are references, `$NAME` or `@FILE`. Raises UsageError: the URL is not
+        valid, or a secret must not be sent to it. Raises SettingError: a secret is missing."""
         try:
             self.url = canonical(token_url)
         except UnreadableUrl as error:
@@ -51,11 +47,8 @@ class TokenGrant:
         return f"<TokenGrant of {self.url}>"
 
     async def enter(self, session: Session) -> None:
-        """Ask for a token, and bear it.
-
-        Raises:
-            UsageError: the server refuses, or its answer holds no token. The message quotes the answer.
-        """
+        """Ask for a token, and bear it. Raises UsageError: the server refuses, or its answer holds no token. The message quotes
+        the answer."""
         fields = {"grant_type": "client_credentials"}
         if self._refresh:
             fields = {"grant_type": "refresh_token", "refresh_token": self._newer or secret_of(self._refresh)}

@@ -311,11 +311,7 @@ class Spider:
 
 
 def _several(seeds: Seeds) -> tuple[str | Request, ...]:
-    """Seeds as they were given.
-
-    Raises:
-        UsageError: one is neither a URL nor a request.
-    """
+    """Seeds as they were given. Raises UsageError: one is neither a URL nor a request."""
     given: Any = seeds
     if isinstance(given, str | Request) or not isinstance(given, Iterable):
         given = (given,)
@@ -340,11 +336,8 @@ def _url(seed: str | Request) -> str:
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, if there are such.
-
-    Raises:
-        SettingError: there is none of a name, and the nearest is named; or it takes no such value.
-    """
+    """The options, if there are such. Raises SettingError: there is none of a name, and the nearest is named; or it takes no
+    such value."""
     options = renamed(options, properties(all_options()))
     known = {prop.name for prop in properties(all_options())} | {"wiring"}
     for name in options:

@@ -7,13 +7,19 @@ Nothing leaves this machine.
 
 import asyncio
 import contextlib
+import importlib
+import shlex
 import shutil
+import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
+from gossamer.bench import BENCHES
 from gossamer.cli.crawl import run_interruptible
 from gossamer.cli.helping import option
 from gossamer.cli.saying import Leaving, say_json
@@ -23,7 +29,8 @@ from gossamer.crawls.options import all_options
 from gossamer.crawls.seeds import free_name
 from gossamer.crawls.summary import Summary
 from gossamer.engine.files import scratch
-from gossamer.engine.sheet import build, show_bytes, show_seconds
+from gossamer.engine.sheet import build, nearest, show_bytes, show_seconds
+from gossamer.engine.subjects import found_at
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import Audit, AuditOptions, audit
 from gossamer.values.errors import UsageError
@@ -147,3 +154,60 @@ def _next_lines(spec: WebSpec, directory: str) -> Iterator[str]:
     yield f"  gossamer simweb --pages {spec.pages} --hosts {spec.hosts}    # the same web, for any crawler; it says how"
     yield ""
     yield "A site of your own: gossamer crawl https://example.org/ --contact you@example.org"
+
+
+# `gossamer bench NAME`: run a benchmark, print its tables, keep its figures.
+
+#: Where a checkout has the benchmarks of developers.
+_OF_CHECKOUT = Path(__file__).parents[3] / "tools" / "bench" / "__init__.py"
+
+
+def benches() -> dict[str, tuple[str, str]]:
+    """Every benchmark that is here, by its name: its place, and what it measures."""
+    more = importlib.import_module("tools.bench").BENCHES if _OF_CHECKOUT.is_file() else {}
+    return {**BENCHES, **more}
+
+
+class _Benchmarks(click.Group):
+    """Knows benchmarks by name, loads one only when it is called."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        known = benches()
+        if cmd_name not in known:
+            more = "" if _OF_CHECKOUT.is_file() else "; a checkout of the source has more"
+            raise click.UsageError(f"there is no benchmark {cmd_name!r}{nearest(cmd_name, known)}{more}")
+        run = found_at(known[cmd_name][0])
+
+        def printed(json_file: str | None, **options: Any) -> None:
+            # A benchmark that is ended takes its servers and crawls with it.
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+            report = run(**options)
+            report.command = shlex.join(["gossamer", *sys.argv[1:]])
+            print(report.text())
+            if json_file is not None:
+                Path(json_file).write_bytes(report.json())
+
+        own = list(reversed(getattr(run, "__click_params__", ())))
+        kept = click.Option(["--json", "json_file"], metavar="FILE", help="Also write the figures as JSON.")
+        return click.Command(cmd_name, callback=printed, params=[*own, kept], help=run.__doc__)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Those of every installation, without loading any."""
+        with formatter.section("Benchmarks"):
+            formatter.write_dl([(name, text) for name, (_, text) in BENCHES.items()])
+
+
+@click.group(cls=_Benchmarks, invoke_without_command=True, subcommand_metavar="[NAME] [OPTIONS]")
+@click.pass_context
+def bench(ctx: click.Context) -> None:
+    """Run benchmark NAME and print its tables, with machine and versions. Without NAME, list the benchmarks; `bench NAME --help`
+    shows the options of one.
+
+    \b
+    gossamer bench today
+    gossamer bench pages
+    gossamer bench peers --site /usr/share/doc/python3.11/html
+    """
+    if ctx.invoked_subcommand is None:
+        for known, (_, text) in benches().items():
+            print(f"{known:<15} {text}")

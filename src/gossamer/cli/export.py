@@ -2,15 +2,13 @@
 
 import contextlib
 import shutil
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.helping import crawl_to_read, option
-from gossamer.cli.output import instant, raw_cells, tell_damage
+from gossamer.cli.helping import crawl_to_read, instant, opened, option, raw_cells, tell_damage
 from gossamer.cli.saying import tell, tell_plain
 from gossamer.engine.sheet import show_count
 from gossamer.query.contract import EXPORT_FORMS, FOLDER_FORM, TABLE_FORMS, TRIPLE_FORMS, WORDS_FORMS
@@ -112,7 +110,8 @@ def export(
         output = f"{place.resolve().name}{'' if form == 'wacz' else f'-{table}'}.{form}"
     with _writing(output):
         if form == "cdxj":
-            _cdxj(place, output)
+            with _index(place) as index, index.open("rb") as lines, opened(output) as out:
+                shutil.copyfileobj(lines, out.buffer)
             return 0
         with Database(place) as database:
             if form == "wacz":
@@ -128,7 +127,6 @@ def export(
 
 
 def _check(form: str, output: str | None, since: str | None) -> None:
-    """Refuse what contradicts the form before anything is written."""
     if since is not None and form != "chunks":
         raise click.UsageError(f"--since is for --to chunks; leave it out of --to {form}")
     if output is not None and Path(output).is_dir() and form not in (FOLDER_FORM, "markdown"):
@@ -207,15 +205,11 @@ def _rows(database: "Database", form: str, table: str, output: str | None, raw: 
     from gossamer.query.printing import write_rows
 
     answer = database.ask(_URLS if form == "urls" else _all_of(database, table))
-    with contextlib.ExitStack() as stack:
-        out = sys.stdout
-        if output is not None:
-            out = stack.enter_context(Path(output).open("w", encoding="utf-8", newline=""))
+    with opened(output) as out:
         if form == "urls":
             out.writelines(f"{url}\n" for (url,) in answer)
         else:
             write_rows(form, answer.columns, answer, out, types=answer.types, raw=raw)
-        out.flush()
 
 
 def _triples(place: Path, form: str, output: str | None) -> None:
@@ -224,49 +218,29 @@ def _triples(place: Path, form: str, output: str | None) -> None:
     from gossamer.rdf.store.asking import current_copy
     from gossamer.rdf.store.graphs import all_quads, write_graph
 
-    with current_copy(place, _PATIENCE) as copy, contextlib.ExitStack() as stack:
-        out = sys.stdout
-        if output is not None:
-            out = stack.enter_context(Path(output).open("w", encoding="utf-8", newline=""))
+    with current_copy(place, _PATIENCE) as copy, opened(output) as out:
         left_out = write_graph(all_quads(oxigraph.Store.read_only(str(copy))), form, out)
-        out.flush()
-    for reason, count in left_out.items():
-        tell(f"{count} triples are left out: {_LEFT_OUT[reason]}")
+    if left_out:
+        told = "RDF/XML cannot name their predicates; the other forms can"
+        tell(f"{left_out.total()} triples are left out: {told}")
     if output is not None:
         tell_plain(f"wrote {output}")
 
 
-#: Why a form cannot hold a triple.
-_LEFT_OUT = {"no_element_name": "RDF/XML cannot name their predicates; the other forms can"}
-
-
-def _with_index(place: Path, use: Callable[[Path], None]) -> None:
+@contextlib.contextmanager
+def _index(place: Path) -> Iterator[Path]:
     from gossamer.engine.files import scratch
     from gossamer.query.convert import index_now
     from gossamer.storage.tables.places import reading
 
     with reading(place), scratch() as folder:
-        use(index_now(place, Path(folder)))
-
-
-def _cdxj(place: Path, output: str | None) -> None:
-    def write(index: Path) -> None:
-        if output is not None:
-            shutil.copyfile(index, output)
-            return
-        with index.open("rb") as lines:
-            shutil.copyfileobj(lines, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-
-    _with_index(place, write)
+        yield index_now(place, Path(folder))
 
 
 def _wacz(place: Path, database: "Database", target: Path) -> None:
     from gossamer.query.wacz import write_wacz
 
-    def write(index: Path) -> None:
+    with _index(place) as index:
         if not index.stat().st_size:
             raise UsageError(f"{place} has no archive, so there is nothing to replay; export a table instead")
         write_wacz(place, database, index, target)
-
-    _with_index(place, write)

@@ -57,14 +57,14 @@ _CORE = {
         "robots": ("urls:robots", "Show which URLs a robots.txt allows, and by which rule."),
         "normalize": ("urls:normalize", "Show the canonical form of URLs."),
         "check-filter": (
-            "topology:check_filter",
+            "urls:check_filter",
             "Show which URLs a filter expression lets pass, and which part of it decides.",
         ),
-        "topology": ("topology:topology", "Show components, connectors and providers of a wiring."),
+        "topology": ("new:topology", "Show components, connectors and providers of a wiring."),
         "doctor": ("setup:doctor", "Check whether anything would hinder a crawl on this machine."),
         "demo": ("demo:demo", "Crawl a simulated web for half a minute and report the results."),
         "simweb": ("simweb:simweb", "Serve a simulated web to test crawlers on, and audit them."),
-        "bench": ("bench:bench", "Measure this build on this machine."),
+        "bench": ("demo:bench", "Measure this build on this machine."),
     },
     "Make": {
         "new": ("new:new", "Begin a spider, processor or filter of your own, with a test that passes."),
@@ -255,6 +255,5 @@ def _is_of_output(error: OSError) -> bool:
 
 
 def _refuse(message: str, code: int) -> int:
-    """One line for one finding, on standard error."""
     tell(message)
     return code

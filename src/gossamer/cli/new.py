@@ -1,11 +1,14 @@
-"""`gossamer new`: the beginning of a part of one's own, with a test that passes."""
+"""`gossamer new` and `gossamer topology`: the beginning of a part of one's own, with a test that passes, and of a wiring."""
 
 import keyword
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 
 from gossamer.cli.helping import option
+from gossamer.cli.options import OptionsInGroups, crawl_options, read_options, read_seed_files, read_sets
 from gossamer.cli.saying import tell_plain
 from gossamer.values.errors import UsageError
 
@@ -180,3 +183,56 @@ def new(part: str, name: str, output: str) -> int:
             raise UsageError(f"{folder / file} cannot be written: {error.strerror}") from None
         tell_plain(f"wrote {folder / file}")
     return 0
+
+
+# `gossamer topology`: the graph of a wiring, or of the crawl that some options make.
+
+
+@click.command(cls=OptionsInGroups)
+@click.argument("names", metavar="[WIRING] [SEED]...", nargs=-1)
+@option("--seeds seed_files FILE...", "Read seeds from a file, one a line.")
+@crawl_options
+@option("--config FILE", "Read options from a TOML file; the command line overrides it.")
+@option("--set sets UNIT.SETTING=VALUE...", "Set any setting of any unit (repeatable).")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "toml", "dot", "mermaid", "json"]), default="text", show_default=True
+)
+def topology(
+    names: tuple[str, ...],
+    seed_files: tuple[str, ...],
+    config: str | None,
+    sets: tuple[str, ...],
+    form: str,
+    **given: Any,
+) -> None:
+    """Show components, connectors and providers of WIRING (a file, or the name of a shipped one; default: default).
+
+    Crawl options fill the wiring in, so that --format toml prints a whole crawl that you can edit and run. Passwords
+    are not printed; give their options again when you run it.
+
+    \b
+    gossamer topology http://localhost:8000/ --depth 3 --format toml > my.toml
+    gossamer crawl --wiring my.toml
+    """
+    # What follows imports every part that the wiring names; help does not.
+    from gossamer.crawls.catalog import catalog
+    from gossamer.crawls.compiling import find_wiring
+    from gossamer.crawls.crawlers import compile_with_crawlers
+    from gossamer.crawls.seeds import read_seeds
+    from gossamer.engine.graph import to_dot, to_json, to_mermaid, to_text, without_secrets
+    from gossamer.engine.planning import plan
+    from gossamer.engine.wiring import to_toml
+
+    seeds = read_seeds([*(name for name in names if "://" in name), *read_seed_files(seed_files)])
+    named = [name for name in names if "://" not in name]
+    if len(named) > 1:
+        raise click.UsageError(f"name one wiring, not {len(named)}: {', '.join(named)}")
+    base = find_wiring(named[0]) if named else None
+    wiring = compile_with_crawlers(seeds, read_options(given, config), base, read_sets(sets))
+    graph = plan(wiring, catalog())
+    if form == "toml":
+        print(to_toml(without_secrets(graph)), end="")
+    elif form == "json":
+        print(msgspec.json.format(msgspec.json.encode(to_json(graph))).decode())
+    else:
+        print({"text": to_text, "dot": to_dot, "mermaid": to_mermaid}[form](graph))

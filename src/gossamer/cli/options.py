@@ -1,18 +1,17 @@
 """Command-line options made from the table of crawl options: one source for names, types, bounds and words."""
 
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import msgspec
 
 from gossamer.cli.helping import Entry, HelpGroup, HelpInPortions, write_groups
+from gossamer.cli.saying import given_text
 from gossamer.crawls.options import CrawlOptions, all_options, headings
-from gossamer.engine.sheet import Property, build, nearest, properties, renamed, written
+from gossamer.engine.sheet import Property, build, nearest, properties, renamed
 from gossamer.values.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -159,13 +158,9 @@ def config_seeds(config: str | None) -> list[str]:
 def read_config(path: str) -> dict[str, Any]:
     """The options of a TOML file, with `-` and `_` alike in names; they may stand in a table `[crawl]`."""
     try:
-        plain = tomllib.loads(written(Path(path).read_bytes()))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+        plain = tomllib.loads(given_text(path))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
     table = plain.pop("crawl", {})
     if not isinstance(table, dict):
         raise UsageError(f"{path}: crawl is a table of options, as [crawl]")
@@ -185,21 +180,12 @@ def read_sets(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list[str]:
-    """Seeds from files (`-` is standard input), one on each line; empty lines and `#` comments are passed over.
-
-    `hostless`: schemes that are served though their URLs name no host.
-
-    Raises:
-        UsageError: a file cannot be read, or holds no seed, or a line is none; names file and line.
-    """
+    """Seeds from files (`-` is standard input), one on each line; empty lines and `#` comments are passed over. `hostless` are
+    schemes that are served though their URLs name no host. Raises UsageError: a file cannot be read, or holds no seed, or a
+    line is none; names file and line."""
     seeds: list[str] = []
     for name in files:
-        try:
-            text = written(sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes())
-        except OSError as error:
-            raise UsageError(f"seed file {name}: cannot be read: {error.strerror or error}") from None
-        except ValueError as error:
-            raise UsageError(f"seed file {name}: {error}") from None
+        text = given_text(name, f"seed file {name}")
         found = list(_seeds_of(text, "standard input" if name == "-" else name, hostless))
         if not found:
             source = "standard input" if name == "-" else f"seed file {name}"

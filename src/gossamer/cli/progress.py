@@ -122,6 +122,7 @@ def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
     errors, hosts = showing.shown_errors(now), showing.shown_failing(now)
     slowest = ", ".join(f"{one.host} {one.seconds * 1000:.0f} ms" for one in now.slowest[:2])
     state = now.state if now.state != "running" else ""
+    nothing_known = show_count(now.in_flight, "answer") if now.in_flight else "nothing"
     hint = showing.shown_hint(now.crawl)
     lines: list[list[Piece]] = [
         [
@@ -141,38 +142,27 @@ def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
             f"most at {hosts}" if hosts else "",
             f"slowest: {slowest}" if slowest else "",
         ],
-        [f"waits: {waits[0]}", *waits[1:]] if waits else [_for_answers(now)],
+        [f"waits: {waits[0]}", *waits[1:]] if waits else [f"waits: for {nothing_known}"],
         [(hint, hint.partition(";")[0]), *(showing.shown_size(one) for one in now.sizes)],
     ]
     return [fitted(pieces, width) for pieces in lines]
 
 
-def _for_answers(now: "CrawlStanding") -> str:
-    """The words where no reason for a wait is known."""
-    from gossamer.engine.sheet import show_count
-
-    return f"waits: for {show_count(now.in_flight, 'answer')}" if now.in_flight else "waits: for nothing"
-
-
 def url_teller(job: "AnyCrawl") -> "Callable[[Record], None]":
-    """What tells one line for each URL that is committed; when its reader has gone the crawl stops."""
+    """What tells one line for each URL that is committed: outcome, status, bytes, milliseconds, depth, URL. When its reader has
+    gone
+    the crawl stops."""
     is_told = True
 
     def tell_url(record: "Record") -> None:
         nonlocal is_told
-        if is_told and not tell_plain(url_line(record)):
+        visit, response = record.visit, record.visit.response
+        line = (
+            f"{response.outcome:<14} {response.status or '-':>3} {len(response.body):>9,} B "
+            f"{response.elapsed * 1000:>7,.0f} ms  depth {visit.task.depth}  {visit.task.url}"
+        )
+        if is_told and not tell_plain(line):
             is_told = False
             job.stop()
 
     return tell_url
-
-
-def url_line(record: "Record") -> str:
-    """What became of one request: outcome, status, bytes, milliseconds, depth, URL."""
-    visit = record.visit
-    response = visit.response
-    status = response.status or "-"
-    return (
-        f"{response.outcome:<14} {status:>3} {len(response.body):>9,} B {response.elapsed * 1000:>7,.0f} ms  "
-        f"depth {visit.task.depth}  {visit.task.url}"
-    )

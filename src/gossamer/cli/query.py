@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from gossamer.cli.helping import crawl_to_read, option
-from gossamer.cli.output import in_form, opened, raw_cells, tell_damage, to_file
+from gossamer.cli.helping import crawl_to_read, in_form, opened, option, raw_cells, tell_damage, to_file
 from gossamer.cli.saying import tell
+from gossamer.engine.sheet import nearest
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,9 +78,8 @@ def _parquet(database: "Database", question: str, output: str | None) -> None:
     with scratch() as folder:
         path = Path(folder, "answer.parquet")
         database.write_parquet(question, path)
-        with path.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+        with path.open("rb") as file, opened(None) as out:
+            shutil.copyfileobj(file, out.buffer)
 
 
 #: The exit status of a report that found what `--fail-on` names: link checkers end with it, and no other command of ours.
@@ -118,8 +117,9 @@ def report(
     gossamer report mycrawl broken --fail-on broken -f csv -o broken.csv
     gossamer report mycrawl all -f html -o report.html
     """
-    from gossamer.analysis.table_answers import REPORTS, TROUBLES, report_names, reporting
+    from gossamer.analysis.table_answers import REPORTS, TROUBLES, report_names, report_of
     from gossamer.query.convert import convert
+    from gossamer.query.database import Database
     from gossamer.storage.tables.places import crawl_directory
 
     if names and (directory in REPORTS or directory == "all") and not Path(directory).exists():
@@ -129,39 +129,33 @@ def report(
         for known, spec in REPORTS.items():
             print(f"{known:<16} {spec.doc}")
         return 0
-    _check(fail_on, TROUBLES)
+    for name in fail_on:
+        if name not in TROUBLES:
+            raise UsageError(f"--fail-on {name}: name a report that lists trouble{nearest(name, TROUBLES)}")
     asked = report_names(names or fail_on)
     if form in ("csv", "jsonl") and len(asked) > 1:
         raise UsageError(f"{form} holds one report; name one, or write HTML with -f html")
     whole = form in ("csv", "jsonl")
     most = None if whole or limit == 0 else limit or (IN_A_PAGE if form == "html" else SHOWN)
     convert(place)
-    with reporting(place) as reporter:
+    with Database(place) as database:
         # CSV and JSON lines hold the first section, and the exit status goes by it.
-        made = {name: reporter.make(name, most, 1 if whole else None) for name in asked}
-        judged = {name: made.get(name) or reporter.make(name, 0, 1) for name in fail_on}
+        made = {name: report_of(place, database, name, most, 1 if whole else None) for name in asked}
+        judged = {name: made.get(name) or report_of(place, database, name, 0, 1) for name in fail_on}
         with opened(output) as out:
             _write(list(made.values()), form, directory, out)
-        status = tell_damage(reporter.damaged)
+        status = tell_damage(database.damaged)
     found = {name: one.sections[0].total for name, one in judged.items() if one.sections[0].total}
     if found:
         tell(f"--fail-on: {', '.join(f'{name} has {count:,} rows' for name, count in found.items())}")
     return status or (FOUND if found else 0)
 
 
-def _check(fail_on: Sequence[str], troubles: Sequence[str]) -> None:
-    from gossamer.engine.sheet import nearest
-
-    for name in fail_on:
-        if name not in troubles:
-            raise UsageError(f"--fail-on {name}: name a report that lists trouble{nearest(name, troubles)}")
-
-
 def _write(made: "Sequence[MadeReport]", form: str, directory: str, out: TextIO) -> None:
     from gossamer.query.printing import write_rows
 
     if form == "html":
-        from gossamer.query.report_html import page_of
+        from gossamer.query.printing import page_of
 
         when = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
         out.write(page_of(made, Path(directory).name or directory, when))

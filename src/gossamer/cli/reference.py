@@ -18,7 +18,7 @@ from gossamer.crawls.options import all_options
 from gossamer.engine import ends as ports
 from gossamer.engine import errors as flow_errors
 from gossamer.engine.component import Component
-from gossamer.engine.sheet import Property, Sheet, properties
+from gossamer.engine.sheet import Sheet, properties
 from gossamer.frontier.robots.machine import EFFECTS, EVENTS, POLICIES, RobotsPolicy, to_mermaid
 from gossamer.simweb.hostile import CASES, NOT_PLAYED
 from gossamer.values import errors as model_errors
@@ -88,18 +88,17 @@ def _commands() -> str:
 
 def _settings(sheet: type[Sheet]) -> str:
     rows = [
-        (f"`{p.name}`", p.type, _default(p), _unit(p), "restart" if p.reason else "live", p.doc)
+        (
+            f"`{p.name}`",
+            p.type,
+            "" if p.default in (None, "", ()) else f"`{p.default}`",
+            ", ".join(filter(None, (p.unit, p.bounds))),
+            "restart" if p.reason else "live",
+            p.doc,
+        )
         for p in properties(sheet)
     ]
     return _table(("setting", "type", "default", "unit, bounds", "changes", "what it does"), rows)
-
-
-def _default(prop: Property) -> str:
-    return "" if prop.default in (None, "", ()) else f"`{prop.default}`"
-
-
-def _unit(prop: Property) -> str:
-    return ", ".join(filter(None, (prop.unit, prop.bounds)))
 
 
 def _units() -> str:

@@ -78,8 +78,6 @@ def _escape(letter: str) -> str:
 
 
 class _Terminal(io.TextIOWrapper):
-    """Standard output on a terminal."""
-
     def write(self, text: str) -> int:
         """Write a text with its colours, and with everything else that cannot be seen as an escape."""
         if not text.isprintable():
@@ -129,6 +127,32 @@ def given_urls(urls: tuple[str, ...]) -> Iterator[str]:
             yield from filter(None, (line.decode("utf-8", "replace").strip() for line in sys.stdin.buffer))
         else:
             yield url
+
+
+def given_bytes(name: str, called: str = "", most: int = -1) -> bytes:
+    """The content of a file that a person named, or of standard input for `-`.
+    Raises UsageError: it cannot be read; the message calls it `called`."""
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(most)
+        with open(name, "rb") as file:  # noqa: PTH123  # no command waits for pathlib
+            return file.read(most)
+    except OSError as error:
+        from gossamer.values.errors import UsageError
+
+        raise UsageError(f"{called or name}: cannot be read: {error.strerror or error}") from None
+
+
+def given_text(name: str, called: str = "") -> str:
+    """The same as text. Raises UsageError: it cannot be read, or is no text."""
+    from gossamer.engine.sheet import written
+
+    try:
+        return written(given_bytes(name, called))
+    except ValueError as error:
+        from gossamer.values.errors import UsageError
+
+        raise UsageError(f"{called or name}: {error}") from None
 
 
 def shown(text: str) -> str:

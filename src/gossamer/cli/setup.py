@@ -5,7 +5,6 @@ the crawl's contact leads.
 """
 
 import os
-import sys
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from gossamer.cli.helping import option
+from gossamer.cli.helping import opened, option
 from gossamer.cli.options import crawl_options, read_options
 from gossamer.cli.saying import say_json, tell_plain
 from gossamer.engine.graph import Graph
@@ -28,11 +27,7 @@ _LONGEST = 500
 
 
 def about_page(graph: Graph, contact: str) -> str:
-    """The page as HTML.
-
-    Args:
-        contact: URL or mail address for site owners; empty where none is known.
-    """
+    """The page as HTML. `contact` is a URL or mail address for site owners; empty where none is known."""
     http, politeness, robots = (_sheet(graph, kind) for kind in (HttpSheet, PolitenessSheet, RobotsSheet))
     agent = (http.user_agent if http is not None else "")[:_LONGEST]
     token = robots.agent if robots is not None else agent.partition("/")[0]
@@ -177,17 +172,10 @@ def about(directory: str | None, config: str | None, **given: Any) -> int:
     graph = plan(wiring, catalog())
     kept = next((str(node.settings.get("contact", "")) for node in wiring.providers.values() if node.use == "warc"), "")
     page = about_page(graph, contact_of(options) or kept)
-    if output is None:
-        sys.stdout.write(page)
-        sys.stdout.flush()
-        return 0
-    try:
-        fresh = Path(f"{output}.new")
-        fresh.write_text(page, encoding="utf-8")
-        fresh.replace(output)
-    except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}") from None
-    tell_plain(f"wrote {output}")
+    with opened(output) as out:
+        out.write(page)
+    if output is not None:
+        tell_plain(f"wrote {output}")
     return 0
 
 

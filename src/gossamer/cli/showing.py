@@ -273,15 +273,8 @@ def size_of(stream: TextIO) -> tuple[int, int]:
 
 
 class Panel:
-    """Lines at the bottom of a terminal."""
-
     def __init__(self, write: Callable[[str], object], size: Callable[[], tuple[int, int]]) -> None:
-        """Nothing is drawn yet.
-
-        Args:
-            write: writes to the terminal, at once.
-            size: gives the terminal's columns and rows as they are now.
-        """
+        """Nothing is drawn yet. `write` writes to the terminal, at once; `size` gives its columns and rows as they are now."""
         self._write = write
         self._size = size
         self._lines: list[str] = []

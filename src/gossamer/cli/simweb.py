@@ -6,21 +6,19 @@ one line and exit code 2.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 from gossamer.cli.helping import option
-from gossamer.simweb import ServeOptions, Serving, SimWeb, SpecError, WebSpec, run
-from gossamer.simweb.log import LogError
-
-if TYPE_CHECKING:
-    import asyncio
+from gossamer.simweb import ServeOptions, Serving, SimWeb, WebSpec, run
 
 SCOPES: Final = ("page", "prefix", "host", "domain", "any")
 
@@ -116,7 +114,9 @@ def _one_line(action: Callable[[], None]) -> None:
     """Run an action; what the user got wrong ends as one line and exit code 2."""
     try:
         action()
-    except (SpecError, LogError) as error:
+    except ValueError as error:
+        if not type(error).__module__.startswith("gossamer.simweb"):
+            raise  # a mistake of ours
         raise click.UsageError(str(error)) from error
     except BrokenPipeError:
         raise  # whoever read the output has gone: nothing that was given is wrong
@@ -137,7 +137,7 @@ _PORT = click.IntRange(0, 65_535)
 @option("--set settings NAME=VALUE...", "Set any other parameter of the web.")
 @option("--latency", "Median wait per host: 80ms.", type=Quantity("time"), default=0.0)
 @option("--bandwidth", "Bytes/s a connection: 2MB.", type=Quantity("size"), default=0)
-@option("--gzip", "Compress answers for crawlers that accept it.")
+@option("--gzip compression", "Compress answers for crawlers that accept it.")
 @option("--port", "Listen at this port; 0 lets the system choose.", type=_PORT, default=8080, show_default=True)
 @option("--https https_port", "Also serve HTTPS on this port.", type=_PORT)
 @option(
@@ -187,27 +187,18 @@ def simweb(**options: Any) -> None:
         _one_line(lambda: _serve(_spec(options), options))
 
 
+def _of(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in kind.__struct_fields__ if name in options}
+
+
 def _spec(options: dict[str, Any]) -> WebSpec:
-    named = {
-        "seed": options["seed"],
-        "pages": options["pages"],
-        "hosts": options["hosts"] or max(1, options["pages"] // 100),
-        "latency": options["latency"],
-        "bandwidth": options["bandwidth"],
-        "compression": options["gzip"],
-    }
+    named = _of(WebSpec, options) | {"hosts": options["hosts"] or max(1, options["pages"] // 100)}
     return WebSpec(**(named | _settings(options["settings"])))
 
 
 def _serve(spec: WebSpec, options: dict[str, Any]) -> None:
     chosen = ServeOptions(
-        port=options["port"],
-        https_port=options["https_port"],
-        dns_port=options["dns_port"],
-        log=options["log"],
-        every_address=options["addresses"],
-        processes=options["processes"],
-        authority=options["ca_file"],
+        **_of(ServeOptions, options), every_address=options["addresses"], authority=options["ca_file"]
     )
     run(spec, chosen, _announce)
 
@@ -228,11 +219,9 @@ def _announce(serving: Serving) -> None:
 
 
 def _serve_records(options: dict[str, Any]) -> None:
-    """Serve stored records until interrupted."""
-    from gossamer.simweb.replay import Replay, ReplayError, ReplayIndex
+    from gossamer.simweb.replay import Replay, ReplayIndex
 
-    async def serve_until_interrupted(index: ReplayIndex) -> None:
-        stop = _stopping()
+    async def serve(index: ReplayIndex) -> None:
         async with Replay(index, port=options["port"], timing=options["timing"]) as replay:
             ca_file = options["ca_file"]
             if ca_file is not None:
@@ -244,37 +233,17 @@ def _serve_records(options: dict[str, Any]) -> None:
             where = f"--resolve '*=127.0.0.1:{replay.port}' --allow-network 127.0.0.0/8{trust}"
             for url in index.first_urls(1):
                 click.echo(f"  gossamer crawl {url} --scope any {where}")
-            click.echo("Stop with Ctrl-C.")
-            await stop.wait()
+            await _interrupted()
 
-    import asyncio
-
-    try:
-        with ReplayIndex([*options["archives"], *options["more"]]) as index:
-            asyncio.run(serve_until_interrupted(index))
-    except ReplayError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _stopping() -> asyncio.Event:
-    """An event that SIGINT and SIGTERM set from now on; for a running event loop."""
-    import asyncio
-    import signal
-
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop
+    with ReplayIndex([*options["archives"], *options["more"]]) as index:
+        asyncio.run(serve(index))
 
 
 def _serve_hostile(port: int, ca_file: Path | None) -> None:
-    """Serve the hostile cases until interrupted, and say where each is and how a fetch of it has to end."""
-    import asyncio
-
+    """Serve the hostile cases, and say where each is and how a fetch of it has to end."""
     from gossamer.simweb.hostile import HostileWeb
 
-    async def serve_until_interrupted() -> None:
-        stop = _stopping()
+    async def serve() -> None:
         async with HostileWeb(port=port) as web:
             if ca_file is not None:
                 ca_file.write_bytes(web.certificate)
@@ -284,53 +253,42 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
             click.echo(
                 f"All of them: gossamer crawl http://hostile.sim/ --resolve '*.sim=127.0.0.1:{web.port}' --depth 12"
             )
-            click.echo("Stop with Ctrl-C.")
-            await stop.wait()
+            await _interrupted()
 
-    asyncio.run(serve_until_interrupted())
+    asyncio.run(serve())
+
+
+async def _interrupted() -> None:
+    """Wait for SIGINT or SIGTERM."""
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    click.echo("Stop with Ctrl-C.")
+    await stop.wait()
 
 
 def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
-    from gossamer.simweb.graph import GraphError, WebGraph, expected_pages
+    from gossamer.simweb.graph import WebGraph, expected_pages
 
-    try:
-        graph = WebGraph(SimWeb(spec))
-        seeds = list(options["seeds"]) or None
-        agent = options["agent"] or "Gossamer"
-        found = expected_pages(graph, seeds, options["scope"], options["depth"], agent)
-    except GraphError as error:
-        raise click.UsageError(str(error)) from error
+    graph = WebGraph(SimWeb(spec))
+    agent = options["agent"] or "Gossamer"
+    found = expected_pages(graph, list(options["seeds"]) or None, options["scope"], options["depth"], agent)
     for page in found.pages:
         click.echo(graph.url(int(page)))
 
 
 def _describe(spec: WebSpec, *, as_json: bool) -> None:
     from gossamer.simweb.describe import describe, to_json, to_text
-    from gossamer.simweb.graph import GraphError
 
-    try:
-        facts = describe(SimWeb(spec))
-    except GraphError as error:
-        raise click.UsageError(str(error)) from error
+    facts = describe(SimWeb(spec))
     click.echo(to_json(facts) if as_json else to_text(facts), nl=as_json)
 
 
 def _audit(options: dict[str, Any]) -> None:
     from gossamer.simweb.audit import AuditOptions, audit, to_json, to_svg, to_text
-    from gossamer.simweb.graph import GraphError
 
-    meant = AuditOptions(
-        seeds=list(options["seeds"]) or None,
-        scope=options["scope"],
-        depth=options["depth"],
-        agent=options["agent"],
-        delay=options["delay"],
-        triples=options["triples"],
-    )
-    try:
-        verdict = audit(options["audit_log"], meant)
-    except GraphError as error:
-        raise click.UsageError(str(error)) from error
+    meant = AuditOptions(**{**_of(AuditOptions, options), "seeds": list(options["seeds"]) or None})
+    verdict = audit(options["audit_log"], meant)
     if options["plot"] is not None:
         options["plot"].write_text(to_svg(verdict))
     click.echo(to_json(verdict) if options["as_json"] else to_text(verdict), nl=options["as_json"])

@@ -66,8 +66,6 @@ class LogChoice(msgspec.Struct, frozen=True):
 
 
 class CrawlLog:
-    """Reads the log of one crawl."""
-
     def __init__(self, directory: str, choice: LogChoice) -> None:
         """Nothing is read yet.
         Raises UsageError: there is no crawl, or it has no such agent. Raises CrawlDirectoryError: the directory is damaged."""
@@ -107,8 +105,6 @@ class CrawlLog:
 
 
 class _GrowingFile:
-    """One file of lines that grows."""
-
     def __init__(self, path: Path, agent: str = "") -> None:
         self._path, self._agent, self._place = path, agent, 0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from gossamer.cli.helping import option
-from gossamer.cli.saying import say_json, say_lines
+from gossamer.cli.saying import given_text, say_json, say_lines
 from gossamer.crawls.control.client import Control, NotRunning, NotSupervised, check_is_crawl
 from gossamer.crawls.control.messages import (
     MAX_CHANGE,
@@ -30,7 +30,6 @@ from gossamer.crawls.control.messages import (
 )
 from gossamer.crawls.control.server import offered_request
 from gossamer.crawls.control.wire import ControlRequest, Listed, Malformed, Told
-from gossamer.engine.sheet import written
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import given_host
 
@@ -185,13 +184,7 @@ def rewire(directory: str, change: str, check: bool, undo: bool, agent: str) -> 
     if undo:
         _do(directory, Undo(agent), LONGEST)
         return
-    try:
-        with click.open_file(change, "rb") as file:
-            text = written(file.read())
-    except OSError as error:
-        raise UsageError(f"{change}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise UsageError(f"{change}: {error}") from None
+    text = given_text(change)
     if not text.strip() or len(text) > MAX_CHANGE:
         told = f"has {len(text)} characters; a change has at most {MAX_CHANGE}" if text.strip() else "is empty"
         raise UsageError(f"{change}: {told}; see `gossamer rewire --help`")

@@ -13,7 +13,7 @@ from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.values.errors import CrawlDirectoryError
 
 if TYPE_CHECKING:
-    from gossamer.spiders.running import SpiderHandlers
+    pass
 
 
 # `gossamer delete DIR URL|HOST|DOMAIN`: take everything of a site or page out of a crawl.
@@ -154,13 +154,14 @@ def reprocess(
     from gossamer.analysis.reprocess import reprocess as prepare
     from gossamer.crawls.compiling import find_wiring
     from gossamer.crawls.machine import loop_factory
+    from gossamer.spiders.loading import load, parted
 
     run = prepare(
         directory,
         wiring=find_wiring(wiring_name) if wiring_name else None,
         processors=processors,
         rdf=rdf,
-        spider=None if spider_file is None else _handlers_of(spider_file),
+        spider=None if spider_file is None else load(*parted(spider_file))[0].at_work(),
         report=tell,
     )
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -182,11 +183,3 @@ def reprocess(
                 f"trouble:  {show_count(done.unreadable, 'record')} could not be read; their rows were left unchanged"
             )
     return 4 if done.unreadable else 0
-
-
-def _handlers_of(file: str) -> "type[SpiderHandlers]":
-    from gossamer.spiders.loading import load, parted
-
-    spider, _ = load(*parted(file))
-    handlers: type[SpiderHandlers] = spider.at_work()
-    return handlers

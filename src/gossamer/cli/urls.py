@@ -1,37 +1,43 @@
-"""`gossamer normalize` and `gossamer robots`: what a URL is to a crawl, whether it may be fetched, and which rule says so.
+"""`gossamer normalize`, `robots` and `check-filter`: what a URL is to a crawl, whether it may be fetched or followed, and which
+rule says so.
 
 Place in the flow: the command line's door to :mod:`gossamer.frontier.robots`, offline with a file; otherwise gate and protocol
 module are put together without a crawl, to ask a few sites (:class:`Asking`).
 """
 
 import asyncio
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import click
 import msgspec
 
 from gossamer.cli.helping import option
-from gossamer.cli.saying import given_urls, shown, tell
+from gossamer.cli.saying import given_bytes, given_urls, shown, tell
 from gossamer.crawls.identity import contact_of
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
+from gossamer.documents.document import Document
 from gossamer.engine.clock import Clock, SystemClock
+from gossamer.engine.errors import SettingError
+from gossamer.expressions.compiling import Expression, explain
+from gossamer.expressions.facts import READS, facts_of
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.frontier.robots.provider import ObeyRobots, RobotsSheet
-from gossamer.frontier.robots.rules import MAX_BYTES, Decision, PathForm, Rules, parse
+from gossamer.frontier.robots.rules import MAX_BYTES, Decision, PathForm, parse
 from gossamer.parsing.links import parameters_of
 from gossamer.values.addresses import place_of
+from gossamer.values.body import MAX_READ
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.url import canonical, endpoint_of, host_of, scheme_of, site_of
 from gossamer.values.url_normalization import STEPS, USUAL, Normaliser, chosen
+from gossamer.values.visit import HTML_TYPES, Response, Visit
 
 #: Seconds of waiting between two requests to a site that are made at once when a person waits for the answer: the
 #: pause before the second round. A longer wait is an answer.
@@ -42,12 +48,8 @@ class Asking:
     """Asks each site for its robots.txt once, as a crawl would, and says what a crawl would do with a URL."""
 
     def __init__(self, agent: str, resolve: Sequence[str] = (), contact: str = "") -> None:
-        """Nothing is opened yet.
-
-        Args:
-            resolve: `PATTERN=ADDRESS[:PORT]` entries.
-            contact: URL or mail address for site owners; without one, only hosts of this machine are asked.
-        """
+        """Nothing is opened yet. Without `contact`, only hosts of this machine are asked; `resolve` is of
+        `PATTERN=ADDRESS[:PORT]` entries."""
         self._clock: Clock = SystemClock()
         self._robots = ObeyRobots(RobotsSheet(agent=agent))
         self._resolver = SystemResolver(ResolverSheet(resolve=tuple(resolve), only_loopback=not contact))
@@ -162,37 +164,17 @@ def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[s
 
     Exit status: 0 all went well, 2 wrong usage, 4 a robots.txt could not be fetched.
     """
-    if file == "-" and _from_input(urls):
+    if file == "-" and (not urls or "-" in urls):
         raise click.UsageError("standard input cannot be both the robots.txt and the list of URLs")
     if file is not None:
-        return _offline(_read(file), agent, given_urls(urls))
+        rules = parse(given_bytes(file, most=MAX_BYTES), PathForm.BYTES)
+        for url in given_urls(urls):
+            _tell(url, rules.decide(agent, url))
+        return 0
     if not agent:
         raise click.UsageError("--agent: give the product token that robots.txt may name, as Gossamer")
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_ask(Asking(agent, resolve, contact_of(CrawlOptions(contact=contact))), given_urls(urls)))
-
-
-def _from_input(urls: tuple[str, ...]) -> bool:
-    return not urls or "-" in urls
-
-
-def _read(file: str) -> Rules:
-    """The rules of a file or of standard input. Raises UsageError: it cannot be read."""
-    try:
-        if file == "-":
-            data = sys.stdin.buffer.read(MAX_BYTES)
-        else:
-            with Path(file).open("rb") as opened:
-                data = opened.read(MAX_BYTES)
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
-    return parse(data, PathForm.BYTES)
-
-
-def _offline(rules: Rules, agent: str, urls: Iterable[str]) -> int:
-    for url in urls:
-        _tell(url, rules.decide(agent, url))
-    return 0
 
 
 def _tell(url: str, decision: Decision) -> None:
@@ -211,7 +193,8 @@ async def _ask(asking: Asking, urls: Iterable[str]) -> int:
                 tell(str(error))
                 status = 2
                 continue
-            _tell(url, _decision(verdict))
+            # While a robots.txt cannot be had, nothing of the site is fetched.
+            _tell(url, Decision(verdict.ruling is RobotsRuling.ALLOWED, verdict.rule, verdict.line))
             if verdict.ruling is RobotsRuling.WAIT:
                 status = status or 4
     return status
@@ -228,6 +211,105 @@ def _canonical(text: str) -> str:
     return url
 
 
-def _decision(verdict: RobotsVerdict) -> Decision:
-    """What a crawl would do now: while a robots.txt cannot be had, nothing of the site is fetched."""
-    return Decision(verdict.ruling is RobotsRuling.ALLOWED, verdict.rule, verdict.line)
+# `gossamer check-filter`: does this expression let these URLs pass, and which part of it decides? The command line's door to
+# :mod:`gossamer.expressions`, without a crawl.
+
+#: Facts that the command line can tell, apart from the URL: name, type, what stands for one that is not told, help.
+_TOLD: tuple[tuple[str, type, Any, str], ...] = (
+    ("depth", int, 0, "Links from the nearest seed."),
+    ("relation", str, "a href", "Tag and attribute of the link."),
+    ("anchor", str, "", "Text of the link."),
+    ("nofollow", bool, False, "The link says nofollow."),
+    ("status", int, 200, "Status code of the answer."),
+    ("outcome", str, "ok", "How the fetch ended."),
+    ("mime", str, "text/html", "Media type of the document."),
+    ("size", int, 0, "Bytes of its body."),
+    ("language", str, "", "Language of its text."),
+    ("title", str, "", "Its title."),
+    ("links", int, 0, "Links of the page."),
+)
+
+
+def _told(command: Any) -> Any:
+    for name, kind, default, text in reversed(_TOLD):
+        if kind is bool:
+            command = click.option(f"--{name}", is_flag=True, help=text)(command)
+        else:
+            command = click.option(f"--{name}", type=kind, default=default, show_default=True, help=text)(command)
+    return command
+
+
+def _page_facts(page: Path | None, told: dict[str, Any], header: tuple[str, ...]) -> dict[str, Any]:
+    """What a gate knows of a whole page: of the file, or of an empty page. An option that was given counts more than the file.
+    Raises UsageError: the file cannot be read, or a field has no colon."""
+    body = given_bytes(str(page), most=MAX_READ) if page else b""
+    fields = [text.partition(":") for text in header]
+    if bad := [name for name, colon, _ in fields if not (colon and name.strip())]:
+        raise UsageError(f"--header {bad[0]!r}: write it as NAME: VALUE")
+    headers = tuple((name.strip().lower(), value.strip()) for name, _, value in fields)
+    url = "http://page.invalid/"
+    visit = Visit(Task(url, "page.invalid"), Response(Outcome.OK, 200, headers=headers, body=body), mime=told["mime"])
+    document = Document(visit)
+    if page and visit.media_type in HTML_TYPES:
+        told = {**told, "title": told["title"] or document.title}
+    visit = msgspec.structs.replace(visit, title=told["title"])
+    facts = facts_of(visit)
+    size = told["size"] or len(body)
+    return {
+        **told,
+        "size": size,
+        "headers": headers,
+        "text": facts.text,
+        "types": facts.types,
+        "keywords": facts.keywords,
+    }
+
+
+@click.command("check-filter")
+@click.argument("expression")
+@click.argument("urls", metavar="[URL]...", nargs=-1)
+@_told
+@click.option("--header", metavar="NAME: VALUE", multiple=True, help="A header field of the answer (repeatable).")
+@option(
+    "--page",
+    "Take text, keywords, types, title and size from this file.",
+    type=click.Path(path_type=Path, dir_okay=False),
+)
+def check_filter(
+    expression: str, urls: tuple[str, ...], page: Path | None, header: tuple[str, ...], **told: Any
+) -> int:
+    """Show for each URL whether a filter EXPRESSION lets it pass, and which part of the expression decides.
+
+    It prints a line for each URL: pass, refuse or error, the canonical URL, and the part or the reason, separated by
+    tabs. Without URLs, or with `-`, it reads them from standard input, one a line.
+
+    \b
+    gossamer check-filter 'domain(org.example.*) and not extension(pdf, zip)' http://www.example.org/a.pdf
+    gossamer check-filter 'store: mime(text/*) and size < 1MB' --mime text/css http://example.org/a.css
+    gossamer check-filter 'store: keywords(health, patient*) >= 2' --page saved.html http://example.org/
+
+    An expression for another gate than `follow` begins with the gate's name and a colon. The options give the facts
+    that a gate knows beside the URL. docs/filters.md explains the language.
+
+    Exit status: 0 all went well, 2 the expression or a URL cannot be read.
+    """
+    from gossamer.parsing.filters import split_gate  # the stage and its engine, which help waits for in vain
+
+    gate, source = split_gate(expression)
+    try:
+        tree = Expression(source, gate).tree
+    except SettingError as error:
+        raise UsageError(str(error)) from None
+    known = _page_facts(page, told, header) if "text" in READS[gate] else told
+    facts = {name: value for name, value in known.items() if name in READS[gate]}
+    status = 0
+    for text in given_urls(urls):
+        try:
+            url = canonical(text)
+        except UnreadableUrl as error:
+            print("error", shown(text[:200]), shown(str(error)), sep="\t")
+            status = 2
+            continue
+        holds, part = explain(tree, {**facts, "url": url})
+        print("pass" if holds else "refuse", shown(url), shown(part), sep="\t")
+    return status

@@ -39,12 +39,8 @@ _TITLE = 10
 
 
 def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: float) -> list[Text]:
-    """The lines, each of at most `width` columns.
-
-    Args:
-        speeds: pages a second, the latest last.
-        at: seconds since the epoch.
-    """
+    """The lines, each of at most `width` columns; `speeds` are pages a second, the latest last, `at` is in seconds since the
+    epoch."""
     rows = showing.rows_of(now, at, most=MOST, digits=",")
     lines = [*_head(now, speeds, width), *_problems(now), *(_line(title, text) for title, text in rows)]
     for line in lines:

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.helping import as_json, crawl_to_read, option
-from gossamer.cli.output import digits_of
+from gossamer.cli.helping import as_json, crawl_to_read, digits_of, option
 from gossamer.cli.saying import say_bytes, say_json, say_lines, tell
-from gossamer.values.errors import UnreadableUrl, UsageError
-from gossamer.values.url import canonical
+from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.analysis.why import Story
@@ -110,29 +108,22 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
     gossamer traps mycrawl --confirm 1f0c2ab39d
     gossamer resume mycrawl --release all
     """
-    from gossamer.crawls.control.client import check_is_crawl
-    from gossamer.crawls.trap_review import suspicions_of
+    from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
+    from gossamer.crawls.control.messages import Decide
+    from gossamer.crawls.trap_review import decide_at_rest, suspicions_of
 
     path = Path(directory)
     check_is_crawl(path)
     if confirm or release:
-        print(_decide(path, list(confirm), list(release)))
+        try:
+            with Control(path) as control:
+                print(control.do(Decide(list(confirm), list(release))))
+        except NotRunning:
+            decide_at_rest(path, confirm, release)
+            print(f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families")
         return
     found = suspicions_of(path)
     say_json(found) if as_json else say_lines(trap_lines(found))
-
-
-def _decide(path: Path, confirm: list[str], release: list[str]) -> str:
-    from gossamer.crawls.control.client import Control, NotRunning
-    from gossamer.crawls.control.messages import Decide
-    from gossamer.crawls.trap_review import decide_at_rest
-
-    try:
-        with Control(path) as control:
-            return control.do(Decide(confirm, release))
-    except NotRunning:
-        decide_at_rest(path, confirm, release)
-        return f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families"
 
 
 def trap_lines(found: "Suspicions") -> list[str]:
@@ -166,17 +157,14 @@ def cat(directory: str, url: str, headers: bool, raw: bool, markdown: bool, at: 
     The content coding is undone. If a document was fetched again and had not changed, its first record in the archive
     is read.
     """
-    from gossamer.query.archive import ArchiveReader
+    from gossamer.query.archive import ArchiveReader, url_asked
     from gossamer.storage.tables.manifest import damaged_index, read_notes
     from gossamer.storage.tables.places import crawl_directory
 
     if headers + raw + markdown > 1:
         raise UsageError("--headers, --raw and --markdown write different things of a document: choose one")
     digits = digits_of("--at", at) if at else ""
-    try:
-        wanted = canonical(url)
-    except UnreadableUrl as error:
-        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+    wanted = url_asked(url)
     place = crawl_directory(directory)
     notes = read_notes(place)
     if notes is not None and damaged_index(place, notes) is not None:

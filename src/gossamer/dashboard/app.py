@@ -27,7 +27,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
-from gossamer.analysis.replaying import REPLAY, ReplayAsked
+from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.http_server import is_loopback, json_answer, listening_socket, server
 from gossamer.dashboard import sites
@@ -35,8 +35,7 @@ from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, Streams, 
 from gossamer.dashboard.exporting import Exporter
 from gossamer.dashboard.guarding import ACCESS, Access, DashboardGuard, keys_file, read_keys
 from gossamer.dashboard.jobs import NewCrawl, StartedCrawl, StartForm, start, start_form
-from gossamer.dashboard.of_crawl import add_of_crawl
-from gossamer.dashboard.orders import Offered, names_offered
+from gossamer.dashboard.of_crawl import Offered, add_of_crawl, names_offered
 from gossamer.dashboard.questions import (
     KeptQuestions,
     PageName,
@@ -78,8 +77,6 @@ class _File(NamedTuple):
 
 
 class FrontEnd:
-    """All of the files."""
-
     def __init__(self, folder: Path = STATIC) -> None:
         self._files = {path.name: _read(path) for path in folder.iterdir() if path.is_file()}
 
@@ -107,8 +104,6 @@ def _read(path: Path) -> _File:
 
 
 class ListedCrawl(msgspec.Struct, frozen=True):
-    """A crawl in the list of all."""
-
     key: str
     """Its key in addresses."""
     directory: str
@@ -121,8 +116,6 @@ class ListedCrawl(msgspec.Struct, frozen=True):
 
 
 class Permissions(msgspec.Struct, frozen=True):
-    """The rights of the asker."""
-
     can_change: bool
 
 
@@ -158,70 +151,26 @@ def addresses(crawls: Crawls, streams: Streams, replays: Replays, exporter: Expo
     at.add("/", front.page)
     at.add("/static/{name}", front.file)
     at.add("/api/openapi.json", lambda _: at.openapi())
-    at.add(
-        "/api/session",
-        lambda request: Permissions(request.scope[ACCESS] is Access.FULL),
-        "Say what the asker may do.",
-        Permissions,
-    )
-    at.add(
-        "/api/sites",
-        lambda _: list_sites(sites_file()),
-        "List the sites of this user, without their keys.",
-        ListedSites,
-    )
-    at.add("/api/sites", save_sites, "Keep these sites in the place of all others.", ListedSites, takes=KeptSites)
-    at.add(
-        "/api/sites/open",
-        open_site,
-        "Lead to the dashboard of a site, with its key. This needs the full token.",
-        answers={"303": {"description": "the address"}},
-        name="The name of the site.",
-    )
-    at.add(
-        "/api/sites/crawls",
-        elsewhere,
-        "Say how the crawls of dashboards elsewhere stand. This needs the full token.",
-        list[SiteElsewhere],
-    )
-    at.add(
-        "/api/options",
-        lambda _: start_form(crawls.folders()),
-        "Give the form of a new crawl: folders and options.",
-        StartForm,
-    )
-    at.add("/api/crawls", lambda _: _gathered(crawls), "List the crawls, and how each stands.", list[ListedCrawl])
-    at.add("/api/crawls", begin, "Start a crawl.", StartedCrawl, takes=NewCrawl)
-    at.add("/api/catalog", lambda _: names_offered(), "Give the names that a change of a graph may use.", Offered)
-    at.add(
-        "/api/pages",
-        lambda _: crawls.run(page_names),
-        "Name the pages that subjects add, those of installed packages among them.",
-        list[PageName],
-    )
-    at.add(
-        "/api/reports",
-        lambda _: names_of_reports(questions_file()),
-        "Name the reports that ship, and the questions that this user has saved.",
-        ReportNames,
-    )
-    saving = "Save these questions in the place of all others."
-    at.add("/api/reports", save_reports, saving, ReportNames, takes=KeptQuestions)
+    at.add("/api/session", lambda request: Permissions(request.scope[ACCESS] is Access.FULL), Permissions)
+    at.add("/api/sites", lambda _: list_sites(sites_file()), ListedSites)
+    at.add("/api/sites", save_sites, ListedSites, takes=KeptSites)
+    at.add("/api/sites/open", open_site, answers={"303": {"description": "the address"}})
+    at.add("/api/sites/crawls", elsewhere, list[SiteElsewhere])
+    at.add("/api/options", lambda _: start_form(crawls.folders()), StartForm)
+    at.add("/api/crawls", lambda _: _gathered(crawls), list[ListedCrawl])
+    at.add("/api/crawls", begin, StartedCrawl, takes=NewCrawl)
+    at.add("/api/catalog", lambda _: names_offered(), Offered)
+    at.add("/api/pages", lambda _: crawls.run(page_names), list[PageName])
+    at.add("/api/reports", lambda _: names_of_reports(questions_file()), ReportNames)
+    at.add("/api/reports", save_reports, ReportNames, takes=KeptQuestions)
     add_of_crawl(at, Questions(), exporter, streams, replays)
     at.add(
         REPLAY,
         lambda request: replays.show(request, crawls),
-        "Show an archived document in a sandbox, by an address that the request above gave out.",
         answers={"200": {"description": "the document"}, "403": {"description": "the address is not valid"}},
         is_open=True,
-        **dict.fromkeys((*ReplayAsked.__struct_fields__, "sign"), "As given out."),
     )
-    at.add(
-        "/metrics",
-        metrics,
-        "Give the figures of all crawls for Prometheus.",
-        answers={"200": {"description": "figures", "content": {"text/plain": {}}}},
-    )
+    at.add("/metrics", metrics, answers={"200": {"description": "figures", "content": {"text/plain": {}}}})
     return at
 
 
@@ -271,8 +220,6 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 class Listening(msgspec.Struct, frozen=True):
-    """The address of a dashboard."""
-
     name: str = "127.0.0.1"
     port: int = 0
     """0: a free one."""
@@ -316,17 +263,9 @@ MAX_HEAD = 32_768
 def serve(
     places: Sequence[Path], listening: Listening, tell: Callable[[str, str], None], *, is_child: bool = False
 ) -> None:
-    """Serve until the process is told to end, by a signal or, as a child, by the end of its standard input.
-
-    Args:
-        places: directories of crawls, and folders that hold some.
-        listening: where.
-        tell: gets the address that opens everything, and the one that only shows, once it listens.
-        is_child: it ends when its standard input does.
-
-    Raises:
-        UsageError: it cannot listen there, or its keys cannot be read.
-    """
+    """Serve crawls, and folders that hold some, until the process is told to end, by a signal or, as a child, by the end of its
+    standard input. `tell` gets the address that opens everything, and the one that only shows, once it listens. Raises
+    UsageError: it cannot listen there, or its keys cannot be read."""
     keys = read_keys(keys_file())
     with listening_socket(listening.name, listening.port, MAX_CONNECTIONS) as bound:
         port = bound.getsockname()[1]

@@ -64,8 +64,6 @@ class ListedHosts(HostPage, frozen=True):
 
 
 class ShownCrawl:
-    """One crawl."""
-
     def __init__(
         self,
         key: str,
@@ -168,15 +166,9 @@ class ShownCrawl:
 
 
 class Crawls:
-    """All of them."""
-
     def __init__(self, places: Sequence[Path], sites: Callable[[], Mapping[Path, str]] = dict) -> None:
-        """Look nowhere yet.
-
-        Args:
-            places: directories of crawls, and folders that hold some.
-            sites: tells further ones, by the names of their sites; it is asked at each look.
-        """
+        """Look nowhere yet. `places` are directories of crawls, and folders that hold some; `sites` tells further ones at each
+        look, by the names of their sites."""
         self._places, self._sites = places, sites
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
         self._listers = ThreadPoolExecutor(1, thread_name_prefix="list")
@@ -332,8 +324,6 @@ MAX_STREAMS = 100
 
 
 class Streams:
-    """All streams."""
-
     def __init__(self, interval: float = INTERVAL) -> None:
         self._interval = interval
         self._topics: dict[str, _Topic] = {}

@@ -18,8 +18,8 @@ from typing import Annotated
 
 import msgspec
 
+from gossamer.dashboard.jobs import spawned
 from gossamer.dashboard.sites import read_form
-from gossamer.engine import processes
 from gossamer.query.contract import EXPORT_FORMS, TABLE_FORMS
 from gossamer.values.errors import UsageError
 
@@ -34,8 +34,6 @@ _SAID = 2_000
 
 
 class ExportWish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A form."""
-
     to: str
     """One of :data:`EXPORT_FORMS`."""
     table: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] = "pages"
@@ -43,14 +41,10 @@ class ExportWish(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NamedExport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An export that is there."""
-
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
 
 
 class Export(msgspec.Struct, frozen=True):
-    """One export, as the browser sees it."""
-
     name: str
     state: str
     """`ready`, `being made`, or `failed`."""
@@ -65,8 +59,6 @@ class Export(msgspec.Struct, frozen=True):
 
 
 class Exports(msgspec.Struct, frozen=True):
-    """Those of one crawl."""
-
     folder: str
     forms: list[str]
     tables: list[str]
@@ -148,20 +140,12 @@ def folder_of(directory: Path) -> Path:
 
 
 class _Making:
-    """An export at work, or ended."""
-
     def __init__(self, directory: Path, wish: ExportWish, part: Path) -> None:
         self._part, self.begun = part, time.time()
         self._said: str | None = None
         table = ["--table", wish.table] if wish.to in TABLE_FORMS else []
-        self._child = subprocess.Popen(
-            processes.command("gossamer", "export", str(directory), "--to", wish.to, *table, "--output", str(part)),
-            env=processes.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        words = ["export", str(directory), "--to", wish.to, *table, "--output", str(part)]
+        self._child = spawned(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     @property
     def is_alive(self) -> bool:

@@ -42,16 +42,12 @@ LENGTH = 32
 
 
 class Access(enum.IntEnum):
-    """The rights of a request."""
-
     NOTHING = 0
     READ = 1
     FULL = 2
 
 
 class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys."""
-
     full: str
     read: str
 
@@ -149,14 +145,8 @@ class DashboardGuard(Guard):
         scheme: str = "http",
         is_given: Callable[[bytes], bool] = lambda query: False,
     ) -> None:
-        """Guard it.
-
-        Args:
-            port: where it listens.
-            name: the address or name that it was told to listen at; a name may stand in `Host`.
-            scheme: `http` or `https`.
-            is_given: says of the query of an address of a replay whether it was given out and is still good.
-        """
+        """Guard an application that listens at this port, and at this address or name, which may stand in `Host`; `is_given`
+        says of the query of an address of a replay whether it was given out and is still good."""
         super().__init__(app)
         self._keys = keys
         self._port = port

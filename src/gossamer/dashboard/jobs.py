@@ -51,8 +51,6 @@ TAIL = 1 << 18
 
 
 class Beginning(NamedTuple):
-    """Its state so far."""
-
     process: int
     is_listening: bool
     """It is at work, and can be asked."""
@@ -65,16 +63,15 @@ class Beginning(NamedTuple):
         return self.status is not None and self.status not in WORKED
 
 
+def spawned(words: Sequence[str], **streams: Any) -> "subprocess.Popen[bytes]":
+    """`gossamer` with these words, in a session of its own."""
+    command, environment = processes.command("gossamer", *words), processes.environment()
+    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, **streams)
+
+
 def begin(words: Sequence[str], directory: Path, console: BinaryIO) -> Beginning:
     """Run `gossamer` with these words until its crawl listens, it ends, or the time is over; it goes on after that."""
-    child = subprocess.Popen(
-        processes.command("gossamer", *words),
-        env=processes.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=console,
-        stderr=console,
-        start_new_session=True,
-    )
+    child = spawned(words, stdout=console, stderr=console)
     deadline = time.monotonic() + BEGINNING
     while child.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(GossamerError), Control(directory, 1.0, changing=0.0):
@@ -97,14 +94,10 @@ LINES = 200
 
 
 class Restore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Go back to a checkpoint."""
-
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
 class LogLine(msgspec.Struct, frozen=True):
-    """One visit, as the log of a crawl has it."""
-
     fetched_at: str
     url: str
     outcome: str
@@ -114,8 +107,6 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class LogTail(msgspec.Struct, frozen=True):
-    """The end of the logs."""
-
     visits: list[LogLine]
     """The newest first."""
     said: list[str]
@@ -123,8 +114,6 @@ class LogTail(msgspec.Struct, frozen=True):
 
 
 class JobDone(msgspec.Struct, frozen=True):
-    """The deed, in words."""
-
     done: str
 
 
@@ -199,8 +188,6 @@ Value = str | bool | list[str]
 
 
 class StartOption(msgspec.Struct, frozen=True):
-    """An option of the form."""
-
     name: str
     kind: str
     """Its type in words, as `a whole number`."""
@@ -215,16 +202,12 @@ class StartOption(msgspec.Struct, frozen=True):
 
 
 class StartForm(msgspec.Struct, frozen=True):
-    """The form."""
-
     folders: list[str]
     """The folders in which a crawl can be started; empty where the dashboard shows single crawls alone."""
     options: list[StartOption]
 
 
 class NewCrawl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A filled-in form."""
-
     folder: Annotated[str, msgspec.Meta(max_length=4096)]
     seeds: Annotated[
         list[Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]], msgspec.Meta(min_length=1, max_length=1_000)
@@ -235,8 +218,6 @@ class NewCrawl(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StartedCrawl(msgspec.Struct, frozen=True):
-    """The result."""
-
     done: str
     key: str
     """The key of the crawl in addresses; empty where it left nothing."""

@@ -1,8 +1,11 @@
 """Answers about one crawl: everything at the addresses below `/api/crawls/KEY`.
 
-Place in the flow: :mod:`app` has the other addresses. Work that waits is done in threads (:mod:`crawls`); orders and changes go to
-the crawl (:mod:`orders`); answers to questions, pages that subjects add, and exports are made by processes of their own
-(:mod:`questions`, :mod:`exporting`).
+Place in the flow: :mod:`app` has the other addresses. Work that waits is done in threads (:mod:`crawls`); answers to questions,
+pages that subjects add, and exports are made by processes of their own (:mod:`questions`, :mod:`exporting`).
+
+Orders are control messages by the words of the commands (:mod:`gossamer.crawls.control.messages`), a closed list. A form
+changes the graph by names of the catalog: it becomes the text of a change file as `gossamer rewire` takes it, and the crawl
+says what it would change, and changes it. Nothing in either names code, files or URLs to load.
 """
 
 import contextlib
@@ -11,32 +14,234 @@ import inspect
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
+import tomli_w
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from gossamer.analysis.hosts import HostPicture, picture_of
 from gossamer.analysis.table_answers import TableAnswer
+from gossamer.analysis.watching import HostPicture, picture_of
 from gossamer.analysis.why import Story, story_of
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.control import resting
+from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.host_facts import HostNow
 from gossamer.crawls.control.instances import UnitInstances
-from gossamer.crawls.control.picture import GraphPicture
+from gossamer.crawls.control.messages import (
+    MAX_CHANGE,
+    BlockHosts,
+    Change,
+    CheckChange,
+    Checkpoint,
+    CheckRewire,
+    Continue,
+    Decide,
+    Pause,
+    ReadGraph,
+    ReadUnit,
+    Rewire,
+    SetHost,
+    Stop,
+    Suspend,
+    Undo,
+    Unsuspend,
+)
+from gossamer.crawls.control.picture import GraphPicture, graph_picture
 from gossamer.crawls.control.standing import CrawlStanding
-from gossamer.crawls.trap_review import Suspicions, suspicions_of
+from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.directory import read_wiring
+from gossamer.crawls.old_wirings import completed
+from gossamer.crawls.trap_review import Suspicions, decide_at_rest, suspicions_of
 from gossamer.dashboard.crawls import Crawls, ListedHosts, ShownCrawl, Streams
 from gossamer.dashboard.exporting import Exporter, Exports, ExportWish, NamedExport
 from gossamer.dashboard.jobs import JobDone, LogTail, Restore, log_tail, restore, resume
-from gossamer.dashboard.orders import ORDERS, Rewired, Rewiring, carry_out, graph_of, instances_of, read_order, rewire
 from gossamer.dashboard.questions import Questions, Replays, ShownPage, answerable
 from gossamer.dashboard.routes import Addresses, CrawlAnswer, number_in
-from gossamer.dashboard.sites import Layout, layouts_folder, read_layout, write_layout
-from gossamer.query.archived import ArchivedView, view_archived
+from gossamer.dashboard.sites import Layout, layouts_folder, read_form, read_layout, write_layout
+from gossamer.engine.planning import plan
+from gossamer.engine.subjects import offered
+from gossamer.engine.transports import GROUP
+from gossamer.query.archive import ArchivedView, view_archived
 from gossamer.query.contract import Answerable, TripleAnswer
-from gossamer.query.host_list import COLUMNS, MOST
+from gossamer.query.host_list import MOST
+from gossamer.storage.recovery import members_of
 from gossamer.storage.tables.row_tables import SAMPLES, SampleRow
+from gossamer.values.agents import at_work
 from gossamer.values.errors import GossamerError, UsageError
+
+#: Seconds for a change: what leaves finishes what it fetches first; and for an order: a checkpoint flushes the store's memory.
+CHANGING, PATIENCE = 300.0, 60.0
+
+#: Schemes of connectors that stay within a process. Others name files and machines, and are for a change file.
+SCHEMES = ("local", "fused", "priority")
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+$", max_length=100)]
+Names = dict[str, str | list[str]]
+
+
+class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The part of an entry of a change file that a form has; settings that it leaves out stay as they are."""
+
+
+class ConnectorForm(_Form, frozen=True):
+    address: Annotated[str, msgspec.Meta(max_length=100)] | msgspec.UnsetType = msgspec.UNSET
+    capacity: Annotated[int, msgspec.Meta(ge=1)] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ProviderForm(_Form, frozen=True):
+    use: Name | msgspec.UnsetType = msgspec.UNSET
+    """A name of the catalog; with it, the entry is a whole plan."""
+    providers: dict[str, str | Names] | msgspec.UnsetType = msgspec.UNSET
+    settings: dict[Name, Any] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ComponentForm(ProviderForm, frozen=True):
+    ports: dict[Name, Name] | msgspec.UnsetType = msgspec.UNSET
+    workers: Annotated[int, msgspec.Meta(ge=1, le=10_000)] | msgspec.UnsetType = msgspec.UNSET
+    instances: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | msgspec.UnsetType = msgspec.UNSET
+    on_error: Literal["stop", "restart", "skip"] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ChangeForm(_Form, frozen=True):
+    remove: Annotated[list[Annotated[str, msgspec.Meta(max_length=120)]], msgspec.Meta(max_length=1_000)] = []
+    components: dict[Name, ComponentForm] = {}
+    connectors: dict[Name, ConnectorForm] = {}
+    providers: dict[Name, ProviderForm] = {}
+
+
+class Rewiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A change, as a browser sends it."""
+
+    change: ChangeForm
+    apply: bool = False
+    """Do it; otherwise only say what it would change."""
+    agent: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    """The one of several agents that alone is changed, until it begins again; empty: the whole crawl."""
+
+
+class Rewired(msgspec.Struct, frozen=True):
+    text: str
+    """The change file, as `gossamer rewire` takes it."""
+    told: str
+    """The changes, in words."""
+    is_done: bool
+
+
+class Offered(msgspec.Struct, frozen=True):
+    components: list[str]
+    providers: list[str]
+    schemes: list[str]
+
+
+def names_offered() -> Offered:
+    """The names that ship, and those that installed packages offer."""
+    known = catalog()
+    return Offered(known.names("components"), known.names("providers"), _schemes())
+
+
+def rewire(directory: Path, body: bytes) -> Rewired:
+    """Do what a form says, or say what it would change. Raises UsageError: it is no such form, or names what a form may not.
+    Raises GossamerError: no crawl runs, or it refuses the change; nothing has changed."""
+    form = read_form("change", body, Rewiring)
+    text = text_of(form.change)
+    kind = Rewire if form.apply else CheckRewire
+    request: ControlRequest = kind(text, "the form", form.agent, by_form=True)
+    with Control(directory, CHANGING, changing=0.0) as control:
+        return Rewired(text, control.do(request), form.apply)
+
+
+def text_of(change: ChangeForm) -> str:
+    """The change file of a form. Raises UsageError: it names what a form may not, or says nothing, or too much."""
+    known = _schemes()
+    for name, one in change.connectors.items():
+        scheme = one.address.partition(":")[0] if one.address is not msgspec.UNSET else "local"
+        if scheme not in known:
+            raise UsageError(
+                f"connectors.{name}: a form takes addresses of {', '.join(known)}; write a change file for {scheme!r}"
+            )
+    text = tomli_w.dumps(msgspec.to_builtins(change))
+    if not text.strip() or len(text) > MAX_CHANGE:
+        raise UsageError("the change is empty" if not text.strip() else f"a change has at most {MAX_CHANGE} characters")
+    return text
+
+
+def _schemes() -> list[str]:
+    return [*SCHEMES, *sorted({entry.name for entry in offered(GROUP)})]
+
+
+#: Word in an address -> the message that is sent.
+ORDERS: dict[str, type[ControlRequest]] = {
+    "pause": Pause,
+    "continue": Continue,
+    "suspend": Suspend,
+    "unsuspend": Unsuspend,
+    "stop": Stop,
+    "checkpoint": Checkpoint,
+    "set": Change,
+    "check-set": CheckChange,
+    "set-host": SetHost,
+    "block": BlockHosts,
+    "decide": Decide,
+    "undo": Undo,
+}
+
+
+def read_order(word: str, body: bytes) -> ControlRequest:
+    """The message of an order; `body` is the JSON of its fields.
+    Raises UsageError: there is no such order, or the body is none of its."""
+    kind = ORDERS.get(word)
+    if kind is None:
+        raise UsageError(f"there is no such order; known: {', '.join(ORDERS)}")
+    try:
+        given = msgspec.json.decode(body or b"{}", type=dict[str, object])
+        # The word in the address says which message it is, and nothing in the body does; nor who asks.
+        fixed = {"do": kind.__struct_config__.tag, **({"by_form": True} if "by_form" in kind.__struct_fields__ else {})}
+        return msgspec.convert({**given, **fixed}, kind)
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"{word}: {error}") from None
+
+
+def carry_out(directory: Path, request: ControlRequest) -> str:
+    """Send it to the crawl; returns what was done, in words.
+    Raises GossamerError: the crawl refused it, or does not run."""
+    try:
+        with Control(directory, PATIENCE, changing=0.0) as control:
+            return control.do(request)
+    except NotRunning:
+        match request:
+            case Decide():
+                decide_at_rest(directory, request.confirm, request.release)
+                return "this holds from now on; a resumed crawl fetches the URLs of released families"
+            case BlockHosts():
+                return resting.block(directory, request.names)
+            case Checkpoint():
+                return f"checkpoint {resting.checkpoint(directory, request.name)} is kept"
+            case _:
+                raise
+
+
+def graph_of(directory: Path, agent: str = "") -> GraphPicture:
+    """The graph of a crawl, or of one of several agents: by its own word while it runs, otherwise as its directory keeps it.
+    Raises GossamerError: there is no crawl, or its wiring is damaged. Raises FlowError: a unit of it cannot be found, as one of
+    a program of the user's own."""
+    try:
+        with Control(directory, PATIENCE, changing=0.0) as control:
+            return control.told(ReadGraph(agent), GraphPicture)
+    except NotRunning:
+        return graph_picture(plan(completed(read_wiring(directory)), catalog()), at_work(members_of(directory)))
+
+
+def instances_of(directory: Path, name: str) -> UnitInstances:
+    """The instances of a unit of a running crawl, of all its agents.
+    Raises GossamerError: there is no such unit, or no crawl runs."""
+    with Control(directory, PATIENCE, changing=0.0) as control:
+        return control.told(ReadUnit(name), UnitInstances)
+
+
+# Answers at the addresses of one crawl.
 
 #: Points of a plot at most: more than a screen has columns for.
 POINTS = 1_000
@@ -130,146 +335,45 @@ def add_of_crawl(at: Addresses, questions: Questions, exporter: Exporter, stream
         # Never shown by a browser, whatever a web site wrote into it.
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)
 
-    one, agent = at.of_one, "Ask this agent alone, of several that are at work."
-    one(
-        "",
-        _standing,
-        "Say how a crawl stands, as `gossamer status --json` does.",
-        CrawlStanding,
-        units="Also say what every unit has counted, if it is 1.",
-        agent=agent,
-    )
+    one = at.of_one
+    one("", _standing, CrawlStanding)
     one(
         "/samples",
         _samples,
-        "Give the samples of the last hours by column, as the table `samples` has them.",
         {"type": "object", "properties": {one.name: {"type": "array"} for one in SAMPLES.spec.columns}},
-        hours="Go back this many hours.",
     )
-    one(
-        "/hosts",
-        functools.partial(_hosts, at.crawls),
-        "Give some hosts of the table `hosts`, as of ten seconds ago at most, or say that such a list is being made.",
-        ListedHosts,
-        search="Give hosts whose names hold this.",
-        sort=f"Sort by {', '.join(COLUMNS)}.",
-        descending="Give the greatest first, if it is 1.",
-        offset="Leave out this many.",
-        limit=f"Give this many, {MOST} at most.",
-        live="Also say how these hosts stand at this moment, if it is 1 and the crawl runs.",
-    )
-    one(
-        "/host",
-        told_by(picture_of, "name", needs="host"),
-        "Say what is known of a host: state, delay, robots.txt with its versions, failed URLs, the head of its queue.",
-        HostPicture,
-        name="The name of the host.",
-    )
-    one(
-        "/graph",
-        told_by(graph_of, "agent"),
-        "Give the graph: units with every setting, its value, bounds and text, and connectors with their ends.",
-        GraphPicture,
-        agent=agent,
-    )
-    one(
-        "/unit",
-        told_by(instances_of, "name", needs="unit"),
-        "Give every instance of a unit, in all agents, with what it has counted and its settings.",
-        UnitInstances,
-        name="The name of the unit.",
-    )
-    one("/traps", told_by(suspicions_of), "List what was set aside as parts of traps, and why.", Suspicions)
-    places = "Give the places of units in the picture of the graph, as this user left them."
-    one("/layout", _layout, places, Layout)
-    one("/layout", _keep_layout, "Keep them.", Layout, takes=Layout)
-    one(
-        "/story",
-        told_by(story_of, "url", needs="URL"),
-        "Tell the story of a URL, as `gossamer why --json` does.",
-        Story,
-        url="The URL.",
-    )
-    one(
-        "/document",
-        told_by(view_archived, "url", "at", needs="URL"),
-        "Give the archived document of a URL as text, with header fields and record.",
-        ArchivedView,
-        url="The URL.",
-        at="Give the version that stood at this time, as 20260301 (UTC).",
-    )
-    one(
-        "/replay",
-        replays.enter,
-        "Lead to an address that shows the archived document as it looked, for an hour, without a key.",
-        answers={"303": {"description": "the address"}},
-        url="The URL.",
-        at="Show the version of this time.",
-    )
-    one(
-        "/tables",
-        told_by(questions.tables, "sql", "report"),
-        "Ask the tables of a crawl: a list of tables with columns, types and rows.",
-        list[TableAnswer],
-        sql="A question in DuckDB's SQL.",
-        report="The name of a report, in its place.",
-    )
-    one(
-        "/answerable",
-        told_by(answerable),
-        "Say whether a crawl keeps triples and an index; a text that is not empty says why it does not.",
-        Answerable,
-    )
-    one(
-        "/sparql",
-        told_by(questions.triples, "query"),
-        "Ask the triples of a crawl one question: rows, or a graph as Turtle.",
-        TripleAnswer,
-        query="A question in SPARQL.",
-    )
-    one(
-        "/search",
-        lambda request, shown: questions.words(shown.directory, request.query_params),
-        "Search the documents of a crawl, as `gossamer search --json` does; filters can be given several times.",
-        words="Words, phrases in quotes, AND, OR, NOT; none for every document.",
-        host="Only on this host or below it.",
-        language="Only in this language, as `en`.",
-        type="Only with a thing of this type, as `schema:Product`.",
-        start="Leave out this many.",
-        limit="Give so many.",
-    )
+    one("/hosts", functools.partial(_hosts, at.crawls), ListedHosts)
+    one("/host", told_by(picture_of, "name", needs="host"), HostPicture)
+    one("/graph", told_by(graph_of, "agent"), GraphPicture)
+    one("/unit", told_by(instances_of, "name", needs="unit"), UnitInstances)
+    one("/traps", told_by(suspicions_of), Suspicions)
+    one("/layout", _layout, Layout)
+    one("/layout", _keep_layout, Layout, takes=Layout)
+    one("/story", told_by(story_of, "url", needs="URL"), Story)
+    one("/document", told_by(view_archived, "url", "at", needs="URL"), ArchivedView)
+    one("/replay", replays.enter, answers={"303": {"description": "the address"}})
+    one("/tables", told_by(questions.tables, "sql", "report"), list[TableAnswer])
+    one("/answerable", told_by(answerable), Answerable)
+    one("/sparql", told_by(questions.triples, "query"), TripleAnswer)
+    one("/search", lambda request, shown: questions.words(shown.directory, request.query_params))
     one(
         "/pages/{name:path}",
         lambda request, shown: questions.page(shown.directory, request.path_params["name"]),
-        "Give the page of this title, as its subject makes it of a crawl.",
         ShownPage,
     )
-    one(
-        "/rewire",
-        done_by(rewire),
-        "Change the graph of a running crawl by names of the catalog, or say what that would change.",
-        Rewired,
-        takes=Rewiring,
-    )
-    one("/log", told_by(log_tail), "Give the last visits of the log, and what a resumed crawl said.", LogTail)
-    one("/resume", told_by(resume), "Let a crawl at rest go on.", JobDone, takes=dict)
-    one("/restore", done_by(restore), "Let a crawl at rest go back to a checkpoint.", JobDone, takes=Restore)
-    exports = "List the exports of a crawl, and the forms in which it can be exported."
-    one("/exports", told_by(exporter.listed), exports, Exports)
-    one("/exports", done_by(exporter.begin), "Have an export made.", Exports, takes=ExportWish)
-    one("/remove-export", done_by(exporter.remove), "Remove an export, or give it up.", Exports, takes=NamedExport)
+    one("/rewire", done_by(rewire), Rewired, takes=Rewiring)
+    one("/log", told_by(log_tail), LogTail)
+    one("/resume", told_by(resume), JobDone, takes=dict)
+    one("/restore", done_by(restore), JobDone, takes=Restore)
+    one("/exports", told_by(exporter.listed), Exports)
+    one("/exports", done_by(exporter.begin), Exports, takes=ExportWish)
+    one("/remove-export", done_by(exporter.remove), Exports, takes=NamedExport)
     one(
         "/exports/{name}",
         download,
-        "Download an export.",
         answers={"200": {"description": "the file", "content": {"application/octet-stream": {}}}},
     )
-    one(
-        "/events",
-        events,
-        "Send how a crawl stands whenever it has changed, as server-sent events.",
-        answers={"200": {"description": "events", "content": {"text/event-stream": {}}}},
-    )
+    one("/events", events, answers={"200": {"description": "events", "content": {"text/event-stream": {}}}})
     one("/{order}", _do_order, takes=dict)
     for word, kind in ORDERS.items():
         at.describe(f"/api/crawls/{{key}}/{word}", (kind.__doc__ or word).partition("\n")[0], JobDone, kind)

@@ -56,15 +56,8 @@ class LimitedAnswers:
     def __init__(
         self, function: str, seconds: float, memory: int, *, advice: str = "ask for less", cpu: int | None = None
     ) -> None:
-        """Start nothing yet.
-
-        Args:
-            function: its module and name.
-            seconds: that an answer may take.
-            memory: bytes that it may take.
-            advice: a person is told this when an answer takes more time or memory than it may.
-            cpu: seconds of processor time, after which the process ends by itself.
-        """
+        """Start nothing yet. An answer may take so many seconds, `cpu` of them of the processor, and bytes; `advice` is for a
+        person whose answer takes more."""
         self._use = Use(function, NICENESS, memory=memory, seconds=int(seconds) + 2 if cpu is None else cpu)
         self._seconds, self._advice = seconds, advice
         self._turns = asyncio.Semaphore(AT_ONCE)
@@ -188,8 +181,6 @@ class SavedPlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SavedQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question that a person kept."""
-
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     sql: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
     plot: SavedPlot | None = None
@@ -197,14 +188,10 @@ class SavedQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
 
 
 class KeptQuestions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All of them."""
-
     saved: Annotated[list[SavedQuestion], msgspec.Meta(max_length=SAVED)] = []
 
 
 class ReportName(msgspec.Struct, frozen=True):
-    """A report that ships."""
-
     name: str
     doc: str
 
@@ -321,15 +308,11 @@ ROWS, COLUMNS, TEXT = 1_000, 100, 200_000
 
 
 class PageName(msgspec.Struct, frozen=True):
-    """A page that a subject adds."""
-
     title: str
     subject: str
 
 
 class PageQuestion(msgspec.Struct, frozen=True):
-    """Asks for one page."""
-
     directory: str
     """Of the crawl."""
     title: str

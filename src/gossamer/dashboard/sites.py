@@ -132,8 +132,6 @@ MOST_SITES, LONGEST, DESCRIBED = 100, 4_000, 500
 
 
 class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One site."""
-
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
     place: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
     """A folder on this machine, or the address of a dashboard."""
@@ -149,8 +147,6 @@ class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 class KeptSites(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All of them."""
-
     sites: Annotated[list[Site], msgspec.Meta(max_length=MOST_SITES)] = []
 
 
@@ -165,8 +161,6 @@ class ListedSite(msgspec.Struct, frozen=True):
 
 
 class ListedSites(msgspec.Struct, frozen=True):
-    """All of them."""
-
     sites: list[ListedSite]
 
 
@@ -183,14 +177,9 @@ def list_sites(path: Path) -> ListedSites:
 
 
 def save_sites(path: Path, body: bytes) -> ListedSites:
-    """Keep these sites, given as JSON, in the place of those that were kept.
-
-    A site that comes without a key keeps the one that its address had. An address may hold a key, as `gossamer dashboard`
-    prints it.
-
-    Raises:
-        UsageError: they are none, two have one name, a folder is none of this user's, or the list cannot be read or written.
-    """
+    """Keep these sites, given as JSON, in the place of those that were kept. A site that comes without a key keeps the one that
+    its address had. An address may hold a key, as `gossamer dashboard` prints it. Raises UsageError: they are none, two have
+    one name, a folder is none of this user's, or the list cannot be read or written."""
     given = read_form("sites", body, KeptSites).sites
     before = read_kept(path, KeptSites).sites
     keys = {one.place: one.key for one in before}
@@ -277,8 +266,6 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class StandingElsewhere(msgspec.Struct, frozen=True):
-    """How a crawl stands."""
-
     state: Words
     pages: Count = 0
     queued: Count = 0

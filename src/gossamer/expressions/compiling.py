@@ -25,11 +25,8 @@ Judge = Callable[[Any], str]
 
 
 class Expression:
-    """An expression that was compiled for one gate. Judging it never raises, unless a predicate of the user's own does.
-
-    Raises:
-        ExpressionError: it cannot be read, names a fact that is not known at the gate, or a value that is not given.
-    """
+    """An expression that was compiled for one gate. Judging it never raises, unless a predicate of the user's own does. Raises
+    ExpressionError: it cannot be read, names a fact that is not known at the gate, or a value that is not given."""
 
     def __init__(
         self, source: str, gate: Gate, words: Mapping[str, Predicate] | None = None, given: Given | None = None

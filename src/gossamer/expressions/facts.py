@@ -67,12 +67,7 @@ class PageFacts:
     """The facts of one page, each made when it is asked for."""
 
     def __init__(self, visit: Visit, document: Document | None = None) -> None:
-        """No fact is made yet.
-
-        Args:
-            visit: of the page.
-            document: the one of this visit, where it was read already. Its text is its prose.
-        """
+        """No fact is made yet. `document` is the one of this visit, where it was read already; its text is its prose."""
         self.visit = visit
         self._document = document or Document(visit, holds_up=True)
 

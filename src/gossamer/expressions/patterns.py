@@ -18,11 +18,7 @@ MAX_JOINED_BYTES = 2048
 
 
 def compile_pattern(pattern: str) -> Any:
-    """A compiled RE2 pattern, which searches in linear time.
-
-    Raises:
-        ValueError: it is too long, or RE2 refuses it; in one line.
-    """
+    """A compiled RE2 pattern, which searches in linear time. Raises ValueError: it is too long, or RE2 refuses it; in one line."""
     if len(pattern.encode("utf-8", "replace")) > MAX_PATTERN_BYTES:
         raise ValueError(f"{pattern[:40]!r}... is too long; at most {MAX_PATTERN_BYTES} bytes a pattern")
     return _compiled(pattern)
@@ -44,16 +40,8 @@ def _quiet() -> Any:
 
 
 def compile_words(words: Sequence[str], before: str = "", behind: str = "") -> list[Any]:
-    """Patterns of which one matches where one of the words stands, in either case; as few as can be.
-
-    Args:
-        words: as RE2 patterns.
-        before: a pattern of what stands before each.
-        behind: a pattern of what stands behind each.
-
-    Raises:
-        ValueError: one of them is too long, or no text.
-    """
+    """Patterns of which one matches where one of the words (RE2 patterns) stands, in either case, with these patterns before
+    and behind it; as few as can be. Raises ValueError: one of them is too long, or no text."""
     groups: list[list[str]] = []
     size = 0
     for word in words:
@@ -116,11 +104,8 @@ _UNFIT = frozenset("/?#@\\%:[] \t\r\n")
 
 
 class DomainConstraint:
-    """One constraint. A label in another script is compared in its ASCII form, as host names are.
-
-    Raises:
-        ValueError: it is no host name in reversed notation; says how one is written.
-    """
+    """One constraint. A label in another script is compared in its ASCII form, as host names are. Raises ValueError: it is no
+    host name in reversed notation; says how one is written."""
 
     def __init__(self, text: str) -> None:
         self.text = text.strip()

@@ -93,11 +93,8 @@ def _language(values: tuple[str, ...]) -> Test:
 
 
 def _check_plain(values: tuple[str, ...], instead: str) -> None:
-    """Refuse a `*` where it stands for nothing: such a test would never be true, without a word.
-
-    Raises:
-        ValueError: names the value.
-    """
+    """Refuse a `*` where it stands for nothing: such a test would never be true, without a word. Raises ValueError: names the
+    value."""
     if starred := next((value for value in values if "*" in value), None):
         raise ValueError(f"{starred!r}: no pattern is taken here, and * stands for nothing; {instead}")
 
@@ -184,80 +181,66 @@ def _itself(value: Value) -> Value:
     return value
 
 
+def _word(fact: str, doc: str, **more: Any) -> Predicate:
+    return Predicate(fact=fact, doc=doc, **more)
+
+
 #: The words that ship. Facts are those of `facts`.
 SHIPPED: Mapping[str, Predicate] = {
-    "url": Predicate(fact="url", doc="The whole canonical URL, by glob.", test=_globs(_itself), text=_itself),
-    "matches": Predicate(fact="url", doc="The whole canonical URL, by RE2.", test=_patterns),
-    "scheme": Predicate(fact="url", doc="The scheme, as `https`.", test=_lowered(_globs(scheme_of)), text=scheme_of),
-    "host": Predicate(
-        fact="url", doc="The host name without port, by glob.", test=_lowered(_globs(host_of)), text=host_of
-    ),
-    "domain": Predicate(
-        fact="url", doc="The host, by domain constraint: `hu.bme`, `hu.bme.+`, `hu.bme.*`.", test=_domain
-    ),
-    "path": Predicate(
-        fact="url",
-        doc="The path without the query, by glob: `*` within a segment, `**` across segments.",
+    "url": _word("url", "The whole canonical URL, by glob.", test=_globs(_itself), text=_itself),
+    "matches": _word("url", "The whole canonical URL, by RE2.", test=_patterns),
+    "scheme": _word("url", "The scheme, as `https`.", test=_lowered(_globs(scheme_of)), text=scheme_of),
+    "host": _word("url", "The host name without port, by glob.", test=_lowered(_globs(host_of)), text=host_of),
+    "domain": _word("url", "The host, by domain constraint: `hu.bme`, `hu.bme.+`, `hu.bme.*`.", test=_domain),
+    "path": _word(
+        "url",
+        "The path without the query, by glob: `*` within a segment, `**` across segments.",
         test=_path,
         text=facts.path,
     ),
-    "extension": Predicate(
-        fact="url", doc="What follows the last dot of the path; alone: there is one.", test=_extension
+    "extension": _word("url", "What follows the last dot of the path; alone: there is one.", test=_extension),
+    "query": _word(
+        "url", "A parameter, as `page` or `page=3`; alone: there is a query.", test=_query, text=facts.query
     ),
-    "query": Predicate(
-        fact="url",
-        doc="A parameter, as `page` or `page=3`; alone: there is a query.",
-        test=_query,
-        text=facts.query,
+    "length": _word("url", "Bytes of the URL.", number=len, unit="bytes"),
+    "segments": _word("url", "Segments of the path.", number=lambda url: len(facts.segments(url))),
+    "parameters": _word("url", "Parameters of the query.", number=lambda url: len(facts.parameters(url))),
+    "repeats": _word(
+        "url", "How often the most frequent segment of the path occurs; numbers do not count.", number=facts.repeats
     ),
-    "length": Predicate(fact="url", doc="Bytes of the URL.", number=len, unit="bytes"),
-    "segments": Predicate(fact="url", doc="Segments of the path.", number=lambda url: len(facts.segments(url))),
-    "parameters": Predicate(fact="url", doc="Parameters of the query.", number=lambda url: len(facts.parameters(url))),
-    "repeats": Predicate(
-        fact="url",
-        doc="How often the most frequent segment of the path occurs; numbers do not count.",
-        number=facts.repeats,
+    "depth": _word("depth", "Links from the nearest seed.", number=_itself),
+    "relation": _word(
+        "relation", "Tag and attribute of the link, as `img src`, by glob.", test=_globs(_itself), text=_itself
     ),
-    "depth": Predicate(fact="depth", doc="Links from the nearest seed.", number=_itself),
-    "relation": Predicate(
-        fact="relation", doc="Tag and attribute of the link, as `img src`, by glob.", test=_globs(_itself), text=_itself
+    "anchor": _word("anchor", "The text of the link.", text=_itself),
+    "nofollow": _word("nofollow", "The link says `nofollow`.", test=_flag),
+    "status": _word("status", "The status code of the answer.", number=_itself),
+    "outcome": _word("outcome", "How the fetch ended, as `ok`.", test=_lowered(_globs(_itself)), text=_itself),
+    "mime": _word("mime", "The media type, by glob: `image/*`.", test=_lowered(_globs(_itself)), text=_itself),
+    "size": _word("size", "Bytes of the body as it came.", number=_itself, unit="bytes"),
+    "language": _word(
+        "language", "The language of the text, as `en`, where it is told; alone: it is known.", test=_language
     ),
-    "anchor": Predicate(fact="anchor", doc="The text of the link.", text=_itself),
-    "nofollow": Predicate(fact="nofollow", doc="The link says `nofollow`.", test=_flag),
-    "status": Predicate(fact="status", doc="The status code of the answer.", number=_itself),
-    "outcome": Predicate(
-        fact="outcome", doc="How the fetch ended, as `ok`.", test=_lowered(_globs(_itself)), text=_itself
-    ),
-    "mime": Predicate(
-        fact="mime", doc="The media type, by glob: `image/*`.", test=_lowered(_globs(_itself)), text=_itself
-    ),
-    "size": Predicate(fact="size", doc="Bytes of the body as it came.", number=_itself, unit="bytes"),
-    "language": Predicate(
-        fact="language", doc="The language of the text, as `en`, where it is told; alone: it is known.", test=_language
-    ),
-    "title": Predicate(fact="title", doc="The title of the document.", text=_itself),
-    "text": Predicate(
-        fact="text",
-        doc="A word or phrase stands in the text, in either case; `text >= 500`: characters of it.",
+    "title": _word("title", "The title of the document.", text=_itself),
+    "text": _word(
+        "text",
+        "A word or phrase stands in the text, in either case; `text >= 500`: characters of it.",
         test=_words,
         text=_itself,
         number=len,
     ),
-    "header": Predicate(
-        fact="headers",
-        doc="The answer has this header field; with `matches` its value.",
-        test=_has_field,
-        text_of=_field,
+    "header": _word(
+        "headers", "The answer has this header field; with `matches` its value.", test=_has_field, text_of=_field
     ),
-    "links": Predicate(fact="links", doc="Links of the page, before any filter.", number=_itself),
-    "type": Predicate(
-        fact="types",
-        doc="The page describes a thing of this type in RDFa, JSON-LD or microdata, as `Article`; alone: anything.",
+    "links": _word("links", "Links of the page, before any filter.", number=_itself),
+    "type": _word(
+        "types",
+        "The page describes a thing of this type in RDFa, JSON-LD or microdata, as `Article`; alone: anything.",
         test=_types,
     ),
-    "keywords": Predicate(
-        fact="keywords",
-        doc="A keyword of the page fits the list, by glob; with a comparison: how many do.",
+    "keywords": _word(
+        "keywords",
+        "A keyword of the page fits the list, by glob; with a comparison: how many do.",
         test=_some,
         number_of=_count,
     ),
@@ -266,20 +249,13 @@ SHIPPED: Mapping[str, Predicate] = {
 
 @cache
 def vocabulary() -> Mapping[str, Predicate]:
-    """The words that ship, and those of other packages.
-
-    Raises:
-        UnknownName: a package's word cannot be loaded, or has the name of one that is there already.
-    """
+    """The words that ship, and those of other packages. Raises UnknownName: a package's word cannot be loaded, or has the name
+    of one that is there already."""
     return words_of(offered("gossamer.predicates"))
 
 
 def words_of(entries: Iterable["EntryPoint"]) -> Mapping[str, Predicate]:
-    """The words that ship, and those of these entry points.
-
-    Raises:
-        UnknownName: as :func:`vocabulary`.
-    """
+    """The words that ship, and those of these entry points. Raises UnknownName: as :func:`vocabulary`."""
     found = dict(SHIPPED)
     for entry in entries:
         name = entry.name.lower()

@@ -56,7 +56,6 @@ class ExpressionError(SettingError):
 
 
 def _around(source: str, position: int) -> str:
-    """What stands around the place, which an arrow points at."""
     flat = "".join(letter if letter.isprintable() else " " for letter in source)
     start = max(0, position - _SHOWN // 2) if len(flat) > _SHOWN else 0
     shown = flat[start : start + _SHOWN]
@@ -74,11 +73,8 @@ _SPACE = re.compile(r"\s*")
 
 
 def scan(source: str) -> list[Token]:
-    """The tokens of an expression, ended by one of kind `end`.
-
-    Raises:
-        ExpressionError: it is too long, a quote is not closed, or a character cannot stand there.
-    """
+    """The tokens of an expression, ended by one of kind `end`. Raises ExpressionError: it is too long, a quote is not closed,
+    or a character cannot stand there."""
     if len(source) > MAX_CHARACTERS:
         raise ExpressionError(
             f"the expression has {len(source)} characters; at most {MAX_CHARACTERS} are allowed", source, 0
@@ -148,16 +144,8 @@ Given = Mapping[str, Sequence[str]]
 
 
 def with_given(tokens: Sequence[Token], given: Given, source: str) -> list[Token]:
-    """The tokens of an expression, each `$NAME` replaced by the values of that name, parted by commas.
-
-    Args:
-        tokens: of :func:`gossamer.expressions.syntax.scan`.
-        given: name -> values.
-        source: the expression, for the message.
-
-    Raises:
-        ExpressionError: nothing is given by such a name, or they are too many values.
-    """
+    """The tokens of an expression, each `$NAME` replaced by the given values of that name, parted by commas. Raises
+    ExpressionError: nothing is given by such a name, or they are too many values."""
     found: list[Token] = []
     values_left, characters_left = MAX_VALUES, MAX_VALUE_CHARACTERS
     for token in tokens:
@@ -253,11 +241,8 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 
 
 def parse(source: str, vocabulary: Mapping[str, Predicate], given: Given | None = None) -> Node:
-    """The tree of an expression; `given` are values that it may name.
-
-    Raises:
-        ExpressionError: it is not one; points at the place and names the nearest known predicate.
-    """
+    """The tree of an expression; `given` are values that it may name. Raises ExpressionError: it is not one; points at the
+    place and names the nearest known predicate."""
     return _Parser(source, vocabulary, given).whole()
 
 
@@ -424,7 +409,6 @@ class _Parser:
 
 
 def _forms(name: str, predicate: Predicate) -> str:
-    """How a predicate may be written, for messages."""
     forms = []
     if predicate.test is not None or predicate.number is not None:
         forms.append(f"{name}(VALUE, ...)")

@@ -6,23 +6,34 @@ again from the archive where it is lost or cut: of committed records alone, and 
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from gossamer.documents import charset
+from gossamer.documents.content_coding import undone
 from gossamer.documents.statements import NO_COPY
+from gossamer.documents.text import all_text
 from gossamer.storage.archive.cdxj import Capture, IndexedCapture, find, found_in, index_line
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.archive.reading import CAPTURES, ArchivedRecord, Gap, Span, read_record, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
-from gossamer.storage.tables.places import segments
-from gossamer.values.errors import UsageError
+from gossamer.storage.tables.manifest import damaged_index, read_notes
+from gossamer.storage.tables.places import crawl_directory, segments
+from gossamer.values import media_type as mime
+from gossamer.values.body import beginning
+from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.media_type import essence
-from gossamer.values.outcome import TRANSIENT, Outcome, of_status
-from gossamer.values.visit import Location
+from gossamer.values.outcome import TRANSIENT, Note, Outcome, of_status
+from gossamer.values.request_identity import Redirects, Requested
+from gossamer.values.task import Task
+from gossamer.values.url import canonical
+from gossamer.values.visit import HTML_TYPES, Location, MobileOrigin, Response, Visit
 
 
 class ArchivedDocument(msgspec.Struct, frozen=True):
@@ -41,8 +52,6 @@ class ArchivedDocument(msgspec.Struct, frozen=True):
 
 
 class ArchiveReader:
-    """Finds and reads what a crawl archived."""
-
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
@@ -60,15 +69,9 @@ class ArchiveReader:
         return sorted(found, key=lambda one: (one.timestamp, one.entry.filename, int(one.entry.offset)))
 
     def document(self, url: str, at: str = "") -> ArchivedDocument:
-        """The version of a document that stands last, with its body: an answer of a failing server takes no other's place.
-
-        Args:
-            at: digits of a time, as `202603`: what stood at its end.
-
-        Raises:
-            UsageError: there is none.
-            CrawlDirectoryError: the archive is damaged there.
-        """
+        """The version of a document that stands last, or stood at the end of a time (digits, as `202603`), with its body: an
+        answer of a failing server takes no other's place. Raises UsageError: there is none. Raises CrawlDirectoryError: the
+        archive is damaged there."""
         captures = [one for one in self.captures(url) if not at or one.timestamp[: len(at)] <= at]
         captures = [one for one in captures if not _is_passing(one.entry.status)] or captures
         if not captures and not (self.directory / WARC_DIRECTORY).is_dir():
@@ -139,12 +142,8 @@ def archive_ends(directory: Path) -> dict[str, int]:
 
 
 def runs_of(directory: Path, workspace: Path, damaged: Callable[[str, Gap], None]) -> list[Path]:
-    """Sorted runs in `workspace` with a line for every capture of the archive that was committed and can be shown.
-
-    Args:
-        workspace: where they are written.
-        damaged: is told of each gap, with the name of its file.
-    """
+    """Sorted runs in `workspace` with a line for every capture of the archive that was committed and can be shown; `damaged` is
+    told of each gap, with the name of its file."""
     lines = (
         line
         for file, end in archive_ends(directory).items()
@@ -188,13 +187,8 @@ def _told(beside: bytes, name: bytes) -> str:
 
 
 def capture_of(span: Span, file: str, *, is_kept: bool, request: str = "") -> Capture:
-    """The source of an index line, read out of a record of the archive that holds an answer.
-
-    Args:
-        file: the archive file, inside the crawl directory.
-        is_kept: False where the record beside it says that no copy was to be kept.
-        request: what the record beside it says was asked for beside the URL.
-    """
+    """The source of an index line, read out of a record of this archive file that holds an answer. The record beside it says
+    whether a copy was to be kept, and what was asked for beside the URL."""
     fields = span.fields
     lines = span.head.split(b"\r\n")
     words = lines[0].split(None, 2)
@@ -215,3 +209,201 @@ def capture_of(span: Span, file: str, *, is_kept: bool, request: str = "") -> Ca
         warc_offset=span.offset,
         warc_length=span.length,
     )
+
+
+# Archived documents: as visits that were just fetched, and as a person reads them, in bounded pieces, as text and nothing else.
+
+_PLAIN = Requested()
+
+
+def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
+    """The visit that a row of `pages` tells of.
+
+    Raises:
+        UsageError: it repeats a document that is not in this archive.
+        CrawlDirectoryError: the archive is damaged there.
+        OSError: its body is large, and there is no room for it in the directory for temporary files.
+    """
+    record = source = reader.record(Location(row["warc_file"], row["warc_offset"], row["warc_length"]))
+    if record.kind == "revisit" and row["outcome"] != Outcome.NOT_MODIFIED:
+        source = reader.original(record, row["url"], row["digest"] or "")
+    return Visit(
+        task=Task(
+            row["url"],
+            row["host"],
+            depth=row["depth"],
+            source=row["discovered_from"] or "",
+            relation=row["relation"],
+            attempt=row["attempt"],
+            request=_request(row),
+        ),
+        response=_response(row, record, source),
+        id=row["visit"] or "",
+        digest=row["digest"] or "",
+        duplicate_of=row["duplicate_of"] or "",
+    )
+
+
+def _request(row: Mapping[str, Any]) -> Requested | None:
+    """The request beside the URL, as far as handlers see it: the archive alone has the bytes that were sent."""
+    mark, label, data = row.get("request") or "", row.get("label") or "", row.get("data")
+    redirects: Redirects = "keep" if row.get("redirects") == "keep" else "follow"
+    made = Requested(
+        mark=mark,
+        method=mark.partition(" ")[0] or "GET",
+        label=label,
+        data=b"" if data is None else msgspec.msgpack.encode(msgspec.json.decode(data)),
+        redirects=redirects,
+    )
+    return None if made == _PLAIN else made
+
+
+def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRecord) -> Response:
+    body = source.body
+    headers = record.headers
+    found = undone(headers, body, whole=not row["truncated"])
+    return Response(
+        Outcome(row["outcome"]),
+        status=row["status"],
+        response_head=record.head,
+        headers=headers,
+        body=body,
+        decoded=found.data if found.is_readable and found.data is not body else None,
+        address=row["ip"] or "",
+        started=row["fetched_at"].replace(tzinfo=UTC).timestamp(),
+        elapsed=row["elapsed_ms"] / 1000,
+        cut=row["truncated"] or "",
+        error=row["error"] or "",
+        session=row.get("session") or "",
+        brought=_brought(row),
+        notes=tuple(map(Note, (row["notes"] or "").split())),
+    )
+
+
+def _brought(row: Mapping[str, Any]) -> MobileOrigin | None:
+    form = row.get("brought")
+    return MobileOrigin(row["crawler"], row["runtime"], "", 0, form) if form else None
+
+
+#: Characters of a text or a source that are shown at most: more than a person reads in a window.
+SHOWN = 200_000
+
+#: Bytes that are decoded for them: a character takes four at most.
+DECODED = 4 * SHOWN
+
+#: Bytes of a header block that are shown at most.
+SHOWN_HEAD = 64 << 10
+
+#: Versions that are listed at most, the newest ones.
+VERSIONS = 100
+
+
+class ArchivedView(msgspec.Struct, frozen=True):
+    url: str
+    """Canonical."""
+    at: str
+    """When it was fetched, as the record has it."""
+    media_type: str
+    """By its bytes; empty where neither they nor the server say."""
+    charset: str
+    """Empty where the document is no text."""
+    text: str
+    """The text of a page for its readers; empty for other documents."""
+    source: str
+    """The document itself as text; empty where it is none."""
+    is_cut: bool
+    """Text or source go on behind what is shown."""
+    trouble: str
+    """Why the content coding could not be undone to the end; empty where it could."""
+    head: str
+    """The status line and header fields of the answer, without the values of cookies."""
+    record: dict[str, str]
+    """The fields of the record, names in lower case."""
+    size: int
+    """Bytes of the body as it came."""
+    versions: list[str]
+    """Times of all versions, as `20260301120000` (UTC), the newest first; a hundred at most."""
+
+
+def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
+    """The version of a URL in the archive of a crawl, which may be at work, that stood at the end of a time (digits, as
+    `202603`); empty for the last. Raises UsageError: it is no URL or no time, or is not in the archive. Raises
+    CrawlDirectoryError: the archive or its index is damaged."""
+    url = url_asked(text)
+    check_moment(at)
+    reader = reader_of(directory)
+    document = reader.document(url, at)
+    versions = list(dict.fromkeys(one.timestamp for one in reversed(reader.captures(url))))[:VERSIONS]
+    return _view(url, document, versions)
+
+
+def url_asked(text: str) -> str:
+    """The canonical form of a URL that a person wrote. Raises UsageError."""
+    try:
+        return canonical(text.strip())
+    except UnreadableUrl as error:
+        raise UsageError(f"{error}; write it in full, as https://example.org/") from None
+
+
+def check_moment(at: str) -> None:
+    """Refuse a text that names no version. Raises UsageError."""
+    if at and not (at.isascii() and at.isdigit() and len(at) <= 14):
+        raise UsageError("a version is named by the digits of its time, as 20260301")
+
+
+def reader_of(directory: Path) -> ArchiveReader:
+    """A reader of the archive of a crawl, which may be at work.
+    Raises UsageError: there is no crawl. Raises CrawlDirectoryError: the index of its archive is damaged."""
+    place = crawl_directory(str(directory))
+    notes = read_notes(place)
+    if notes is not None and damaged_index(place, notes) is not None:
+        raise CrawlDirectoryError(f"the index of {place} is damaged; `gossamer cat` makes it anew")
+    return ArchiveReader(place)
+
+
+def _view(url: str, document: ArchivedDocument, versions: list[str]) -> ArchivedView:
+    record, source = document.record, document.source
+    content, is_whole, trouble = content_of(source, DECODED)
+    claim = mime.of_fields(source.headers)
+    media_type = mime.sniff_media_type(
+        content, claim, nosniff=source.header("x-content-type-options").lower() == "nosniff"
+    )
+    is_text = b"\0" not in content or charset.of_mark(content).startswith("utf-16")
+    encoding = charset.sniff(content, claim) if is_text else ""
+    markup = charset.to_utf8(content, encoding) if is_text else b""
+    words = all_text(markup, SHOWN + 1) if media_type in HTML_TYPES else ""
+    shown = markup.decode("utf-8", "replace")
+    return ArchivedView(
+        url=url,
+        at=record.fields.get("warc-date", ""),
+        media_type=media_type,
+        charset=encoding,
+        text=words[:SHOWN],
+        source=shown[:SHOWN],
+        is_cut=not is_whole or len(words) > SHOWN or len(shown) > SHOWN,
+        trouble="its body was kept out of the archive" if document.is_kept_out else trouble,
+        head=_head(record),
+        record=record.fields,
+        size=len(source.body),
+        versions=versions,
+    )
+
+
+def content_of(source: ArchivedRecord, most: int) -> tuple[bytes, bool, str]:
+    """The first `most` bytes of a document without content coding; whether that is all; why the coding could not be undone."""
+    found = undone(source.headers, source.body)
+    body = found.data if found.is_readable else b""
+    return beginning(body, most)[:most], len(body) <= most, found.error or found.cut
+
+
+def _head(record: ArchivedRecord) -> str:
+    """The header block as text. A cookie may open an account, and the reading token must not."""
+    lines = record.head[:SHOWN_HEAD].decode("latin-1").strip().split("\r\n")
+    shown: list[str] = []
+    is_cookie = False
+    for line in lines:
+        is_cookie = is_cookie if line[:1] in (" ", "\t") else line.lower().startswith(("set-cookie:", "set-cookie2:"))
+        shown.append(
+            line if not is_cookie else f"{line.partition('=')[0]}=(not shown)" if "=" in line else "(not shown)"
+        )
+    return "\n".join(shown)

@@ -78,21 +78,13 @@ def has_index(directory: Path) -> bool:
 
 
 def check_index(directory: Path) -> None:
-    """Refuse a crawl that keeps no index.
-
-    Raises:
-        UsageError: it does not.
-    """
+    """Raises UsageError: a crawl keeps no index."""
     if not has_index(directory):
         raise UsageError(f"{directory} has no index; make one with: gossamer index {directory}")
 
 
 def check_triples(directory: Path) -> None:
-    """Refuse a crawl that keeps no triples.
-
-    Raises:
-        UsageError: it does not.
-    """
+    """Raises UsageError: a crawl keeps no triples."""
     if not ((directory / TRIPLES).is_dir() or has_rows(directory, "triples")):
         raise UsageError(
             f"{directory} keeps no triples; crawl with --rdf, or make them of what it archived: "

@@ -53,8 +53,6 @@ _LARGE = 8 << 20
 
 
 class Converted(msgspec.Struct, frozen=True):
-    """Counts of :func:`convert`."""
-
     segments: int = 0
     captures: int = 0
     """Lines of the index, where it was written."""
@@ -94,11 +92,8 @@ def make_tables(order: TablesOrder, caller: Caller) -> str:
 
 
 def convert(directory: Path, *, ended: bool = False) -> Converted:
-    """Make tables of all closed segments.
-
-    Args:
-        ended: the crawl has ended and everything is committed: all segments are closed, and the index is written.
-    """
+    """Make tables of all closed segments. `ended` says that everything is committed: then all segments are closed, and the
+    index is written."""
     with converting(directory, wait=ended) as held, ParquetWriter() as writer:
         if not held:
             return Converted(busy=True)

@@ -47,12 +47,8 @@ def connect(workspace: str, memory: str = MEMORY, threads: int = 1) -> Connectio
 
 
 def select_table(table: TableSpec | None, files: Sequence[Path], logs: Sequence[Path] = ()) -> str:
-    """SQL that reads a table out of Parquet files and row logs, with the columns that it has to have.
-
-    Args:
-        table: None where no declaration says its columns; they are those of its files then.
-        files: Parquet files, at least one where `table` is None.
-    """
+    """SQL that reads a table out of Parquet files and row logs, with the columns that it has to have; where no declaration says
+    them, those of its files, of which there has to be one."""
     parts = [empty(table)] if table is not None else []
     if files:
         parts.append(select_from_parquet(files))

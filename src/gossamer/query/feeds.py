@@ -171,15 +171,8 @@ class Feed:
         """File -> rows that were read of it, and the byte behind them: what grows is not read again from its beginning."""
 
     def give(self, consumer: FeedConsumer, sight: Sight | None = None) -> int:
-        """Give a consumer all that is committed and that it has not taken yet; returns the number of rows.
-
-        Args:
-            consumer: it takes rows of the table.
-            sight: what :meth:`look` saw; no file of it has gone since. Without it, this looks by itself.
-
-        Raises:
-            OSError: a file could not be read, or the consumer could not keep what it was given.
-        """
+        """Give a consumer all that is committed and that it has not taken yet, by what :meth:`look` saw or sees now; returns
+        the number of rows. Raises OSError: a file could not be read, or the consumer could not keep what it was given."""
         given = 0
         with reading(self._directory):
             spec = tables_of(self._directory).get(self._table)
@@ -229,7 +222,12 @@ class Feed:
         if mark.generation != sight.generation:
             consumer.rebuild(sight.generation)
             mark = FeedMark(sight.generation)
-        return mark, [part for part in sight.parts if _is_ahead(part, mark) and not self._is_read(part, mark)]
+        waiting = []
+        for part in sight.parts:
+            place = mark.places.get(part.agent, FeedPlace())
+            if (part.run, part.serial) >= (place.run, place.serial) and not self._is_read(part, place):
+                waiting.append(part)
+        return mark, waiting
 
     def look(self) -> Sight:
         """The files that are committed now. While `reading`, they can be given later, without rows that come meanwhile."""
@@ -257,10 +255,9 @@ class Feed:
         generation = max((run_of_name(path.name) for path in files.current), default=0)
         return Sight(generation, [found[key] for key in sorted(found)])
 
-    def _is_read(self, part: _Part, mark: FeedMark) -> bool:
+    def _is_read(self, part: _Part, place: FeedPlace) -> bool:
         """Nothing was added to a file since it was read up to the mark."""
         known = self._known.get((part.agent, part.run, part.serial))
-        place = mark.places.get(part.agent, FeedPlace())
         is_here = (place.run, place.serial) == (part.run, part.serial)
         return known is not None and is_here and known == (place.row, _size(part))
 
@@ -292,12 +289,6 @@ def _moved(mark: FeedMark, part: _Part, taken: int) -> FeedMark:
     return FeedMark(mark.generation, {**mark.places, part.agent: FeedPlace(part.run, part.serial, taken)})
 
 
-def _is_ahead(part: _Part, mark: FeedMark) -> bool:
-    """Some of its rows may not have been taken."""
-    place = mark.places.get(part.agent, FeedPlace())
-    return (part.run, part.serial) >= (place.run, place.serial)
-
-
 def _committed_end(segment: Segment, told: CommittedMark) -> int | None:
     """The end of the committed rows in a segment of the run that writes; None where all of it is committed."""
     serial, end = told.ends.get(segment.table, (0, 0)) if told.run == segment.run else (0, 0)
@@ -305,8 +296,6 @@ def _committed_end(segment: Segment, told: CommittedMark) -> int | None:
 
 
 class _PartReader:
-    """Reads the rows of one file."""
-
     _numbers = itertools.count()
 
     def __init__(self, folder: Path, connection: Connection, table: TableSpec | None, consumer: FeedConsumer) -> None:
@@ -365,7 +354,6 @@ def _fetched(answer: Connection) -> Iterator[tuple[list[Row], int]]:
 
 
 def _skipped(some: Iterator[tuple[list[Row], int]], skip: int) -> Iterator[tuple[list[Row], int]]:
-    """The same without the first rows."""
     for rows, length in some:
         if skip >= len(rows):
             skip -= len(rows)

@@ -122,14 +122,8 @@ def feed_all(
     fed: Sequence[tuple[FeedConsumer, Feed]],
     failed: Callable[[FeedConsumer, Exception], None] | None = None,
 ) -> None:
-    """Give consumers everything that is committed by now.
-
-    Args:
-        failed: is told of a consumer that could not keep its rows; without it, the error goes on.
-
-    Raises:
-        OSError: a file could not be read, or a consumer could not keep what it was given.
-    """
+    """Give consumers everything that is committed by now; `failed` is told of one that could not keep its rows. Raises OSError:
+    a file could not be read, or, without `failed`, a consumer could not keep what it was given."""
     with reading(directory):
         sights = [feed.look() for _, feed in reversed(fed)]
         for (consumer, feed), sight in zip(fed, reversed(sights), strict=True):
@@ -146,15 +140,8 @@ def feeds_of(directory: Path, consumers: Sequence[FeedConsumer]) -> list[tuple[F
 
 
 def feed_until(directory: Path, follower: Follower, rest: Rest) -> list[FollowerNote]:
-    """Feed a follower until the crawl has ended, then once more.
-
-    Returns:
-        What a person has to know.
-
-    Raises:
-        GossamerError: it cannot be fed; says why.
-        OSError: a file could not be read or written.
-    """
+    """Feed a follower until the crawl has ended, then once more; returns what a person has to know. Raises GossamerError: it
+    cannot be fed; says why. Raises OSError: a file could not be read or written."""
     feeds: dict[FeedConsumer, Feed] = {}
     is_last = False
     while True:
@@ -250,12 +237,7 @@ class RetryingFollower(Follower):
     def __init__(
         self, directory: Path, every: Sequence[Retried], sleep: Callable[[float], None] = time.sleep, *, rests: int = 1
     ) -> None:
-        """Name what is fed. Nothing is opened yet.
-
-        Args:
-            sleep: waits for so many seconds.
-            rests: seconds between two looks while the crawl runs.
-        """
+        """Name what is fed, with so many seconds between two looks. Nothing is opened yet."""
         self.rests = rests
         self._directory = directory
         self._trials = [_Trial(one, max(1, _LONGEST_PAUSE // rests)) for one in every]

@@ -188,8 +188,6 @@ _DIGEST = 16
 
 
 class ItemKeys:
-    """The keys of one file."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
 

@@ -116,14 +116,10 @@ def _distinct(names: Sequence[str]) -> Iterator[str]:
     """The names of columns, told apart without regard to case, as SQL does."""
     taken: set[str] = set()
     for name in names:
-        free = next(one for one in _with_numbers(name) if one.lower() not in taken)
+        numbered = (f"{name}_{number}" for number in itertools.count(2))
+        free = next(one for one in itertools.chain((name,), numbered) if one.lower() not in taken)
         taken.add(free.lower())
         yield free
-
-
-def _with_numbers(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}_{number}" for number in itertools.count(2))
 
 
 def _quoted(name: str) -> str:

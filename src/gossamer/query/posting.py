@@ -19,15 +19,8 @@ _MOST_BYTES = 2_000
 
 
 class Posting:
-    """The way to one URL."""
-
     def __init__(self, url: str, patience: float = PATIENCE) -> None:
-        """Name it; nothing is opened yet.
-
-        Args:
-            url: http or https, without credentials.
-            patience: seconds until a server that says nothing counts as gone.
-        """
+        """Name an http or https URL without credentials. Nothing is opened yet."""
         self._parts: SplitResult = urlsplit(url)
         self._patience = patience
         self._connection: http.client.HTTPConnection | None = None

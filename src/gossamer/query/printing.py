@@ -8,13 +8,18 @@ import base64
 import datetime
 import itertools
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TextIO
+from html import escape
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
 from gossamer.storage.logs import printable
+
+if TYPE_CHECKING:
+    from gossamer.query.reports import MadeReport, MadeSection
 
 #: Rows by which the widths of a table are set; later ones may be wider.
 MEASURED = 1_000
@@ -36,13 +41,19 @@ def write_rows(
     raw: bool = False,
 ) -> int:
     """Write rows as `csv`, `jsonl` or a table; returns how many there were."""
+    numbers = itertools.count()
+    counted = (row for row, _ in zip(rows, numbers, strict=False))
     if form == "csv":
-        return write_csv(columns, rows, out, types=types, raw=raw)
-    return (write_jsonl if form == "jsonl" else write_table)(columns, rows, out)
+        write_csv(columns, counted, out, types=types, raw=raw)
+    elif form == "jsonl":
+        out.writelines(json_lines(columns, counted))
+    else:
+        write_table(columns, counted, out)
+    return next(numbers)
 
 
-def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> int:
-    """Columns side by side; returns the number of rows."""
+def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> None:
+    """Columns side by side."""
     remaining = iter(rows)
     head = [[_cell(value) for value in row] for row in itertools.islice(remaining, MEASURED)]
     widths = [max(map(_width, cells)) for cells in zip(columns, *head, strict=True)] if columns else []
@@ -53,11 +64,7 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: Text
 
     out.write(line([_escaped(name) for name in columns]))
     out.write("  ".join("-" * width for width in widths) + "\n")
-    count = 0
-    for cells in itertools.chain(head, ([_cell(value) for value in row] for row in remaining)):
-        out.write(line(cells))
-        count += 1
-    return count
+    out.writelines(map(line, itertools.chain(head, ([_cell(value) for value in row] for row in remaining))))
 
 
 def write_csv(
@@ -67,36 +74,28 @@ def write_csv(
     *,
     types: Sequence[str] = (),
     raw: bool = False,
-) -> int:
-    """RFC 4180. On a terminal, characters that it would obey are escaped; files have them. Returns the number of rows.
-
-    Args:
-        out: where they go.
-        types: of the columns, by DuckDB's names: a cell of type `JSON` that holds a text is that text, without JSON's
-            quotes.
-    """
+) -> None:
+    """RFC 4180. On a terminal, characters that it would obey are escaped; files have them. A cell of the type `JSON` that holds
+    a text is that text, without JSON's quotes."""
     shown = _escaped if out.isatty() else str
     in_json = [at for at, kind in enumerate(types) if kind == "JSON"]
     out.write(csv_line([shown(name) for name in columns]))
-    count = 0
-    for count, row in enumerate(rows, 1):  # noqa: B007  # the last number is the answer
+    for row in rows:
         cells = list(row)
         for at in in_json:
             cells[at] = _bare(cells[at])
         out.write(csv_line([shown(csv_cell(value, raw)) for value in cells]))
-    return count
 
 
 def csv_line(cells: Sequence[str]) -> str:
     """Cells that hold anything but plain text are quoted: separators, line ends, controls, direction marks."""
     if len(cells) == 1 and not cells[0]:
         return '""\r\n'  # an empty line would be no row
-    quoted = ('"' + cell.replace('"', '""') + '"' if _must_be_quoted(cell) else cell for cell in cells)
+    is_plain = (cell.isprintable() and "," not in cell and '"' not in cell for cell in cells)
+    quoted = (
+        cell if plain else '"' + cell.replace('"', '""') + '"' for cell, plain in zip(cells, is_plain, strict=True)
+    )
     return ",".join(quoted) + "\r\n"
-
-
-def _must_be_quoted(cell: str) -> bool:
-    return not cell.isprintable() or "," in cell or '"' in cell
 
 
 def _bare(value: object) -> object:
@@ -107,14 +106,6 @@ def _bare(value: object) -> object:
         return msgspec.json.decode(value, type=str)
     except msgspec.DecodeError:  # such as an escaped lone surrogate, which is no text
         return value
-
-
-def write_jsonl(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> int:
-    """One object a line; columns that are NULL stay, as null."""
-    count = 0
-    for count, text in enumerate(json_lines(columns, rows), 1):  # noqa: B007  # the last number is the answer
-        out.write(text)
-    return count
 
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
@@ -185,3 +176,98 @@ def _width(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+# Reports as one HTML file that loads nothing: tables, and bars as SVG. Texts are escaped and shown as a terminal would show
+# them, without characters that reorder a line; only URLs of the web become links, and the file forbids itself scripts and
+# anything from outside.
+
+#: Bars of a plot: more are not told apart at a glance.
+BARS = 20
+
+#: Pixels: height of a bar with its gap, width of the texts and of the longest bar.
+_ROW, _LABEL, _LONGEST = 20, 300, 420
+
+#: Characters of a label.
+_LABEL_LETTERS = 44
+
+#: Schemes that a browser may follow: none that runs anything.
+_LINK = re.compile(r"https?://[^\s<>\"]{1,2000}\Z")
+
+_STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 76em; padding: 0 1em; color: #222; background: #fff }
+h1 { font-size: 1.5em } h2 { font-size: 1.2em; margin-top: 2em } h3 { font-size: 1em; margin-bottom: .3em }
+table { border-collapse: collapse; font-size: .9em } td, th { padding: .2em .7em; text-align: left; vertical-align: top;
+border-bottom: 1px solid #ddd; overflow-wrap: anywhere } td.number { text-align: right; white-space: nowrap }
+.more { color: #666 } svg text { font: 12px system-ui, sans-serif; fill: #222 } svg rect { fill: #4a78b5 }
+@media (prefers-color-scheme: dark) { body { background: #161616; color: #ddd }
+svg text { fill: #ddd } td, th { border-color: #444 }
+a { color: #8ab4f8 } }
+"""
+
+
+def page_of(reports: "Sequence[MadeReport]", crawl: str, when: str) -> str:
+    """The file; `when` is the time at which the reports were asked for, for people."""
+    title = f"{', '.join(report.name for report in reports)}: {shown(crawl)}"
+    body = "".join(part for report in reports for part in _report(report))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="referrer" content="no-referrer"><meta name="viewport" content="width=device-width">\n'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body><h1>{escape(shown(crawl))}</h1><p>{escape(when)}</p>\n{body}</body></html>\n"
+    )
+
+
+def _report(report: "MadeReport") -> Iterable[str]:
+    yield f'<section id="{escape(report.name)}"><h2>{escape(report.name)}</h2><p>{escape(report.doc)}</p>\n'
+    for section in report.sections:
+        yield f"<h3>{escape(section.title)}</h3>\n{svg_of(section)}{_table(section)}"
+    yield "</section>\n"
+
+
+def _table(section: "MadeSection") -> str:
+    if not section.rows:
+        return '<p class="more">none</p>\n'
+    head = "".join(f"<th>{escape(name)}</th>" for name in section.columns)
+    rows = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>\n" for row in section.rows)
+    left = section.total - len(section.rows)
+    more = f'<p class="more">and {left:,} more</p>\n' if left else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>\n{more}"
+
+
+def _html_cell(value: Any) -> str:
+    text = escape(shown(value))
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f'<td class="number">{text}</td>'
+    if isinstance(value, str) and _LINK.match(value) and value.isprintable():
+        return f'<td><a rel="noreferrer nofollow" href="{escape(value)}">{text}</a></td>'
+    return f"<td>{text}</td>"
+
+
+def svg_of(section: "MadeSection") -> str:
+    """The bars of a section; nothing where it has none."""
+    if section.plot is None or not section.rows:
+        return ""
+    labels, values = section.columns.index(section.plot.label), section.columns.index(section.plot.value)
+    bars = [(shown(row[labels]) or "none", float(row[values] or 0)) for row in section.rows[:BARS]]
+    longest = max(value for _, value in bars)
+    if longest <= 0:
+        return ""
+    width, height = _LABEL + _LONGEST + 110, _ROW * len(bars)
+    drawn = "".join(_bar(number, label, value, longest) for number, (label, value) in enumerate(bars))
+    said = escape(f"{section.title}: {section.plot.value} by {section.plot.label}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="{said}">{drawn}</svg>\n'
+    )
+
+
+def _bar(number: int, label: str, value: float, longest: float) -> str:
+    top, length = number * _ROW, max(1.0, value / longest * _LONGEST)
+    short = label if len(label) <= _LABEL_LETTERS else f"{label[: _LABEL_LETTERS - 1]}…"
+    return (
+        f'<text x="{_LABEL - 8}" y="{top + 14}" text-anchor="end"><title>{escape(label)}</title>{escape(short)}</text>'
+        f'<rect x="{_LABEL}" y="{top + 3}" width="{length:.1f}" height="{_ROW - 6}"/>'
+        f'<text x="{_LABEL + length + 6:.1f}" y="{top + 14}">{value:,.10g}</text>'
+    )

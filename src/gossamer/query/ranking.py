@@ -36,21 +36,14 @@ Ranks = NDArray[np.float64]
 
 
 class RankedGraph(msgspec.Struct, frozen=True):
-    """Counts of a ranking."""
-
     urls: int
     links: int
     rounds: int
 
 
 def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int]:
-    """The rank of each of `count` nodes, which add up to 1, and the rounds that it took.
-
-    Args:
-        sources: where each link begins.
-        targets: where it leads.
-        count: nodes; they are numbered from 0.
-    """
+    """The rank of each of `count` nodes, numbered from 0, which add up to 1, and the rounds that it took. A link leads from
+    each of `sources` to the target at the same place."""
     if not count:
         return np.zeros(0), 0
     degrees = np.bincount(sources, minlength=count)

@@ -1,9 +1,11 @@
 """Ready-made reports of a crawl, declared as SQL over its tables.
 
 Place in the flow: :mod:`gossamer.analysis.table_answers` has :func:`make_report` ask for the rows of a report; the command line and
-:mod:`gossamer.query.report_html` show them.
+:mod:`gossamer.query.printing` show them.
 """
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -59,11 +61,26 @@ class MadeSection(msgspec.Struct, frozen=True):
 
 
 class MadeReport(msgspec.Struct, frozen=True):
-    """A report with its rows."""
-
     name: str
     doc: str
     sections: list[MadeSection]
+
+
+def _report(name: str, doc: str, sections: str, *, parts: str = "", is_trouble: bool = False) -> ReportSpec:
+    """A report as it is written below: each section is `-- TITLE`, perhaps `| VALUE by LABEL` for its bars, and SQL; each part is
+    `-- NAME` and SQL."""
+    made = []
+    for head, sql in _titled(sections):
+        title, _, plot = head.partition(" | ")
+        value, _, label = plot.partition(" by ")
+        made.append(ReportSection(title, sql, BarPlot(label, value) if plot else None))
+    return ReportSpec(name, doc, tuple(made), tuple(_titled(parts)), is_trouble)
+
+
+def _titled(text: str) -> Iterator[tuple[str, str]]:
+    for block in re.split(r"(?m)^-- ", text)[1:]:
+        head, _, sql = block.partition("\n")
+        yield head, sql.strip()
 
 
 # Reports of what pages hold: the same again, languages, structured data.
@@ -71,307 +88,204 @@ class MadeReport(msgspec.Struct, frozen=True):
 #: The predicate by which structured data says what a thing is.
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
-DUPLICATES = ReportSpec(
+DUPLICATES = _report(
     "duplicates",
     "pages with the same bytes or nearly the same text as another one",
-    (
-        ReportSection(
-            "Documents that stand under several URLs",
-            """
-            SELECT original, kind, count(*) AS copies, sum(bytes) AS bytes, min(url) AS for_example
-            FROM copies GROUP BY ALL ORDER BY copies DESC, original
-            """,
-        ),
-        ReportSection(
-            "Hosts with copies",
-            "SELECT host, count(*) AS copies, sum(bytes) AS bytes FROM copies GROUP BY 1 ORDER BY 2 DESC, 1",
-            BarPlot("host", "copies"),
-        ),
-    ),
-    parts=(
-        (
-            "copies",
-            """
-            SELECT url, host, bytes, coalesce(duplicate_of, near_duplicate_of) AS original,
-                   CASE WHEN duplicate_of IS NULL THEN 'near' ELSE 'exact' END AS kind
-            FROM pages WHERE duplicate_of IS NOT NULL OR near_duplicate_of IS NOT NULL
-            """,
-        ),
-    ),
+    """
+-- Documents that stand under several URLs
+SELECT original, kind, count(*) AS copies, sum(bytes) AS bytes, min(url) AS for_example
+FROM copies GROUP BY ALL ORDER BY copies DESC, original
+
+-- Hosts with copies | copies by host
+SELECT host, count(*) AS copies, sum(bytes) AS bytes FROM copies GROUP BY 1 ORDER BY 2 DESC, 1
+""",
+    parts="""
+-- copies
+SELECT url, host, bytes, coalesce(duplicate_of, near_duplicate_of) AS original,
+       CASE WHEN duplicate_of IS NULL THEN 'near' ELSE 'exact' END AS kind
+FROM pages WHERE duplicate_of IS NOT NULL OR near_duplicate_of IS NOT NULL
+""",
     is_trouble=True,
 )
 
-LANGUAGES = ReportSpec(
+LANGUAGES = _report(
     "languages",
     "languages and character encodings of pages",
-    (
-        ReportSection(
-            "Languages",
-            f"""
-            SELECT coalesce(language, 'unknown') AS language, count(*) AS pages, count(DISTINCT host) AS hosts, sum(bytes) AS bytes,
-                   min(url) AS for_example
-            FROM pages WHERE {IS_PAGE} GROUP BY 1 ORDER BY 2 DESC, 1
-            """,
-            BarPlot("language", "pages"),
-        ),
-        ReportSection(
-            "Character encodings",
-            f"""
-            SELECT coalesce(charset, 'unknown') AS charset, count(*) AS pages, count(DISTINCT host) AS hosts,
-                   min(url) AS for_example
-            FROM pages WHERE {IS_PAGE} GROUP BY 1 ORDER BY 2 DESC, 1
-            """,
-            BarPlot("charset", "pages"),
-        ),
-    ),
+    f"""
+-- Languages | pages by language
+SELECT coalesce(language, 'unknown') AS language, count(*) AS pages, count(DISTINCT host) AS hosts, sum(bytes) AS bytes,
+       min(url) AS for_example
+FROM pages WHERE {IS_PAGE} GROUP BY 1 ORDER BY 2 DESC, 1
+
+-- Character encodings | pages by charset
+SELECT coalesce(charset, 'unknown') AS charset, count(*) AS pages, count(DISTINCT host) AS hosts,
+       min(url) AS for_example
+FROM pages WHERE {IS_PAGE} GROUP BY 1 ORDER BY 2 DESC, 1
+""",
 )
 
-STRUCTURED_DATA = ReportSpec(
+STRUCTURED_DATA = _report(
     "structured-data",
     "types and properties that pages name in RDFa, JSON-LD and microdata (a crawl with --rdf)",
-    (
-        ReportSection(
-            "Types",
-            f"""
-            SELECT object AS type, count(*) AS things, count(DISTINCT graph) AS pages, count(DISTINCT host(graph)) AS hosts,
-                   min(graph) AS for_example
-            FROM triples WHERE predicate = '{_TYPE}' GROUP BY 1 ORDER BY pages DESC, 1
-            """,
-            BarPlot("type", "pages"),
-        ),
-        ReportSection(
-            "Properties",
-            f"""
-            SELECT predicate AS property, count(*) AS triples, count(DISTINCT graph) AS pages, count(DISTINCT host(graph)) AS hosts
-            FROM triples WHERE predicate <> '{_TYPE}' GROUP BY 1 ORDER BY pages DESC, 1
-            """,
-            BarPlot("property", "pages"),
-        ),
-        ReportSection(
-            "Hosts",
-            """
-            SELECT host(graph) AS host, count(DISTINCT graph) AS pages, count(*) AS triples
-            FROM triples GROUP BY 1 ORDER BY 2 DESC, 1
-            """,
-            BarPlot("host", "pages"),
-        ),
-    ),
+    f"""
+-- Types | pages by type
+SELECT object AS type, count(*) AS things, count(DISTINCT graph) AS pages, count(DISTINCT host(graph)) AS hosts,
+       min(graph) AS for_example
+FROM triples WHERE predicate = '{_TYPE}' GROUP BY 1 ORDER BY pages DESC, 1
+
+-- Properties | pages by property
+SELECT predicate AS property, count(*) AS triples, count(DISTINCT graph) AS pages, count(DISTINCT host(graph)) AS hosts
+FROM triples WHERE predicate <> '{_TYPE}' GROUP BY 1 ORDER BY pages DESC, 1
+
+-- Hosts | pages by host
+SELECT host(graph) AS host, count(DISTINCT graph) AS pages, count(*) AS triples
+FROM triples GROUP BY 1 ORDER BY 2 DESC, 1
+""",
 )
 
 #: URLs that the report of links lists at most.
 MOST_LINKED = 1_000
 
-LINKS = ReportSpec(
+LINKS = _report(
     "links",
     "the most linked pages and hosts, and the kinds of links",
-    (
-        ReportSection(
-            "Most linked URLs",
-            """
-            SELECT l.target, l.links, l.from_other_hosts, p.status, p.outcome, p.title
-            FROM most_linked l LEFT JOIN pages p ON p.url = l.target ORDER BY l.links DESC, l.target
-            """,
-        ),
-        ReportSection(
-            "Hosts that links lead to",
-            """
-            SELECT target_host AS host, count(*) AS links, count(*) FILTER (source_host <> target_host) AS from_other_hosts,
-                   count(*) FILTER (nofollow) AS nofollow
-            FROM links GROUP BY 1 ORDER BY 2 DESC, 1
-            """,
-            BarPlot("host", "links"),
-        ),
-        ReportSection(
-            "Kinds of links",
-            """
-            SELECT relation, count(*) AS links, count(*) FILTER (nofollow) AS nofollow,
-                   count(*) FILTER (source_host = target_host) AS within_the_host
-            FROM links GROUP BY 1 ORDER BY 2 DESC, 1
-            """,
-            BarPlot("relation", "links"),
-        ),
-    ),
-    parts=(
-        # By hashes first: the texts of ten million URLs do not fit into the memory that a question may take.
-        (
-            "much_linked",
-            f"SELECT {mark_of('target')} AS h FROM links GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT {MOST_LINKED}",
-        ),
-        (
-            "most_linked",
-            f"""
-            SELECT target, count(*) AS links, count(*) FILTER (source_host <> target_host) AS from_other_hosts
-            FROM links WHERE {mark_of("target")} IN (SELECT h FROM much_linked) GROUP BY 1
-            """,
-        ),
-    ),
+    """
+-- Most linked URLs
+SELECT l.target, l.links, l.from_other_hosts, p.status, p.outcome, p.title
+FROM most_linked l LEFT JOIN pages p ON p.url = l.target ORDER BY l.links DESC, l.target
+
+-- Hosts that links lead to | links by host
+SELECT target_host AS host, count(*) AS links, count(*) FILTER (source_host <> target_host) AS from_other_hosts,
+       count(*) FILTER (nofollow) AS nofollow
+FROM links GROUP BY 1 ORDER BY 2 DESC, 1
+
+-- Kinds of links | links by relation
+SELECT relation, count(*) AS links, count(*) FILTER (nofollow) AS nofollow,
+       count(*) FILTER (source_host = target_host) AS within_the_host
+FROM links GROUP BY 1 ORDER BY 2 DESC, 1
+""",
+    parts=f"""
+-- much_linked
+SELECT {mark_of("target")} AS h FROM links GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT {MOST_LINKED}
+
+-- most_linked
+SELECT target, count(*) AS links, count(*) FILTER (source_host <> target_host) AS from_other_hosts
+FROM links WHERE {mark_of("target")} IN (SELECT h FROM much_linked) GROUP BY 1
+""",
 )
 
-BROKEN_LINKS = ReportSpec(
+BROKEN_LINKS = _report(
     "broken",
     "links that lead to nothing, by way of redirects too, and where they stand",
-    (
-        ReportSection(
-            "Broken links",
-            """
-            SELECT source, anchor, target, status, outcome, "end" AS redirected_to, error
-            FROM broken_links ORDER BY source, target, anchor
-            """,
-        ),
-        ReportSection(
-            "Broken targets",
-            """
-            SELECT target, any_value(status) AS status, any_value(outcome) AS outcome,
-                   count(DISTINCT source) AS pages, count(*) AS links, min(source) AS for_example_on
-            FROM broken_links GROUP BY 1 ORDER BY pages DESC, 1
-            """,
-        ),
-        ReportSection(
-            "Hosts with broken links",
-            """
-            SELECT source_host AS host, count(*) AS links, count(DISTINCT target) AS targets
-            FROM broken_links GROUP BY 1 ORDER BY 2 DESC, 1
-            """,
-            BarPlot("host", "links"),
-        ),
-        ReportSection(
-            "Why they are broken",
-            """
-            SELECT outcome, status, count(*) AS links, count(DISTINCT target) AS targets FROM broken_links
-            GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2
-            """,
-            BarPlot("outcome", "links"),
-        ),
-    ),
+    """
+-- Broken links
+SELECT source, anchor, target, status, outcome, "end" AS redirected_to, error
+FROM broken_links ORDER BY source, target, anchor
+
+-- Broken targets
+SELECT target, any_value(status) AS status, any_value(outcome) AS outcome,
+       count(DISTINCT source) AS pages, count(*) AS links, min(source) AS for_example_on
+FROM broken_links GROUP BY 1 ORDER BY pages DESC, 1
+
+-- Hosts with broken links | links by host
+SELECT source_host AS host, count(*) AS links, count(DISTINCT target) AS targets
+FROM broken_links GROUP BY 1 ORDER BY 2 DESC, 1
+
+-- Why they are broken | links by outcome
+SELECT outcome, status, count(*) AS links, count(DISTINCT target) AS targets FROM broken_links
+GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2
+""",
     is_trouble=True,
 )
 
-REDIRECTS = ReportSpec(
+REDIRECTS = _report(
     "redirects",
     "URLs that redirect, where they end, and how many links should name the end instead",
-    (
-        ReportSection(
-            "Redirects",
-            """
-            SELECT r.url, r.status, r.hops, r."end", r.end_outcome, r.is_loop, coalesce(l.links, 0) AS links, l.for_example_on
-            FROM redirect_ends r LEFT JOIN (
-                SELECT target, count(*) AS links, min(source) AS for_example_on FROM links
-                WHERE relation NOT LIKE '%redirect%' AND target IN (SELECT url FROM redirect_ends) GROUP BY 1
-            ) l ON l.target = r.url
-            ORDER BY r.is_loop DESC, links DESC, r.hops DESC, r.url
-            """,
-        ),
-        ReportSection(
-            "Chains by length",
-            "SELECT hops, count(*) AS urls, count(*) FILTER (is_loop) AS loops FROM redirect_ends GROUP BY 1 ORDER BY 1",
-            BarPlot("hops", "urls"),
-        ),
-        ReportSection(
-            "Status codes",
-            "SELECT status, count(*) AS urls FROM redirect_ends GROUP BY 1 ORDER BY 2 DESC",
-            BarPlot("status", "urls"),
-        ),
-    ),
+    """
+-- Redirects
+SELECT r.url, r.status, r.hops, r."end", r.end_outcome, r.is_loop, coalesce(l.links, 0) AS links, l.for_example_on
+FROM redirect_ends r LEFT JOIN (
+    SELECT target, count(*) AS links, min(source) AS for_example_on FROM links
+    WHERE relation NOT LIKE '%redirect%' AND target IN (SELECT url FROM redirect_ends) GROUP BY 1
+) l ON l.target = r.url
+ORDER BY r.is_loop DESC, links DESC, r.hops DESC, r.url
+
+-- Chains by length | urls by hops
+SELECT hops, count(*) AS urls, count(*) FILTER (is_loop) AS loops FROM redirect_ends GROUP BY 1 ORDER BY 1
+
+-- Status codes | urls by status
+SELECT status, count(*) AS urls FROM redirect_ends GROUP BY 1 ORDER BY 2 DESC
+""",
     is_trouble=True,
 )
 
 
 # Reports of how the crawl went: hosts, errors, and what was slow.
 
-HOSTS = ReportSpec(
+HOSTS = _report(
     "hosts",
     "hosts with pages, errors, bytes and the pace that they were asked at",
-    (
-        ReportSection(
-            "Hosts",
-            """
-            SELECT h.host, h.pages, h.errors, p.urls, p.bytes, p.mean_ms, h.delay AS delay_s, h.delay_reason, h.robots_state, h.ip,
-                   h.first_seen, h.last_seen
-            FROM hosts h LEFT JOIN (
-                SELECT host, count(*) AS urls, sum(bytes) AS bytes, round(avg(elapsed_ms)) AS mean_ms FROM pages GROUP BY 1
-            ) p USING (host)
-            ORDER BY h.pages DESC, h.errors DESC, h.host
-            """,
-            BarPlot("host", "pages"),
-        ),
-        ReportSection(
-            "Registered domains",
-            """
-            SELECT domain, count(DISTINCT host) AS hosts, count(*) AS urls, sum(bytes) AS bytes FROM pages
-            GROUP BY 1 ORDER BY 3 DESC, 1
-            """,
-            BarPlot("domain", "urls"),
-        ),
-        ReportSection(
-            "Depths",
-            "SELECT depth, count(*) AS urls, sum(new) AS urls_found FROM pages GROUP BY 1 ORDER BY 1",
-            BarPlot("depth", "urls"),
-        ),
-    ),
+    """
+-- Hosts | pages by host
+SELECT h.host, h.pages, h.errors, p.urls, p.bytes, p.mean_ms, h.delay AS delay_s, h.delay_reason, h.robots_state, h.ip,
+       h.first_seen, h.last_seen
+FROM hosts h LEFT JOIN (
+    SELECT host, count(*) AS urls, sum(bytes) AS bytes, round(avg(elapsed_ms)) AS mean_ms FROM pages GROUP BY 1
+) p USING (host)
+ORDER BY h.pages DESC, h.errors DESC, h.host
+
+-- Registered domains | urls by domain
+SELECT domain, count(DISTINCT host) AS hosts, count(*) AS urls, sum(bytes) AS bytes FROM pages
+GROUP BY 1 ORDER BY 3 DESC, 1
+
+-- Depths | urls by depth
+SELECT depth, count(*) AS urls, sum(new) AS urls_found FROM pages GROUP BY 1 ORDER BY 1
+""",
 )
 
-ERRORS = ReportSpec(
+ERRORS = _report(
     "errors",
     "URLs that brought an error, by what happened and where",
-    (
-        ReportSection(
-            "Errors",
-            """
-            SELECT url, outcome, status, error, attempt, discovered_from, fetched_at FROM failed ORDER BY host, url
-            """,
-        ),
-        ReportSection(
-            "What happened",
-            """
-            SELECT outcome, status, count(*) AS urls, count(DISTINCT host) AS hosts, any_value(error) AS for_example
-            FROM failed GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2
-            """,
-            BarPlot("outcome", "urls"),
-        ),
-        ReportSection(
-            "Where",
-            "SELECT host, count(*) AS urls, mode(outcome) AS most_often FROM failed GROUP BY 1 ORDER BY 2 DESC, 1",
-            BarPlot("host", "urls"),
-        ),
-    ),
-    parts=(("failed", f"SELECT * FROM pages WHERE outcome IN ({words(BROKEN)})"),),
+    """
+-- Errors
+SELECT url, outcome, status, error, attempt, discovered_from, fetched_at FROM failed ORDER BY host, url
+
+-- What happened | urls by outcome
+SELECT outcome, status, count(*) AS urls, count(DISTINCT host) AS hosts, any_value(error) AS for_example
+FROM failed GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2
+
+-- Where | urls by host
+SELECT host, count(*) AS urls, mode(outcome) AS most_often FROM failed GROUP BY 1 ORDER BY 2 DESC, 1
+""",
+    parts=f"""
+-- failed
+SELECT * FROM pages WHERE outcome IN ({words(BROKEN)})
+""",
     is_trouble=True,
 )
 
-SLOW = ReportSpec(
+SLOW = _report(
     "slow",
     "pages and hosts that took the longest to answer",
-    (
-        ReportSection(
-            "Slowest URLs",
-            "SELECT url, elapsed_ms, bytes, status, outcome, fetched_at FROM answered ORDER BY elapsed_ms DESC, url",
-        ),
-        ReportSection(
-            "Slowest hosts",
-            """
-            SELECT host, count(*) AS urls, round(median(elapsed_ms)) AS median_ms, round(quantile_cont(elapsed_ms, 0.95)) AS p95_ms,
-                   round(max(elapsed_ms)) AS longest_ms
-            FROM answered GROUP BY 1 ORDER BY median_ms DESC, 1
-            """,
-            BarPlot("host", "median_ms"),
-        ),
-        ReportSection(
-            "Times",
-            """
-            SELECT CASE WHEN elapsed_ms < 100 THEN 'below 0.1 s' WHEN elapsed_ms < 300 THEN '0.1 to 0.3 s'
-                        WHEN elapsed_ms < 1000 THEN '0.3 to 1 s' WHEN elapsed_ms < 3000 THEN '1 to 3 s'
-                        WHEN elapsed_ms < 10000 THEN '3 to 10 s' ELSE '10 s and more' END AS "time", count(*) AS urls
-            FROM answered GROUP BY 1 ORDER BY min(elapsed_ms)
-            """,
-            BarPlot("time", "urls"),
-        ),
-    ),
-    parts=(
-        (
-            "answered",
-            f"SELECT url, host, elapsed_ms, bytes, status, outcome, fetched_at FROM pages WHERE outcome IN ({words(DOCUMENTS)})",
-        ),
-    ),
+    """
+-- Slowest URLs
+SELECT url, elapsed_ms, bytes, status, outcome, fetched_at FROM answered ORDER BY elapsed_ms DESC, url
+
+-- Slowest hosts | median_ms by host
+SELECT host, count(*) AS urls, round(median(elapsed_ms)) AS median_ms, round(quantile_cont(elapsed_ms, 0.95)) AS p95_ms,
+       round(max(elapsed_ms)) AS longest_ms
+FROM answered GROUP BY 1 ORDER BY median_ms DESC, 1
+
+-- Times | urls by time
+SELECT CASE WHEN elapsed_ms < 100 THEN 'below 0.1 s' WHEN elapsed_ms < 300 THEN '0.1 to 0.3 s'
+            WHEN elapsed_ms < 1000 THEN '0.3 to 1 s' WHEN elapsed_ms < 3000 THEN '1 to 3 s'
+            WHEN elapsed_ms < 10000 THEN '3 to 10 s' ELSE '10 s and more' END AS "time", count(*) AS urls
+FROM answered GROUP BY 1 ORDER BY min(elapsed_ms)
+""",
+    parts=f"""
+-- answered
+SELECT url, host, elapsed_ms, bytes, status, outcome, fetched_at FROM pages WHERE outcome IN ({words(DOCUMENTS)})
+""",
 )
 
 
@@ -383,12 +297,8 @@ SPECS = {
 
 
 def make_report(database: Database, spec: ReportSpec, most: int | None, sections: int | None = None) -> MadeReport:
-    """Ask everything that a report wants to know.
-
-    Args:
-        most: rows of a section at most; None for all.
-        sections: how many of its first sections are made; None for all.
-    """
+    """Ask everything that a report wants to know: so many rows of a section at most, and so many of its first sections; None
+    for all."""
     for name, sql in spec.parts:
         database.keep(name, sql)
     return MadeReport(spec.name, spec.doc, [_made(database, section, most) for section in spec.sections[:sections]])

@@ -158,11 +158,8 @@ TELLS = "outcome IN ({}) AND change IS DISTINCT FROM '{}'".format(
 
 
 def superseded(telling: bool) -> str:
-    """SQL of the visits that another visit of the same URL came after; URLs that were visited once cost a hash each.
-
-    Args:
-        telling: only visits count that say something of the document, and only such ones come after others.
-    """
+    """SQL of the visits that another visit of the same URL came after; URLs that were visited once cost a hash each. With
+    `telling`, only visits count that say something of the document, and only such ones come after others."""
     pages = f"pages{EVERY}"
     these = f"SELECT * FROM {pages} WHERE {TELLS}" if telling else f"SELECT * FROM {pages}"
     # What is known by more than its URL, as the answer to a form, comes after answers to the same form alone.

@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.engine.files import scratch
 from gossamer.query.engine import PARQUET, Connection, connect, linked, select_table
-from gossamer.query.schema import HOSTS, WHEN, host_of, literal, tables_of
+from gossamer.query.schema import HOSTS, TELLS, WHEN, host_of, literal, tables_of, tables_that_ship
 from gossamer.storage.checksums import Noted, noted
 from gossamer.storage.tables.contract import VISIT, TableSpec
 from gossamer.storage.tables.manifest import switch
@@ -136,12 +136,8 @@ def rewrite_tables(
     change_of: Callable[[TableSpec], TableChange | None],
     prepare: Callable[[Connection, Path], None] = lambda connection, folder: None,
 ) -> int:
-    """Replace the files of every table that has rows which go or change; returns how many rows are gone.
-
-    Args:
-        change_of: what happens to a table; None: nothing.
-        prepare: makes tables that conditions name; it gets a folder for links, whose names SQL can hold.
-    """
+    """Replace the files of every table that has rows which go or change, as `change_of` says; returns how many rows are gone.
+    `prepare` makes tables that conditions name; it gets a folder for links, whose names SQL can hold."""
     specs = tables_of(directory)
     removed = 0
     with converting(directory, wait=True), _new_tables(directory, manifest(directory).run + 1) as new:
@@ -206,13 +202,9 @@ def basis(directory: Path, names: Sequence[str]) -> Basis:
 
 
 def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool) -> dict[str, int]:
-    """Make the tables of a run and switch to them; returns the rows of each.
-
-    Args:
-        workspace: where the run wrote its row logs, with the layout of a crawl directory.
-        before: as :func:`basis` said when the run began.
-        items_only: replace only rows of the kinds that were found, and only in tables whose rows have a kind.
-    """
+    """Make the tables of a run and switch to them; returns the rows of each. The run wrote its row logs into `workspace`, which
+    is laid out as a crawl directory. With `items_only`, only rows of the kinds that were found are replaced, and only in tables
+    whose rows have a kind."""
     rows: dict[str, int] = {}
     with _new_tables(directory, before.run) as new:
         for name, table in before.tables.items():
@@ -249,3 +241,175 @@ def _rows(table: TableSpec, *, of_kinds: bool) -> str:
     if of_kinds:
         kept += f' OR "{table.kind}" NOT IN (SELECT "{table.kind}" FROM new_{table.name})'
     return f"{kept} UNION ALL BY NAME SELECT * FROM new_{table.name}"
+
+
+# Old versions that go. `gossamer trim` (:mod:`gossamer.analysis.trimming`) scans the archive, asks :func:`choose` what stays,
+# copies it elsewhere, and calls :func:`move_rows`. The rules of :mod:`gossamer.query.schema` say which visits tell something of
+# a document; those of :mod:`gossamer.query.archive` say which record a revisit repeats.
+
+#: Fields of a line of a scanned capture, and their types in SQL.
+SCANNED = {
+    "file": "VARCHAR",
+    "start": "BIGINT",
+    "offset": "BIGINT",
+    "length": "BIGINT",
+    "uri": "VARCHAR",
+    "at": "VARCHAR",
+    "kind": "VARCHAR",
+    "digest": "VARCHAR",
+    "refers": "VARCHAR",
+    "refers_at": "VARCHAR",
+}
+
+_MOVES = {"file": "VARCHAR", "offset": "BIGINT", "new_file": "VARCHAR", "new_offset": "BIGINT"}
+_VISITS = {"url": "VARCHAR", VISIT: "VARCHAR", "fetched_at": "TIMESTAMP", "attempt": "INTEGER"}
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    visits: int
+    """Visits of the table `pages` that go."""
+    records: int
+    """Answers that go from the archive."""
+
+
+#: Every visit that has a row or a record. A record without a row is one of a robots.txt, which is no page.
+_ALL = f"""
+CREATE TABLE visits AS
+SELECT url, coalesce(request, '') AS request, {VISIT}, fetched_at, attempt, {TELLS} AS telling,
+       warc_file AS file, warc_offset AS "offset", true AS has_row
+FROM pages
+UNION ALL
+SELECT uri, '', NULL, try_cast("at" AS TIMESTAMP), 1, kind <> 'revisit', file, "offset", false
+FROM captures c WHERE NOT EXISTS (SELECT 1 FROM pages p WHERE p.warc_file = c.file AND p.warc_offset = c."offset")
+"""
+
+#: The last visits of each URL, and the last that told something of the document: what views and `cat` show is among these.
+_LAST = f"""
+CREATE TABLE last AS SELECT * FROM visits
+QUALIFY row_number() OVER (PARTITION BY url, request ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) <= ?
+     OR (telling AND row_number() OVER (
+            PARTITION BY url, request, telling ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) <= ?)
+"""
+
+_SECOND = "left(regexp_replace({}, '[^0-9]', '', 'g'), 14)"
+
+#: The records that the revisits among these repeat.
+_REPEATED = f"""
+CREATE TABLE repeated AS
+SELECT o.file, o."offset" FROM captures r
+SEMI JOIN last l ON l.file = r.file AND l."offset" = r."offset"
+JOIN captures o ON o.uri = coalesce(nullif(r.refers, ''), r.uri) AND o.kind <> 'revisit'
+WHERE r.kind = 'revisit'
+QUALIFY row_number() OVER (PARTITION BY r.file, r."offset" ORDER BY
+    {_SECOND.format("o.at")} = {_SECOND.format("r.refers_at")} DESC, o.digest <> '' AND o.digest = r.digest DESC,
+    {_SECOND.format("o.at")} <= {_SECOND.format("r.at")} DESC, {_SECOND.format("o.at")} DESC, o.file DESC, o."offset" DESC) = 1
+"""
+
+_KEPT = """
+CREATE TABLE kept AS
+SELECT DISTINCT file, "offset" FROM (SELECT file, "offset" FROM last UNION ALL SELECT file, "offset" FROM repeated)
+WHERE file IS NOT NULL
+"""
+
+_GOING = (
+    'CREATE TABLE going AS SELECT * FROM captures c ANTI JOIN kept k ON k.file = c.file AND k."offset" = c."offset"'
+)
+
+_GONE = f"""
+SELECT url, {VISIT}, fetched_at, attempt FROM visits v
+WHERE has_row AND NOT EXISTS (SELECT 1 FROM kept k WHERE k.file = v.file AND k."offset" = v."offset")
+  AND NOT EXISTS (SELECT 1 FROM last l WHERE l.url = v.url AND l.request = v.request
+      AND l.{VISIT} IS NOT DISTINCT FROM v.{VISIT} AND l.fetched_at = v.fetched_at AND l.attempt = v.attempt)
+"""
+
+#: Of files that lose something, what stays.
+_STAYING = """
+SELECT c.file, c.start, c."offset", c.length FROM captures c
+SEMI JOIN going g ON g.file = c.file SEMI JOIN kept k ON k.file = c.file AND k."offset" = c."offset"
+ORDER BY c.file, c."offset"
+"""
+
+_LOST = """
+SELECT DISTINCT digest, uri FROM going g WHERE digest <> '' AND kind <> 'revisit' AND NOT EXISTS (
+    SELECT 1 FROM captures c SEMI JOIN kept k ON k.file = c.file AND k."offset" = c."offset"
+    WHERE c.digest = g.digest AND c.uri = g.uri AND c.kind <> 'revisit')
+"""
+
+
+def choose(directory: Path, scanned: Path, versions: int, out: Path) -> Chosen:
+    """Say which visits go where so many versions of each URL stay.
+
+    A visit stays that is among the last `versions` of its URL, or among the last `versions` that tell something of the document.
+    One whose record a visit that stays repeats stays too.
+
+    Args:
+        directory: the crawl directory; every row of `pages` is in a table.
+        scanned: a line of JSON for each capture of the archive, with :data:`SCANNED`.
+        versions: at least 1.
+        out: a folder that takes `visits.jsonl` (those that go), `staying.jsonl` (captures that stay in files that lose some),
+            `files.jsonl` (these files) and `lost.jsonl` (digests without a record).
+    """
+    with scratch() as folder, connect(folder) as connection:
+        place = Path(folder)
+        (place / "out").symlink_to(out.resolve())
+        connection.execute(f"CREATE TABLE captures AS {_read(linked(place, 'scanned', scanned), SCANNED)}")
+        files = [
+            linked(place, f"pages-{number}", path)
+            for number, path in enumerate(table_files(directory, "pages").current)
+        ]
+        connection.execute(f"CREATE VIEW pages AS {select_table(tables_that_ship()['pages'], files)}")
+        connection.execute(_ALL)
+        connection.execute(_LAST, [versions, versions])
+        for sql in (_REPEATED, _KEPT, _GOING):
+            connection.execute(sql)
+        answers = {
+            "visits": _GONE,
+            "staying": _STAYING,
+            "files": "SELECT DISTINCT file FROM going ORDER BY 1",
+            "lost": _LOST,
+        }
+        for name, sql in answers.items():
+            connection.execute(f"COPY ({sql}) TO '{place / 'out' / name}.jsonl' (FORMAT json)")
+        return Chosen(
+            _count(connection, f"SELECT count(*) FROM ({_GONE})"), _count(connection, "SELECT count(*) FROM going")
+        )
+
+
+def move_rows(directory: Path, moves: Path, visits: Path) -> int:
+    """Take rows of the visits that :func:`choose` gave up out of the tables, and let the others name the new places; returns
+    how many rows are gone. `moves` has lines of JSON: `file` and `offset` of a record, `new_file` and `new_offset`."""
+
+    def prepare(connection: Connection, folder: Path) -> None:
+        connection.execute(f"CREATE TABLE moves AS {_read(linked(folder, 'moves', moves), _MOVES)}")
+        connection.execute(f"CREATE TABLE gone_visits AS {_read(linked(folder, 'visits', visits), _VISITS)}")
+
+    return rewrite_tables(directory, _change_of, prepare)
+
+
+def _change_of(spec: TableSpec) -> TableChange | None:
+    if spec.page is None or VISIT not in spec.names:
+        return None
+    when = "".join(f" AND g.{name} = t.{name}" for name in WHEN if name in spec.names)
+    gone = (
+        f'EXISTS (SELECT 1 FROM gone_visits g WHERE g.url = t."{spec.page}" '
+        f"AND g.{VISIT} IS NOT DISTINCT FROM t.{VISIT}{when})"
+    )
+    if "warc_offset" not in spec.names:
+        return TableChange(gone)
+    return TableChange(
+        gone,
+        changed="m.new_file IS NOT NULL",
+        columns="t.* REPLACE (coalesce(m.new_file, t.warc_file) AS warc_file, "
+        "coalesce(m.new_offset, t.warc_offset) AS warc_offset)",
+        joined='LEFT JOIN moves m ON m.file = t.warc_file AND m."offset" = t.warc_offset',
+    )
+
+
+def _read(path: Path, columns: dict[str, str]) -> str:
+    named = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
+    return f"SELECT * FROM read_json('{path}', format = 'newline_delimited', columns = {{{named}}})"
+
+
+def _count(connection: Connection, sql: str) -> int:
+    row = connection.execute(sql).fetchone()
+    return int(row[0]) if row else 0

@@ -39,8 +39,6 @@ ORDER BY depth, fetched_at
 
 
 class Wacz:
-    """A WACZ file while it is written."""
-
     def __init__(self, target: Path) -> None:
         self._zip = zipfile.ZipFile(target, "w", allowZip64=True)
         self._resources: list[dict[str, Any]] = []

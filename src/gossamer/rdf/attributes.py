@@ -6,8 +6,18 @@ from enum import StrEnum
 
 from gossamer.rdf.elements import Content, XmlContent
 from gossamer.rdf.names import Names, declared, is_name, resolved
-from gossamer.rdf.terms import HTML_LITERAL, MAX_IRI, USES_VOCABULARY, XML_LITERAL, XSD, Gathered, literal
-from gossamer.rdf.vocabularies import PREFIXES, TERMS, XHTML_TERMS
+from gossamer.rdf.terms import (
+    HTML_LITERAL,
+    MAX_IRI,
+    PREFIXES,
+    TERMS,
+    USES_VOCABULARY,
+    XHTML_TERMS,
+    XML_LITERAL,
+    XSD,
+    Gathered,
+    literal,
+)
 
 # Literals of RDFa: plain, typed, times of HTML, and markup.
 
@@ -102,12 +112,20 @@ class Frame:
         self.incomplete: list[tuple[str, List | None, bool]] = []
 
 
+#: Attributes of an element: name -> value, None where it has only a name.
+Attributes = Mapping[str, str | None]
+
+
 class Step:
-    """What the attributes of one element name: the local values of the processing sequence."""
+    """One element on its way through the processing sequence: what stands in it, and the local values that its attributes name."""
 
-    __slots__ = ("new", "resource", "skip", "typed")
+    __slots__ = ("attributes", "content", "depth", "language", "names", "new", "resource", "skip", "tag", "typed")
 
-    def __init__(self) -> None:
+    def __init__(
+        self, depth: int, tag: str, attributes: Attributes, content: Content, names: Names, language: str
+    ) -> None:
+        self.depth, self.tag, self.attributes, self.content = depth, tag, attributes, content
+        self.names, self.language = names, language
         self.new: str | None = None
         self.typed: str | None = None
         self.resource: str | None = None
@@ -119,22 +137,10 @@ class Step:
 # Nothing is remembered here from one element to the next.
 
 
-#: Attributes of an element: name -> value, None where it has only a name.
-Attributes = Mapping[str, str | None]
-
-
 class AttributeReader:
-    """Reads attributes of one page."""
-
     def __init__(self, base: str, host: HostLanguage, gathered: Gathered, *, has_namespaces: bool) -> None:
-        """Nothing is read yet.
-
-        Args:
-            base: URL of the page, without a fragment.
-            host: whose rules hold besides those of RDFa Core.
-            gathered: takes warnings, and triples that say which vocabulary is used.
-            has_namespaces: `xmlns:` declares prefixes.
-        """
+        """Nothing is read yet. `base` is the URL of the page, without a fragment; `has_namespaces` says that `xmlns:` declares
+        prefixes."""
         self._base = base
         self._host = host
         self._gathered = gathered

@@ -1,6 +1,7 @@
 """Commands for structured data: `gossamer rdf`, `gossamer sparql` and `gossamer serve-sparql`."""
 
 import asyncio
+import io
 import signal
 import sys
 from collections import Counter
@@ -12,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gossamer.cli.fetch import NAMELESS, OPTIONS, canonical_base, fetched, read
-from gossamer.cli.helping import option
+from gossamer.cli.helping import opened, option, raw_cells, to_file
 from gossamer.cli.options import options_named, read_options
-from gossamer.cli.output import opened, raw_cells, to_file
 from gossamer.cli.saying import say_bytes, tell, tell_plain
 from gossamer.crawls.identity import token_of, user_agent
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.sheet import parse
 from gossamer.rdf.filtering import DROPPED
-from gossamer.rdf.writing import FORMATS, serialized
+from gossamer.rdf.store.questions import GRAPHS, ROWS, question_in
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,13 @@ _WORDS = {
 @click.argument("document", metavar="URL|FILE")
 @option("--base URL", "Treat a file as the page of this URL.", default="")
 @option("--content-type TYPE", "Treat a file as this media type, as if a server had said so.", default="")
-@option("--format form", "Write this format.", type=click.Choice(list(FORMATS)), default="nquads", show_default=True)
+@option(
+    "--format form",
+    "Write this format.",
+    type=click.Choice(("nquads", "turtle", "jsonld")),
+    default="nquads",
+    show_default=True,
+)
 @option("--drop RULE...", "Also drop triples with this predicate or link type (repeatable).")
 @option("--keep RULE...", "Keep triples that this rule of the filter would drop (repeatable).")
 @option("--all everything", "Drop only triples that --drop names.")
@@ -77,7 +83,11 @@ def rdf(
         url, data = runner.run(_read(document, base, content_type, rules, expand, options))
     if data is None:
         return 4
-    _write(data, form, url)
+    from gossamer.rdf.store.graphs import quads, write_graph
+
+    out = io.StringIO()
+    write_graph(quads(data.triples, url, data.counts), form, out)
+    say_bytes((out.getvalue().encode(),))
     _warn(data)
     return 0
 
@@ -96,23 +106,13 @@ async def _read(
                 tell(f"{url}: no document ({response.outcome}{f', {response.error}' if response.error else ''})")
                 return url, None
         else:
-            url, response = read(NAMELESS if name == "-" else name, _standard_input(name), content_type)
+            content = sys.stdin.buffer.read() if name == "-" else None
+            url, response = read(NAMELESS if name == "-" else name, content, content_type)
             url = base or url
         data = await inspecting.structured(url, response, rules=rules, expanding=expand)
     if data is None:
         raise UsageError(f"{name} is not an HTML page; if it is one, say so with --content-type text/html")
     return url, data
-
-
-def _standard_input(name: str) -> bytes | None:
-    return sys.stdin.buffer.read() if name == "-" else None
-
-
-def _write(data: "StructuredData", form: str, url: str) -> None:
-    left_out: Counter[str] = Counter()
-    written = serialized(data.triples, form, url, left_out)
-    data.counts.update(left_out)
-    say_bytes((written,))
 
 
 def _warn(data: "StructuredData") -> None:
@@ -137,10 +137,6 @@ def _limited(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--timeout", metavar="TIME", default="60s", show_default=True, help=text)(command)
 
 
-#: The forms, as `gossamer.rdf.store.questions` has them, which help must not import.
-FORMS = ("table", "csv", "tsv", "json", "xml", "turtle", "nquads", "jsonld", "rdfxml")
-
-
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("query", metavar="QUERY")
@@ -148,7 +144,7 @@ FORMS = ("table", "csv", "tsv", "json", "xml", "turtle", "nquads", "jsonld", "rd
     "-f --format form",
     "Write the answer in this format. Default: table; for CONSTRUCT and DESCRIBE, which allow turtle, nquads, "
     "jsonld and rdfxml, it is turtle.",
-    type=click.Choice(FORMS),
+    type=click.Choice((*ROWS, *GRAPHS)),
 )
 @to_file
 @_limited
@@ -170,7 +166,6 @@ def sparql(
     gossamer sparql crawl "SELECT ?page ?name { GRAPH ?page { ?x a schema:Product; schema:name ?name } }" -f csv
     gossamer sparql crawl "DESCRIBE <https://example.org/#me>"
     """
-    from gossamer.rdf.store.questions import question_in
     from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)

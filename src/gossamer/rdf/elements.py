@@ -120,8 +120,6 @@ class XmlContent:
 
 
 class _XmlReading:
-    """One page on its way through expat."""
-
     def __init__(self) -> None:
         self.elements: list[Element] = []
         self._open: list[XmlContent] = []

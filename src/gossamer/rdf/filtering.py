@@ -109,72 +109,23 @@ _known_json_ld = lru_cache(maxsize=1_024)(_is_json_ld)
 
 
 #: `meta` elements that speak to browsers and to single services, and say nothing of the page.
-FOR_BROWSERS = tuple(
-    f"meta:{name}"
-    for name in [
-        "apple-mobile-web-app-capable",
-        "apple-mobile-web-app-status-bar-style",
-        "apple-mobile-web-app-title",
-        "color-scheme",
-        "csrf-param",
-        "csrf-token",
-        "facebook-domain-verification",
-        "format-detection",
-        "google",
-        "google-site-verification",
-        "googlebot",
-        "bingbot",
-        "handheldfriendly",
-        "mobile-web-app-capable",
-        "mobileoptimized",
-        "msapplication-config",
-        "msapplication-tilecolor",
-        "msapplication-tileimage",
-        "msvalidate.01",
-        "next-head-count",
-        "p:domain_verify",
-        "referrer",
-        "robots",
-        "theme-color",
-        "viewport",
-        "yandex-verification",
-    ]
-)
+_FOR_BROWSERS = """
+apple-mobile-web-app-capable apple-mobile-web-app-status-bar-style apple-mobile-web-app-title color-scheme
+csrf-param csrf-token facebook-domain-verification format-detection google google-site-verification googlebot
+bingbot handheldfriendly mobile-web-app-capable mobileoptimized msapplication-config msapplication-tilecolor
+msapplication-tileimage msvalidate.01 next-head-count p:domain_verify referrer robots theme-color viewport
+yandex-verification
+"""
 
-#: What is dropped where nothing else is asked for: link types that serve browsers, feed readers and search engines, those by
-#: which readers turn pages, and RDFa's own note of a default vocabulary.
-DROPPED = frozenset(
-    {
-        *[
-            "alternate",
-            "amphtml",
-            "apple-touch-icon",
-            "apple-touch-icon-precomposed",
-            "bookmark",
-            "dns-prefetch",
-            "external",
-            "icon",
-            "manifest",
-        ],
-        *[
-            "mask-icon",
-            "modulepreload",
-            "next",
-            "nofollow",
-            "noopener",
-            "noreferrer",
-            "p3pv1",
-            "pingback",
-            "preconnect",
-            "prefetch",
-            "preload",
-            "prerender",
-        ],
-        *["prev", "previous", "search", "shortcut", "sponsored", "stylesheet", "ugc"],
-        USES_VOCABULARY,
-        *FOR_BROWSERS,
-    }
-)
+#: Link types that serve browsers, feed readers and search engines, and those by which readers turn pages.
+_LINK_TYPES = """
+alternate amphtml apple-touch-icon apple-touch-icon-precomposed bookmark dns-prefetch external icon manifest
+mask-icon modulepreload next nofollow noopener noreferrer p3pv1 pingback preconnect prefetch preload prerender prev
+previous search shortcut sponsored stylesheet ugc
+"""
+
+#: What is dropped where nothing else is asked for: these, and RDFa's own note of a default vocabulary.
+DROPPED = frozenset((*_LINK_TYPES.split(), USES_VOCABULARY, *(f"meta:{name}" for name in _FOR_BROWSERS.split())))
 
 
 #: Default vocabularies of one page in which link types are looked for; pages have one or two.
@@ -184,12 +135,7 @@ MAX_REMEMBERED_NAMES = 500
 
 
 def dropping(triples: Iterable[Triple], rules: Collection[str], dropped: Counter[str]) -> list[Triple]:
-    """The triples that no rule drops.
-
-    Args:
-        rules: IRIs of predicates, and link types.
-        dropped: counts what was dropped, by rule.
-    """
+    """The triples that no rule (an IRI of a predicate, or a link type) drops; `dropped` counts the others, by rule."""
     triples = list(triples)
     if not rules:
         return triples

@@ -38,8 +38,6 @@ _DOUBLE = re.compile(r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]
 
 
 class _Kept(NamedTuple):
-    """One element that says something."""
-
     tag: str
     attributes: dict[str, str]
     content: Content
@@ -49,8 +47,6 @@ class _Kept(NamedTuple):
 
 
 class Items:
-    """Reads the items of one page."""
-
     def __init__(self, base: str, gathered: Gathered) -> None:
         """Nothing is read yet; `base` is what links are resolved against."""
         self._base = base.partition("#")[0]
@@ -115,12 +111,7 @@ class Items:
         return subject
 
     def _read_item(self, place: int, vocabulary: str, waiting: list[tuple[int, str]]) -> None:
-        """One item; the items in it are read later.
-
-        Args:
-            place: where it stands.
-            vocabulary: that of the item around it, which holds where this one has no type.
-        """
+        """One item, which stands in another one with this vocabulary; the items in it are read later."""
         gathered, attributes = self._gathered, self._kept[place].attributes
         subject = self._subjects[place]
         types = [word for word in attributes.get("itemtype", "").split()[:MAX_NAMES] if _ABSOLUTE.match(word)]

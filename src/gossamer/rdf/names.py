@@ -79,11 +79,7 @@ class Names:
         return names
 
     def declaring(self, pairs: list[tuple[str, str]], gathered: Gathered, known: Mapping[str, str]) -> "Names":
-        """These, with prefixes that an element declares.
-
-        Args:
-            known: prefixes that a page should not use for something else.
-        """
+        """These, with prefixes that an element declares; a page should not use those that are `known` for something else."""
         prefixes, own = dict(self.prefixes), dict(self.declared)
         for name, iri in pairs:
             prefix = name.lower()
@@ -224,13 +220,8 @@ class MetaItem(msgspec.Struct, frozen=True):
 
 
 def meta_items(tags: Iterable[Tag], base: str, rules: Collection[str]) -> list[MetaItem]:
-    """The items of a page, in the order in which they begin.
-
-    Args:
-        tags: its `meta` and `link` elements, and others, which say nothing here.
-        base: URL that links are resolved against.
-        rules: what is left out (:mod:`gossamer.rdf.filtering`).
-    """
+    """The items of a page, in the order in which they begin: of its `meta` and `link` elements, but for what the rules leave
+    out (:mod:`gossamer.rdf.filtering`). Links are resolved against `base`."""
     found: dict[str, dict[str, list[str]]] = {}
     count = 0
     folder = base[: base.partition("?")[0].rfind("/") + 1]

@@ -23,8 +23,7 @@ from gossamer.rdf.jsonld import read_json_ld
 from gossamer.rdf.microdata import Items
 from gossamer.rdf.names import MetaItem, meta_items
 from gossamer.rdf.rdfa import Reader
-from gossamer.rdf.terms import MAX_IRI, RDFA, STRING, TYPE, Full, Gathered, Warned
-from gossamer.rdf.vocabularies import VOCABULARIES, copy_patterns, expand
+from gossamer.rdf.terms import MAX_IRI, RDFA, STRING, TYPE, VOCABULARIES, Full, Gathered, Warned, copy_patterns, expand
 from gossamer.values.errors import ParseSkipped
 from gossamer.values.visit import XHTML, Item, Statements, Triple
 
@@ -205,3 +204,32 @@ class StructuredDataProcessor(Provider[StructuredDataSheet]):
         if self.sheet.items:
             for item in data.items:
                 yield Item(item.kind, document.url, msgspec.to_builtins(item.values))
+
+
+# The structured data of a page by subject, as `gossamer inspect` shows it.
+
+
+class Thing(msgspec.Struct, frozen=True):
+    """All that a page says of one subject."""
+
+    kind: str
+    """Always `triples`."""
+    subject: str
+    """An IRI, or a blank node, which begins with `_:`."""
+    types: list[str]
+    properties: dict[str, list[str]]
+    """IRIs and texts, by IRI of the property."""
+
+
+def told(data: StructuredData) -> list[MetaItem | Thing]:
+    """The items of a page, then its subjects in the order in which they come."""
+    things: dict[str, Thing] = {}
+    for subject, predicate, value, _, _ in data.triples:
+        thing = things.get(subject)
+        if thing is None:
+            thing = things[subject] = Thing("triples", subject, [], {})
+        if predicate == TYPE:
+            thing.types.append(value)
+        else:
+            thing.properties.setdefault(predicate, []).append(value)
+    return [*data.items, *things.values()]

@@ -5,7 +5,7 @@ evaluation context of what stands in it. One that has nothing but a link (`href`
 it, so it waits until one comes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from gossamer.rdf.attributes import (
@@ -23,7 +23,7 @@ from gossamer.rdf.attributes import (
     written,
 )
 from gossamer.rdf.elements import Content, Element
-from gossamer.rdf.names import Names, resolved
+from gossamer.rdf.names import resolved
 from gossamer.rdf.terms import (
     FIRST,
     NIL,
@@ -52,19 +52,11 @@ _T = TypeVar("_T")
 
 
 class Reader:
-    """Reads the RDFa of one page."""
-
     def __init__(
         self, base: str, host: HostLanguage, gathered: Gathered, *, language: str = "", has_namespaces: bool = True
     ) -> None:
-        """Nothing is read yet.
-
-        Args:
-            base: URL of the page, or what its `base` element says.
-            host: whose rules hold besides those of RDFa Core.
-            language: of the page as its server says, where it does.
-            has_namespaces: `xmlns:` occurs in the page, and declares prefixes.
-        """
+        """Nothing is read yet. `base` is the URL of the page, or what its `base` element says; `language` is that of its
+        server, where it says one; `has_namespaces` says that `xmlns:` occurs in the page, and declares prefixes."""
         base = base.partition("#")[0]
         self._base = base
         self._host = host
@@ -161,12 +153,12 @@ class Reader:
         frame, reader, gathered = self._frames[-1], self._attributes, self._gathered
         names = reader.names(frame.names, attributes)
         language = reader.language(frame.language, attributes)
+        step = Step(depth, tag, attributes, content, names, language)
         forward, backward = reader.relations(attributes, names)
-        step = Step()
         if forward is None and backward is None:
-            self._place(step, frame, names, depth, tag, attributes)
+            self._place(step, frame)
         else:
-            self._place_related(step, frame, names, depth, attributes)
+            self._place_related(step, frame)
         if step.typed is not None:
             for kind in names.named(attributes.get("typeof") or "", gathered, blank=True):
                 gathered.add(step.typed, TYPE, kind)
@@ -175,10 +167,9 @@ class Reader:
         if step.new is not None and step.new != frame.object:
             lists = {}
             owns.append((step.new, lists))
-        incomplete = self._relate(step, frame, forward or [], backward or [], lists, "inlist" in attributes)
+        incomplete = self._relate(step, frame, forward or [], backward or [], lists)
         if "property" in attributes:
-            is_related = forward is not None or backward is not None
-            self._say(step, names, language, depth, tag, attributes, content, lists, is_related)
+            self._say(step, lists, is_related=forward is not None or backward is not None)
         if not step.skip and step.new is not None:
             self._complete(frame, step.new)
         if step.skip:
@@ -195,11 +186,11 @@ class Reader:
         made.owns = owns
         self._frames.append(made)
 
-    def _place(self, step: Step, frame: Frame, names: Names, depth: int, tag: str, attributes: Attributes) -> None:
+    def _place(self, step: Step, frame: Frame) -> None:
         """Step 5: no `rel`, no `rev`."""
+        names, depth, attributes = step.names, step.depth, step.attributes
         has_property, is_typed = "property" in attributes, "typeof" in attributes
         about = self._attributes.about(names, attributes)
-        is_section = tag in _SECTIONS
         if has_property and "content" not in attributes and "datatype" not in attributes:
             step.new = about
             if about is None:
@@ -216,7 +207,7 @@ class Reader:
         if step.new is None:
             if depth == 0:
                 step.new = self._base
-            elif is_section:
+            elif step.tag in _SECTIONS:
                 step.new = frame.object
             elif is_typed:
                 step.new = self._gathered.blank()
@@ -226,29 +217,23 @@ class Reader:
         if is_typed:
             step.typed = step.new
 
-    def _place_related(self, step: Step, frame: Frame, names: Names, depth: int, attributes: Attributes) -> None:
+    def _place_related(self, step: Step, frame: Frame) -> None:
         """Step 6: `rel` or `rev`."""
-        about = self._attributes.about(names, attributes)
-        is_typed = "typeof" in attributes
+        about = self._attributes.about(step.names, step.attributes)
+        is_typed = "typeof" in step.attributes
         step.new = about
         if about is None:
-            step.new = self._base if depth == 0 else frame.object
+            step.new = self._base if step.depth == 0 else frame.object
         elif is_typed:
             step.typed = about
-        step.resource = self._attributes.target(names, attributes)
+        step.resource = self._attributes.target(step.names, step.attributes)
         if is_typed and about is None:
             if step.resource is None:
                 step.resource = self._gathered.blank()
             step.typed = step.resource
 
     def _relate(
-        self,
-        step: Step,
-        frame: Frame,
-        forward: list[str],
-        backward: list[str],
-        lists: dict[str, List],
-        in_list: bool,
+        self, step: Step, frame: Frame, forward: list[str], backward: list[str], lists: dict[str, List]
     ) -> list[tuple[str, List | None, bool]]:
         """Steps 9 and 10: triples of `rel` and `rev`, or what waits for an object."""
         incomplete: list[tuple[str, List | None, bool]] = []
@@ -256,7 +241,7 @@ class Reader:
             return incomplete
         subject = step.new if step.new is not None else frame.object
         for predicate in forward:
-            items = lists.setdefault(predicate, List()) if in_list else None
+            items = lists.setdefault(predicate, List()) if "inlist" in step.attributes else None
             if step.resource is None:
                 incomplete.append((predicate, items, False))
             elif items is not None:
@@ -285,47 +270,27 @@ class Reader:
             else:
                 self._gathered.add(frame.subject, predicate, subject)
 
-    def _say(
-        self,
-        step: Step,
-        names: Names,
-        language: str,
-        depth: int,
-        tag: str,
-        attributes: Attributes,
-        content: Content,
-        lists: dict[str, List],
-        is_related: bool,
-    ) -> None:
-        predicates = names.named(attributes["property"] or "", self._gathered)
-        if not predicates or step.new is None:
-            return
-        value = self._value(step, names, language, depth, tag, attributes, content, is_related)
-        if value is None:
+    def _say(self, step: Step, lists: dict[str, List], *, is_related: bool) -> None:
+        predicates = step.names.named(step.attributes["property"] or "", self._gathered)
+        value = self._value(step, is_related=is_related) if predicates and step.new is not None else None
+        if value is None or step.new is None:
             return
         for predicate in predicates:
-            if "inlist" in attributes:
+            if "inlist" in step.attributes:
                 self._append(lists.setdefault(predicate, List()), value)
             else:
                 self._gathered.add(step.new, predicate, *value)
 
-    def _value(
-        self,
-        step: Step,
-        names: Names,
-        language: str,
-        depth: int,
-        tag: str,
-        attributes: Attributes,
-        content: Content,
-        is_related: bool,
-    ) -> Value | None:
+    def _value(self, step: Step, *, is_related: bool) -> Value | None:
         """The current property value; none where it would be text that lies too deep in other such text."""
+        names, depth, tag, attributes, content = step.names, step.depth, step.tag, step.attributes, step.content
+        language = step.language
         given = self._attributes.given(tag, attributes)
         if "datatype" in attributes:
             [datatype] = names.named(attributes["datatype"] or "", self._gathered)[:1] or [""]
             if datatype in MARKUP:
-                return self._within(depth, lambda: written(content, datatype, self._namespaces(names)))
+                namespaces = {} if self._host is HostLanguage.HTML else {"": XHTML} | dict(names.declared)
+                return self._within(depth, lambda: written(content, datatype, namespaces))
             text = given if given is not None else self._within(depth, content.text)
             return None if text is None else typed(text, datatype, language)
         if "content" in attributes:
@@ -348,9 +313,6 @@ class Reader:
             if tag == "time" and self._host is not HostLanguage.XHTML1
             else typed(text, "", language)
         )
-
-    def _namespaces(self, names: Names) -> Mapping[str, str]:
-        return {} if self._host is HostLanguage.HTML else {"": XHTML} | dict(names.declared)
 
     def _within(self, depth: int, read: Callable[[], _T]) -> _T | None:
         """What `read` makes of all that stands in the element."""

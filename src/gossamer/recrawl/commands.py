@@ -11,11 +11,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from gossamer.cli.helping import crawl_to_read
-from gossamer.cli.output import digits_of, in_form, instant, opened, tell_damage, to_file
+from gossamer.cli.helping import crawl_to_read, digits_of, in_form, instant, opened, tell_damage, to_file
 from gossamer.cli.saying import tell
-from gossamer.query.archive import ArchiveReader
-from gossamer.query.archived import ArchivedView, view_archived
+from gossamer.query.archive import ArchivedView, ArchiveReader, view_archived
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.printing import shown, write_rows

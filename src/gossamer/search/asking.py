@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import tantivy
 
-from gossamer.rdf.vocabularies import PREFIXES
+from gossamer.rdf.terms import PREFIXES
 from gossamer.search.fields import MARK, boosts, stem_field
 from gossamer.search.index import count_of, open_index
 from gossamer.values.errors import UsageError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gossamer.cli.output import instant
+from gossamer.cli.helping import instant
 from gossamer.cli.saying import say_json
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from gossamer.documents.document import Document
 from gossamer.documents.text import MAX_TEXT, TEXTS, TextChoice
 from gossamer.engine.files import scratch
 from gossamer.engine.worker import Caller
-from gossamer.query.archive import ArchiveReader
-from gossamer.query.archived import archived_visit
+from gossamer.query.archive import ArchiveReader, archived_visit
 from gossamer.query.contract import SearchQuestion
 from gossamer.query.convert import convert
 from gossamer.query.database import Database

@@ -21,8 +21,7 @@ import msgspec
 from gossamer.documents.document import Document
 from gossamer.documents.metadata import PageMetadata
 from gossamer.engine.files import scratch
-from gossamer.query.archive import ArchiveReader
-from gossamer.query.archived import archived_visit
+from gossamer.query.archive import ArchiveReader, archived_visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.engine import PARQUET, connect

@@ -12,7 +12,7 @@ from gossamer.bench.harness import apart
 from gossamer.bench.pages import Profile, part_of
 from gossamer.bench.peers import write_site
 from gossamer.bench.report import BenchReport
-from gossamer.cli.bench import benches
+from gossamer.cli.demo import benches
 from gossamer.cli.main import commands
 from gossamer.values.errors import UsageError
 

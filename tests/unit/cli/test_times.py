@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.cli.output import digits_of
+from gossamer.cli.helping import digits_of
 from gossamer.values.errors import UsageError
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.cli.main import main
 from gossamer.query.database import Database
-from gossamer.query.report_html import page_of
+from gossamer.query.printing import page_of
 from gossamer.query.reports import SPECS, MadeReport, make_report
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import host_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gossamer.documents.document import Document
-from gossamer.rdf.contexts import MAX_CHAIN
+from gossamer.rdf.jsonld import MAX_CHAIN
 from gossamer.rdf.page import StructuredData, structured_data
 from gossamer.values.errors import ReadApart
 from gossamer.values.task import Task
@@ -66,7 +66,7 @@ def repeated(count: int) -> dict[str, Any]:
 
 def named(count: int) -> list[Any]:
     """The context of schema.org in each of many nodes, which use much of it."""
-    from gossamer.rdf.contexts import COERCED
+    from gossamer.rdf.jsonld import COERCED
 
     return [{"@context": "https://schema.org", term: "v"} for term in sorted(COERCED) for _ in range(count)]
 

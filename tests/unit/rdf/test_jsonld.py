@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.rdf.contexts import MAX_DEPTH
+from gossamer.rdf.jsonld import MAX_DEPTH
 from gossamer.rdf.terms import TYPE
 
 SCHEMA = "http://schema.org/"

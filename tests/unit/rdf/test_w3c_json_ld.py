@@ -11,7 +11,7 @@ import pytest
 
 from gossamer.documents.document import Document
 from gossamer.rdf.page import StructuredData, structured_data
-from gossamer.rdf.writing import quads
+from gossamer.rdf.store.graphs import quads
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Visit

@@ -7,9 +7,8 @@ import pyoxigraph as oxigraph
 
 from gossamer.documents.document import Document
 from gossamer.rdf.page import processor_graph, structured_data
-from gossamer.rdf.terms import Gathered
-from gossamer.rdf.vocabularies import expand
-from gossamer.rdf.writing import quads
+from gossamer.rdf.store.graphs import quads
+from gossamer.rdf.terms import Gathered, expand
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Triple, Visit

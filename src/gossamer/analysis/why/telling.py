@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.analysis.watching import known_facts
 from gossamer.analysis.why.traces import (
     MOST_VISITS,
     LeadingLink,
@@ -26,7 +27,7 @@ from gossamer.analysis.why.traces import (
     visits_of,
 )
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
+from gossamer.crawls.control.client import check_is_crawl
 from gossamer.crawls.control.messages import Why
 from gossamer.crawls.control.url_facts import Known, known_of
 from gossamer.crawls.control.waits import held_at_rest
@@ -40,7 +41,7 @@ from gossamer.frontier.politeness.places import HeldBy
 from gossamer.frontier.traps.aliases import WHAT as ALIASES
 from gossamer.frontier.traps.aliases import proven_others
 from gossamer.parsing.links import LinksSheet, normaliser
-from gossamer.query.archived import url_asked
+from gossamer.query.archive import url_asked
 from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
 from gossamer.storage.rewrite_journals import Deleted, deletion_of
@@ -81,23 +82,11 @@ def _normal_form(graph: Graph, url: str) -> str:
 
 
 def _known(directory: Path, url: str) -> Known:
-    """Facts of the ledgers: by word of the crawl while it runs, otherwise by themselves."""
-    try:
-        with Control(directory) as control:
-            return control.told(Why(url), Known)
-    except NotRunning:
-        from gossamer.crawls.control.standing import ledgers_of
-
-        found = []
-        for ledger in ledgers_of(directory):
-            with ledger.looking():
-                found.append(known_of(ledger, url))
-        return next((known for known in found if known.is_seen), found[0])
+    found = known_facts(directory, Why(url), Known, lambda ledger: known_of(ledger, url))
+    return next((known for known in found if known.is_seen), found[0])
 
 
 class _Traces(msgspec.Struct, frozen=True):
-    """Traces of the URL beside the ledger."""
-
     visits: list[dict[str, Any]]
     links: list[LeadingLink] | None
     """Links that lead to a URL that was never queued; None where the crawl keeps no link table."""
@@ -274,7 +263,6 @@ def _done(row: DocumentRow) -> str:
 
 
 def _lent(lent: LentTask, row: DocumentRow | None) -> str:
-    """The place of a URL of a lent host, in words."""
     before = "" if row is None else f"it came home ({_done(row)}), and "
     if lent.crawler:
         return f"{before}mobile crawler {lent.crawler} carries it, at the runtime of its host"
@@ -298,10 +286,17 @@ def _brought(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
 
 def _aside(family: Family, evidence: str, verdicts: Verdicts) -> str:
     words = f"it is set aside with {family.text}, which looks like a trap ({family.why}: {evidence})"
-    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
-    if refused is not None:
-        words += f"; filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+    if refused := _refusal(verdicts):
+        words += f"; {refused}"
     return f"{words}; `gossamer resume DIR --release {family.id}` fetches it"
+
+
+def _refusal(verdicts: Verdicts, refuses: str = "refuses") -> str:
+    """The first filter that keeps it out, in words; empty where none does."""
+    found = (
+        f"filter {one.filter} {refuses} it at gate {one.gate}: {one.verdict}" for one in verdicts.filters if one.verdict
+    )
+    return next(found, "")
 
 
 def _led(known: Known, traces: _Traces) -> str:
@@ -345,9 +340,8 @@ def _refused(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) ->
     link = min(verdicts.links, key=lambda link: bool(link.verdict))
     more = f" (and {len(verdicts.links) - 1} more)" if len(verdicts.links) > 1 else ""
     met = f"{link.page}{more} links to it by `{link.relation}`"
-    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
-    if refused is not None:
-        return f"{met}, and filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+    if refused := _refusal(verdicts):
+        return f"{met}, and {refused}"
     page = traces.pages.get(link.page, {})
     limit = next((node.sheet.depth for node in graph.providers.values() if isinstance(node.sheet, LedgerSheet)), None)
     depth = child_depth(int(page.get("depth", 0)), link.relation)
@@ -369,21 +363,20 @@ def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]
     """The words for a URL that is in no link of a page that was processed, or of which this is not known."""
     if known.is_cut:
         return "refused", f"it was found, and {_CUT}"
-    refused = next((judged for judged in verdicts.filters if judged.verdict), None)
     cut = (
         f"; a limit cut links of pages, as of {traces.cut_page}, and a link to it may be one" if traces.cut_page else ""
     )
     if traces.links is None:
-        if refused is not None:
-            return "refused", f"filter {refused.filter} refuses it at gate {refused.gate}: {refused.verdict}"
+        if refused := _refusal(verdicts):
+            return "refused", refused
         return (
             "unknown",
             f"it was never queued; this crawl keeps no table of links, so it is not known whether a page links to it{cut}",
         )
     links = "no link that was kept of the pages that were processed so far leads to it" if cut else _UNLINKED
     words = f"it was not found: {links}{cut}"
-    if refused is not None:
-        words += f"; filter {refused.filter} would refuse it at gate {refused.gate}: {refused.verdict}"
+    if refused := _refusal(verdicts, "would refuse"):
+        words += f"; {refused}"
     found = sorted(name for name in (known.host.counters if known.host else {}) if name.startswith("trap:"))
     if found:
         words += f"; its host has likely traps ({', '.join(found)})"

@@ -50,8 +50,6 @@ class Normalised(msgspec.Struct, frozen=True):
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """The verdict of one filter."""
-
     gate: str
     """`follow`: of the link; `fetch`: of the task, before it is asked for."""
     filter: str
@@ -60,8 +58,6 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class RobotsWord(msgspec.Struct, frozen=True):
-    """The word of robots.txt."""
-
     ruling: str
     """`allowed`, `denied`, `wait`, or `unknown` where the file has not been read."""
     rule: str = ""
@@ -70,8 +66,6 @@ class RobotsWord(msgspec.Struct, frozen=True):
 
 
 class LeadingLink(msgspec.Struct, frozen=True):
-    """A link that leads to the URL."""
-
     page: str
     relation: str
     nofollow: bool
@@ -80,8 +74,6 @@ class LeadingLink(msgspec.Struct, frozen=True):
 
 
 class Story(msgspec.Struct, frozen=True):
-    """The story of one URL."""
-
     asked: str
     url: str
     """Its canonical form: the one that a crawl goes by."""
@@ -188,11 +180,8 @@ class Tables:
         return next((str(url) for (url,) in self._database.ask(_CUT, (list(CUTS_OF_PAGES),))), "")
 
     def redirects_from(self, url: str, record: Location | None) -> list[str]:
-        """The targets of a URL that was answered with a redirect: each in turn, up to one that came before.
-
-        Args:
-            record: where the archive keeps the answer: a redirect to its own URL is in no link table.
-        """
+        """The targets of a URL that was answered with a redirect: each in turn, up to one that came before. A redirect to its
+        own URL is in no link table, but in the answer, which the archive keeps at `record`."""
         chain = [url]
         while len(chain) <= MOST_HOPS and chain[-1] not in chain[:-1]:
             targets = self._database.ask(_REDIRECTED, (chain[-1], sorted(REDIRECTS)))

@@ -1,7 +1,7 @@
 """What a crawl knows of one host: the part of its page that only the crawl's own process can tell while it runs.
 
 Place in the flow: the message :class:`~gossamer.crawls.control.messages.ReadHost` asks here in a running crawl, and
-:mod:`gossamer.analysis.hosts` of a crawl at rest.
+:mod:`gossamer.analysis.watching` of a crawl at rest.
 """
 
 import heapq

@@ -22,25 +22,18 @@ from gossamer.engine.workers import WorkerFailed, working
 from gossamer.query.contract import TripleAnswer, TripleQuestion, check_triples
 from gossamer.query.following import feed_all, feeds_of
 from gossamer.query.printing import write_csv, write_table
-from gossamer.rdf.store.feeding import snapshot
 from gossamer.rdf.store.graphs import write_graph
 from gossamer.rdf.store.questions import GRAPHS, ROWS, CleanText, SparqlQuestion, asks_elsewhere, form_for, prefixes
-from gossamer.rdf.store.store import TripleStore
+from gossamer.rdf.store.store import TripleStore, snapshot
 from gossamer.storage.tables.places import TRIPLES
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
 
 @contextlib.contextmanager
 def current_copy(directory: Path, patience: float) -> Iterator[Path]:
-    """A copy of the store with all that the crawl has committed, for commands and the server. A deleted store is made again.
-
-    Args:
-        patience: seconds to wait for the process of a running crawl.
-
-    Raises:
-        UsageError: the crawl keeps no triples.
-        CrawlDirectoryError: the store is of another version, damaged or in use, or the directory cannot be read or written.
-    """
+    """A copy of the store with all that the crawl has committed, for commands and the server; the process of a running crawl
+    has so many seconds. A deleted store is made again. Raises UsageError: the crawl keeps no triples. Raises
+    CrawlDirectoryError: the store is of another version, damaged or in use, or the directory cannot be read or written."""
     check_triples(directory)
 
     def feed(store: TripleStore) -> None:
@@ -57,8 +50,6 @@ def current_copy(directory: Path, patience: float) -> Iterator[Path]:
 
 
 class QuestionLimits(msgspec.Struct, frozen=True):
-    """What one question may take."""
-
     seconds: float = 60.0
     memory: int = 1 << 30
     """Bytes."""
@@ -126,12 +117,12 @@ ANSWER, CELL, GRAPH = 4_000_000, 2_000, 200_000
 _LAST = 1.0
 
 
-class _Enough(Exception):
+class Enough(Exception):
     """What is shown has been read."""
 
 
-class _Beginning:
-    """Takes an answer until there is enough of it."""
+class ShownAnswer:
+    """Takes an answer until there is enough of it to be shown."""
 
     def __init__(self, rows: int) -> None:
         self.form = ""
@@ -149,7 +140,7 @@ class _Beginning:
         # The first line names the columns, and the one behind the last that is shown says that there are more.
         if len(self._data) > ANSWER or (self.form == "tsv" and self._lines > self._rows + 1):
             self.is_more = True
-            raise _Enough
+            raise Enough
 
     def answer(self) -> TripleAnswer:
         text = self._data.decode("utf-8", "replace")
@@ -172,13 +163,13 @@ def answer(question: TripleQuestion) -> TripleAnswer:
     """The answer. Raises GossamerError: it cannot be answered, or wants more than it may have."""
     directory = Path(question.directory)
     ends = time.monotonic() + question.seconds - _LAST
-    beginning = _Beginning(question.rows)
+    beginning = ShownAnswer(question.rows)
     with current_copy(directory, question.seconds - _LAST) as copy:
         limits = QuestionLimits(max(ends - time.monotonic(), _LAST), question.memory)
         asked = SparqlQuestion(question.query, "tsv", "turtle")
         try:
             asyncio.run(ask(copy, asked, limits, beginning.take, beginning.begin))
-        except _Enough:
+        except Enough:
             pass
         except TooMuch as error:
             text = (
@@ -268,8 +259,9 @@ def _answer(store: oxigraph.Store, question: SparqlQuestion, caller: Caller) -> 
 
 
 def _rows(found: oxigraph.QuerySolutions | oxigraph.QueryBoolean, form: str, raw: bool, out: TextIO) -> None:
+    rows: Iterator[tuple[str | None, ...]]
     if isinstance(found, oxigraph.QueryBoolean):
-        columns, rows = ["answer"], _truth(found)
+        columns, rows = ["answer"], iter([("true" if found else "false",)])
     else:
         columns, rows = [variable.value for variable in found.variables], _cells(found)
     if form == "csv":
@@ -278,17 +270,10 @@ def _rows(found: oxigraph.QuerySolutions | oxigraph.QueryBoolean, form: str, raw
         write_table(columns, rows, out)
 
 
-def _truth(found: oxigraph.QueryBoolean) -> Iterator[tuple[str | None, ...]]:
-    yield ("true" if found else "false",)
-
-
 def _cells(found: oxigraph.QuerySolutions) -> Iterator[tuple[str | None, ...]]:
+    odd = (oxigraph.BlankNode, oxigraph.Triple)
     for solution in found:
-        yield tuple(None if term is None else str(term) if _is_node(term) else term.value for term in solution)
-
-
-def _is_node(term: object) -> bool:
-    return isinstance(term, oxigraph.BlankNode | oxigraph.Triple)
+        yield tuple(None if term is None else str(term) if isinstance(term, odd) else term.value for term in solution)
 
 
 def _one_line(error: Exception) -> str:

@@ -1,8 +1,8 @@
 """A triple store elsewhere, fed by SPARQL 1.1 Update over HTTP: each page's graph is dropped and put anew, in one request.
 
-Place in the flow: :mod:`feeding` feeds it beside a crawl, with the rows that the crawl's own store gets (:mod:`notes`). Graphs of
-others in the same store are never touched, so several crawls and agents can feed one. Which store it is lies in the crawl
-directory, beside the notes of its feeding; the environment alone holds the credentials to write to it.
+Place in the flow: it is fed beside a crawl (:class:`EndpointFollower`), with the rows that the crawl's own store gets
+(:mod:`graphs`). Graphs of others in the same store are never touched, so several crawls and agents can feed one. Which store it
+is lies in the crawl directory, beside the notes of its feeding; the environment alone holds the credentials to write to it.
 """
 
 import base64
@@ -18,13 +18,12 @@ from urllib.parse import urlsplit
 import msgspec
 import pyoxigraph as oxigraph
 
+from gossamer.engine.sheet import show_count
+from gossamer.query.following import Follower
 from gossamer.query.posting import PATIENCE, Posting
-from gossamer.rdf.store.graphs import PageGraph
-from gossamer.rdf.store.notes import GraphNotes, graph_consumers
-from gossamer.rdf.store.store import NOTES
+from gossamer.rdf.store.graphs import NOTES, GraphNotes, PageGraph, graph_consumers, quads
 from gossamer.rdf.terms import clean_iri
-from gossamer.rdf.writing import quads
-from gossamer.storage.tables.contract import FeedConsumer
+from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
 from gossamer.storage.tables.places import ENDPOINTS
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
@@ -94,8 +93,6 @@ def verdict(status: int) -> Verdict:
 
 
 class Updates:
-    """The way to one endpoint."""
-
     def __init__(
         self,
         url: str,
@@ -103,13 +100,8 @@ class Updates:
         sleep: Callable[[float], None] = time.sleep,
         patience: float = PATIENCE,
     ) -> None:
-        """Name it.
-
-        Args:
-            rest: waits a little; True when the crawl has ended, and without waiting from then on.
-            sleep: waits for so many seconds.
-            patience: seconds until a server that says nothing counts as gone.
-        """
+        """Name it. `rest` waits a little, and without waiting once the crawl has ended, which it says by True; a server that
+        says nothing for `patience` seconds counts as gone."""
         self.url = check_endpoint(url)
         self.has_sent = False
         """One was taken."""
@@ -180,8 +172,6 @@ _NOTE = "endpoint.json"
 
 
 class EndpointNote(msgspec.Struct, frozen=True):
-    """Which store it is."""
-
     url: str
 
 
@@ -194,14 +184,8 @@ def register_endpoint(directory: Path, url: str) -> None:
 
 
 def endpoints(directory: Path, rest: Callable[[], bool]) -> list["RemoteTripleStore"]:
-    """The stores elsewhere that follow a crawl.
-
-    Args:
-        rest: waits a little; True when the crawl has ended.
-
-    Raises:
-        CrawlDirectoryError: what is noted of one cannot be read.
-    """
+    """The stores elsewhere that follow a crawl; `rest` is as of :class:`Updates`. Raises CrawlDirectoryError: what is noted of
+    one cannot be read."""
     found = []
     for path in sorted((directory / ENDPOINTS).glob(f"*/{_NOTE}")):
         try:
@@ -213,14 +197,10 @@ def endpoints(directory: Path, rest: Callable[[], bool]) -> list["RemoteTripleSt
 
 
 class RemoteTripleStore:
-    """One store elsewhere. Contract: `rdf.store.notes.GraphStore`."""
+    """One store elsewhere. Contract: `rdf.store.graphs.GraphStore`."""
 
     def __init__(self, folder: Path, updates: Updates) -> None:
-        """Name it.
-
-        Args:
-            folder: where the notes of its feeding lie.
-        """
+        """Name it, and the folder of the notes of its feeding."""
         self._folder = folder
         self._updates = updates
         self._notes: GraphNotes | None = None
@@ -297,3 +277,27 @@ class RemoteTripleStore:
 def _in_parts(urls: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(urls), _DROPPED_AT_ONCE):
         yield urls[start : start + _DROPPED_AT_ONCE]
+
+
+class EndpointFollower(Follower):
+    def __init__(self, directory: Path, rest: Callable[[], bool]) -> None:
+        self._endpoints = endpoints(directory, rest)
+        self._consumers = [consumer for endpoint in self._endpoints for consumer in endpoint.consumers()]
+
+    def consumers(self) -> Sequence[FeedConsumer]:
+        return self._consumers
+
+    def told(self) -> list[FollowerNote]:
+        return [
+            FollowerNote(f"{endpoint.url} lacks {show_count(count, 'triple')}: {_REASONS[reason]}")
+            for endpoint in self._endpoints
+            for reason, count in endpoint.left_out.items()
+        ]
+
+    def close(self) -> None:
+        for endpoint in self._endpoints:
+            endpoint.close()
+
+
+#: Why triples are not in a store elsewhere.
+_REASONS = {"not_an_iri": "their names are not IRIs", "refused": "it refused them"}

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import msgspec
 import pyoxigraph as oxigraph
 
+from gossamer.query.contract import TripleAnswer
 from gossamer.rdf.store.questions import SparqlQuestion
 
 # SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself. :mod:`serving`
@@ -59,8 +60,6 @@ class RefusedRequest(ValueError):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What a request asks for."""
-
     question: SparqlQuestion | None
     """None where it has no query: it wants the description of the service, or the form for people."""
     is_for_people: bool
@@ -68,15 +67,8 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def wanted(method: str, query_string: str, content_type: str, body: str, accept: str) -> Wanted:
-    """What a request asks for.
-
-    Args:
-        query_string: behind the `?` of its target.
-        accept: its field of that name.
-
-    Raises:
-        RefusedRequest: it is none that the protocol knows, or wants to change something.
-    """
+    """What a request asks for, by the text behind the `?` of its target, its body, and two of its fields. Raises
+    RefusedRequest: it is none that the protocol knows, or wants to change something."""
     values = _values(query_string)
     if method == "POST":
         kind = content_type.partition(";")[0].strip().lower()
@@ -172,9 +164,8 @@ def result_headers(form: str) -> dict[str, str]:
 # The page on which people ask: a form, and the answer as text. What strangers wrote stands in it escaped, and it has no script.
 # :mod:`serving` shows it to browsers.
 
-#: Bytes and rows of an answer that are shown; programs get all of it.
-_MOST_BYTES = 2_000_000
-_MOST_ROWS = 2_000
+#: Rows of an answer that are shown; programs get all of it.
+SHOWN_ROWS = 2_000
 
 _STYLE = (
     "body{font-family:sans-serif;margin:2em}textarea{width:100%;height:10em;font-family:monospace}"
@@ -199,43 +190,20 @@ _EXAMPLE = (
 )
 
 
-class Shown:
-    """The beginning of an answer."""
+def _shown(answer: TripleAnswer) -> str:
+    if not answer.columns:
+        return f"<pre>{escape(answer.graph)}</pre>{'<p>The beginning is shown.</p>' if answer.is_more else ''}"
 
-    def __init__(self) -> None:
-        self.form = ""
-        self._data = bytearray()
-        self._is_cut = False
+    def row(cells: Iterable[str], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
-    def take(self, piece: bytes) -> None:
-        """Add a piece, or drop it where there is enough."""
-        room = _MOST_BYTES - len(self._data)
-        self._is_cut = self._is_cut or len(piece) > room
-        self._data += piece[:room]
-
-    def html(self) -> str:
-        text = self._data.decode("utf-8", "replace")
-        if self.form != "tsv":
-            note = "<p>The beginning is shown.</p>" if self._is_cut else ""
-            return f"<pre>{escape(text)}</pre>{note}"
-        # A literal has its own ends of lines escaped, but not those that only Python takes for some.
-        rows = [line.split("\t") for line in text.removesuffix("\n").split("\n") if text]
-        is_cut = self._is_cut or len(rows) > _MOST_ROWS + 1
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in (rows[0] if rows else []))
-        body = "".join(
-            "<tr>{}</tr>".format("".join(f"<td>{escape(cell)}</td>" for cell in row))
-            for row in rows[1 : _MOST_ROWS + 1]
-        )
-        note = f"<p>The first {min(len(rows) - 1, _MOST_ROWS)} rows are shown.</p>" if is_cut else ""
-        return f"<table><tr>{head}</tr>{body}</table>{note}"
+    body = "".join(row(cells, "td") for cells in answer.rows)
+    note = f"<p>The first {len(answer.rows)} rows are shown.</p>" if answer.is_more else ""
+    return f"<table>{row(answer.columns, 'th')}{body}</table>{note}"
 
 
-def page(query: str, shown: Shown | None = None, error: str = "") -> str:
-    """The page.
-
-    Args:
-        query: what was asked; an example stands in the form where it is empty.
-    """
+def page(query: str, answer: TripleAnswer | None = None, error: str = "") -> str:
+    """The page, with what was asked; an example stands in the form where that is empty."""
     told = f'<p class="error">{escape(error)}</p>' if error else ""
     return (
         "<!doctype html><html lang=en><head><meta charset=utf-8><title>SPARQL</title>"
@@ -243,5 +211,5 @@ def page(query: str, shown: Shown | None = None, error: str = "") -> str:
         f'<form method="get"><label>Query <textarea name="query">\n{escape(query or _EXAMPLE)}</textarea></label>'
         "<p><button>Ask</button> Every page has a graph, named by its URL. "
         "The prefixes of RDFa need not be declared.</p></form>"
-        f"{told}{shown.html() if shown is not None else ''}</body></html>\n"
+        f"{told}{_shown(answer) if answer is not None else ''}</body></html>\n"
     )

@@ -7,7 +7,7 @@ from typing import IO, TextIO, cast
 
 import msgspec
 
-from gossamer.rdf.vocabularies import PREFIXES
+from gossamer.rdf.terms import PREFIXES
 
 # What strangers wrote, made harmless for a terminal and legal in XML on its way out, bit by bit. It means the same afterwards.
 

@@ -20,12 +20,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gossamer.crawls.http_server import Guard, length_of, listening_socket, names_server, parted_host, refusal, server
-from gossamer.rdf.store.asking import QuestionLimits, TooMuch, ask, current_copy
+from gossamer.rdf.store.asking import Enough, QuestionLimits, ShownAnswer, TooMuch, ask, current_copy
 from gossamer.rdf.store.graphs import write_graph
 from gossamer.rdf.store.protocol import (
     HTML_HEADERS,
+    SHOWN_ROWS,
     RefusedRequest,
-    Shown,
     Wanted,
     description,
     description_form,
@@ -50,16 +50,8 @@ _MAX_CONNECTIONS = 64
 
 
 def serve(directory: Path, port: int, limits: QuestionLimits, tell: Callable[[str], None]) -> None:
-    """Answer questions to the triples of a crawl until a signal says that it is enough.
-
-    Args:
-        port: on loopback; 0 for a free one.
-        limits: what a question may take.
-        tell: gets the address with its token, once it listens.
-
-    Raises:
-        UsageError: the port cannot be used.
-    """
+    """Answer questions to the triples of a crawl on a port of loopback (0: a free one) until a signal says that it is enough;
+    `tell` gets the address with its token, once it listens. Raises UsageError: the port cannot be used."""
     path = f"/{secrets.token_urlsafe(16)}/sparql"
     with listening_socket("127.0.0.1", port, _MAX_CONNECTIONS) as bound:
         url = f"http://127.0.0.1:{bound.getsockname()[1]}{path}"
@@ -192,12 +184,13 @@ class SparqlEndpoint:
         return Response(out.getvalue(), headers=result_headers(form))
 
     async def _answer(self, asked: Wanted, question: SparqlQuestion, request: Request, send: Send) -> None:
-        shown, has_begun = Shown(), False
+        beginning, has_begun = ShownAnswer(SHOWN_ROWS), False
 
         async def begin(form: str) -> None:
             nonlocal has_begun
-            shown.form = form
-            if not asked.is_for_people:
+            if asked.is_for_people:
+                await beginning.begin(form)
+            else:
                 has_begun = True
                 headers = Response(headers=result_headers(form)).raw_headers
                 started = [(name, value) for name, value in headers if name != b"content-length"]
@@ -207,13 +200,14 @@ class SparqlEndpoint:
             if await request.is_disconnected():
                 raise ClientDisconnect  # others wait for the place of this question
             if asked.is_for_people:
-                shown.take(piece)
+                await beginning.take(piece)
             else:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
 
         try:
             async with self._copies.one() as copy:
-                await ask(copy, question, self._limits, take, begin)
+                with contextlib.suppress(Enough):
+                    await ask(copy, question, self._limits, take, begin)
         except GossamerError as error:
             if has_begun:
                 raise  # the server cuts the connection, so the answer has no end
@@ -224,7 +218,8 @@ class SparqlEndpoint:
             await answer(request.scope, request.receive, send)
             return
         if asked.is_for_people:
-            await Response(page(question.query, shown), headers=HTML_HEADERS)(request.scope, request.receive, send)
+            answer = Response(page(question.query, beginning.answer()), headers=HTML_HEADERS)
+            await answer(request.scope, request.receive, send)
         else:
             await send({"type": "http.response.body", "body": b""})
 

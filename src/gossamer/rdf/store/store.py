@@ -1,29 +1,30 @@
 """The triple store of a crawl: pyoxigraph's, in `triples/` of its directory, with a graph for each page that says something.
 
 It is a derived store: nothing in it is lost with it. When it was deleted, or the machine stopped while it was written, it is
-made again from the tables. One process has it open at a time; others read copies (:mod:`feeding`).
+made again from the tables. One process has it open at a time; others read copies.
 """
 
 import contextlib
 import functools
 import shutil
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyoxigraph as oxigraph
 
-from gossamer.rdf.store.graphs import PageGraph, Unwritable, lines
-from gossamer.rdf.store.notes import GraphNotes, graph_consumers
+from gossamer.engine.files import scratch
+from gossamer.engine.sheet import show_count
+from gossamer.query.following import Follower
+from gossamer.rdf.store.graphs import NOTES, GraphNotes, PageGraph, Unwritable, graph_consumers, lines, quads
 from gossamer.rdf.terms import clean_iri
-from gossamer.rdf.writing import quads
-from gossamer.storage.tables.contract import FeedConsumer
-from gossamer.storage.tables.places import TRIPLES
+from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
+from gossamer.storage.tables.places import TRIPLES, following
 from gossamer.values.errors import CrawlDirectoryError
 
-#: What lies in its directory: the store itself, the notes of its feeding, and copies that somebody reads.
+#: What lies in its directory beside the notes of its feeding: the store itself, and copies that somebody reads.
 STORE = "store"
-NOTES = "notes.sqlite"
 COPIES = "copies"
 
 #: Triples from which on writing files of the store at once is cheaper than a transaction.
@@ -46,7 +47,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class TripleStore:
-    """The store of one crawl directory, open for writing; a context manager. Contract: `rdf.store.notes.GraphStore`."""
+    """The store of one crawl directory, open for writing; a context manager. Contract: `rdf.store.graphs.GraphStore`."""
 
     def __init__(self, directory: Path) -> None:
         self._place = directory / TRIPLES
@@ -107,7 +108,16 @@ class TripleStore:
         Raises CrawlDirectoryError: another program has it open, or it is damaged or of another version."""
         if self._opened is None:
             notes = self.notes()
-            opened = opened_store(self._place / STORE, oxigraph.Store)
+            path = self._place / STORE
+            try:
+                with _sound(path):
+                    opened = oxigraph.Store(str(path))
+            except (OSError, ValueError, SyntaxError) as error:
+                reason = str(error).splitlines()[0]
+                if "lock" in reason.lower():
+                    raise CrawlDirectoryError(f"{path} is in use by another program; wait until it ends") from None
+                again = f"delete {path.parent}, and it is made again"
+                raise CrawlDirectoryError(f"{path} cannot be opened ({reason}); {again}") from None
             notes.put(_OPEN_SINCE, _boot())
             self._opened = opened
         return self._opened
@@ -126,13 +136,8 @@ class TripleStore:
                 self._add(graphs)
 
     def put_in_order(self, least: int = _WORTH_ORDERING) -> bool:
-        """Join the many files that batches leave, where enough was added since the last time; True where it was done.
-
-        A question to 10 million triples takes a third of the time afterwards.
-
-        Args:
-            least: triples that have to be new.
-        """
+        """Join the many files that batches leave, where so many triples were added since the last time; True where it was done.
+        A question to 10 million triples takes a third of the time afterwards."""
         notes = self.notes()
         added, ordered = int(notes.get(_ADDED) or 0), int(notes.get(_ORDERED) or 0)
         if added - ordered < max(least, ordered // _PART):
@@ -178,28 +183,6 @@ class TripleStore:
             self.open().backup(target)
 
 
-def opened_store(path: Path, how: type[oxigraph.Store]) -> oxigraph.Store:
-    """Open a store on the disk.
-
-    Args:
-        path: where it lies.
-        how: `pyoxigraph.Store`, or its `read_only`.
-
-    Raises:
-        CrawlDirectoryError: it cannot be opened; says why.
-    """
-    try:
-        with _sound(path):
-            return how(str(path))
-    except (OSError, ValueError, SyntaxError) as error:
-        reason = str(error).splitlines()[0]
-        if "lock" in reason.lower():
-            raise CrawlDirectoryError(f"{path} is in use by another program; wait until it ends") from None
-        raise CrawlDirectoryError(
-            f"{path} cannot be opened ({reason}); delete {path.parent}, and it is made again"
-        ) from None
-
-
 @contextlib.contextmanager
 def _sound(path: Path) -> Iterator[None]:
     """Say in one line that the files of a store are damaged. The library raises a bare RuntimeError for it, at any use.
@@ -217,3 +200,107 @@ def _boot() -> str:
         return _BOOT_ID.read_text().strip()
     except OSError:
         return "unknown"
+
+
+# Copies that others read. Only the process that feeds a store can copy it. A reader that finds the store free is that process:
+# it has the store take what it has not, and copies it. Otherwise it leaves a *wish* in a folder of its own, and the process
+# that feeds the store puts the copy there when it has taken everything that was committed. A copy is made of links to files
+# that never change.
+
+#: The file that asks for a copy, and the one that says why there is none.
+_WISH = "wish"
+_REFUSAL = "refusal"
+
+#: Seconds between two looks for the copy.
+_INTERVAL = 0.05
+
+
+def wishes(directory: Path) -> list[Path]:
+    """The folders of those that wait for a copy."""
+    return [path.parent for path in (directory / TRIPLES / COPIES).glob(f"*/{_WISH}")]
+
+
+def grant(store: TripleStore, folders: Iterable[Path]) -> None:
+    """Make copies for those that waited when :func:`wishes` looked. The store has taken what was committed by then."""
+    for folder in folders:
+        with contextlib.suppress(FileNotFoundError):  # whoever wished has gone
+            (folder / _WISH).unlink()
+            try:
+                store.copy_to(folder / "copy")
+                (folder / "copy").rename(folder / STORE)
+            except (OSError, CrawlDirectoryError) as error:
+                (folder / _REFUSAL).write_text(str(error))
+
+
+@contextlib.contextmanager
+def snapshot(directory: Path, feed: Callable[[TripleStore], None], patience: float) -> Iterator[Path]:
+    """A copy of the store that has everything committed by now; it is removed at the end. `feed` gives the store what it has
+    not taken; another process that feeds it has so many seconds. Raises CrawlDirectoryError: the store is of another version or
+    damaged, or its process does not answer. Raises OSError: a file could not be read or written."""
+    place = directory / TRIPLES / COPIES
+    place.mkdir(parents=True, exist_ok=True)
+    with scratch(place=place) as name:
+        folder = Path(name)
+        wish = folder / _WISH
+        deadline = time.monotonic() + patience
+        while not (folder / STORE).exists():
+            with following(directory, TRIPLES, wait=False) as held:
+                if held:
+                    with TripleStore(directory) as store:
+                        feed(store)
+                        wish.unlink(missing_ok=True)
+                        if not (folder / STORE).exists():
+                            store.copy_to(folder / STORE)
+                    break
+            if not wish.exists():
+                wish.touch()
+            if (folder / _REFUSAL).exists():
+                raise CrawlDirectoryError(f"{directory / TRIPLES} cannot be copied: {(folder / _REFUSAL).read_text()}")
+            if time.monotonic() > deadline:
+                raise CrawlDirectoryError(
+                    f"{directory / TRIPLES} is still taking triples after {patience:.0f} s; ask again, or give it more time"
+                )
+            time.sleep(_INTERVAL)
+        yield folder / STORE
+
+
+#: Rests between two looks at the feeds: triples are cheaper by the ten thousand. Who asks does not wait for it.
+_RESTS = 10
+
+
+class TripleStoreFollower(Follower):
+    rests = _RESTS
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._store = TripleStore(directory)
+        self._consumers = self._store.consumers()
+        self._waiting: list[Path] = []
+
+    def consumers(self) -> Sequence[FeedConsumer]:
+        return self._consumers
+
+    def is_awaited(self) -> bool:
+        return bool(wishes(self._directory))
+
+    def look(self) -> None:
+        self._waiting = wishes(self._directory)
+
+    def has_looked(self) -> None:
+        grant(self._store, self._waiting)
+
+    def finish(self) -> None:
+        self._store.put_in_order()
+
+    def told(self) -> list[FollowerNote]:
+        left_out = self._store.left_out.total()
+        if not left_out:
+            return []
+        return [
+            FollowerNote(
+                f"the triple store lacks {show_count(left_out, 'triple')} of the table, because their names are not IRIs"
+            )
+        ]
+
+    def close(self) -> None:
+        self._store.close()
