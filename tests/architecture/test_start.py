@@ -78,7 +78,7 @@ def test_the_converter_imports_neither_crawl_nor_data_frames(tmp_path: Path) -> 
 
 
 def test_a_parser_imports_no_crawl() -> None:
-    loaded = imported("import gossamer.parsing.parser, gossamer.parsing.html, gossamer.parsing.other_links")
+    loaded = imported("import gossamer.parsing.findings, gossamer.parsing.html, gossamer.parsing.other_links")
     assert loaded & NOT_OF_A_PARSER == set()
 
 

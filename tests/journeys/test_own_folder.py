@@ -149,7 +149,7 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Visit
 from gossamer.parsing.isolation import Parsers, spec_of
-from gossamer.parsing.parser import Reading
+from gossamer.parsing.findings import Reading
 from lace import Lace
 
 async def main():

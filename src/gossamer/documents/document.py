@@ -28,7 +28,7 @@ from gossamer.values.visit import HTML_TYPES, XHTML, Visit
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-    from gossamer.documents.metadata import PageMetadata
+    from gossamer.documents.markdown import PageMetadata
 
 
 #: More `<` than this is a tree of over 100 MB (16 MB of `<br>`: 746 MB), whatever its shape.
@@ -390,8 +390,8 @@ class Document:
 
     @cached_property
     def metadata(self) -> "PageMetadata":
-        """Author, date and other facts that the page states of itself (:mod:`gossamer.documents.metadata`)."""
-        from gossamer.documents.metadata import page_metadata
+        """Author, date and other facts that the page states of itself (:mod:`gossamer.documents.markdown`)."""
+        from gossamer.documents.markdown import page_metadata
 
         return page_metadata(self.skim, self.base)
 

@@ -17,8 +17,7 @@ from gossamer.documents.content_coding import Keeping
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.gate import Crowd, Gate
 from gossamer.expressions.contract import VisitFilter
-from gossamer.fetcher import untidy_http
-from gossamer.fetcher.answer import Asked, answer_of, unwanted, verdict_on
+from gossamer.fetcher.answer import UNTIDY, Asked, answer_of, ask_untidy, context_of, unwanted, verdict_on
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import CurlModule, Valve, affordable
@@ -247,7 +246,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
                 # It may close each connection after its answer without a word: from now on each request gets one of its own.
                 self.metrics.counters["dropped"] += 1
                 self._remember(self._droppers, address, port)
-            if ending == untidy_http.SIGN and proxy is None and asked.request is None:
+            if ending == UNTIDY and proxy is None and asked.request is None:
                 self._remember(self._untidy, address, port)
                 await self.clock.sleep(_AGAIN)
                 return await self._ask_bare(asked, address, port)
@@ -270,11 +269,11 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         try:
             transfer.begin(asked.url, address, port, self._keeping, self.clock.monotonic(), (), asked.wanted)
             sent = transfer.request_head(asked.url, asked.shown + asked.secret)
-            tls = untidy_http.context_of(trusted(sheet.ca_file), verify=sheet.verify)
+            tls = context_of(trusted(sheet.ca_file), verify=sheet.verify)
             ending = 0, ""
             try:
                 async with asyncio.timeout(sheet.deadline):
-                    ending = await untidy_http.ask(transfer, asked.url, sent, (address, port), tls, self._metered)
+                    ending = await ask_untidy(transfer, asked.url, sent, (address, port), tls, self._metered)
             except TimeoutError:
                 transfer.verdict = transfer.too_long(sheet, inf, "time" if transfer.head else "")
             return self._response(transfer, asked, address, ending)

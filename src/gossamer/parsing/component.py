@@ -28,6 +28,8 @@ from gossamer.parsing.contract import Processor
 from gossamer.parsing.findings import (
     Details,
     Findings,
+    ProcessorSpec,
+    Reading,
     before,
     disowned,
     filled,
@@ -38,7 +40,6 @@ from gossamer.parsing.findings import (
     without,
 )
 from gossamer.parsing.isolation import MOST_STRIKES, ParserFailed, Parsers, ReadingMarks, spec_of
-from gossamer.parsing.parser import ProcessorSpec, Reading
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.visit import HTML_TYPES, XHTML, Found, Visit, given_up
 

@@ -24,8 +24,7 @@ from gossamer.engine.unit import Provider
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import START, Worker, WorkerFailed
 from gossamer.parsing.contract import Processor
-from gossamer.parsing.findings import Findings
-from gossamer.parsing.parser import ParseReply, ParseRequest, ProcessorSpec, Reading
+from gossamer.parsing.findings import Findings, ParseReply, ParseRequest, ProcessorSpec, Reading
 from gossamer.values.body import Body, StoredBody, pieces
 from gossamer.values.visit import Response, Visit
 
@@ -66,7 +65,7 @@ class Parsers:
 
     def __init__(self, most: int, deadline: float, memory: int) -> None:
         self.deadline = deadline
-        self._use = Use("gossamer.parsing.parser:parse", address_space=memory)
+        self._use = Use("gossamer.parsing.findings:parse", address_space=memory)
         self._places = asyncio.Semaphore(most)
         self._idle: deque[Worker] = deque()
         self.started = 0

@@ -132,7 +132,7 @@ def _executed(module: ModuleType, source: bytes, file: str) -> SpiderLoaded | No
 
 
 # A handler in a process of its own: `run="process"`. That process loads the spider's file, and asks its handler. A parser process
-# (:mod:`gossamer.parsing.parser`) makes this processor by its name. It can be killed when the handler hangs, and computes on a
+# (:mod:`gossamer.parsing.findings`) makes this processor by its name. It can be killed when the handler hangs, and computes on a
 # core of its own.
 
 

@@ -18,9 +18,8 @@ from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import ProviderPlan, Wiring
 from gossamer.parsing.component import Process
 from gossamer.parsing.contract import Elsewhere, PageHandlers, Processor
-from gossamer.parsing.findings import Findings, filled, joined
+from gossamer.parsing.findings import Findings, ProcessorSpec, Reading, filled, joined
 from gossamer.parsing.isolation import ParserFailed
-from gossamer.parsing.parser import ProcessorSpec, Reading
 from gossamer.values.outcome import DOCUMENTS
 from gossamer.values.relations import RELATIONS
 from gossamer.values.request import Request

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 import msgspec
 
 from gossamer.documents.document import Document
-from gossamer.documents.metadata import PageMetadata
+from gossamer.documents.markdown import PageMetadata
 from gossamer.engine.files import scratch
 from gossamer.query.archive import ArchiveReader, archived_visit
 from gossamer.query.convert import convert

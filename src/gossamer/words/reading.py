@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.documents import charset
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
-from gossamer.documents.markdown import MAX_MARKDOWN, as_markdown, needs
-from gossamer.documents.metadata import PageMetadata
+from gossamer.documents.markdown import MAX_MARKDOWN, PageMetadata, as_markdown, needs
 from gossamer.values.body import beginning
 from gossamer.values.errors import UsageError
 from gossamer.values.media_type import sniff_media_type
