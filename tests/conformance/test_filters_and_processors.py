@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from gossamer.expressions.contract import TaskGate, UrlFilter, VisitGate
-from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.frontier.traps.likeness import LearntTemplates
 from gossamer.frontier.traps.watch import LearntTraps, TrapSheet
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.feeds import FeedLinks, SitemapLinks

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from xxhash import xxh32_intdigest
 
-from gossamer.frontier.traps.aliases import HostAliases
 from gossamer.frontier.traps.contract import HostTemplate, Learner, Learnt
-from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.frontier.traps.likeness import HostAliases, LearntTemplates
 from gossamer.frontier.traps.watch import LearntTraps, TrapSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.watching import KEPT_BYTES, check_learner, check_traps, check_watcher, month

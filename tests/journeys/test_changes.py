@@ -10,8 +10,8 @@ import gossamer
 from gossamer.cli.main import commands
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
-from gossamer.engine.clock import SystemClock
 from gossamer.engine.sheet import build
+from gossamer.engine.unit import SystemClock
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from gossamer.values.errors import UsageError

@@ -14,8 +14,8 @@ from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import read, write
 from gossamer.frontier.termination import LAST
-from gossamer.frontier.traps.aliases import NEEDED
 from gossamer.frontier.traps.judging import WINDOW
+from gossamer.frontier.traps.likeness import NEEDED
 from gossamer.query.database import Database
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier

@@ -16,8 +16,8 @@ import pytest
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary
-from gossamer.engine.clock import SystemClock
 from gossamer.engine.sheet import build
+from gossamer.engine.unit import SystemClock
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb, html
 from gossamer.values.errors import UsageError

@@ -11,8 +11,8 @@ from gossamer.cli.main import main
 from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
-from gossamer.engine.clock import SystemClock
 from gossamer.engine.sheet import build
+from gossamer.engine.unit import SystemClock
 from gossamer.query.database import Database
 from gossamer.search.asking import Search
 from gossamer.testing.fakeweb import FakePage, FakeWeb

@@ -5,8 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.frontier.robots.matching import Matcher, comparable_path, comparable_pattern
-from gossamer.frontier.robots.rules import Decision, PathForm, parse
+from gossamer.frontier.robots.rules import Decision, Matcher, PathForm, comparable_path, comparable_pattern, parse
 
 NAMES = st.sampled_from(
     ["User-agent", "Allow", "Disallow", "Crawl-delay", "Sitemap", "Content-Usage", "dissalow", "x", "", "useragent"]

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gossamer.engine.clock import SystemClock
+from gossamer.engine.unit import SystemClock
 from gossamer.frontier.contract import LEVELS
 from gossamer.recrawl.ledger import RevisitLedger
 from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet

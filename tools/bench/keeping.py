@@ -26,7 +26,7 @@ import msgspec
 
 from gossamer.bench.harness import Spent, apart, by_turns, crawled, middle, pages_option, resident
 from gossamer.bench.report import BenchReport
-from gossamer.engine.clock import SystemClock
+from gossamer.engine.unit import SystemClock
 from gossamer.frontier.contract import Outlook
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
 from gossamer.parsing.duplicates import ContentSeen

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from gossamer.bench.harness import Spent
 from gossamer.bench.report import BenchReport
-from gossamer.engine.clock import SystemClock
+from gossamer.engine.unit import SystemClock
 from gossamer.labs.diverse import DiverseQueues, DiverseQueuesSheet
 from gossamer.labs.trie.chunks import key_of
 from gossamer.labs.trie.queues import TrieTurns

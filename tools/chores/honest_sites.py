@@ -30,7 +30,7 @@ import msgspec
 from gossamer.documents.document import Document
 from gossamer.expressions.contract import TaskGate
 from gossamer.frontier.termination import LAST, LAST_NEWEST, SHARE
-from gossamer.frontier.traps.template import LearntTemplates
+from gossamer.frontier.traps.likeness import LearntTemplates
 from gossamer.frontier.traps.watch import LearntTraps, TrapSheet
 from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.links import JoinCache, resolve_links

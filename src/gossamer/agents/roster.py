@@ -47,9 +47,9 @@ from gossamer.agents.supervisor import Supervisor
 from gossamer.agents.wiring import ledger_settings
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine.clock import SystemClock
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.graph import Graph
+from gossamer.engine.unit import SystemClock
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
 from gossamer.storage.mailbox.shared_state import SHARED

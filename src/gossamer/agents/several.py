@@ -37,9 +37,9 @@ from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing
 from gossamer.crawls.work import RunLines
-from gossamer.engine.clock import SystemClock
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import change
+from gossamer.engine.unit import SystemClock
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import share_secret

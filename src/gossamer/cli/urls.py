@@ -19,8 +19,8 @@ from gossamer.crawls.identity import contact_of
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
 from gossamer.documents.document import Document
-from gossamer.engine.clock import Clock, SystemClock
 from gossamer.engine.errors import SettingError
+from gossamer.engine.unit import Clock, SystemClock
 from gossamer.expressions.compiling import Expression, explain
 from gossamer.expressions.facts import READS, facts_of
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver

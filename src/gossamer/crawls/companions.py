@@ -21,9 +21,9 @@ from gossamer.crawls.followers import Following
 from gossamer.crawls.mirrors import MirrorFolder
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
-from gossamer.engine.clock import Clock, SystemClock
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.subjects import found_at, subjects
+from gossamer.engine.unit import Clock, SystemClock
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import Worker, WorkerFailed

@@ -30,12 +30,12 @@ from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED, RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
 from gossamer.crawls.work import CrawlAtWork, Lapsing, RunLines
-from gossamer.engine.clock import Clock
 from gossamer.engine.connector import Statistics
 from gossamer.engine.files import scratch
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import Catalog
 from gossamer.engine.running import RunningGraph
+from gossamer.engine.unit import Clock
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.frontier.component import Seeds
 from gossamer.frontier.traps.watch import LearntTraps

@@ -22,9 +22,9 @@ from gossamer.crawls.summary import (
     unique_documents,
     urls_elsewhere,
 )
-from gossamer.engine.clock import SystemClock
 from gossamer.engine.errors import WiringError
 from gossamer.engine.running import RunningGraph
+from gossamer.engine.unit import SystemClock
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.fetcher.http import HttpModule
 from gossamer.frontier.component import Frontier

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawls.control.waits import disk_free
-from gossamer.engine.clock import Clock, SystemClock
+from gossamer.engine.unit import Clock, SystemClock
 from gossamer.storage.tables.log import TableLog
 from gossamer.storage.tables.row_tables import COARSE, FINE, SAMPLES, SampleRow
 from gossamer.values.errors import GossamerError

@@ -15,11 +15,10 @@ from typing import Annotated, Generic, TypeVar
 
 import msgspec
 
-from gossamer.engine.clock import Clock
 from gossamer.engine.ends import Uses
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
-from gossamer.engine.unit import Provider
+from gossamer.engine.unit import Clock, Provider
 from gossamer.fetcher.contract import Endpoint, Resolver
 from gossamer.values import addresses as guard
 from gossamer.values.errors import AddressRefused, NoSuchName, ResolutionFailed

@@ -19,8 +19,7 @@ from typing import Any, Generic, TypeVar
 
 import pycurl
 
-from gossamer.engine.clock import Bucket
-from gossamer.engine.unit import Provider
+from gossamer.engine.unit import Bucket, Provider
 from gossamer.fetcher.component import TransferSheet
 from gossamer.fetcher.transfer import Receiving
 

@@ -24,8 +24,8 @@ from pathlib import Path
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from gossamer.engine.clock import SystemClock
 from gossamer.engine.files import AppendFile, replace_file
+from gossamer.engine.unit import SystemClock
 from gossamer.storage.tables.contract import RowSource, Table
 from gossamer.values.agents import member
 from gossamer.values.instants import utc_text

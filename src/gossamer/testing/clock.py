@@ -24,7 +24,7 @@ HUNG_AFTER: Final = 180.0
 
 
 class FakeClock:
-    """A clock that stands still until :meth:`advance`. Satisfies :class:`gossamer.engine.clock.Clock`."""
+    """A clock that stands still until :meth:`advance`. Satisfies :class:`gossamer.engine.unit.Clock`."""
 
     def __init__(self, now: float = 1_700_000_000.0) -> None:
         self._now = self._start = now

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.engine.clock import BURST
+from gossamer.engine.unit import BURST
 from gossamer.fetcher.driver import Valve
 from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.fakeweb import FakePage, FakeWeb

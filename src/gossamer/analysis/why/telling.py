@@ -38,8 +38,7 @@ from gossamer.engine.planning import plan
 from gossamer.engine.sheet import show_count
 from gossamer.frontier.contract import LentTask
 from gossamer.frontier.politeness.places import HeldBy
-from gossamer.frontier.traps.aliases import WHAT as ALIASES
-from gossamer.frontier.traps.aliases import proven_others
+from gossamer.frontier.traps.likeness import ALIASES, proven_others
 from gossamer.parsing.links import LinksSheet, normaliser
 from gossamer.query.archive import url_asked
 from gossamer.storage.ledger.reader import LedgerSheet

@@ -17,8 +17,7 @@ import msgspec
 from gossamer.crawls.control.url_facts import Known
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import NoSettings
-from gossamer.engine.unit import Provider
-from gossamer.engine.units import bind
+from gossamer.engine.unit import Provider, bind
 from gossamer.expressions.contract import TaskGate, verdicts_on
 from gossamer.frontier.component import Frontier, SeedsSheet
 from gossamer.frontier.politeness.provider import HostPoliteness

@@ -6,8 +6,8 @@ import msgspec
 
 from gossamer.frontier.contract import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, LentTask
 from gossamer.frontier.politeness.rules import Blocklist, blocked_by_orders
-from gossamer.frontier.traps.aliases import WHAT as ALIASES
 from gossamer.frontier.traps.judging import evidence_of
+from gossamer.frontier.traps.likeness import ALIASES
 from gossamer.frontier.traps.memory import WHAT as TRAPS
 from gossamer.mobile.manager.lent import lent_of
 from gossamer.storage.contract import MAIL, OWED

@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from gossamer.engine.clock import Bucket, Reserve
+from gossamer.engine.unit import Bucket, Reserve
 from gossamer.frontier.politeness import pace
 from gossamer.frontier.politeness.pace import FRESH, Pace
 from gossamer.frontier.politeness.places import Circuits

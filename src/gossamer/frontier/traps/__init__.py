@@ -4,7 +4,7 @@ Place in the flow: the committer shows each visit and asks about its new tasks, 
 Plain code without I/O and clock. :mod:`families` names the parts of a host that a URL belongs to, and says what is suspicious in
 the URL itself. :mod:`memory` has what is known of parts, and the decisions of a person. :mod:`judging` says whether a page has
 news, and what the pages of a part say together. :mod:`watch` puts it together and decides. The
-host's template (:mod:`template`) says what a page has of its own; :mod:`aliases` finds hosts with two names.
+host's template (:mod:`likeness`) says what a page has of its own; it finds hosts with two names, too.
 
 Suspected URLs are set aside, not dropped: a site of equal pages is fetched late at worst, and a person can say what it is.
 

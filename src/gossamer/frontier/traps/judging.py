@@ -15,8 +15,8 @@ from xxhash import xxh32_intdigest
 from gossamer.documents.terms import LOOKED_AT, marks_of, runs_of, words_of, words_of_urls
 from gossamer.frontier.traps.contract import HostTemplate
 from gossamer.frontier.traps.families import UrlTrace, directory_of
+from gossamer.frontier.traps.likeness import SAME, likeness_of, sketch_of
 from gossamer.frontier.traps.memory import PartState, TrapHost, TrapPart, read_host
-from gossamer.frontier.traps.template import SAME, likeness_of, sketch_of
 from gossamer.values.body import beginning
 from gossamer.values.task import Family
 from gossamer.values.visit import Visit

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from gossamer.engine.clock import Clock
+from gossamer.engine.unit import Clock
 from gossamer.mobile.contract import CrawlerStanding, RuntimeLink, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.crawler import ERROR_ROW, TOLD_ERRORS, BroughtPage, CrawlerBatch, IrrelevantRow, MobileCrawler
 from gossamer.mobile.manager.lent import CrawlerRecord

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
-from gossamer.engine.clock import Clock
+from gossamer.engine.unit import Clock
 from gossamer.expressions.compiling import Expression
 from gossamer.frontier.robots.contract import RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.mobile.contract import PageSource, Withheld

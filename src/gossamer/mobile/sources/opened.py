@@ -20,7 +20,7 @@ from typing import Final, Self
 import msgspec
 
 from gossamer.documents.content_coding import undone
-from gossamer.engine.clock import Clock, SystemClock
+from gossamer.engine.unit import Clock, SystemClock
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.request import HttpSheet

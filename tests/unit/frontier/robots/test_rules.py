@@ -5,8 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.frontier.robots.matching import path_of
-from gossamer.frontier.robots.rules import MAX_BYTES, MAX_DELAY, Decision, PathForm, Rules, parse
+from gossamer.frontier.robots.rules import MAX_BYTES, MAX_DELAY, Decision, PathForm, Rules, parse, path_of
 
 HOST = "http://a.test"
 

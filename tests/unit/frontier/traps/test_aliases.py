@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from gossamer.frontier.traps.aliases import NEEDED, PER_DIFFERENCE, AliasSheet, HostAliases
+from gossamer.frontier.traps.likeness import NEEDED, PER_DIFFERENCE, AliasSheet, HostAliases
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

@@ -11,8 +11,8 @@ import pytest
 from gossamer.documents.terms import words_of, words_of_urls
 from gossamer.frontier.traps.families import depth_of, parts_of, shape_of, shared_beginning, trace
 from gossamer.frontier.traps.judging import COMBINATIONS, ENDS, NOTHING_NEW, WINDOW, evidence_of, is_stale
+from gossamer.frontier.traps.likeness import LearntTemplates
 from gossamer.frontier.traps.memory import GRACE, KEPT_BYTES, PARTS_OF_HOST, TrapPart
-from gossamer.frontier.traps.template import LearntTemplates
 from gossamer.frontier.traps.watch import CONFIRMED, LearntTraps, TrapSheet, written
 from gossamer.testing.watching import KNOWN_AFTER, month, months, visit
 from gossamer.values.outcome import Outcome
