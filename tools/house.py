@@ -23,7 +23,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.checkout import ROOT
+from tools import ROOT
 
 #: The most that each measure may be, and why.
 LIMITS = ROOT / "tools" / "house.toml"

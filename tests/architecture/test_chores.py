@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import REQUIREMENTS, ROOT
 from tools import __main__ as dispatcher
-from tools.checkout import REQUIREMENTS, ROOT
 from tools.chores import changes as changelog
 from tools.chores import changes as fragments
 from tools.chores import check, docs, package, test

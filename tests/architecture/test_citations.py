@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.checkout import ROOT
+from tools import ROOT
 
 PAPERS = ROOT / "docs" / "design"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.checkout import ROOT
+from tools import ROOT
 
 _OURS = {"gossamer", "tools", "tests"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gossamer
 from gossamer.engine.sheet import Sheet, properties
-from tools.checkout import ROOT
+from tools import ROOT
 
 SOURCE = ROOT / "src" / "gossamer"
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tools.checkout import ROOT
+from tools import ROOT
 
 PACKAGE = ROOT / "src" / "gossamer"
 

@@ -11,7 +11,7 @@ from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.ledger import check_depths, check_ledger, check_spaces, check_task_queues
-from gossamer.testing.seen import check_content_index, check_seen_set
+from gossamer.testing.storage import check_content_index, check_seen_set
 
 pytestmark = pytest.mark.stores
 

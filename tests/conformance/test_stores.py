@@ -26,8 +26,15 @@ from gossamer.storage.seen.memory import (
 )
 from gossamer.storage.seen.providers import LedgerSieve, SieveSeen, SieveSheet
 from gossamer.storage.tables.log import JsonLog, JsonLogSheet, TableLog, TableLogSheet
-from gossamer.testing.seen import check_content_index, check_fingerprint_index, check_seen_set
-from gossamer.testing.storage import check_archive, hostile_visits, unanswered, visit
+from gossamer.testing.storage import (
+    check_archive,
+    check_content_index,
+    check_fingerprint_index,
+    check_seen_set,
+    hostile_visits,
+    unanswered,
+    visit,
+)
 from gossamer.values.task import Task
 from gossamer.values.visit import Location
 

@@ -16,7 +16,7 @@ from gossamer.storage.contract import Space
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing import FakeWeb, check_politeness_rule
 from gossamer.testing.clock import HUNG_AFTER
-from tools.checkout import ROOT
+from tools import ROOT
 
 PAGE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
 

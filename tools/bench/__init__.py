@@ -67,12 +67,12 @@ BENCHES = {
         "tools.bench.questions:run",
         "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     ),
-    "diversity": ("tools.bench.labs:diversity", "how evenly hosts come out of the task queues, plain and by pages"),
+    "diversity": ("tools.bench.flow:diversity", "how evenly hosts come out of the task queues, plain and by pages"),
     "mobile": (
         "tools.bench.mobile:run",
         "mobile crawlers: pages judged a second; bytes, requests and seconds beside a stationary crawl; some minutes",
     ),
-    "tries": ("tools.bench.labs:tries", "the disk trie by itself, as a set and as a queue, with and without its cache"),
+    "tries": ("tools.bench.flow:tries", "the disk trie by itself, as a set and as a queue, with and without its cache"),
     "focus": (
         "tools.bench.order:focus",
         "focused crawling: the share of fetched pages that are relevant, beside a breadth-first crawl",

@@ -12,7 +12,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.checkout import CHANGES, ROOT
+from tools import CHANGES, ROOT
 
 # Kind -> heading in CHANGELOG.md, in the order in which a reader wants them. A summary stands under that of the version, as prose.
 SUMMARY = "summary"

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tools import house
-from tools.checkout import ROOT
+from tools import ROOT, house
 from tools.chores import changes, docs, package
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from gossamer import __version__
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import Property, properties
-from tools.checkout import REFERENCE, ROOT
+from tools import REFERENCE, ROOT
 
 SOURCE = "gossamer.cli.reference"
 

@@ -40,7 +40,7 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.task import Family, Task
 from gossamer.values.url import host_of, path_of
 from gossamer.values.visit import Found, Response, Visit, sha1_base32
-from tools.checkout import ROOT
+from tools import ROOT
 
 _HTML = HtmlLinks()
 

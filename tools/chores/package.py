@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.checkout import REQUIREMENTS, ROOT, pyproject
+from tools import REQUIREMENTS, ROOT, pyproject
 
 #: Every series that pyproject.toml allows and that has been released.
 SERIES = ("3.11", "3.12", "3.13", "3.14")

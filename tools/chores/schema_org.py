@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from tools.checkout import ROOT
+from tools import ROOT
 
 TERMS = ROOT / "src/gossamer/rdf/schema_org_terms.py"
 SOURCE = "https://github.com/schemaorg/schemaorg/blob/main/data/releases/{version}/schemaorgcontext.jsonld"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.checkout import ROOT, set_test_data
+from tools import ROOT, set_test_data
 
 # With these, workers would only be in the way: a debugger needs the terminal, one test needs no second process.
 ALONE = ("-n", "--numprocesses", "--pdb", "--trace", "--collect-only", "--co")

@@ -101,7 +101,7 @@ CAMPAIGNS = {
         "nothing lost, nothing twice",
     ),
     "kill-recrawl": Campaign(
-        "recrawls",
+        "spiders:come_back",
         "Kill a crawl that comes back to its pages, and prove that none comes too soon and none is forgotten.",
         {**_KILLS, "recrawl": "the policy"},
         "no page too soon, none forgotten",

@@ -26,10 +26,11 @@ _NAMES = {
     ),
     "ledger": "check_depths check_ledger check_spaces check_task_queues",
     "mobile": "check_page_source check_runtime_link",
-    "parsing": "check_gate_filter check_page_handlers check_processor check_url_filter handled stored_document",
-    "seen": "check_content_index check_fingerprint_index check_seen_set",
-    "storage": "check_archive check_keeper check_store",
-    "watching": "check_learner check_relevance check_traps check_watcher",
+    "parsing": (
+        "check_gate_filter check_page_handlers check_processor check_url_filter handled stored_document "
+        "check_learner check_relevance check_traps check_watcher"
+    ),
+    "storage": "check_archive check_keeper check_store check_content_index check_fingerprint_index check_seen_set",
 }
 
 #: Where each lives.

@@ -1,7 +1,7 @@
 """The judge of the kill loop of recrawls sees what must not be."""
 
 from tools.killing.campaigns import Told
-from tools.killing.recrawls import LEAST, MOST, judge
+from tools.killing.spiders import LEAST, MOST, judge
 
 END = 100.0
 

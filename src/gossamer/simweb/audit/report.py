@@ -25,8 +25,7 @@ from gossamer.simweb.audit.coverage import (
     judge_statements,
     read_triples,
 )
-from gossamer.simweb.audit.politeness import Gaps, RobotsReport, judge_gaps, judge_robots
-from gossamer.simweb.audit.trace import RequestTrace, read_trace
+from gossamer.simweb.audit.trace import Gaps, RequestTrace, RobotsReport, judge_gaps, judge_robots, read_trace
 from gossamer.simweb.graph import WebGraph, expected_pages
 
 # The auditor's verdict: every judge's findings in one value, as text and as JSON. The last step of an audit. `audit` reads a log,

@@ -1,22 +1,26 @@
-"""A request log as arrays: what was asked, what it was, when.
+"""A request log as arrays: what was asked, what it was, when; and how gently: gaps and simultaneous requests per host, domain and
+address, and robots.txt.
 
-Place in the flow: the auditor's first step. Each line is matched with the web that served it (which
-host, which page, what role); the other modules of this package judge the arrays and never see a
-line of text.
+Place in the flow: the auditor's first step. Each line is matched with the web that served it (which host, which page, what role);
+the judges see arrays and never a line of text. A gap is the time from the end of a host's last answer to the start of its next
+request; where two requests overlap there is no gap, and the number of requests in flight counts instead.
 """
 
 from __future__ import annotations
 
 from array import array
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb import robots
 from gossamer.simweb.hosts import SimHost
 from gossamer.simweb.log import LogError, read_header, read_lines
+from gossamer.simweb.page import path_of
 from gossamer.simweb.site import Role, SimWeb
 
 Ints = npt.NDArray[np.signedinteger[Any]]
@@ -160,3 +164,177 @@ def read_trace(path: Path, agent: str = "") -> RequestTrace:
 def _packed(flat: array[int]) -> dict[str, Ints]:
     table = np.array(flat, dtype=np.int64).reshape(-1, len(COLUMNS))
     return {name: table[:, number].astype(kind) for number, (name, kind) in enumerate(COLUMNS.items())}
+
+
+WORST: Final = 5
+"""How many of the worst offences a report names."""
+
+Floats = npt.NDArray[np.float64]
+
+
+class Gaps(msgspec.Struct, frozen=True):
+    """Gaps between requests to one host, domain or address, in seconds, over all of them."""
+
+    keys: int
+    """How many hosts, domains or addresses were asked."""
+    shortest: float | None
+    """None where nothing was asked twice without overlap."""
+    median: float | None
+    below: int
+    """Gaps shorter than the delay that the audit was told to demand."""
+    overlapping: int
+    """Requests that began while another to the same one was not yet answered."""
+    most_in_flight: int
+    worst: list[str]
+    """Those with the most requests in flight, or else the shortest gap."""
+
+
+class RobotsReport(msgspec.Struct, frozen=True):
+    """Whether robots.txt was asked for first, and obeyed."""
+
+    breaches: int
+    """Requests for URLs that robots.txt forbade this crawler."""
+    examples: list[str]
+    hosts: int
+    """Hosts that were asked for anything."""
+    never_asked: int
+    """Hosts whose robots.txt was never asked for."""
+    asked_late: int
+    """Hosts that were asked for something else first."""
+    delay_breaches: int
+    """Requests that came sooner after the last than the host's Crawl-delay."""
+
+
+def keys_of(trace: RequestTrace, level: str) -> tuple[Ints, list[str]]:
+    """Return for each request the number of its host, domain or address, and their names.
+
+    A host that was named by its own address has that one; else it has the one that it shares.
+    """
+    hosts = trace.web.hosts
+    direct = (trace.flags & FLAG_BY_ADDRESS) != 0
+    pairs = trace.rank * 2 + direct
+    distinct, numbers = np.unique(pairs, return_inverse=True)
+    names: dict[str, int] = {}
+    table = np.empty(len(distinct), dtype=np.int64)
+    for place, pair in enumerate(distinct):
+        rank, by_address = int(pair) // 2, bool(pair & 1)
+        if rank < 0:
+            name = "(unknown)"
+        elif level == "host":
+            name = hosts.name(rank)
+        elif level == "domain":
+            name = hosts.domain(rank)
+        else:
+            name = hosts.own_address(rank) if by_address else hosts.address(rank)
+        table[place] = names.setdefault(name, len(names))
+    return table[numbers], list(names)
+
+
+def judge_gaps(trace: RequestTrace, level: str, delay: float) -> Gaps:
+    """Measure the gaps at one level; `delay` is the least gap demanded, in seconds."""
+    keys, names = keys_of(trace, level)
+    order = np.lexsort((trace.start, keys))
+    key, start, end = keys[order], trace.start[order], trace.end[order]
+    latest = _running_end(key, end)
+    again = np.flatnonzero(key[1:] == key[:-1]) + 1
+    gaps = (start[again] - latest[again - 1]) / 1e6
+    apart = gaps[gaps >= 0]
+    in_flight = _most_in_flight(key, start, end, len(names))
+    return Gaps(
+        keys=len(names),
+        shortest=float(apart.min()) if apart.size else None,
+        median=float(np.median(apart)) if apart.size else None,
+        below=int((gaps < delay).sum()),
+        overlapping=int((gaps < 0).sum()),
+        most_in_flight=int(in_flight.max(initial=0)),
+        worst=_worst(names, in_flight, key[again], gaps),
+    )
+
+
+def _running_end(key: Ints, end: Ints) -> Ints:
+    """Return the latest end so far within each run of equal keys (keys ascend)."""
+    low = int(end.min())
+    span = int(end.max()) - low + 1
+    if span * (int(key.max()) + 1) < 1 << 62:
+        # Shifting each key's times above those of the keys before lets one pass do for all.
+        shift = key * span
+        return np.asarray(np.maximum.accumulate(end - low + shift) - shift + low, dtype=np.int64)
+    result = end.copy()
+    edges = np.flatnonzero(np.diff(key, prepend=-1, append=-2))
+    for first, last in pairwise(edges):
+        result[first:last] = np.maximum.accumulate(end[first:last])
+    return result
+
+
+def _most_in_flight(key: Ints, start: Ints, end: Ints, count: int) -> Ints:
+    times = np.concatenate((start, end))
+    # At equal times an end counts before a start: the one made room for the other.
+    steps = np.concatenate((np.ones_like(start), -np.ones_like(end)))
+    both = np.concatenate((key, key))
+    order = np.lexsort((steps, times, both))
+    level = np.cumsum(steps[order])
+    most = np.zeros(count, dtype=np.int64)
+    np.maximum.at(most, both[order], level)
+    return most
+
+
+def _worst(names: list[str], in_flight: Ints, key: Ints, gaps: Floats) -> list[str]:
+    """Name those with the most requests in flight and, among equals, the shortest gap."""
+    shortest = np.full(len(names), np.inf)
+    np.minimum.at(shortest, key, np.maximum(gaps, 0.0))
+    order = np.lexsort((shortest, -in_flight))[:WORST]
+    return [
+        f"{names[k]}: {in_flight[k]} in flight, shortest gap {shortest[k]:.3f} s"
+        for k in order
+        if np.isfinite(shortest[k])
+    ]
+
+
+def judge_robots(trace: RequestTrace) -> RobotsReport:
+    """Say whether the crawler asked for robots.txt first, and kept to it."""
+    asks = trace.is_role(Role.ROBOTS)
+    known = trace.rank >= 0
+    hosts = np.unique(trace.rank[known])
+    first_any = _first_time(trace, known & ~asks)
+    first_robots = _first_time(trace, known & asks)
+    asked = [int(rank) for rank in hosts if int(rank) in first_any]
+    never = sum(rank not in first_robots for rank in asked)
+    late = sum(first_any[rank] < first_robots.get(rank, first_any[rank]) for rank in asked)
+    denied = np.flatnonzero(trace.has_flag(FLAG_DENIED))
+    return RobotsReport(
+        breaches=len(denied),
+        examples=[_describe(trace, int(number)) for number in denied[:WORST]],
+        hosts=len(hosts),
+        never_asked=never,
+        asked_late=late,
+        delay_breaches=_delay_breaches(trace),
+    )
+
+
+def _first_time(trace: RequestTrace, which: npt.NDArray[np.bool_]) -> dict[int, int]:
+    ranks, places = np.unique(trace.rank[which], return_index=True)
+    starts = trace.start[which][places]
+    return dict(zip(map(int, ranks), map(int, starts), strict=True))
+
+
+def _describe(trace: RequestTrace, number: int) -> str:
+    host = trace.web.hosts.host(int(trace.rank[number]))
+    page = int(trace.page[number])
+    path = path_of(page - host.base) if page >= 0 else "(not a page)"
+    agent = trace.agents[int(trace.agent[number])]
+    return f"{host.name} {path} (robots.txt of kind {host.robots!r}, agent {agent[:40]!r})"
+
+
+def _delay_breaches(trace: RequestTrace) -> int:
+    """Count requests that came sooner after the start of the last than the Crawl-delay says."""
+    late = 0
+    for rank in np.unique(trace.rank[trace.rank >= 0]):
+        manner = trace.web.hosts.host(int(rank)).robots
+        if not any(group.delay for group in robots.KINDS[manner].groups):
+            continue
+        here = np.flatnonzero(trace.rank == rank)
+        agent = trace.agents[int(trace.agent[here[0]])]
+        wanted = robots.crawl_delay(manner, agent) * 1e6
+        # A microsecond of grace for the rounding of the log.
+        late += int((np.diff(trace.start[here]) < wanted - 1).sum())
+    return late

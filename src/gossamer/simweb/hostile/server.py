@@ -17,11 +17,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Final, Self
 
 from gossamer.engine.remote.addresses import stop_listening
-from gossamer.simweb.hostile import coding, content, framing, identity
+from gossamer.simweb.hostile import content, framing, identity
 from gossamer.simweb.hostile.case import PAGE, HostileAct, HostileCase, Step, answer
 from gossamer.simweb.tls import Signer
 
-CASES: Final = (*coding.CASES, *framing.CASES, *content.CASES, *identity.CASES)
+CASES: Final = (*framing.CASES, *content.CASES, *identity.CASES)
 
 NOT_PLAYED: Final[dict[str, str]] = {
     "B13": "a dropped SYN: needs a packet filter",

@@ -14,7 +14,7 @@ from gossamer.frontier.traps.judging import COMBINATIONS, ENDS, NOTHING_NEW, WIN
 from gossamer.frontier.traps.likeness import LearntTemplates
 from gossamer.frontier.traps.memory import GRACE, KEPT_BYTES, PARTS_OF_HOST, TrapPart
 from gossamer.frontier.traps.watch import CONFIRMED, LearntTraps, TrapSheet, written
-from gossamer.testing.watching import KNOWN_AFTER, month, months, visit
+from gossamer.testing.parsing import KNOWN_AFTER, month, months, visit
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import ROBOTS, Family, Task
 from gossamer.values.visit import Response, Visit

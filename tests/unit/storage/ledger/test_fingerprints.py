@@ -11,8 +11,7 @@ from gossamer.documents.terms import THRESHOLD
 from gossamer.storage.ledger.keys import LedgerKeys
 from gossamer.storage.ledger.seen import LEAST_CROWD, SLOTS, KeptFingerprints
 from gossamer.storage.ledger.store import RocksStore, StoreLimits
-from gossamer.testing.seen import check_fingerprint_index
-from gossamer.testing.storage import visit
+from gossamer.testing.storage import check_fingerprint_index, visit
 from gossamer.values.ledger_rows import document_row
 
 KEYS = LedgerKeys(1)
