@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import pytest
+from tests.mailboxes import ByLetter, check_mailbox
 
 from gossamer.agents.mail import MassMail, MassMailSheet
 from gossamer.engine.gate import Receipt, current
@@ -16,8 +17,7 @@ from gossamer.storage.mailbox.contract import MAIL_TO, MASTERS, Owing
 from gossamer.storage.mailbox.mailbox import WAITING, Mailbox, MailboxSheet
 from gossamer.storage.mailbox.shared_state import SharedFile
 from gossamer.storage.mailbox.staging import DividedLedger, DividingGroup
-from gossamer.testing import FakeClock, check_mailbox
-from gossamer.testing.agents import ByLetter
+from gossamer.testing import FakeClock
 from gossamer.values.agents import CLAIM, Designated
 from gossamer.values.hosts import DeletionTarget
 from gossamer.values.task import Task

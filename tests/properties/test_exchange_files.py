@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.mailboxes import ByLetter
 
 from gossamer.agents.merging import take_in
 from gossamer.agents.url_exchange import UrlIntake
@@ -18,7 +19,6 @@ from gossamer.storage.ledger.providers import LedgerFrontier, LedgerSeen
 from gossamer.storage.mailbox.exchange_files import IN, FileOutbox, FileOutboxSheet
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, UrlFileWriter, new_header, new_key, write_key
 from gossamer.storage.mailbox.staging import DividedLedger
-from gossamer.testing.agents import ByLetter
 from gossamer.values.task import Task
 
 KEY = new_key(["agent-00", "agent-01", "agent-02"])

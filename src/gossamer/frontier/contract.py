@@ -1,8 +1,7 @@
 """Contracts of the frontier: politeness and its rules, prioritizers, traversals, and flights; and of subjects that it works with:
 recrawl (:class:`Revisits`), mobile crawlers (:class:`LentHosts`) and focused crawls (:class:`Relevance`).
 
-Suites: `gossamer.testing.check_politeness`, `check_politeness_rule`, `check_prioritizer`, `check_traversal`, `check_flights`,
-`check_revisit_policy`, `check_relevance`.
+Suites: `gossamer.testing.check_politeness_rule`, `check_prioritizer`, `check_traversal`, `check_revisit_policy`, `check_relevance`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -11,7 +11,6 @@ from typing import Any
 
 #: The public names of each module.
 _NAMES = {
-    "agents": "check_designation check_designation_policy check_mailbox",
     "clock": "FakeClock SimulatedLoop",
     "components": (
         "Stand check_asynchronous check_consumer check_filter check_producer check_semi_synchronous check_synchronous"
@@ -21,8 +20,7 @@ _NAMES = {
     "feeding": "check_feed_consumer check_table",
     "fetching": "check_protocol_module check_resolver",
     "frontier": (
-        "check_flights check_politeness check_politeness_rule check_prioritizer check_revisit_policy check_robots "
-        "check_robots_answers check_traversal"
+        "check_politeness_rule check_prioritizer check_revisit_policy check_robots check_robots_answers check_traversal"
     ),
     "ledger": "check_depths check_ledger check_spaces check_task_queues",
     "mobile": "check_page_source check_runtime_link",

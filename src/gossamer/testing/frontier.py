@@ -1,18 +1,21 @@
-"""Conformance suites for parts of the frontier: flights, politeness and its rules, robots, traversals, prioritizers,
-policies of revisits.
+"""Conformance suites for parts that decide what is fetched, when and by which agent: rules of politeness, robots, traversals,
+prioritizers, policies of revisits, designations.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import inf
 
+from gossamer.agents.contract import (
+    DesignationPolicy,
+    DomainCount,
+)
 from gossamer.frontier.contract import (
     DEEPEST,
     LEVELS,
-    Flights,
     Outlook,
-    Politeness,
     PolitenessRule,
     Prioritizer,
     RevisitPolicy,
@@ -20,26 +23,14 @@ from gossamer.frontier.contract import (
     Traversal,
 )
 from gossamer.frontier.robots.contract import RobotsAnswers, RobotsGate, RobotsRuling, RobotsVerdict
-from gossamer.testing.clock import FakeClock
+from gossamer.storage.mailbox.contract import Designation
 from gossamer.testing.parsing import SHAPES
+from gossamer.values.agents import Member
 from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import Belief, KnownPage, Signals
-from gossamer.values.task import Answer, Disposition, Task
+from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response
-
-
-def check_flights(make: Callable[[], Flights]) -> None:
-    """Check the contract's promise: for every departure exactly one arrival is accepted."""
-    flights = make()
-    assert not flights.arrive("http://a.test/"), "a flight that never departed does not arrive"
-    flights.depart("http://a.test/")
-    flights.depart("http://b.test/")
-    assert flights.arrive("http://a.test/"), "the first arrival is accepted"
-    assert not flights.arrive("http://a.test/"), "a second arrival is refused"
-    assert flights.arrive("http://b.test/"), "flights do not disturb each other"
-    flights.depart("http://a.test/")
-    assert flights.arrive("http://a.test/"), "a new departure opens the flight again"
 
 
 def check_politeness_rule(rule: PolitenessRule, hosts: Sequence[str] = ("a.test", "b.test", "127.0.0.1", "")) -> None:
@@ -73,108 +64,6 @@ def check_robots_answers(make: Callable[[], RobotsAnswers]) -> None:
     two.release("never claimed")
     assert two.claim("b", _NOW) == 0.0, "a crawl that has stopped asking still keeps others waiting"
     two.release("b")
-
-
-def check_politeness(make: Callable[[FakeClock], Politeness]) -> None:
-    """Check that the contract's promises are kept.
-
-    Args:
-        make: returns a fresh provider that uses this clock, with a delay of at least a second and one live request per host.
-    """
-    _check_one_at_a_time(make)
-    _check_rulings(make)
-    _check_notes(make)
-    _check_missed(make)
-
-
-def _check_one_at_a_time(make: Callable[[FakeClock], Politeness]) -> None:
-    clock = FakeClock()
-    polite = make(clock)
-    polite.put("a.test", "")
-    assert polite.next(clock.monotonic()) == "a.test", "a host that was never asked may be asked at once"
-    polite.begin(_task("http://a.test/1"), "", clock.monotonic())
-    polite.put("a.test", "")
-    polite.put("b.test", "")
-    assert polite.next(clock.monotonic()) == "b.test", "another host does not wait for it"
-    until = polite.next(clock.monotonic() + 3600)
-    assert not isinstance(until, str), "a host with a live request is not given out again, however long it takes"
-    polite.answered(_answer("http://a.test/1"))
-    until = polite.next(clock.monotonic())
-    assert isinstance(until, float), "nor at once after its answer"
-    assert until >= clock.monotonic() + 1.0, "but when its delay is over"
-    clock.jump(-86_400)
-    assert polite.next(until) == "a.test", "whatever wall clocks do meanwhile"
-
-
-def _check_missed(make: Callable[[FakeClock], Politeness]) -> None:
-    clock = FakeClock()
-    polite = make(clock)
-    polite.put("nowhere.test", "")
-    assert polite.next(clock.monotonic()) == "nowhere.test"
-    polite.missed("nowhere.test")
-    polite.put("nowhere.test", "")
-    until = polite.next(clock.monotonic())
-    assert isinstance(until, float), "a host whose name was not found is not given out again at once"
-    assert until > clock.monotonic(), "but after a while"
-    assert polite.next(until) == "nowhere.test", "without any request having begun"
-    assert polite.note("nowhere.test"), "what is known of it can be kept"
-
-
-def _check_rulings(make: Callable[[FakeClock], Politeness]) -> None:
-    clock = FakeClock()
-    polite = make(clock)
-    assert polite.ruling(_answer("http://never.test/")).what is Disposition.DONE, "a page that never began is done"
-    expected = (
-        (Outcome.OK, Disposition.DONE),
-        (Outcome.SERVER_ERROR, Disposition.RETRY),
-        (Outcome.CONNECT_FAILED, Disposition.KEEP),
-        (Outcome.RATE_LIMITED, Disposition.POSTPONE),
-    )
-    for number, (outcome, what) in enumerate(expected):
-        for is_known in (True, False):
-            host = f"{'known' if is_known else 'news'}{number}.test"
-            answer = _answer(f"http://{host}/", outcome)
-            polite.put(host, "")
-            assert polite.next(clock.monotonic()) == host, "every host gets its turn"
-            polite.begin(_task(answer.url), "", clock.monotonic())
-            if is_known:
-                polite.answered(answer)
-                polite.answered(answer)
-            assert {polite.expected(answer).what for _ in range(2)} == {what}, (
-                "what is expected is what the ruling will be"
-            )
-            assert polite.ruling(answer).what is what, f"{outcome} is ruled on once, whoever brings it first"
-
-
-def _check_notes(make: Callable[[FakeClock], Politeness]) -> None:
-    clock = FakeClock()
-    polite = make(clock)
-    polite.put("a.test", "")
-    polite.next(clock.monotonic())
-    polite.begin(_task("http://a.test/"), "", clock.monotonic())
-    polite.answered(_answer("http://a.test/"))
-    polite.put("a.test", "")
-    opens = polite.next(clock.monotonic())
-    note = polite.note("a.test")
-    for clean in (True, False):
-        again = make(clock)
-        again.restore("a.test", note, clean=clean)
-        again.put("a.test", "")
-        until = again.next(clock.monotonic())
-        assert isinstance(until, float) and isinstance(opens, float), "a host restored from its note still waits"
-        assert until >= opens - 0.001, "no shorter than it would have; wall clocks count no finer"
-    again = make(clock)
-    again.restore("a.test", b"\xff not a note", clean=True)
-    again.put("a.test", "")
-    assert again.next(clock.monotonic()) == "a.test", "a note that cannot be read is none"
-
-
-def _task(url: str) -> Task:
-    return Task(url, url.split("/")[2])
-
-
-def _answer(url: str, outcome: Outcome = Outcome.OK) -> Answer:
-    return Answer(url, url.split("/")[2], outcome, 0.1)
 
 
 #: Tasks of every shape that a frontier meets.
@@ -424,3 +313,65 @@ def check_revisit_policy(policy: RevisitPolicy) -> None:
     for page in _PAGES:
         waits = [policy.interval(page, Outlook(price=price)) for price in (1.0, 100.0, 10_000.0)]
         assert waits == sorted(waits), "a page waits no shorter for a visit that costs more"
+
+
+#: Makes a designation of these members, with the usual rule: registered domains are assigned as a whole.
+MakeDesignation = Callable[[Sequence[Member]], Designation]
+
+#: Enough domains for shares to show.
+_RING_DOMAINS = [f"d{number}.example" for number in range(3_000)]
+
+#: How far a share may be from its due, as a factor: a circle of 1,024 points strays by 3 %, and three times that is rare.
+_STRAY = 1.25
+
+
+def check_designation(make: MakeDesignation) -> None:
+    """Check that a designation keeps its promises."""
+    three = [Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0)]
+    before = _owners(make(three))
+    assert set(before.values()) == {one.agent for one in three}, "a member has no domain, or an unknown agent has one"
+    assert _owners(make(three[::-1])) == before, "the result depends on the order of the members"
+    alone = make(three[:1])
+    assert {alone.owner(host) for host in ("127.0.0.1", "localhost", "[::1]", "co.uk")} == {"agent-00"}
+    _check_domains(make(three))
+    _check_shares(three, before)
+    more = [*three, Member("agent-03", 0.5)]
+    after = _owners(make(more))
+    moved = {domain for domain in _RING_DOMAINS if before[domain] != after[domain]}
+    assert moved, "a member that joined got nothing"
+    assert {after[domain] for domain in moved} == {"agent-03"}, "a domain moved between members that were there before"
+    left = _owners(make(more[1:]))
+    moved = {domain for domain in _RING_DOMAINS if left[domain] != after[domain]}
+    assert {after[domain] for domain in moved} == {"agent-00"}, "a domain moved although its agent did not leave"
+
+
+def _owners(designation: Designation) -> dict[str, str]:
+    return {domain: designation.owner(domain) for domain in _RING_DOMAINS}
+
+
+def _check_domains(designation: Designation) -> None:
+    for domain in [*_RING_DOMAINS[:100], "bbc.co.uk"]:
+        owners = {designation.owner(host) for host in (domain, f"www.{domain}", f"a.b.{domain}")}
+        assert len(owners) == 1, f"the hosts of {domain} belong to {', '.join(sorted(owners))}"
+
+
+def _check_shares(members: Sequence[Member], owners: dict[str, str]) -> None:
+    counts, whole = Counter(owners.values()), sum(one.capacity for one in members)
+    for one in members:
+        due = len(_RING_DOMAINS) * one.capacity / whole
+        assert due / _STRAY < counts[one.agent] < due * _STRAY, (
+            f"{one} has {counts[one.agent]} domains, {due:.0f} are due"
+        )
+
+
+def check_designation_policy(policy: DesignationPolicy) -> None:
+    """Check that a policy chooses one of the candidates, even of one, and gives each of them domains in the end."""
+    members = (Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0))
+    for member in members:
+        assert policy.choose("a.example", [DomainCount(member)]) == member.agent, "the only candidate was not chosen"
+    counts = Counter[str]()
+    for domain in _RING_DOMAINS[:300]:
+        chosen = policy.choose(domain, [DomainCount(member, counts[member.agent]) for member in members])
+        assert chosen in {one.agent for one in members}, f"{chosen!r} was chosen, which is not a candidate"
+        counts[chosen] += 1
+    assert len(counts) == len(members), "an agent gets no domain"

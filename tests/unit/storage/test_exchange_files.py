@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.mailboxes import ByLetter
 
 from gossamer.storage.ledger.deleting import delete
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
@@ -25,7 +26,6 @@ from gossamer.storage.mailbox.sealed_files import (
     write_key,
 )
 from gossamer.storage.mailbox.staging import DividedLedger
-from gossamer.testing.agents import ByLetter
 from gossamer.testing.clock import FakeClock
 from gossamer.values.agents import Claim, agent_name, as_task, claimed_by, fault_of
 from gossamer.values.errors import UsageError

@@ -1,4 +1,4 @@
-"""Entries of the mailbox: URLs, digests and orders that one process owes another. Suite: `gossamer.testing.check_mailbox`.
+"""Entries of the mailbox: URLs, digests and orders that one process owes another. Suite: `gossamer.testing.check_designation`.
 
 Place in the flow: a :class:`Designation` routes an address, which is a host, to the process that has it. Groups of the ledger ask
 it for each new URL, and owe those that do not stay here (:class:`OwesUrls`). One sender for each recipient takes them and says

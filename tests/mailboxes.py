@@ -1,66 +1,12 @@
-"""Conformance suites for parts of several agents: designations, mailboxes, marshalers, shared state."""
+"""Conformance suite for mailboxes: what is owed arrives, wherever a group fails and whenever the process dies."""
 
 import asyncio
 import random
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol
 
-from gossamer.agents.contract import (
-    DesignationPolicy,
-    DomainCount,
-)
-from gossamer.storage.mailbox.contract import Designation, OwedTask, Owing
-from gossamer.values.agents import Member
+from gossamer.storage.mailbox.contract import OwedTask, Owing
 from gossamer.values.task import Task
-
-#: Makes a designation of these members, with the usual rule: registered domains are assigned as a whole.
-Make = Callable[[Sequence[Member]], Designation]
-
-#: Enough domains for shares to show.
-_RING_DOMAINS = [f"d{number}.example" for number in range(3_000)]
-
-#: How far a share may be from its due, as a factor: a circle of 1,024 points strays by 3 %, and three times that is rare.
-_STRAY = 1.25
-
-
-def check_designation(make: Make) -> None:
-    """Check that a designation keeps its promises."""
-    three = [Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0)]
-    before = _owners(make(three))
-    assert set(before.values()) == {one.agent for one in three}, "a member has no domain, or an unknown agent has one"
-    assert _owners(make(three[::-1])) == before, "the result depends on the order of the members"
-    alone = make(three[:1])
-    assert {alone.owner(host) for host in ("127.0.0.1", "localhost", "[::1]", "co.uk")} == {"agent-00"}
-    _check_domains(make(three))
-    _check_shares(three, before)
-    more = [*three, Member("agent-03", 0.5)]
-    after = _owners(make(more))
-    moved = {domain for domain in _RING_DOMAINS if before[domain] != after[domain]}
-    assert moved, "a member that joined got nothing"
-    assert {after[domain] for domain in moved} == {"agent-03"}, "a domain moved between members that were there before"
-    left = _owners(make(more[1:]))
-    moved = {domain for domain in _RING_DOMAINS if left[domain] != after[domain]}
-    assert {after[domain] for domain in moved} == {"agent-00"}, "a domain moved although its agent did not leave"
-
-
-def _owners(designation: Designation) -> dict[str, str]:
-    return {domain: designation.owner(domain) for domain in _RING_DOMAINS}
-
-
-def _check_domains(designation: Designation) -> None:
-    for domain in [*_RING_DOMAINS[:100], "bbc.co.uk"]:
-        owners = {designation.owner(host) for host in (domain, f"www.{domain}", f"a.b.{domain}")}
-        assert len(owners) == 1, f"the hosts of {domain} belong to {', '.join(sorted(owners))}"
-
-
-def _check_shares(members: Sequence[Member], owners: dict[str, str]) -> None:
-    counts, whole = Counter(owners.values()), sum(one.capacity for one in members)
-    for one in members:
-        due = len(_RING_DOMAINS) * one.capacity / whole
-        assert due / _STRAY < counts[one.agent] < due * _STRAY, (
-            f"{one} has {counts[one.agent]} domains, {due:.0f} are due"
-        )
 
 
 class MailboxRig(Protocol):
@@ -97,6 +43,7 @@ class MailboxRig(Protocol):
 
 #: Turns of the event loop after which nothing more will come by itself: a mailbox reads what it has in far fewer.
 _TURNS = 400
+
 
 #: More than a mailbox of the suite's size holds in memory, so that it has to read from the disk.
 _MANY = 50
@@ -297,16 +244,3 @@ class _MailboxSuite:
 
 def _numbers(owed: Iterable[OwedTask]) -> list[int]:
     return [int(one.task.url.rpartition("/")[2]) for one in owed]
-
-
-def check_designation_policy(policy: DesignationPolicy) -> None:
-    """Check that a policy chooses one of the candidates, even of one, and gives each of them domains in the end."""
-    members = (Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0))
-    for member in members:
-        assert policy.choose("a.example", [DomainCount(member)]) == member.agent, "the only candidate was not chosen"
-    counts = Counter[str]()
-    for domain in _RING_DOMAINS[:300]:
-        chosen = policy.choose(domain, [DomainCount(member, counts[member.agent]) for member in members])
-        assert chosen in {one.agent for one in members}, f"{chosen!r} was chosen, which is not a candidate"
-        counts[chosen] += 1
-    assert len(counts) == len(members), "an agent gets no domain"
