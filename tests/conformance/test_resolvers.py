@@ -1,13 +1,12 @@
 """Every resolver of ours keeps the promises of `fetcher.contract`."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from gossamer.fetcher.contract import Endpoint
-from gossamer.fetcher.dns import CachedResolver, ResolverSheet, SystemResolver
+from gossamer.fetcher.dns import CachedResolver, FoundAddresses, ResolverSheet, SystemResolver
 from gossamer.testing.fetching import check_resolver
 from gossamer.values.errors import ResolutionFailed
 
@@ -15,11 +14,11 @@ from gossamer.values.errors import ResolutionFailed
 class Names(SystemResolver):
     """Two names, without the operating system."""
 
-    async def look_up(self, host: str) -> Sequence[str]:
+    async def find(self, host: str) -> FoundAddresses:
         await asyncio.sleep(0)
         if host == "unknown.test":
             raise ResolutionFailed("no such name")
-        return ["10.0.0.1"] if host == "inside.test" else ["93.184.216.34", "93.184.216.35"]
+        return FoundAddresses(["10.0.0.1"] if host == "inside.test" else ["93.184.216.34", "93.184.216.35"])
 
 
 @pytest.mark.parametrize("cached", [False, True], ids=["SystemResolver", "CachedResolver"])

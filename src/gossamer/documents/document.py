@@ -9,15 +9,15 @@ written against this very code can still cost a second or two; processes that ca
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.documents import charset, language, statements, terms
 from gossamer.documents.charset import in_charset
-from gossamer.documents.markup import RAW, SPACE, TAG, end_of_other, end_of_raw, resolved
-from gossamer.documents.skim import Skim, Span
+from gossamer.documents.markup import RAW, SLICE, SPACE, TAG, end_of_other, end_of_raw, most_open, resolved
+from gossamer.documents.skim import Skim
 from gossamer.documents.statements import FieldLink, field_links
 from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TEXTS, TextChoice
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
@@ -47,10 +47,6 @@ TRUSTED_TAGS = 8_000
 #: (in comments, as `</x>`) gains 0.4 s. Beyond it they are counted by name, and where that is not plain, looked at one by one.
 COUNTED_TAGS = 30_000
 
-#: How much is counted at a time, so that closing tags at the end do not hide the depth before them: the count is off by
-#: no more than a slice's tags.
-SLICE = 16_384
-
 #: Open elements at once: 50 ms. Real pages stay far below 500.
 MAX_DEPTH = 5_000
 
@@ -79,21 +75,11 @@ def suspicion(markup: bytes, skim: Skim | None = None, count: int | None = None)
         return "too_many_attributes"
     if (
         count <= TRUSTED_TAGS
-        or (count <= COUNTED_TAGS and _most_open(markup) <= MAX_DEPTH)
+        or (count <= COUNTED_TAGS and most_open(markup) <= MAX_DEPTH)
         or _is_plainly_flat(skim, count)
     ):
         return ""
     return _shape(markup)
-
-
-def _most_open(markup: bytes) -> int:
-    """The largest surplus of opening over closing tags, from the beginning to the end of any slice."""
-    surplus = most = 0
-    for start in range(0, len(markup), SLICE):
-        end = start + SLICE
-        surplus += markup.count(b"<", start, end) - 2 * markup.count(b"</", start, end + 1)
-        most = max(most, surplus)
-    return most
 
 
 def _is_plainly_flat(skim: Skim, count: int) -> bool:
@@ -106,7 +92,9 @@ def _is_plainly_flat(skim: Skim, count: int) -> bool:
     if count - sum(markup.count(b"<", begin, end) for begin, end in skim.spans) > MAX_DEPTH:
         return False
     surplus: Counter[bytes] = Counter()
-    for start, end in _slices(skim.spans):
+    # A tag that the end of a slice cuts in two may count by another name: one a slice.
+    slices = ((at, min(at + SLICE, end)) for begin, end in skim.spans for at in range(begin, end, SLICE))
+    for start, end in slices:
         for name, count in Counter(_NAME.findall(markup, start, end)).items():
             if name[:1] == b"/":
                 surplus[name[1:].lower()] -= count
@@ -118,11 +106,6 @@ def _is_plainly_flat(skim: Skim, count: int) -> bool:
         if surplus.total() > MAX_DEPTH:
             return False
     return True
-
-
-def _slices(spans: Iterable[Span]) -> Iterator[Span]:
-    """Spans in parts of at most :data:`SLICE`. A tag that a part's end cuts in two may count by another name: one a slice."""
-    return ((at, min(at + SLICE, end)) for begin, end in spans for at in range(begin, end, SLICE))
 
 
 def _shape(markup: bytes) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gossamer.documents.main_part import MainPart
-from gossamer.documents.markup import resolved
+from gossamer.documents.markup import most_open, resolved
 from gossamer.documents.skim import Skim
 from gossamer.documents.text import main_text, prose
 from gossamer.engine.errors import install_command
@@ -121,7 +121,7 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
             decoded = _HEADING.sub(_with_anchor, decoded.encode()).decode()
         try:
             found = _as_written(str(converter.convert(decoded, _options(images, base)).content).strip())
-            is_whole = not _may_be_deep(source)
+            is_whole = most_open(source) <= MAX_DEPTH
         except converter.ConversionError:  # it refuses what it takes for no text
             is_whole = False
         if is_whole:
@@ -205,16 +205,6 @@ def _as_written(found: str) -> str:
         return found
     parts = _CODE_OR_BACKSLASHES.split(found)
     return "".join("\\" if part == "\\\\" else part for part in parts if part is not None)
-
-
-def _may_be_deep(markup: bytes) -> bool:
-    """More elements may be open at once than are converted; end tags that pages leave out count as well."""
-    opened = deepest = 0
-    for start in range(0, len(markup), 1 << 14):
-        end = start + (1 << 14)
-        opened += markup.count(b"<", start, end) - 2 * markup.count(b"</", start, end + 1)
-        deepest = max(deepest, opened)
-    return deepest > MAX_DEPTH
 
 
 #: Characters of a fact that are kept.

@@ -92,6 +92,22 @@ def _end_of(name: bytes) -> re.Pattern[bytes]:
     return re.compile(rb"</%s(?=[%s/>])" % (b"".join(b"[%c%c]" % (c, c - 32) for c in name), SPACE))
 
 
+#: How much is counted at a time, so that closing tags at the end do not hide the depth before them: the count is off by
+#: no more than a slice's tags.
+SLICE = 16_384
+
+
+def most_open(markup: bytes) -> int:
+    """The largest surplus of opening over closing tags, from the beginning to the end of any slice: so many elements may be open
+    at once, those whose end tags pages leave out among them."""
+    surplus = most = 0
+    for start in range(0, len(markup), SLICE):
+        end = start + SLICE
+        surplus += markup.count(b"<", start, end) - 2 * markup.count(b"</", start, end + 1)
+        most = max(most, surplus)
+    return most
+
+
 def end_of_other(markup: bytes, at: int) -> int:
     """The end of what begins with the `<` at `at` and is no whole tag: a declaration; a tag that the page ends in; or nothing."""
     after = markup[at + 1 : at + 2]

@@ -64,7 +64,7 @@ def lines(blocks: bytes) -> str:
         pieces = _REFERENCE.split(text)
         characters = pieces[1::2] = list(map(_character, pieces[1::2]))
         text = "".join(pieces)
-        if any(map(_is_blank, set(characters))) or _has_other_space(blocks):
+        if any(not one or any(map(str.isspace, one)) for one in set(characters)) or _has_other_space(blocks):
             text = " ".join(text.split())
     return "\n".join(map(str.strip, text.split("\0")[1:]))
 
@@ -83,10 +83,6 @@ def _character(reference: str) -> str:
 @lru_cache(REMEMBERED_REFERENCES)
 def _remembered(reference: str) -> str:
     return html.unescape(reference)
-
-
-def _is_blank(characters: str) -> bool:
-    return not characters or any(map(str.isspace, characters))
 
 
 def _has_other_space(blocks: bytes) -> bool:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+import msgspec
+
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out, UsesMany
 from gossamer.engine.errors import ComponentFailed
@@ -131,15 +133,7 @@ class FileModule(Provider[FileSheet]):
         elapsed = self.clock.monotonic() - began
         self.metrics.count("requests")
         self.metrics.count("body_bytes", len(response.body))
-        return Response(
-            response.outcome,
-            headers=response.headers,
-            body=response.body,
-            started=started,
-            elapsed=elapsed,
-            cut=response.cut,
-            error=response.error,
-        )
+        return msgspec.structs.replace(response, started=started, elapsed=elapsed)
 
     def _read(self, url: str) -> Response:
         name = unquote_to_bytes(path_of(url).partition("?")[0])

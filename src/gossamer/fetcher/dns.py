@@ -188,13 +188,9 @@ class ResolveEntry(msgspec.Struct, frozen=True):
     """0 keeps the URL's own port."""
 
 
-def table(texts: Sequence[str]) -> tuple[ResolveEntry, ...]:
-    """Read `PATTERN=ADDRESS[:PORT]` entries; an IPv6 address with a port wears brackets, as in a URL. Raises SettingError: an
-    entry cannot be read; says which and how it is written."""
-    return tuple(map(_entry, texts))
-
-
-def _entry(text: str) -> ResolveEntry:
+def entry_of(text: str) -> ResolveEntry:
+    """Read `PATTERN=ADDRESS[:PORT]`; an IPv6 address with a port wears brackets, as in a URL. Raises SettingError: it cannot be
+    read; says how it is written."""
     pattern, equals, target = text.partition("=")
     pattern = pattern.strip().lower().strip("[]")
     if not equals or not pattern or not target:
@@ -236,7 +232,7 @@ class GuardedResolver(Provider[R]):
     def read_sheet(self) -> None:
         """Read the tables, and forget what was judged by others."""
         sheet = self.sheet
-        self._table = table(sheet.resolve)
+        self._table = tuple(map(entry_of, sheet.resolve))
         self._networks = guard.networks(sheet.allow_networks)
         self._seeds = frozenset(map(str.lower, sheet.seed_hosts))
         self._answers.bound(sheet.capacity, sheet.negative_ttl)
@@ -341,14 +337,7 @@ class SystemResolver(GuardedResolver[ResolverSheet]):
     """Asks the `--resolve` table, then the operating system, in a thread. Implements `fetcher.contract.Resolver`."""
 
     async def find(self, host: str) -> FoundAddresses:
-        """The answer of the operating system, good for the time that the sheet says."""
-        return FoundAddresses(await self.look_up(host))
-
-    async def look_up(self, host: str) -> Sequence[str]:
-        """All addresses of a name, from the operating system.
-
-        IPv4 comes first: `localhost` has both kinds nearly everywhere, and most servers there listen on IPv4 only. Raises
-        ResolutionFailed: it has none."""
+        """IPv4 comes first: `localhost` has both kinds nearly everywhere, and most servers there listen on IPv4 only."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -357,7 +346,7 @@ class SystemResolver(GuardedResolver[ResolverSheet]):
                 raise NoSuchName(f"{host}: {error.strerror}") from None
             raise ResolutionFailed(f"{host}: {getattr(error, 'strerror', None) or error}") from None
         addresses = dict.fromkeys(str(address[0]) for *_, address in found)
-        return sorted(addresses, key=lambda address: ":" in address)
+        return FoundAddresses(sorted(addresses, key=lambda address: ":" in address))
 
 
 class CachedSheet(Sheet, frozen=True):

@@ -138,56 +138,41 @@ class PlainModule(CurlModule[P, _Stream]):
             curl.setopt(option, value)
         try:
             ending = await self.ended(stream)
-            elapsed = self.clock.monotonic() - stream.began
-            return self._response(task, ask, endpoint.address, stream, ending, (started, elapsed, resolved))
+            elapsed, getinfo = self.clock.monotonic() - stream.began, curl.getinfo
+            self.metrics.counters["requests"] += 1
+            self.metrics.counters["body_bytes"] += stream.size
+            if stream.misled(endpoint.address):
+                return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=MISLED)
+            status, connected, timings = getinfo(pycurl.RESPONSE_CODE), getinfo(pycurl.CONNECT_TIME), None
+            verdict = stream.verdict or self.verdict(task.url, status, *ending)
+            headers: tuple[tuple[str, str], ...] = ()
+            if target := self.location(task, status) if verdict.outcome is Outcome.CLIENT_ERROR else "":
+                verdict, headers = Cut(Outcome.REDIRECT, verdict.reason), (("location", target),)
+            elif verdict.outcome is Outcome.OK or stream.size:
+                headers = (("content-type", ask.mime),)
+            if self.sheet.timings:
+                timings = Timings(resolved, connected, 0.0, getinfo(pycurl.STARTTRANSFER_TIME), elapsed)
+            return Response(
+                verdict.outcome,
+                status=status,
+                headers=headers,
+                body=stream.body.take(),
+                address=endpoint.address if getinfo(pycurl.PRIMARY_IP) else "",
+                started=started,
+                elapsed=elapsed,
+                cut=verdict.cut,
+                error=verdict.reason,
+                timings=timings,
+                is_met=bool(stream.size or stream.lines or connected),
+            )
         finally:
             self.driver().discard(curl)
             curl.close()
 
-    def _response(
-        self,
-        task: Task,
-        ask: Ask,
-        address: str,
-        stream: _Stream,
-        ending: tuple[int, str],
-        times: tuple[float, float, float],
-    ) -> Response:
-        self.metrics.counters["requests"] += 1
-        self.metrics.counters["body_bytes"] += stream.size
-        started, elapsed, resolved = times
-        if stream.misled(address):
-            return Response(Outcome.ADDRESS_REFUSED, started=started, elapsed=elapsed, error=MISLED)
-        status = stream.curl.getinfo(pycurl.RESPONSE_CODE)
-        verdict = stream.verdict or self.verdict(task.url, status, *ending)
-        headers: tuple[tuple[str, str], ...] = ()
-        if target := self.location(task, status) if verdict.outcome is Outcome.CLIENT_ERROR else "":
-            verdict, headers = Cut(Outcome.REDIRECT, verdict.reason), (("location", target),)
-        elif verdict.outcome is Outcome.OK or stream.size:
-            headers = (("content-type", ask.mime),)
-        getinfo = stream.curl.getinfo
-        return Response(
-            verdict.outcome,
-            status=status,
-            headers=headers,
-            body=stream.body.take(),
-            address=address if getinfo(pycurl.PRIMARY_IP) else "",
-            started=started,
-            elapsed=elapsed,
-            cut=verdict.cut,
-            error=verdict.reason,
-            timings=Timings(resolved, getinfo(pycurl.CONNECT_TIME), 0.0, getinfo(pycurl.STARTTRANSFER_TIME), elapsed)
-            if self.sheet.timings
-            else None,
-            is_met=bool(stream.size or stream.lines or getinfo(pycurl.CONNECT_TIME)),
-        )
 
-
-def by_code(code: int, os_error: int, message: str, size: int) -> Cut:
+def by_code(code: int, message: str) -> Cut:
     """The verdict by libcurl's own error where the scheme has nothing to add."""
-    meaning = ending_of(code, os_error, message)
-    reason = message or f"libcurl's error {code}"
-    return Cut(meaning.late, reason, meaning.cut) if size else Cut(meaning.early, reason)
+    return Cut(ending_of(code, 0, message).early, message or f"libcurl's error {code}")
 
 
 # ftp: a URL that ends in `/` is a directory; a name that turns out to be one redirects to itself with the slash.
@@ -255,7 +240,7 @@ class FtpModule(PlainModule[FtpSheet]):
             return Cut(Outcome.OK, "")
         if code in _REPLIED and 400 <= status < 600:
             return Cut(Outcome.SERVER_ERROR if status < 500 else Outcome.CLIENT_ERROR, f"reply {status}")
-        return by_code(code, 0, message, 0)
+        return by_code(code, message)
 
 
 # gopher (RFC 1436, RFC 4266): the first letter of the path is the type of what is there.
@@ -291,4 +276,4 @@ class GopherModule(PlainModule[TransferSheet]):
 
     def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
         """Gopher has no status: what came until the connection was closed is the document."""
-        return by_code(code, 0, message, 0) if code else Cut(Outcome.OK, "")
+        return by_code(code, message) if code else Cut(Outcome.OK, "")

@@ -10,7 +10,7 @@ import asyncio
 import re
 import socket
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -103,17 +103,14 @@ class Proxies:
         SettingError: one cannot be read, or there is none; says nothing of a password."""
         self.entries = tuple(entries)
         self._now = now
-        self._members = [Proxy(url) for url in dict.fromkeys(addresses(entries))]
+        self.members = [Proxy(url) for url in dict.fromkeys(addresses(entries))]
         self._turn = -1
         self._of_session: OrderedDict[str, Proxy] = OrderedDict()
-        places = Counter(member.place for member in self._members)
+        places = Counter(member.place for member in self.members)
         self._shared = frozenset(place for place, count in places.items() if count > 1)
 
     def __len__(self) -> int:
-        return len(self._members)
-
-    def __iter__(self) -> Iterator[Proxy]:
-        return iter(self._members)
+        return len(self.members)
 
     def choose(self, session: str = "") -> Proxy:
         """The proxy by which a session asks now, or whose turn it is. Where all of them rest, the one that may soonest be tried."""
@@ -130,13 +127,13 @@ class Proxies:
         return member
 
     def _next(self, now: float) -> Proxy:
-        count = len(self._members)
+        count = len(self.members)
         for step in range(1, count + 1):
             turn = (self._turn + step) % count
-            if self._members[turn].until <= now:
+            if self.members[turn].until <= now:
                 self._turn = turn
-                return self._members[turn]
-        return min(self._members, key=lambda member: member.until)
+                return self.members[turn]
+        return min(self.members, key=lambda member: member.until)
 
     def renew(self, session: str) -> None:
         """A session begins anew: by whichever proxy's turn it is."""
@@ -171,7 +168,7 @@ class Proxies:
         """How each does, in the order of the setting."""
         now = self._now()
         return [
-            ProxyHealth(one.place, one.asked, one.failed, round(max(0.0, one.until - now), 1)) for one in self._members
+            ProxyHealth(one.place, one.asked, one.failed, round(max(0.0, one.until - now), 1)) for one in self.members
         ]
 
 

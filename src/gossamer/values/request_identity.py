@@ -115,19 +115,8 @@ def requested(
     redirects: Redirects = "follow",
     session: str = "",
 ) -> Requested:
-    """A request as it may wait in the ledger.
-
-    Args:
-        method: as it is sent, in upper case.
-        body: what is sent behind the header fields.
-        headers: fields beside those that every request has.
-        label: whose answer it is.
-        data: what the user's code gives itself.
-        key: tells requests apart that are otherwise the same, as those of two sessions.
-        is_safe: it may be sent again after a kill; by default as its method says.
-        priority: so many levels sooner than others of its depth.
-        redirects: what becomes of an answer that leads elsewhere.
-        session: who asks.
+    """A request as it may wait in the ledger: its parts are those of :class:`Requested`. `key` tells requests apart that are
+    otherwise the same, as those of two sessions; `is_safe` is by default as the method says.
 
     Raises:
         UsageError: a part is larger than may be kept, or cannot be sent.

@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.engine.errors import SettingError
 from gossamer.fetcher.contract import Endpoint
-from gossamer.fetcher.dns import CachedResolver, CachedSheet, ResolverSheet, SystemResolver, table
+from gossamer.fetcher.dns import CachedResolver, CachedSheet, FoundAddresses, ResolverSheet, SystemResolver, entry_of
 from gossamer.testing.clock import FakeClock
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 
@@ -21,13 +21,13 @@ class Scripted(SystemResolver):
         self.known = {name.replace("_", "."): list(found) for name, found in addresses.items()}
         self.clock = FakeClock()
 
-    async def look_up(self, host: str) -> Sequence[str]:
+    async def find(self, host: str) -> FoundAddresses:
         await asyncio.sleep(0)
         if host == "slow.test":
             await asyncio.Event().wait()
         if host not in self.known:
             raise ResolutionFailed(f"{host}: no such name")
-        return self.known[host]
+        return FoundAddresses(self.known[host])
 
 
 OPEN = ResolverSheet(only_loopback=False)
@@ -66,7 +66,7 @@ def test_the_first_entry_that_fits_wins_and_may_change_the_port(run: Any) -> Non
 )
 def test_an_entry_that_cannot_be_read_says_what_is_wrong(text: str, word: str) -> None:
     with pytest.raises(SettingError, match="resolve entry") as caught:
-        table([text])
+        entry_of(text)
     assert word in str(caught.value)
 
 

@@ -55,7 +55,7 @@ def test_proxies_take_turns_and_one_that_failed_rests_longer_each_time() -> None
 def test_where_all_rest_the_one_is_tried_that_may_be_soonest() -> None:
     clock = Hand()
     proxies = Proxies(THREE, clock)
-    for proxy in proxies:
+    for proxy in proxies.members:
         proxies.failed(proxy)
         clock.advance(1.0)
     assert places(proxies, 2) == ["a.test:1", "a.test:1"] and sum(one.rests > 0 for one in proxies.health()) == 3
@@ -75,7 +75,7 @@ def test_a_session_keeps_its_proxy_until_that_fails_or_it_begins_anew() -> None:
 
 def test_users_of_one_place_share_no_connection() -> None:
     proxies = Proxies(("http://one:pw@a.test:1", "http://two:pw@a.test:1", "http://b.test:1"), Hand())
-    assert [proxies.is_shared(proxy) for proxy in proxies] == [True, True, False]
+    assert [proxies.is_shared(proxy) for proxy in proxies.members] == [True, True, False]
 
 
 def test_a_file_names_one_a_line_and_must_be_closed_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
