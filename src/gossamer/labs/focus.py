@@ -233,11 +233,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def surroundings(markup: bytes, addresses: Sequence[str]) -> dict[str, str]:
-    """The text around the first link to each address.
-
-    Args:
-        markup: of the page, as UTF-8 or something near to it.
-    """
+    """The text around the first link to each address, in markup that is UTF-8 or something near to it."""
     wanted = {address.encode("utf-8", "replace"): address for address in addresses[:MOST_LINKS]}
     found: dict[str, str] = {}
     for match in _HREF.finditer(markup):

@@ -99,15 +99,8 @@ _BESIDE = (("watchers", "visits"), ("keepers", "visits"), ("task_gates", "schedu
 
 
 def with_focus(wiring: Wiring, use: str, settings: dict[str, Any], focus: dict[str, Any]) -> Wiring:
-    """A copy of a wiring that goes after relevant pages, the best first.
-
-    Args:
-        wiring: has one commit at least.
-        use: the relevance, as the catalog names it.
-
-    Raises:
-        WiringError: the wiring has no commit, or something bears a name that is needed here.
-    """
+    """A copy of a wiring that goes after pages that the relevance of this name finds relevant, the best first. Raises
+    WiringError: the wiring has no commit, or something bears a name that is needed here."""
     if not any(plan.use == "commit" for plan in wiring.components.values()):
         raise WiringError(f"{wiring.source}: no component uses 'commit', so that nothing can be judged")
     if taken := sorted({FOCUS, RELEVANCE} & wiring.providers.keys()):

@@ -194,14 +194,8 @@ def checked_identity(identity: str) -> str:
 
 
 def received(data: bytes, installed: Installed) -> MobileCrawler:
-    """The crawler that bytes hold, checked; it has no results.
-
-    Args:
-        installed: processors that programs may name.
-
-    Raises:
-        RuntimeRefused: it cannot run here.
-    """
+    """The crawler that bytes hold, checked, without results; its program names processors that are installed. Raises
+    RuntimeRefused: it cannot run here."""
     if len(data) > MAX_CRAWLER:
         raise RuntimeRefused("too_large", f"a crawler of {len(data)} bytes; {MAX_CRAWLER} are the most")
     stream = BytesIO(data)

@@ -150,16 +150,7 @@ def signals_of(group: Group, host: str) -> Signals:
 
 
 def learn(group: Group, host: str, before: KnownPage, page: KnownPage) -> KnownPage:
-    """Stage what a visit teaches.
-
-    Args:
-        group: in which the visit is kept.
-        before: what was known of the page.
-        page: what is known with this visit; it has one visit more than before.
-
-    Returns:
-        The page with the evidence of this visit.
-    """
+    """Stage what a visit teaches: `page` is what is known with it, `before` what was known. Returns the page with its evidence."""
     time, is_changed = page.visited_at - before.visited_at, page.changes > before.changes
     believed_before, signals = prior(group, host, page.kind), signals_of(group, host)
     evidence = learnt(believed_before, before.evidence, time, is_changed, signals, before.signalled)

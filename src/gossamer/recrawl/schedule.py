@@ -173,17 +173,8 @@ class RevisitSchedule(Provider[RevisitSheet]):
         return min(due, max(page.visited_at + self.sheet.mean_interval, now + _MEANWHILE * (now - page.visited_at)))
 
     def told(self, group: Group, host: str, url: str, said: ChangeHint, now: float) -> bool:
-        """Stage what a host says of a page; it may be due sooner then.
-
-        Args:
-            group: in which what was said is kept.
-            said: how often the page changes, or when it changed.
-            now: wall time, in seconds since the epoch.
-
-        Returns:
-            Whether it is news that the page changed: it is known, and was neither visited since nor said to have changed
-                then.
-        """
+        """Stage what a host says of a page, how often it changes, or when it changed; it may be due sooner then. Returns
+        whether it is news that the page changed: it is known, and was neither visited since nor said to have changed then."""
         page = self.kept(group, host, url)
         if page is None or page.is_gone:
             return False

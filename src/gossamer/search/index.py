@@ -132,16 +132,9 @@ class SearchIndex:
     rows_at_once = 1_000
 
     def __init__(self, directory: Path, reader: TextReader, text: TextChoice = "main") -> None:
-        """Open it for writing, and make it where there is none.
-
-        Args:
-            reader: gives the texts of documents.
-            text: what of a page they are.
-
-        Raises:
-            UsageError: it is of another version.
-            CrawlDirectoryError: it is damaged, or another process writes it.
-        """
+        """Open it for writing, and make it where there is none; `reader` gives the texts of documents, which are of this
+        choice. Raises UsageError: it is of another version. Raises CrawlDirectoryError: it is damaged, or another process
+        writes it."""
         make_index(directory, text)
         self._directory = directory
         self._reader = reader
@@ -245,12 +238,8 @@ class SearchIndex:
                 self._writer.add_document(document_of(row, title, text))
 
     def change(self, wanted: Mapping[str, int], of: Callable[[str, tantivy.Document], tantivy.Document]) -> int:
-        """Write documents again whose extras have another digest than the one that is wanted; :meth:`keep_changes` keeps it.
-
-        Args:
-            wanted: URL -> digest.
-            of: makes the new document of URL and old one.
-        """
+        """Write documents again whose extras have another digest than the wanted one of their URL, as `of` makes them of URL
+        and old document; :meth:`keep_changes` keeps it."""
         searcher = self._index.searcher()
         places = {}
         for url in wanted:

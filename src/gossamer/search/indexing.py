@@ -99,15 +99,9 @@ class ArchivedTexts:
 
 
 def open_for_writing(directory: Path, text: TextChoice | None = None) -> SearchIndex:
-    """The index of a crawl; where it is made, with the texts that the crawl chose.
-
-    Args:
-        text: what of a page is indexed instead.
-
-    Raises:
-        UsageError: the index holds other texts, or is of another version.
-        CrawlDirectoryError: it is damaged, or another process writes it.
-    """
+    """The index of a crawl; where it is made, with the texts that are asked for, or that the crawl chose. Raises UsageError:
+    the index holds other texts, or is of another version. Raises CrawlDirectoryError: it is damaged, or another process writes
+    it."""
     has = indexed_text(directory)
     if text and has and text != has:
         raise UsageError(

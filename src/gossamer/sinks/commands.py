@@ -37,14 +37,7 @@ class SinkVerdict(msgspec.Struct, frozen=True):
 
 
 def check_sinks(file: Path, directory: Path | None) -> Iterator[SinkVerdict]:
-    """Try every mapping of a file.
-
-    Args:
-        directory: the crawl whose rows are tried; None for connections and columns alone.
-
-    Raises:
-        UsageError: the file is none.
-    """
+    """Try every mapping of a file: with rows of a crawl, or connections and columns alone. Raises UsageError: the file is none."""
     tables = tables_of(directory) if directory is not None else tables_that_ship()
     for name, sink in read_sinks(file, tables).sinks.items():
         try:

@@ -226,14 +226,7 @@ class DatabaseSink:
 
 
 def sink_follower(directory: Path, name: str, sleep: Callable[[float], None] = time.sleep) -> RetryingFollower:
-    """The follower of one sink of a crawl.
-
-    Args:
-        sleep: waits for so many seconds.
-
-    Raises:
-        UsageError: the file of the sinks cannot be read.
-    """
+    """The follower of one sink of a crawl. Raises UsageError: the file of the sinks cannot be read."""
     spec, crawl = read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks[name], crawl_id(directory)
     kind = WebhookSink if spec.is_webhook else DatabaseSink
     every = [

@@ -66,14 +66,8 @@ def parted(text: str) -> tuple[str, str]:
 
 
 def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
-    """Return the spider of a file, and the options with which the file would run it.
-
-    Args:
-        name: of the variable that holds the spider, where the file has several.
-
-    Raises:
-        UsageError: there is no such file, it cannot be loaded, or it is not clear which spider is meant.
-    """
+    """Return the spider of a file, by the name of its variable where the file has several, and the options with which the file
+    would run it. Raises UsageError: there is no such file, it cannot be loaded, or it is not clear which spider is meant."""
     path = Path(file)
     try:
         source = path.read_bytes()

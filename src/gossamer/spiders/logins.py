@@ -213,12 +213,8 @@ class Entrances:
                 self._until[who] = now + _SPENT * run.seconds
 
     def leave(self, url: str, asked: float, session: str = "") -> None:
-        """Run the log-in again because a page shows that it is logged out, unless it has run since the page was requested.
-
-        Args:
-            asked: when, in seconds since the epoch.
-            session: that asked for it.
-        """
+        """Run the log-in of a session again because a page shows that it is logged out, unless it has run since the page was
+        requested."""
         who = (host_of(url), session)
         if self._entered.get(who, float("inf")) <= asked:
             del self._entered[who]

@@ -139,11 +139,8 @@ class SessionPool:
             self.retire(session, response.started)
 
     def retire(self, session: str, asked: float) -> None:
-        """Retire a session, unless the one that asked then is retired already, or the limit is reached.
-
-        Args:
-            asked: when it sent the request whose answer shows that it is refused, in seconds since the epoch.
-        """
+        """Retire a session, unless the limit is reached, or the session that sent the refused request at that time is retired
+        already."""
         member = self._members.get(session)
         if member is None or asked < member.begun or self.retired >= self._plan.most:
             return

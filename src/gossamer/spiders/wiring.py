@@ -44,15 +44,8 @@ _CALLED_IN_PLACE = frozenset(
 
 
 def with_spider(wiring: Wiring, file: str) -> Wiring:
-    """A copy of the wiring that hands pages and failures to the provider :data:`SPIDER`.
-
-    Args:
-        wiring: has components that use `process`, `frontier` and `fetch`.
-        file: that the spider was loaded from; empty where it is part of a program.
-
-    Raises:
-        WiringError: it lacks one of them.
-    """
+    """A copy of the wiring that hands pages and failures to the provider :data:`SPIDER`; `file` is the one that the spider was
+    loaded from, empty where it is part of a program. Raises WiringError: no component uses `process`, `frontier` or `fetch`."""
     if SPIDER in wiring.providers:
         return wiring
     process, frontier, fetch = (_named(wiring, use) for use in ("process", "frontier", "fetch"))
@@ -136,14 +129,8 @@ def _with_front(wiring: Wiring, name: str, front: ProviderPlan) -> Wiring:
 
 
 def asked_of(seeds: Iterable[str | Request], wiring: Wiring) -> dict[str, list[Requested | None]]:
-    """The request of each seed, by the URL that the crawl has for it.
-
-    Args:
-        seeds: they were read as URLs already.
-
-    Raises:
-        UsageError: a request cannot be kept.
-    """
+    """The request of each seed, all of which were read as URLs already, by the URL that the crawl has for it. Raises
+    UsageError: a request cannot be kept."""
     asked: dict[str, list[Requested | None]] = {}
     for seed in seeds:
         found = seed.kept() if isinstance(seed, Request) else None

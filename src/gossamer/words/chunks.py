@@ -48,13 +48,8 @@ def count_words(text: str) -> int:
 
 
 def chunks(markdown: str, words: int = WORDS, overlap: int = OVERLAP) -> Iterator[Chunk]:
-    """The chunks of a page, in order.
-
-    Args:
-        markdown: with marks of anchors or without.
-        words: of a chunk at most, at least 1.
-        overlap: words of the chunk before, in the same section, that are repeated; fewer than `words`.
-    """
+    """The chunks of a page, with marks of anchors or without, in order. Each has `words` words at most, at least 1, and repeats
+    `overlap` words, fewer than these, of the chunk before in the same section."""
     for headings, anchor, blocks in _sections(markdown):
         held: list[str] = []
         count, is_new = 0, False

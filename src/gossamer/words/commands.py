@@ -219,13 +219,7 @@ async def serve_stdio(tools: Tools) -> None:
 
 
 async def serve_http(tools: Tools, port: int, token: str) -> None:
-    """Serve clients on this machine that know the token.
-
-    Args:
-        tools: what is served.
-        port: on the loopback address.
-        token: the clients send it as `Authorization: Bearer TOKEN`.
-    """
+    """Serve clients on this machine that know the token, and send it as `Authorization: Bearer TOKEN`."""
     import uvicorn
 
     app = guarded(build(tools).streamable_http_app(host="127.0.0.1"), token)

@@ -56,12 +56,7 @@ class WordsReader:
     """Reads documents of a crawl as words, and counts what was not whole. A context manager."""
 
     def __init__(self, directory: Path, *, images: bool = False, anchors: bool = False) -> None:
-        """Nothing is read yet.
-
-        Args:
-            images: whether images stay in Markdown.
-            anchors: whether headings carry their ids, for chunks.
-        """
+        """Nothing is read yet. Images stay in Markdown, and headings carry their ids for chunks, by choice."""
         self._archive = ArchiveReader(directory)
         self._images, self._anchors = images, anchors
         self._pdf = PdfReading()
@@ -107,14 +102,8 @@ def instant_text(value: Any) -> str:
 def rows_of(
     database: Database, condition: str = "true", values: Sequence[object] = (), mark: datetime.datetime | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of documents that have words, in the order of URLs: the version of each that stands, or stood at a time.
-
-    Args:
-        database: the crawl.
-        condition: SQL that rows fulfil as well.
-        values: those of it.
-        mark: the time.
-    """
+    """Rows of documents that have words and fulfil a condition in SQL, in the order of URLs: the version of each that stands,
+    or stood at a time."""
     types = ", ".join(f"'{one}'" for one in TYPES)
     then = [mark.astimezone(datetime.UTC).replace(tzinfo=None)] if mark else []
     # An answer to a form is no page of its URL.
@@ -166,16 +155,8 @@ class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
 def write_markdown(
     directory: Path, target: Path | None, names: Mapping[str, str] | None, *, images: bool = False
 ) -> WordsWritten:
-    """Write every page as Markdown.
-
-    Args:
-        target: a folder with `names`, otherwise a file; None for standard output.
-        names: URL -> name of its file without `.md`; None for JSON lines.
-        images: whether images stay, as links.
-
-    Raises:
-        UsageError: html-to-markdown is not installed.
-    """
+    """Write every page as Markdown: into a folder, by `names` of files (URL -> name without `.md`), or without these as JSON
+    lines to a file or standard output. Images stay by choice, as links. Raises UsageError: html-to-markdown is not installed."""
     pages, folders = 0, set[Path]()
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(_opened(directory))
@@ -236,17 +217,9 @@ def write_chunks(
     overlap: int = OVERLAP,
     since: datetime.datetime | None = None,
 ) -> WordsWritten:
-    """Write the chunks of every page, or what changed since a time.
-
-    Args:
-        target: a file of JSON lines, or of Parquet if its name ends so; None for standard output.
-        words: of a chunk at most.
-        overlap: words of the chunk before that are repeated.
-        since: the time; as another export told it for its mark.
-
-    Raises:
-        UsageError: the overlap is not smaller than a chunk, or html-to-markdown is not installed.
-    """
+    """Write the chunks of every page, or what changed since the time that another export told for its mark: to a file of JSON
+    lines, or of Parquet if its name ends so, or to standard output. Raises UsageError: the overlap is not smaller than a chunk,
+    or html-to-markdown is not installed."""
     if overlap >= words:
         raise UsageError(f"an overlap of {overlap} words leaves nothing new in a chunk of {words}: make it smaller")
     pages = rows = 0

@@ -112,13 +112,7 @@ class Budget:
         return self.bytes, granted
 
     def give_back(self, pages: int, seconds: float, spent: int) -> None:
-        """Return what a task did not use.
-
-        Args:
-            pages: that it did not fetch.
-            seconds: that it did not take.
-            spent: bytes that it fetched.
-        """
+        """Return the pages and seconds that a task did not use, and note the bytes that it fetched."""
         self.pages += max(0, pages)
         self.seconds += max(0.0, seconds)
         self.bytes -= spent

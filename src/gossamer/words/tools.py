@@ -65,15 +65,8 @@ class Tools:
     def __init__(
         self, crawls: dict[str, Path], folder: Path, reach: ModelReach, budget: Budget, options: Sequence[str] = ()
     ) -> None:
-        """Nothing is opened.
-
-        Args:
-            crawls: crawls that a person lets models ask, by name.
-            folder: where crawls of models go.
-            reach: where models may go.
-            budget: what they may spend.
-            options: further options of each crawl, as `--contact`.
-        """
+        """Nothing is opened. `crawls` are those that a person lets models ask, by name; crawls of models go into `folder`, and
+        get further `options`, as `--contact`."""
         self._crawls, self._folder, self._reach, self._budget = dict(crawls), folder, reach, budget
         self._options = list(options)
         self._jobs: dict[str, Job] = {}

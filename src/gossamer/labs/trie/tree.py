@@ -223,12 +223,8 @@ class DiskTrie:
             self._loaded.move_to_end(chunk)
 
     def checkpoint(self, log: int = 0, taken: tuple[str, ...] = ()) -> None:
-        """Write what has changed, so that the next process begins here.
-
-        Args:
-            log: the number of the log that goes on from here.
-            taken: keys of what was handed out and not finished.
-        """
+        """Write what has changed, so that the next process begins here: with the log of this number, and with the keys of what
+        was handed out and not finished."""
         for chunk in sorted(self._changed):
             owner = self._loaded[chunk]
             for node in divisions(owner):

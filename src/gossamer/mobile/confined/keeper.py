@@ -202,12 +202,8 @@ class CrawlerKeeper:
                 _kill(self._process.pid)
 
     def run(self, fetch: Fetch, keep: Keep) -> ConfinedEnd:
-        """Run it to its end.
-
-        Args:
-            fetch: the source of its pages, behind the owner's gate.
-            keep: gets its batches in order. An error in it ends the crawler, and is raised here.
-        """
+        """Run it to its end: `fetch` is the source of its pages, behind the owner's gate, and `keep` gets its batches in order.
+        An error in `keep` ends the crawler, and is raised here."""
         ours, theirs = socket.socketpair()
         with ours:
             try:

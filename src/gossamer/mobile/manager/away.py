@@ -58,14 +58,7 @@ class AwayCrawler:
     def __init__(
         self, record: CrawlerRecord, crawler: MobileCrawler, link: RuntimeLink, clock: Clock, lease: float, take: Take
     ) -> None:
-        """Ready to go.
-
-        Args:
-            record: where its journey stands.
-            crawler: as the record has it in bytes.
-            clock: home's, by which the lease runs.
-            lease: seconds without any word after which it is lost.
-        """
+        """Ready to go on from where the record stands; after `lease` seconds of home's clock without any word it is lost."""
         self.record = record
         self.crawler = crawler
         self._link = link
@@ -162,13 +155,8 @@ OF_GZIP: Final = 0.5
 
 
 def is_worth_sending(program: int, pages: int | None, page: int = USUAL_PAGE) -> bool:
-    """Whether a crawler is estimated to cost fewer bytes than fetching, though every page should be relevant.
-
-    Args:
-        program: bytes of the crawler as it is sent.
-        pages: how many pages there can be at most; None where that is unknown, and there may be many.
-        page: bytes of a page as a server sends it, packed.
-    """
+    """Whether a crawler of so many bytes is estimated to cost less than fetching, though every page should be relevant. There
+    are at most `pages`, or an unknown number; a server sends each as `page` bytes, packed."""
     if pages is None:
         return True
     return program + JOURNEY + pages * page * OF_GZIP < pages * (page + EXCHANGE)
@@ -207,15 +195,8 @@ class KnownAtHome(msgspec.Struct, frozen=True):
 
 
 def check_batch(batch: CrawlerBatch, crawler: MobileCrawler, record: CrawlerRecord, size: int) -> None:
-    """Refuse a batch that its crawler cannot have made.
-
-    Args:
-        record: where its journey stands.
-        size: bytes of the batch, unpacked.
-
-    Raises:
-        BatchRefused: says what is wrong.
-    """
+    """Refuse a batch, of `size` bytes unpacked, that its crawler cannot have made where its journey stands. Raises
+    BatchRefused: says what is wrong."""
     program = crawler.program
     if (batch.program, batch.crawler, batch.sequence) != (program.digest, crawler.id, record.next):
         raise BatchRefused("sequence", f"batch {batch.sequence} of {batch.crawler[:64]!r}; {record.next} is next")
@@ -283,11 +264,8 @@ def _check_page(page: BroughtPage, crawler: MobileCrawler, record: CrawlerRecord
 def visits_of(
     batch: CrawlerBatch, crawler: MobileCrawler, record: CrawlerRecord, known: KnownAtHome, now: float
 ) -> Iterator[Visit]:
-    """The visits of a checked batch: of relevant documents, and of irrelevant ones and errors where rows were asked for.
-
-    Args:
-        now: seconds since the epoch: when it came. When the document was read, only the runtime could say.
-    """
+    """The visits of a checked batch: of relevant documents, and of irrelevant ones and errors where rows were asked for. They
+    have the time at which it came: when a document was read, only the runtime could say."""
     firsts: dict[str, BroughtPage] = {}
     for page in batch.pages:
         first = firsts.setdefault(page.digest, page) if page.duplicate_of else page

@@ -118,13 +118,8 @@ class HomeRuntime:
     def __init__(
         self, pages: Callable[[], Fetch], hosts: Sequence[OfferedHost] = (), installed: Installed | None = None
     ) -> None:
-        """Begin without crawlers.
-
-        Args:
-            pages: makes the source of one crawler, which is asked in a thread; it refuses what may not be read.
-            hosts: that the source has, for the offer alone.
-            installed: processors that crawlers may name.
-        """
+        """Begin without crawlers. `pages` makes the source of one crawler, which is asked in a thread and refuses what may not
+        be read; `hosts` are for the offer alone."""
         self._pages = pages
         self._hosts = tuple(hosts)
         self._installed = installed or {}

@@ -102,12 +102,8 @@ class CrawlersSheet(Sheet, frozen=True):
 
 
 def crawler_for(sheet: CrawlersSheet, tasks: Sequence[Task], identity: str, pages: int | None = None) -> MobileCrawler:
-    """The crawler that goes after these tasks, of one runtime's hosts.
-
-    Args:
-        tasks: at most `MAX_SEEDS`; their hosts are those that it is granted.
-        pages: how many it may visit; None where the crawl has no limit.
-    """
+    """The crawler that goes after these tasks, at most `MAX_SEEDS` of one runtime's hosts, which are those that it is granted.
+    It may visit so many pages, or any number where the crawl has no limit."""
     hosts = sorted({task.host for task in tasks})
     leads_out = sheet.scope in ("any", "domain") or not {host_of(seed) for seed in sheet.seeds} <= set(hosts)
     is_around_seeds = sheet.scope in ("page", "prefix")
@@ -152,15 +148,8 @@ class RuntimeKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def runtime_key(address: str, file: str) -> RuntimeKey:
-    """The key and pin of the runtime at an address.
-
-    Args:
-        address: as `--runtime` has it.
-        file: TOML, one table for each address; empty: the environment says them.
-
-    Raises:
-        UsageError: there is none; says what to do.
-    """
+    """The key and pin of the runtime at an address, as `--runtime` has it: out of a TOML file with a table for each address,
+    or, where none is given, of the environment. Raises UsageError: there is none; says what to do."""
     if not file:
         key = os.environ.get(KEY, "")
         if not key:

@@ -54,13 +54,8 @@ class RuntimeHost:
         installed: Installed | None = None,
         limits: ProcessLimits | None = None,
     ) -> None:
-        """Open nothing yet.
-
-        Args:
-            folder: of the crawlers; nothing else uses it.
-            limits: of processes, where they differ from those of the sheet: which walls are put up, and whether weak ones
-                do.
-        """
+        """Open nothing yet. Nothing else uses the folder of the crawlers. `limits` of processes say which walls are put up, and
+        whether weak ones do; the rest is the sheet's."""
         self._sheet = sheet
         self._sources = sources
         self._root = folder / "crawlers"

@@ -64,14 +64,8 @@ class HostedJourney:
     def __init__(
         self, folder: JourneyFolder, note: JourneyNote, shelf: ResultShelf, most_kept: int, notify: Callable[[], None]
     ) -> None:
-        """Take it up.
-
-        Args:
-            note: where it stands.
-            shelf: that its results stand on.
-            most_kept: bytes of its results that may stand there.
-            notify: told, in whatever thread, that something changed.
-        """
+        """Take up a crawler as its note says, whose results may take `most_kept` bytes of the shelf; `notify` is called, in whatever
+        thread, when something changes."""
         self._folder = folder
         self.note = note
         """Only to be read elsewhere."""
@@ -169,15 +163,8 @@ class HostedJourney:
     def run(
         self, pages: Callable[[Callable[[float], None]], GatedPages], limits: ProcessLimits, allowed: tuple[str, ...]
     ) -> ConfinedEnd:
-        """Run it to an end. Blocks.
-
-        Args:
-            pages: makes its source, of a function that rests.
-            allowed: names of processors that it may use.
-
-        Raises:
-            OSError: the disk fails in another way than being full; the crawler stands as it stood.
-        """
+        """Run it to an end; `pages` makes its source, of a function that rests, and `allowed` names the processors that it may
+        use. Blocks. Raises OSError: the disk fails in another way than being full; the crawler stands as it stood."""
         with self._changed:
             if self._stopped is not None or self.has_ended:
                 return ConfinedEnd(*(self._stopped or ("", "")))

@@ -153,18 +153,9 @@ def serve(
     *,
     limits: ProcessLimits | None = None,
 ) -> None:
-    """Serve until a signal says that it is enough.
-
-    Args:
-        listening: where.
-        folder: of the runtime's own; `state_folder` made it.
-        tell: gets the description of the runtime once it listens.
-        limits: which walls are put up, and whether weak ones do.
-
-    Raises:
-        UsageError: something cannot be served, or it cannot listen there, or crawlers cannot be shut in.
-        CrawlDirectoryError: another runtime uses the folder.
-    """
+    """Serve until a signal says that it is enough; `tell` gets the description of the runtime once it listens. `limits` says
+    which walls are put up, and whether weak ones do. Raises UsageError: something cannot be served, it cannot listen there, or
+    crawlers cannot be shut in. Raises CrawlDirectoryError: another runtime uses the folder."""
     processes = limits or ProcessLimits()
     with held(folder):
         walls = checked_walls(processes)

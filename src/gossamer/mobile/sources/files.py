@@ -60,13 +60,8 @@ _CONTROLS: Final = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 def names_of(url: str) -> tuple[str, ...] | Withheld:
-    """The names of a URL's path in order, decoded once; the last one is empty where the path ends with a slash.
-
-    A path that some reader could take for a place outside the root is withheld as `unsafe_path`.
-
-    Args:
-        url: canonical, of http or https.
-    """
+    """The names of the path of a canonical URL in order, decoded once; the last one is empty where the path ends with a slash.
+    A path that some reader could take for a place outside the root is withheld as `unsafe_path`."""
     path = path_of(url).partition("?")[0].partition("#")[0]
     parts = path.split("/")[1:]
     if len(parts) > MAX_NAMES:
@@ -154,16 +149,8 @@ class FileSource:
     """Files below a root. Contract: :class:`~gossamer.mobile.contract.PageSource`."""
 
     def __init__(self, root: Path, *, limit: int, ignores_htaccess: bool = False) -> None:
-        """Look at the root once.
-
-        Args:
-            root: a directory. It is opened anew for each URL, so that a deployment may replace it.
-            limit: bytes of a document; a longer one is cut.
-            ignores_htaccess: serve directories with `.htaccess`, whose rules are not read here.
-
-        Raises:
-            UsageError: there is no such directory, or it may not be read.
-        """
+        """Look once at the root, which is opened anew for each URL, so that a deployment may replace it. A document longer than
+        `limit` bytes is cut. Raises UsageError: there is no such directory, or it may not be read."""
         self._root = root
         self._limit = limit
         self._ignores_htaccess = ignores_htaccess

@@ -53,15 +53,8 @@ class Runtime:
     def __init__(
         self, sheet: OwnerSheet, clock: Clock | None = None, rest: Callable[[float], None] = time.sleep
     ) -> None:
-        """Open what the sheet names.
-
-        Args:
-            clock: for robots.txt, limits and the rate.
-            rest: waits this many seconds between two requests to a local server.
-
-        Raises:
-            UsageError: something cannot be served.
-        """
+        """Open what the sheet names; `rest` waits so many seconds between two requests to a local server. Raises UsageError:
+        something cannot be served."""
         self._sheet = sheet
         self._clock = clock or SystemClock()
         self._rest = rest
@@ -92,12 +85,8 @@ class Runtime:
         return ServedSite(_stored(Path(host.place), limit), turn=threading.Lock())
 
     def pages(self, hosts: Collection[str] | None = None, rest: Callable[[float], None] | None = None) -> GatedPages:
-        """The pages for one crawler, with nothing used up; crawlers in other threads may ask at the same time.
-
-        Args:
-            hosts: the only ones that it may visit; None for all that are served.
-            rest: waits this many seconds for this crawler.
-        """
+        """The pages of these hosts, or of all, for one crawler, with nothing used up; crawlers in other threads may ask at the
+        same time. `rest` waits so many seconds for this crawler."""
         sites = self._site if hosts is None else partial(self._site_among, frozenset(hosts))
         limits, rest = self._sheet.limits, rest or self._rest
         return GatedPages(sites, self._robots, self._clock, self._refusals, limits, rest, self._robots_turn)
@@ -204,11 +193,7 @@ class CrawlSource:
     """The archive of one crawl: the version that stands last. Contract: :class:`~gossamer.mobile.contract.PageSource`."""
 
     def __init__(self, archive: ArchiveReader, *, limit: int) -> None:
-        """Open nothing.
-
-        Args:
-            limit: bytes of a document; a longer one is cut.
-        """
+        """Open nothing. A document longer than `limit` bytes is cut."""
         self._archive = archive
         self._limit = limit
 
@@ -356,15 +341,8 @@ class Reach(msgspec.Struct, frozen=True):
 
 
 def reach(runtime: Runtime, seeds: tuple[str, ...] = (), urls: int = 100_000) -> Reach:
-    """Walk all that can be reached from the home pages, the sitemaps that robots.txt names, and `seeds`.
-
-    Args:
-        seeds: further URLs to start from, as a sender's crawler may have them.
-        urls: URLs that are looked at, at most.
-
-    Raises:
-        UsageError: a seed cannot be read, or there is none.
-    """
+    """Walk all that can be reached from the home pages, the sitemaps that robots.txt names, and the seeds of a sender; at most
+    so many URLs. Raises UsageError: a seed cannot be read, or there is none."""
     gate = runtime.pages()
     homes = [host.home for host in runtime.hosts if host.host]
     given = [_seed(text) for text in seeds]

@@ -131,15 +131,8 @@ class OwnerSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_sheet(path: Path | None, serve: Sequence[str] = ()) -> OwnerSheet:
-    """The sheet of a file, with the entries of `--serve` beside its own; those take the place of entries for the same host.
-
-    Args:
-        path: a TOML file; None for options alone.
-        serve: as `example.org=/var/www/html`.
-
-    Raises:
-        UsageError: something cannot be read, or nothing is served; one line.
-    """
+    """The sheet of a TOML file, or of options alone, with the entries of `--serve` in the place of its own for the same host.
+    Raises UsageError: something cannot be read, or nothing is served; one line."""
     sheet = (
         OwnerSheet()
         if path is None
