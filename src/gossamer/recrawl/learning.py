@@ -150,7 +150,8 @@ def signals_of(group: Group, host: str) -> Signals:
 
 
 def learn(group: Group, host: str, before: KnownPage, page: KnownPage) -> KnownPage:
-    """Stage what a visit teaches: `page` is what is known with it, `before` what was known. Returns the page with its evidence."""
+    """Stage what a visit teaches: `page` is what is known with it, `before` what was known until then. Returns the page with the
+    evidence of this visit."""
     time, is_changed = page.visited_at - before.visited_at, page.changes > before.changes
     believed_before, signals = prior(group, host, page.kind), signals_of(group, host)
     evidence = learnt(believed_before, before.evidence, time, is_changed, signals, before.signalled)
