@@ -64,7 +64,7 @@ class HostedJourney:
     def __init__(
         self, folder: JourneyFolder, note: JourneyNote, shelf: ResultShelf, most_kept: int, notify: Callable[[], None]
     ) -> None:
-        """Take up a crawler as its note says, whose results may take `most_kept` bytes of the shelf; `notify` is called, in whatever
+        """Take up a crawler as its note says. Its results may take `most_kept` bytes of the shelf; `notify` is called, in whatever
         thread, when something changes."""
         self._folder = folder
         self.note = note
