@@ -7,7 +7,7 @@ empty in a handler. The page and each :class:`PagePart` of it give texts, number
 
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -44,25 +44,21 @@ class Selecting:
             UsageError: it is no selector.
             ParseSkipped: the page has no tree, since it would cost the parser too much.
         """
-        from selectolax.lexbor import SelectolaxError  # only a page of which an element is asked needs it
-
-        root = self._root
-        try:
-            found: list[LexborNode] = root.css(selector)
-        except SelectolaxError as error:
-            _refuse_selector(selector, error)
+        found: list[LexborNode] = self._select("css", selector)
         return found
 
     def first(self, selector: str) -> "LexborNode | None":
         """The first element that matches; None where none does. Raises as :meth:`css`."""
-        from selectolax.lexbor import SelectolaxError  # as above
-
-        root = self._root
-        try:
-            found: LexborNode | None = root.css_first(selector)
-        except SelectolaxError as error:
-            _refuse_selector(selector, error)
+        found: LexborNode | None = self._select("css_first", selector)
         return found
+
+    def _select(self, how: str, selector: str) -> Any:
+        from selectolax.lexbor import SelectolaxError  # only a page of which an element is asked needs it
+
+        try:
+            return getattr(self._root, how)(selector)
+        except SelectolaxError as error:
+            raise UsageError(f"{selector!r} is not a CSS selector: {error}") from None
 
     def each(self, selector: str) -> "Iterator[PagePart]":
         """The elements that match, in document order, each with the methods of a page: `for quote in page.each(".quote")`."""
@@ -123,10 +119,6 @@ class PagePart(Selecting):
 def folded(node: "LexborNode") -> str:
     """The text of an element, white space folded."""
     return " ".join(node.text().split())
-
-
-def _refuse_selector(selector: str, error: Exception) -> NoReturn:
-    raise UsageError(f"{selector!r} is not a CSS selector: {error}") from None
 
 
 class Page(Selecting):

@@ -121,11 +121,56 @@ def _spoken(answer: A | _Refusal) -> A:
     return answer
 
 
+class CachedSheet(Sheet, frozen=True):
+    """Settings of every resolver: how long and how many answers are kept."""
+
+    ttl: Annotated[
+        float, setting("Use an answer for this long if it does not state a time of its own.", unit="s", ge=0)
+    ] = 300.0
+    negative_ttl: Annotated[
+        float,
+        setting(
+            "Remember a failure or refusal for this long; keep it below the wait before the first retry.",
+            unit="s",
+            ge=0,
+        ),
+    ] = 5.0
+    capacity: Annotated[int, setting("Keep at most this many answers.", unit="answers", ge=1)] = 65536
+
+
+C = TypeVar("C", bound=CachedSheet)
+
+
+class _Remembering(Provider[C]):
+    """Remembers answers; a subclass finds those that are not known."""
+
+    def __init__(self, sheet: C | None = None) -> None:
+        self._answers = Answers[tuple[str, int], Endpoint]()
+        super().__init__(sheet)
+        self.metrics.gauge("answers", lambda: len(self._answers))
+
+    def read_sheet(self) -> None:
+        self._answers.bound(self.sheet.capacity, self.sheet.negative_ttl)
+
+    async def stop(self) -> None:
+        """Give up what is under way."""
+        await self._answers.close()
+
+    async def resolve(self, host: str, port: int) -> Endpoint:
+        question = (host, port)
+        known = self._answers.get(question, self.clock.monotonic())
+        return known or (await self._answers.ask(question, partial(self._resolve, host, port), self.clock))[0]
+
+    @abstractmethod
+    async def _resolve(self, host: str, port: int) -> Dated[Endpoint]:
+        """The answer, and until when it is good."""
+
+
 #: Addresses of one name that are kept; judged are all of them.
 MAX_ADDRESSES = 16
 
 
-class ResolverSheet(Sheet, frozen=True):
+class ResolverSheet(CachedSheet, frozen=True):
     """Settings of :class:`SystemResolver`."""
 
     resolve: Annotated[
@@ -152,19 +197,7 @@ class ResolverSheet(Sheet, frozen=True):
         setting("Allow these ports although they are on the list of blocked ones.", names="a blocked port"),
     ] = ()
     only_loopback: Annotated[bool, setting("Refuse every address off this machine.", names="other machines")] = True
-    ttl: Annotated[
-        float, setting("Use an answer for this long if it does not state a time of its own.", unit="s", ge=0)
-    ] = 300.0
-    negative_ttl: Annotated[
-        float,
-        setting(
-            "Remember a failure or refusal for this long; keep it below the wait before the first retry.",
-            unit="s",
-            ge=0,
-        ),
-    ] = 5.0
     deadline: Annotated[float, setting("Give up a look-up that takes longer than this.", unit="s", gt=0)] = 5.0
-    capacity: Annotated[int, setting("Keep at most this many answers.", unit="answers", ge=1)] = 65536
     ahead: Annotated[int, setting("Look up at most this many names at once ahead of need.", unit="look-ups", ge=0)] = 32
     refresh: Annotated[
         float, setting("Look up a name again, ahead of need, when its answer ends within this time.", unit="s", ge=0)
@@ -217,16 +250,14 @@ def split_target(target: str) -> tuple[str, str]:
 R = TypeVar("R", bound=ResolverSheet)
 
 
-class GuardedResolver(Provider[R]):
+class GuardedResolver(_Remembering[R]):
     """Judges, remembers and looks ahead; where addresses come from, its subclasses say."""
 
     def __init__(self, sheet: R | None = None) -> None:
-        self._answers = Answers[tuple[str, int], Endpoint]()
-        # By name, since ports of one host are looked up once; the answers above are what every request goes by.
+        # By name, since ports of one host are looked up once; the answers are what every request goes by.
         self._names = Answers[str, tuple[str, ...]]()
-        super().__init__(sheet)
         self._ahead: set[asyncio.Task[None]] = set()
-        self.metrics.gauge("answers", lambda: len(self._answers))
+        super().__init__(sheet)
         self.metrics.gauge("ahead", lambda: len(self._ahead))
 
     def read_sheet(self) -> None:
@@ -235,7 +266,7 @@ class GuardedResolver(Provider[R]):
         self._table = tuple(map(entry_of, sheet.resolve))
         self._networks = guard.networks(sheet.allow_networks)
         self._seeds = frozenset(map(str.lower, sheet.seed_hosts))
-        self._answers.bound(sheet.capacity, sheet.negative_ttl)
+        super().read_sheet()
         self._names.bound(sheet.capacity, sheet.negative_ttl)
 
     async def stop(self) -> None:
@@ -243,13 +274,8 @@ class GuardedResolver(Provider[R]):
         for task in self._ahead:
             task.cancel()
         await asyncio.gather(*self._ahead, return_exceptions=True)
-        await self._answers.close()
+        await super().stop()
         await self._names.close()
-
-    async def resolve(self, host: str, port: int) -> Endpoint:
-        question = (host, port)
-        known = self._answers.get(question, self.clock.monotonic())
-        return known or (await self._answers.ask(question, partial(self._resolve, host, port), self.clock))[0]
 
     def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
         """Names beyond `ahead` look-ups at once are looked up when they are needed."""
@@ -349,35 +375,10 @@ class SystemResolver(GuardedResolver[ResolverSheet]):
         return FoundAddresses(sorted(addresses, key=lambda address: ":" in address))
 
 
-class CachedSheet(Sheet, frozen=True):
-    """Settings of :class:`CachedResolver`."""
-
-    ttl: Annotated[float, setting("Use an answer for this long.", unit="s", ge=0)] = 300.0
-    negative_ttl: Annotated[float, setting("Remember a failure or refusal for this long.", unit="s", ge=0)] = 5.0
-    capacity: Annotated[int, setting("Keep at most this many answers.", unit="answers", ge=1)] = 65536
-
-
-class CachedResolver(Provider[CachedSheet]):
+class CachedResolver(_Remembering[CachedSheet]):
     """Caches the answers of another resolver, which has already checked their addresses."""
 
     behind: Uses[Resolver]
-
-    def __init__(self, sheet: CachedSheet | None = None) -> None:
-        self._answers = Answers[tuple[str, int], Endpoint]()
-        super().__init__(sheet)
-        self.metrics.gauge("answers", lambda: len(self._answers))
-
-    def read_sheet(self) -> None:
-        self._answers.bound(self.sheet.capacity, self.sheet.negative_ttl)
-
-    async def stop(self) -> None:
-        """Give up what is under way."""
-        await self._answers.close()
-
-    async def resolve(self, host: str, port: int) -> Endpoint:
-        question = (host, port)
-        known = self._answers.get(question, self.clock.monotonic())
-        return known or (await self._answers.ask(question, partial(self._ask, host, port), self.clock))[0]
 
     def judge(self, host: str, port: int) -> None:
         self.behind.judge(host, port)
@@ -385,7 +386,7 @@ class CachedResolver(Provider[CachedSheet]):
     def prefetch(self, places: Iterable[tuple[str, int]]) -> None:
         self.behind.prefetch(places)
 
-    async def _ask(self, host: str, port: int) -> Dated[Endpoint]:
+    async def _resolve(self, host: str, port: int) -> Dated[Endpoint]:
         self.metrics.count("lookups")
         endpoint = await self.behind.resolve(host, port)
         return endpoint, self.clock.monotonic() + self.sheet.ttl

@@ -162,17 +162,10 @@ class _UntidyField(Exception):
 
 def _read_field(line: bytes) -> Field:
     name, _, value = line.partition(b":")
-    shown = _known_name(name) if len(name) <= _REMEMBERED else _read_name(name)
     value = value.removesuffix(b"\n").removesuffix(b"\r")
-    if value.translate(None, _PLAIN) or len(name) + 1 > len(line):
+    if not _TOKEN.match(name) or value.translate(None, _PLAIN) or len(name) == len(line):
         raise _UntidyField
-    return shown, value.strip(b" \t").decode("latin-1")
-
-
-def _read_name(name: bytes) -> str:
-    if not _TOKEN.match(name):
-        raise _UntidyField
-    return name.decode("ascii").lower()
+    return name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
 
 
 def _read_untidy(line: bytes, notes: list[Note]) -> Field | None:
@@ -190,10 +183,6 @@ def _read_untidy(line: bytes, notes: list[Note]) -> Field | None:
     if not colon or not _TOKEN.match(bare):
         return None
     return bare.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
-
-
-#: Of lines that are new by their value (dates, lengths) the name is known.
-_known_name = lru_cache(maxsize=512)(_read_name)
 
 
 class _Known(dict[bytes, Field]):

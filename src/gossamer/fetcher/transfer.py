@@ -125,7 +125,7 @@ class Transfer(Receiving[HttpSheet]):
             self.curl.setopt(option, value)
         # Ten lines a page: they are only collected here, and judged together. libcurl stops at 300 KB or 5,000 lines.
         self.curl.setopt(pycurl.HEADERFUNCTION, self.lines.append)
-        self.curl.setopt(pycurl.WRITEFUNCTION, self._on_body if valve is None else self._on_metered_body)
+        self.curl.setopt(pycurl.WRITEFUNCTION, self.receive if valve is None else self._on_metered_body)
         self.curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_socket)
         self.curl.setopt(pycurl.PREREQFUNCTION, self._on_request)
         self._endpoint: tuple[str, int] | None = None
@@ -151,7 +151,8 @@ class Transfer(Receiving[HttpSheet]):
         self._held = 0.0
         self._stopped: float | None = None
         self._fd = -1
-        self._is_asked = False
+        self.is_asked = False
+        """The request was about to go out: from then on a server may have received it."""
         self._wanted: Wanted | None = None
         self._sent: Requested | None = None
 
@@ -169,11 +170,6 @@ class Transfer(Receiving[HttpSheet]):
     def is_used_up(self) -> bool:
         """It has carried another request than a plain GET, and is to be closed."""
         return self._sent is not None
-
-    @property
-    def is_asked(self) -> bool:
-        """The request was about to go out: from then on a server may have received it."""
-        return self._is_asked
 
     def begin(
         self,
@@ -328,7 +324,7 @@ class Transfer(Receiving[HttpSheet]):
         return True
 
     def _on_socket(self, fd: int, purpose: int) -> int:
-        if self._is_asked:
+        if self.is_asked:
             self._refuse_repetition()
             return _NO_SOCKET
         self._fd = fd
@@ -344,10 +340,10 @@ class Transfer(Receiving[HttpSheet]):
         it takes the server for one that had closed it already. One that has read the request is then asked twice within
         milliseconds, behind the back of delay, retries and log. Whether to ask again is the frontier's matter (decision 19).
         """
-        if self._is_asked:
+        if self.is_asked:
             self._refuse_repetition()
             return _REFUSE
-        self._is_asked = True
+        self.is_asked = True
         return _ALLOW
 
     def _refuse_repetition(self) -> None:
@@ -377,10 +373,7 @@ class Transfer(Receiving[HttpSheet]):
         return self.head is not None
 
     def receive(self, data: bytes) -> int | None:
-        """Take a piece of a body that libcurl has not read; something else than None where nothing more is wanted."""
-        return self._on_body(data)
-
-    def _on_body(self, data: bytes) -> int | None:
+        """Take a piece of a body; something else than None where nothing more is wanted."""
         if self.head is None and not self.judge_head():
             return _STOP
         if not self.size and self._wanted is not None and self.head is not None:
@@ -404,7 +397,7 @@ class Transfer(Receiving[HttpSheet]):
                 self._valve.hold(self, wait)
                 return int(pycurl.WRITEFUNC_PAUSE)
         self._credit -= len(data)
-        return self._on_body(data)
+        return self.receive(data)
 
     @property
     def is_stopped(self) -> bool:
