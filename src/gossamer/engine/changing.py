@@ -165,12 +165,10 @@ class _Comparison:
                 )
 
     def connectors(self, now: Graph, then: Graph, components: set[str]) -> tuple[set[str], list[str]]:
-        """Those that stay the same object or are exchanged between the same ends; and which of them are exchanged."""
         staying: set[str] = set()
         exchanged: list[str] = []
 
         def ends(graph: Graph, connector: ConnectorNode) -> set[tuple[str, str]] | None:
-            """Component and role of each end; None where one of the components does not stay."""
             names = (*connector.producers, *connector.consumers)
             if not components.issuperset(names):
                 return None
@@ -344,7 +342,6 @@ class _Change:
                     yield node, runner
 
     def _move_ends(self) -> list[Runner]:
-        """Bind inputs and outputs of those that stay; returns runners that take from elsewhere now."""
         for called in self.called:
             called.detach()
         moved = []
@@ -366,7 +363,6 @@ class _Change:
         return moved
 
     async def finish(self) -> None:
-        """Stop the units that left, once no handler is in the middle of using them."""
         for node, runner in list(self._staying()):
             before = self.now.components.get(node.name)
             if before is not None and self.now.reached(used_names(before.roles)).intersection(

@@ -52,13 +52,11 @@ class Component(Unit[S]):
     outs: Mapping[str, Out[Any]]
 
     def bind(self, ins: Mapping[str, In[Any]], outs: Mapping[str, Out[Any]]) -> None:
-        """Give the component its ends; called by the framework, once."""
         self.ins, self.outs = ins, outs
         for role, end in {**ins, **outs}.items():
             setattr(self, role, end)
 
     def methods(self, role: str) -> tuple[Callable[..., Any] | None, Callable[..., Any] | None]:
-        """The methods for an item and for a list of items of an input, as far as there are such."""
         name = self.handles.format(role)
         return getattr(self, name, None), getattr(self, f"{name}_many", None)
 
@@ -72,7 +70,6 @@ class Component(Unit[S]):
 
     @classmethod
     def problems(cls) -> list[str]:
-        """Faults of the class as one of its kind; a check of a wiring asks for them."""
         return [f"class {cls.__name__} is not runnable: derive it from Filter, Consumer or Producer"]
 
 
@@ -104,7 +101,6 @@ class Consumer(OneInput[S]):
 
     @classmethod
     def problems(cls) -> list[str]:
-        """One input, no output, one of two methods."""
         ports = declared(cls)
         wrong = _lacks(cls, "consume", "consume_many")
         if len(ports.inputs) != 1 or ports.outputs:
@@ -120,7 +116,6 @@ class Filter(OneInput[S]):
 
     @classmethod
     def problems(cls) -> list[str]:
-        """One input, one of two methods."""
         wrong = _lacks(cls, "filter", "filter_many")
         if len(declared(cls).inputs) != 1:
             wrong.append(
@@ -136,7 +131,6 @@ class Producer(Component[S]):
     _drained = False
 
     def produce(self) -> Iterable[Any] | AsyncIterable[Any]:
-        """The items, one by one."""
         raise NotImplementedError(f"{type(self).__name__} does not define produce(), which every producer has to")
 
     def drain(self) -> None:
@@ -145,12 +139,10 @@ class Producer(Component[S]):
 
     @property
     def drained(self) -> bool:
-        """No more items are wanted."""
         return self._drained
 
     @classmethod
     def problems(cls) -> list[str]:
-        """No input, one output, `produce` written."""
         ports = declared(cls)
         wrong = [] if cls.produce is not Producer.produce else [f"class {cls.__name__} does not define: produce"]
         if ports.inputs or len(ports.outputs) != 1:
@@ -165,7 +157,6 @@ class SynchronousFilter(Component[S]):
     kind = "synchronous"
 
     def methods(self, role: str) -> tuple[Callable[..., Any] | None, Callable[..., Any] | None]:
-        """The method for rounds: each a dictionary with one item for each input."""
         method: Callable[..., Any] = self.filter  # type: ignore[attr-defined]  # its parameters are the inputs' names
         if not inspect.iscoroutinefunction(method):
             return lambda items: method(**items), None
@@ -177,7 +168,6 @@ class SynchronousFilter(Component[S]):
 
     @classmethod
     def problems(cls) -> list[str]:
-        """Two inputs at least; `filter` takes each by name."""
         inputs = declared(cls).inputs
         wrong = _lacks(cls, "filter")
         if len(inputs) < 2:
@@ -197,7 +187,6 @@ class SemiSynchronousFilter(Component[S]):
 
     @classmethod
     def problems(cls) -> list[str]:
-        """Inputs, and a handler for each."""
         inputs = declared(cls).inputs
         if not inputs:
             return [f"class {cls.__name__} declares no In; derive it from Producer if it makes items of its own"]
@@ -225,12 +214,10 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
         """The end was announced."""
 
     def bind(self, ins: Mapping[str, In[Any]], outs: Mapping[str, Out[Any]]) -> None:
-        """Give the component its ends, and a signal for each output."""
         super().bind(ins, outs)
         self.signals = {role: asyncio.Event() for role in outs}
 
     def signal(self, output: str) -> None:
-        """Items for this output may be there: ask when slots are free (`SignalItemAvailable` of appendix B)."""
         self.signals[output].set()
 
     def finish(self) -> None:
@@ -244,7 +231,6 @@ class AsynchronousFilter(SemiSynchronousFilter[S]):
 
     @classmethod
     def problems(cls) -> list[str]:
-        """A handler for each input, a source for each output, spills that are inputs."""
         ports = declared(cls)
         wrong = super().problems() + [wrong for role in ports.outputs for wrong in _lacks(cls, f"take_{role}")]
         for role in ports.outputs:

@@ -39,7 +39,6 @@ class _Ruleset(ctypes.Structure):
 
 
 def landlock_version() -> int:
-    """Version of the kernel's interface; 0 where there is none."""
     if not sys.platform.startswith("linux"):
         return 0
     found: int = _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)
@@ -163,7 +162,6 @@ def leave_network(root: int) -> bool:
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Keep none of those that a new namespace gives."""
     for one in range(_MORE_CAPABILITIES_THAN_ANY_KERNEL):
         libc.prctl(_DROP_FROM_BOUND, one, 0, 0, 0)
     head = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
@@ -195,7 +193,6 @@ class Walls(msgspec.Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Files and network are shut by something beside limits."""
         return bool(self.files and self.network)
 
     def __str__(self) -> str:
@@ -298,7 +295,6 @@ def _opens_sockets() -> bool:
 
 
 def _has_interfaces() -> bool:
-    """Whether there is a network interface beside a loopback of one's own."""
     with contextlib.suppress(OSError):
         return len(socket.if_nameindex()) > 1
     return False

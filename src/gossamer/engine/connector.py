@@ -63,7 +63,6 @@ class Statistics(msgspec.Struct, frozen=True):
     """Items that came a second time over a mended link and were dropped; remote connectors only."""
 
     def after(self, earlier: "Statistics") -> "Statistics":
-        """These figures continued from a predecessor's."""
         return msgspec.structs.replace(
             self,
             passed=self.passed + earlier.passed,
@@ -83,7 +82,6 @@ class Flow:
         self.idlers: list[asyncio.Future[None]] = []
 
     def tell(self) -> None:
-        """Nothing is inside."""
         idlers, self.idlers = self.idlers, []
         for future in idlers:
             if not future.done():
@@ -225,7 +223,6 @@ class Connector(ABC, Generic[T]):
         """Take the :meth:`position` that a consumer has kept, when it starts again and before it receives anything."""
 
     def add_producer(self) -> None:
-        """One more producer end is open."""
         self.producers += 1
 
     def remove_producer(self) -> None:

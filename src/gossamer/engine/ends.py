@@ -58,11 +58,9 @@ class Out(Generic[T]):
         return f"<Out {self.role} to {self.connector!r}>"
 
     def try_send(self, item: T) -> bool:
-        """Send now if there is room: True if the item was accepted."""
         return self._held is None and self._usable().offer((item,), current.get())
 
     async def send(self, item: T) -> None:
-        """Send one item, suspended while there is no room."""
         if not (self.is_free and self.connector.offer((item,), current.get())):
             await self._send_slowly((item,))
 
@@ -125,7 +123,6 @@ class Out(Generic[T]):
         return other
 
     def close(self) -> None:
-        """No more items from this end. Closing twice is harmless."""
         if self._open:
             self._open = self.is_free = False
             self.connector.remove_producer()
@@ -141,13 +138,11 @@ class Out(Generic[T]):
         await self._usable().send(items, current.get())
 
     def hold(self) -> None:
-        """Suspend senders at this end and its clones until :meth:`release`, for a change behind it."""
         self._held, self.is_free = asyncio.Event(), False
         for clone in self._clones:
             clone.hold()
 
     def release(self) -> None:
-        """Let senders at this end and its clones go on."""
         if self._held is not None:
             self._held.set()
             self._held, self.is_free = None, self._open
@@ -164,7 +159,6 @@ class Out(Generic[T]):
 
     @property
     def open_ends(self) -> int:
-        """This end and its clones, as far as they are not closed."""
         return self._open + sum(clone.open_ends for clone in self._clones)
 
 
@@ -187,7 +181,6 @@ class In(Generic[T]):
         return f"<In {self.role} from {self.connector!r}>"
 
     def try_receive(self) -> T | None:
-        """An item that is there now, or None."""
         self.acknowledge()
         items, self._receipts = self.connector.poll(1)
         return items[0] if items else None
@@ -236,11 +229,9 @@ class In(Generic[T]):
             receipt.release(times)
 
     def position(self) -> dict[str, int]:
-        """The position that a durable consumer keeps with its results (:meth:`Connector.position`)."""
         return self.connector.position()
 
     def resume(self, positions: Mapping[str, int]) -> None:
-        """Give back what was kept, in the component's `start` (:meth:`Connector.resume`)."""
         self.connector.resume(positions)
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:

@@ -70,7 +70,6 @@ class AppendFile:
         return start
 
     def sync(self) -> None:
-        """Force what was written to the disk, and the first time the file's name too."""
         os.fsync(self._descriptor)
         if not self._is_named:
             directory = os.open(self.path.parent, os.O_RDONLY)
@@ -81,13 +80,11 @@ class AppendFile:
             self._is_named = True
 
     def cut_back(self, end: int) -> None:
-        """Drop everything from byte `end` on."""
         os.ftruncate(self._descriptor, end)
         os.lseek(self._descriptor, end, os.SEEK_SET)
         self.end = end
 
     def tail(self, length: int) -> bytes:
-        """The last `length` bytes, fewer where the file is shorter."""
         start = max(0, self.end - length)
         os.lseek(self._descriptor, start, os.SEEK_SET)
         data = os.read(self._descriptor, self.end - start)
@@ -105,7 +102,6 @@ class AppendFile:
             length *= 2
 
     def close(self) -> None:
-        """Close the descriptor; the object is of no use after."""
         os.close(self._descriptor)
 
 
@@ -116,11 +112,9 @@ class LastWrites:
         self._before: dict[AppendFile, int] = {}
 
     def begin(self) -> None:
-        """A new group: what the one before wrote stays."""
         self._before.clear()
 
     def about_to(self, file: AppendFile) -> None:
-        """This file is about to be written to."""
         self._before.setdefault(file, file.end)
 
     def take_back(self) -> None:

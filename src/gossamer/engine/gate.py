@@ -56,7 +56,6 @@ class Gate:
 
     @property
     def inside(self) -> int:
-        """How many are at work."""
         return self.crowd.count + sum(crowd.count for crowd in self._earlier)
 
     def try_enter(self) -> Crowd | None:
@@ -114,7 +113,6 @@ class Gate:
             self._pass_place_on()
 
     async def opened(self) -> None:
-        """Wait until the gate is open."""
         while self.shut:
             await self._opened.wait()
 
@@ -140,7 +138,6 @@ class Gate:
     # -- suspension and turnover
 
     async def suspend(self) -> None:
-        """Let nothing in; return when those inside have gone."""
         self.suspended = self.shut = True
         self._opened.clear()
         await self.turnover()
@@ -211,7 +208,6 @@ class Receipt:
         return f"<Receipt held {self._holders} times>"
 
     def hold(self, times: int = 1) -> None:
-        """One more holder, or several."""
         self._holders += times
 
     def release(self, times: int = 1) -> None:

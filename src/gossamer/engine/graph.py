@@ -73,12 +73,10 @@ class ConnectorNode(msgspec.Struct, frozen=True):
 
     @property
     def item_name(self) -> str:
-        """The item type, as people write it."""
         return class_of(self.item_type).__name__
 
     @property
     def scheme(self) -> str:
-        """The address scheme, without the colon."""
         return self.plan.address.partition(":")[0]
 
 
@@ -93,7 +91,6 @@ class Graph(msgspec.Struct, frozen=True):
     """The same as a plan: planned again it gives this graph, whatever was changed on the way."""
 
     def roles(self) -> dict[str, Roles]:
-        """The bound roles of every unit, components first."""
         components = {name: node.roles for name, node in self.components.items()}
         return {**components, **{name: node.roles for name, node in self.providers.items()}}
 
@@ -149,7 +146,6 @@ def start_order(providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode
 
 
 def used_names(roles: Roles) -> Iterator[str]:
-    """Every provider that some roles are bound to."""
     for bound in roles.values():
         if isinstance(bound, str):
             yield bound
@@ -163,7 +159,6 @@ Finding = tuple[str, str]
 
 
 def misfits(graph: Graph) -> list[Finding]:
-    """All that is wrong with a graph as a whole."""
     return [*_arrows(graph), *_pools(graph), *_processes(graph), *_fused(graph), *_rings(graph)]
 
 
@@ -216,7 +211,6 @@ def _processes(graph: Graph) -> Iterator[Finding]:
 
 
 def _fused(graph: Graph) -> Iterator[Finding]:
-    """A fused connector calls one filter or consumer."""
     for connector in graph.connectors.values():
         if connector.scheme != "fused":
             continue
@@ -310,7 +304,6 @@ def assignable(made: Any, taken: Any) -> bool:
 
 
 def type_name(item_type: Any) -> str:
-    """A type or interface, as people write it."""
     return getattr(item_type, "__name__", str(item_type))
 
 
@@ -318,7 +311,6 @@ def type_name(item_type: Any) -> str:
 
 
 def first_sentence(unit: type) -> str:
-    """The first sentence of a class' own docstring."""
     return (unit.__doc__ or "").strip().split("\n")[0]
 
 
@@ -404,8 +396,6 @@ def to_dot(graph: Graph) -> str:
 
 
 def to_mermaid(graph: Graph) -> str:
-    """Mermaid: what Markdown viewers draw."""
-
     def identifier(name: str) -> str:
         """One that Mermaid takes, also where the name is one of its words (`end`); another for each name."""
         return "u_" + name.replace("_", "__").replace("-", "_0")

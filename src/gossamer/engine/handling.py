@@ -124,7 +124,6 @@ class Handling:
         self._counters["items"] += size
 
     async def _perform_with(self, receipts: Sequence[Receipt | None], items: Sequence[Any]) -> None:
-        """Pass the receipt of each item on to everything that the item causes."""
         if self._is_whole:
             batches = [(joint(receipts), items)]
         else:
@@ -165,7 +164,6 @@ class Handling:
         await self.send(made)
 
     async def send(self, made: Sequence[Any]) -> None:
-        """Send items that a method returned, and those that it put by."""
         if self._only is not None:
             await self._only.send_many(made)
         elif made:
@@ -311,7 +309,6 @@ class Performer:
                 self._incarnation += 1
 
     def failure(self, error: Exception, item: Any) -> ComponentFailed:
-        """The component's failure under its name, with what it held."""
         held = f" on {item!r:.200}" if item is not None else ""
         return ComponentFailed(f"component {self.component.name!r} failed{held}: {type(error).__name__}: {error}")
 

@@ -102,7 +102,6 @@ class LocalConnector(Connector[T]):
         self._stalled = 0.0
 
     def make_buffer(self) -> Buffer[T]:
-        """The order in which items leave: first in, first out. A subclass may choose another."""
         return FifoBuffer()
 
     # -- producing
@@ -152,7 +151,6 @@ class LocalConnector(Connector[T]):
         self._wake_consumers()
 
     async def room(self) -> int:
-        """Wait for free slots; other producers may be faster."""
         while self._sending or self._waiting >= self.capacity:
             await self._wait_in(self._rooms)
         return self.capacity - self._waiting
@@ -216,7 +214,6 @@ class LocalConnector(Connector[T]):
         return self.poll(limit)
 
     def _check_open(self) -> None:
-        """Raise what ends the wait of a consumer, if anything does."""
         if self._ended and not self._sending:
             raise EndOfItems(f"connector {self.name!r} has ended")
         if self._retired:
@@ -224,7 +221,6 @@ class LocalConnector(Connector[T]):
         self._check_failure()
 
     def retire(self) -> None:
-        """Send waiting consumers to the successor."""
         self._retired = True
         self._wake_consumers(all_of_them=True)
 
@@ -247,7 +243,6 @@ class LocalConnector(Connector[T]):
     # -- waiting and waking
 
     async def idle(self) -> None:
-        """Wait until the queue is empty and no bulk is under way."""
         while self._sending or self._waiting:
             self._check_failure()
             future = asyncio.get_running_loop().create_future()
@@ -282,7 +277,6 @@ class LocalConnector(Connector[T]):
             self._wake(deque(idlers))
 
     def statistics(self) -> Statistics:
-        """The figures as they stand."""
         return Statistics(self._passed, self._waiting, self._peak, self._stalled, self.capacity)
 
 
@@ -307,7 +301,6 @@ class PriorityBuffer(Generic[T]):
             heapq.heappush(self._heap, (getattr(item, self._field), next(self._arrivals), item, receipt))
 
     def get(self, limit: int) -> tuple[list[T], Receipts]:
-        """The items of lowest value."""
         entries = [heapq.heappop(self._heap) for _ in range(min(limit, len(self._heap)))]
         receipts = [entry[3] for entry in entries]
         return [entry[2] for entry in entries], receipts if any(receipts) else None
@@ -382,18 +375,15 @@ class FusedConnector(Connector[T]):
         raise EndOfItems(f"connector {self.name!r} has ended")
 
     async def room(self) -> int:
-        """As many as the producer likes."""
         return self.capacity
 
     async def idle(self) -> None:
-        """Wait until no call is under way."""
         while self._flow.inside:
             future = asyncio.get_running_loop().create_future()
             self._flow.idlers.append(future)
             await future
 
     def retire(self) -> None:
-        """Send the consumer to the successor."""
         self._retired = True
         self._over.set()
 
@@ -401,5 +391,4 @@ class FusedConnector(Connector[T]):
         self._over.set()
 
     def statistics(self) -> Statistics:
-        """The figures as they stand; what is being handled counts as waiting."""
         return Statistics(self._flow.passed, self._flow.inside, self._flow.peak, 0.0, self.capacity)

@@ -87,7 +87,6 @@ class Catalog:
         raise WiringError(f"{name!r}: {unit!r} is neither a component nor a provider class; derive it from one of them")
 
     def is_shipped(self, name: str) -> bool:
-        """Whether a component's name is ours, and not that of a class of the person's own."""
         return name in self._shipped
 
     def places_of_own(self) -> dict[str, dict[str, str]]:
@@ -107,7 +106,6 @@ class Catalog:
         return _why_not_importable(unit) if name in self._own[table] and isinstance(unit, type) else ""
 
     def names(self, table: str) -> list[str]:
-        """Every known name of `components` or `providers`, those of entry points included."""
         of_packages = {name for one in installed() for name in getattr(one, table)}
         return sorted({*self._known[table], *of_packages, *(entry.name for entry in offered(f"gossamer.{table}"))})
 
@@ -266,7 +264,6 @@ class _Planner:
             return unit, None
 
     def one_name_each(self) -> None:
-        """Metrics and settings of a unit are found by its name alone."""
         for name in self.wiring.components:
             if name in self.wiring.providers:
                 self.finding(f"providers.{name}", "a component has this name too; give one of them another")

@@ -99,7 +99,6 @@ class Runner:
         self.close_outputs()
 
     def close_outputs(self) -> None:
-        """Close every output end."""
         for out in self.component.outs.values():
             out.close()
 
@@ -315,15 +314,12 @@ class Runner:
 
     @property
     def suspended(self) -> bool:
-        """The unit takes up nothing."""
         return self._gate.suspended
 
     async def suspend(self) -> None:
-        """Take up nothing more; returns when what is in hand is finished."""
         await self._gate.suspend()
 
     def resume(self) -> None:
-        """Go on."""
         self._gate.resume()
 
     async def turnover(self) -> None:
@@ -356,14 +352,12 @@ class Runner:
 
 
 def _places(component: Component[Any], workers: int) -> int | None:
-    """How many of its handlers may be at work at once."""
     if isinstance(component, AsynchronousFilter):
         return None
     return workers if isinstance(component, OneInput) else 1
 
 
 def _first_failure(group: BaseExceptionGroup[BaseException], component: Component[Any]) -> Exception:
-    """The failure that started it: the others were cancelled by it."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
             return _first_failure(error, component)

@@ -87,7 +87,6 @@ class RunningGraph:
 
     @property
     def wiring(self) -> Wiring:
-        """The wiring that the graph stands for now: planned anew it gives the same graph."""
         return self.whole.wiring
 
     async def run(self) -> None:
@@ -322,7 +321,6 @@ class RunningGraph:
         return cast(Sheet, self.unit(name).sheet)
 
     def metrics(self, name: str) -> Mapping[str, float]:
-        """What a unit has counted, its instances added up."""
         total: dict[str, float] = {}
         for unit in self.units(name):
             for key, value in unit.metrics.snapshot().items():
@@ -330,7 +328,6 @@ class RunningGraph:
         return total
 
     def statistics(self) -> dict[str, Statistics]:
-        """What every connector has done, exchanges included."""
         none = Statistics()
         return {name: one.statistics().after(self.earlier.get(name, none)) for name, one in self.connectors.items()}
 

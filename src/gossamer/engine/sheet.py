@@ -95,7 +95,6 @@ def show_seconds(seconds: float) -> str:
 
 
 def show_count(number: int, noun: str) -> str:
-    """A number of things for people: `1 page`, `2 pages`, `12,345 pages`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -184,7 +183,6 @@ class Property(msgspec.Struct, frozen=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that it takes, where it takes words of a closed list."""
         listed = re.search(r"Literal\[(.*?)\]", self.type)
         return tuple(re.findall(r"'([^']*)'", listed[1])) if listed else ()
 
@@ -240,7 +238,6 @@ _BOUNDS = (
 
 
 def _metas(hint: Any) -> list[msgspec.Meta]:
-    """The `Meta` annotations of a type hint, looking through optional types."""
     metas = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, msgspec.Meta)]
     for inner in typing.get_args(hint):
         if getattr(inner, "__metadata__", None):
@@ -249,7 +246,6 @@ def _metas(hint: Any) -> list[msgspec.Meta]:
 
 
 def _type_name(hint: Any) -> str:
-    """A type as people write it: `int`, `float | None`, `tuple[str, ...]`."""
     if isinstance(hint, type) and not typing.get_args(hint):
         return hint.__name__
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
@@ -258,7 +254,6 @@ def _type_name(hint: Any) -> str:
 
 
 def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
-    """Every field of a sheet class, in order."""
     kind: type = sheet
     return _properties(kind)
 
@@ -346,7 +341,6 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
 
 
 def renamed(values: Mapping[str, Any], known: Iterable[Property]) -> dict[str, Any]:
-    """Values under the present names of their settings."""
     now = {prop.was: prop.name for prop in known if prop.was}
     return {now.get(name, name): value for name, value in values.items()}
 

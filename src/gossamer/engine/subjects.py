@@ -93,7 +93,6 @@ class Subject(NamedTuple):
 
 @lru_cache(maxsize=1)
 def shipped() -> tuple[Subject, ...]:
-    """The subjects that ship."""
     return tuple(importlib.import_module(package).SUBJECT for package in SHIPPED)
 
 

@@ -124,7 +124,6 @@ def _between_processes(scheme: str) -> Transport:
 
 
 def known_schemes() -> list[str]:
-    """Every scheme, built in or installed. Nothing is imported for it."""
     return sorted({*_BUILT_IN, *_BETWEEN_PROCESSES, *(entry.name for entry in offered(GROUP))})
 
 

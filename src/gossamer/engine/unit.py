@@ -48,11 +48,9 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
 
     def steady(self) -> float:
-        """Wall time that no operator or time server sets."""
         return self._offset + time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep on the running event loop."""
         import asyncio  # units are used without a loop, too: in parser processes, and to judge what a person gave
 
         await asyncio.sleep(seconds)
@@ -91,7 +89,6 @@ class Bucket:
         self.rate = rate
 
     def take(self, amount: float, now: float) -> None:
-        """Take `amount` units; a negative amount is given back."""
         if self.rate is not None:
             self.taken += amount
             saved = max(0.0, BURST - 1.0 / self.rate)  # below 10 a second one unit is the whole burst
@@ -139,15 +136,12 @@ class Metrics:
         self._gauges: dict[str, Callable[[], float]] = {}
 
     def count(self, name: str, by: int = 1) -> None:
-        """Add to a counter."""
         self.counters[name] += by
 
     def gauge(self, name: str, read: Callable[[], float]) -> None:
-        """Register a gauge under a name; a later one of the same name replaces it."""
         self._gauges[name] = read
 
     def snapshot(self) -> Mapping[str, float]:
-        """Every counter and gauge as they stand now."""
         return {**self.counters, **{name: read() for name, read in self._gauges.items()}}
 
 

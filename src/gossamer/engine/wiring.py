@@ -258,7 +258,6 @@ def read_entry(entry: Any, table: str, name: str, source: str) -> Any:
 
 
 def to_toml(wiring: Wiring) -> str:
-    """The plan as TOML text, which reads back as the same plan."""
     plain = typing.cast("dict[str, Any]", msgspec.to_builtins(wiring))
     plain.pop("source", None)
     long: list[str] = []
@@ -318,7 +317,6 @@ class ChangedEntry(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> str:
-        """In words, as `adds component 'mark'`."""
         verb = "adds" if self.before is None else "removes" if self.after is None else "changes"
         return f"{verb} {self.table[:-1]} {self.name!r}"
 
@@ -343,14 +341,12 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def opposite(self) -> "Difference":
-        """What undoes it."""
         return Difference(
             tuple(ChangedEntry(one.table, one.name, one.after, one.before) for one in reversed(self.entries)),
         )
 
     @property
     def told(self) -> str:
-        """In words; `changes nothing` where it is empty."""
         return ", ".join(entry.told for entry in self.entries) or "changes nothing"
 
     def applied(self, wiring: Wiring) -> Wiring:
@@ -377,7 +373,6 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def _merged(now: P, before: Any, after: Any) -> P:
-    """A plan as it stands, with what differs between two others."""
     fields: dict[str, Any] = {}
     for field in now.__struct_fields__:
         old, new, here = getattr(before, field), getattr(after, field), getattr(now, field)

@@ -148,7 +148,6 @@ class Caller:
 
 
 def main() -> int:
-    """Work until the parent closes the pipe, or something fails."""
     frames = Frames(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     os.dup2(2, 1)  # nothing that is printed gets between the frames
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this process by the pipe

@@ -45,7 +45,6 @@ class Worker:
     """One process that does one kind of work."""
 
     def __init__(self, process: Process) -> None:
-        """Use :meth:`start`."""
         assert process.stdin is not None and process.stdout is not None
         self._process, self._input, self._output = process, process.stdin, process.stdout
 
@@ -88,7 +87,6 @@ class Worker:
             await self._input.drain()
 
     def close_input(self) -> None:
-        """Say that everything is done. Safe to call at any time."""
         self._input.close()
 
     async def part(self) -> bytes | None:
@@ -129,7 +127,6 @@ class Worker:
         return frame
 
     async def _why(self) -> WorkerFailed:
-        """Why the process has ended without a word."""
         try:
             async with asyncio.timeout(_LAST_WORDS):
                 status = await self._process.wait()
@@ -152,7 +149,6 @@ class Worker:
                 os.kill(self._process.pid, signal.SIGKILL)
 
     async def end(self) -> None:
-        """End it, whatever it does, and wait for its end."""
         self.kill()
         await self._process.wait()
 

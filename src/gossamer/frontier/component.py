@@ -95,7 +95,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     # -- life
 
     async def start(self) -> None:
-        """Go on from what the ledger holds."""
         self.recount()
         self.termination.sources.update(self.ins.keys() & {"arrived"})
         self.probes.begin()
@@ -106,7 +105,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.signal("tasks")
 
     def _told_of_lent(self) -> None:
-        """There is news of crawlers that were sent: tasks to fetch from here, or nothing more to wait for."""
         self.stir()
         self.termination.end_if_done()
 
@@ -120,18 +118,15 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.totals.begin(self.ledger.counters(), self.clock.monotonic())
 
     async def stop(self) -> None:
-        """Take the alarm and the look-ups away."""
         self.termination.alarm.cancel()
         await self.lookups.close()
         self.turns.keep_waits()
 
     def changed(self, before: FrontierSheet) -> None:
-        """More may be handed out now, or less."""
         self.totals.limit(self.sheet.limits)
         self.signal("tasks")
 
     def drain(self) -> None:
-        """Hand out no more; the crawl ends when everything in flight is committed."""
         self.termination.is_draining = True
         self.termination.end_if_done()
 
@@ -140,7 +135,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.termination.is_paused = True
 
     def go_on(self) -> None:
-        """Hand out again."""
         self.termination.is_paused = False
         self.signal("tasks")
 
@@ -164,7 +158,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.stir()
 
     def on_answers(self, answer: Answer) -> None:
-        """The host is free again, or waits."""
         self.politeness.answered(answer)
         self.totals.answered(answer)
         self.failures.answered(answer.url, answer.outcome)
@@ -175,7 +168,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.signal("tasks")
 
     def on_committed_many(self, group: Sequence[Committed]) -> None:
-        """Slots are free again, and there may be new tasks."""
         hosts: dict[str, None] = {}
         for committed in group:
             if not committed.is_brought:
@@ -200,7 +192,6 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
             self.termination.end_if_done()
 
     def on_arrived_many(self, group: Sequence[Arrived]) -> None:
-        """Other agents found URLs of our hosts; they are queued already."""
         if any(one.new for one in group):
             self.stir()
 
@@ -337,7 +328,6 @@ class Seeds(Producer[SeedsSheet]):
                 yield Task(url=url, host=host_of(url), request=request)
 
     def requests(self, url: str) -> Sequence[Requested | None]:
-        """The requests for a seed; None is a plain one."""
         return _PLAIN
 
 

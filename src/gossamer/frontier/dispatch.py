@@ -167,7 +167,6 @@ class Slots:
 
     @property
     def free(self) -> int:
-        """Slots that are left; below zero where the setting was lowered."""
         return self._frontier.sheet.concurrency - self.taken
 
     @property
@@ -176,7 +175,6 @@ class Slots:
         return self.free - self._frontier.sheet.concurrency // KEPT_FREE
 
     def depart(self, task: Task) -> None:
-        """Take a slot for a task."""
         self.taken += 1
         self._frontier.flights.depart(task.identity)
 

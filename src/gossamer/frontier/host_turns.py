@@ -139,7 +139,6 @@ class HostTurns:
         return bool(states)
 
     def enter(self, name: str, *, is_held: bool) -> FrontierHost:
-        """Let this host take turns from now on."""
         host = self._hosts.get(name)
         if host is None:
             host = self._left.pop(name) if name in self._left else FrontierHost(name)
@@ -204,7 +203,6 @@ class HostTurns:
         return self._only_spent
 
     def settle(self, site: str) -> None:
-        """Let a host go on after the robots.txt of its site was asked for."""
         host = self._hosts.get(host_of(site))
         if host is None:
             return
@@ -331,7 +329,6 @@ class Lookups:
         self.nameless.clear()
 
     async def close(self) -> None:
-        """Look up nothing more, and write down what was found."""
         self._sought.clear()
         self._waiting = 0
         for task in self._tasks:

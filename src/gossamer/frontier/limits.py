@@ -122,7 +122,6 @@ class Failures:
         return len(self._failed)
 
     def answered(self, url: str, outcome: Outcome) -> None:
-        """Note how a request for this URL has ended."""
         if outcome in _FAILURES:
             self._failed[url] = outcome
             self._failed.move_to_end(url)
@@ -191,28 +190,23 @@ class CrawlTotals:
         """There is any limit."""
 
     def begin(self, counters: Mapping[str, int], now: float) -> None:
-        """Go on from what the ledger counted; `now` is monotonic."""
         self._pages, self._bytes = counters.get("pages", 0), counters.get("bytes", 0)
         self._answered = counters.get("fetched", 0)
         self._run_began = now
         self._began = now - counters.get("elapsed_ms", 0) / 1000
 
     def sown(self, url: str) -> None:
-        """Note a seed."""
         self._seed_sites.add(site_of(url))
 
     def missed(self, host: str) -> None:
-        """Note that the name of this host has no address."""
         if not self._answered:
             self._missed_hosts.add(host)
 
     def answered(self, answer: Answer) -> None:
-        """Note how a request has ended."""
         if answer.outcome in UNANSWERED and not self._answered:
             self._failed_sites.add(site_of(answer.url))
 
     def committed(self, committed: Committed) -> None:
-        """Count a visit."""
         self._pages += committed.is_page
         self._bytes += committed.bytes
         self._answered += committed.outcome in ANSWERED and not committed.site
@@ -243,7 +237,6 @@ class CrawlTotals:
         return max(0, min(bounds) - self._pages - reserved) if bounds else None
 
     def is_short_of_pages(self, in_flight: int) -> bool:
-        """Whether the share of pages is too small for so many requests in flight."""
         share = self.rules.page_share
         return share is not None and self._pages + in_flight >= share
 
@@ -281,7 +274,6 @@ class FrontierSheet(Sheet, frozen=True):
 
     @property
     def limits(self) -> CrawlLimits:
-        """The limits at which the crawl stops of itself."""
         return CrawlLimits(
             self.max_pages,
             self.max_time,

@@ -63,7 +63,6 @@ class HostBreadthFirst(BreadthFirst):
     """Crawls breadth-first within the hosts of the seeds; it follows no link that leaves its page's host."""
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
-        """Those on the source's host."""
         return tasks if source is None else [task for task in tasks if task.host == source.host]
 
 
@@ -78,7 +77,6 @@ class BestFirst(Provider[NoSettings]):
         return urgency
 
     def host_level(self, task: Task, urgency: int) -> int:
-        """That of its most urgent task."""
         return urgency
 
 
@@ -101,7 +99,6 @@ class RandomWalk(Provider[RandomWalkSheet]):
         self._draw = random.Random(self.sheet.seed)
 
     def follow(self, tasks: Sequence[Task], source: Task | None) -> Sequence[Task]:
-        """One of them; every seed."""
         return tasks if source is None or not tasks else [tasks[int(self._draw.random() * len(tasks))]]
 
     def level(self, task: Task, urgency: int) -> int:
@@ -235,7 +232,6 @@ class Scores:
 
 
 def _above(host: str) -> Iterator[str]:
-    """The domains above a host, the nearest first."""
     while "." in host:
         host = host.partition(".")[2]
         yield host
@@ -323,7 +319,6 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         self._settle()
 
     def changed(self, before: WeightSheet) -> None:
-        """Take the new weights, sites and rules for tasks to come."""
         self._settle()
         if self.sheet.importance != before.importance:
             self._tell()
@@ -335,7 +330,6 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         self._sites = dict(map(_site, self.sheet.sites))
 
     async def start(self) -> None:
-        """Tell what of the file could not be read."""
         self._tell()
 
     def _tell(self) -> None:
@@ -345,7 +339,6 @@ class WeightedPrioritizer(Provider[WeightSheet]):
 
     @property
     def wants_in_degree(self) -> bool:
-        """Whether links to hosts are to be counted for it."""
         return self.sheet.in_degree > 0.0
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
@@ -400,7 +393,6 @@ def _site(text: str) -> tuple[str, float]:
 
 
 def _rule(text: str) -> tuple[float, Any]:
-    """Compile a user's rule."""
     levels, equals, pattern = text.partition("=")
     options = re2.Options()
     options.log_errors = False

@@ -67,7 +67,6 @@ class Termination:
 
     @property
     def _is_lent(self) -> bool:
-        """Whether URLs are with mobile crawlers, or wait for one."""
         lenders = self._frontier.lent.get("hosts", ())
         return bool(lenders) and any(lender.is_out for lender in lenders)
 
@@ -100,7 +99,6 @@ class Termination:
 
     @property
     def _is_busy(self) -> bool:
-        """Whether anything is under way."""
         return bool(self._frontier.slots.taken or len(self._frontier.lookups) or self._is_lent)
 
     @property
@@ -274,7 +272,6 @@ class DepthReopening:
 
     @property
     def is_searching(self) -> bool:
-        """Whether the next look at the ledger need not wait for anything."""
         return not (self._waiting or self._in_flight) and self._frontier.ledger.depths.is_owing
 
     def take(self, most: int) -> list[Task]:
@@ -291,7 +288,6 @@ class DepthReopening:
         return taken
 
     def committed(self) -> None:
-        """Note that the links of one page are queued."""
         self._in_flight -= 1
         if not self._in_flight and not self._waiting:
             self._frontier.ledger.depths.announced()
@@ -313,7 +309,6 @@ class TrapProbes:
         self._last: Family | None = None
 
     def begin(self) -> None:
-        """Go on from what the ledger holds."""
         self._traps = [gate for gate in self._frontier.gates.get("fetch", ()) if isinstance(gate, Traps)]
         rows = self._frontier.ledger.aside()
         self._returning.extend(row.family for row in rows if row.count and not self._is_suspect(row.family))
@@ -322,7 +317,6 @@ class TrapProbes:
         return any(one.is_suspect(family) for one in self._traps)
 
     def takes(self, task: Task) -> bool:
-        """Whether a task that was popped is set aside, by :meth:`flush`, instead of being fetched."""
         if not self._traps:
             return False
         family = placed(self._traps, "fetch", (task,))[0]
@@ -335,7 +329,6 @@ class TrapProbes:
         return True
 
     def flush(self) -> None:
-        """Write down what :meth:`takes` took."""
         leaving, self.leaving = self.leaving, {}
         with self._frontier.ledger.group() as group:
             for family, tasks in leaving.items():
@@ -383,7 +376,6 @@ class TrapProbes:
         return bool(count or self._returning)
 
     def _next(self) -> SetAside | None:
-        """The family whose turn it is."""
         for start in (self._last, None) if self._last else (None,):
             for row in self._frontier.ledger.aside(start):
                 if self._is_probed(row):

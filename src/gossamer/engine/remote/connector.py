@@ -213,15 +213,12 @@ class RemoteConnector(Connector[T]):
     # -- the producers' end
 
     def offer(self, items: Sequence[T], receipt: Receipt | None) -> bool:
-        """Accept all items now or none."""
         return self._sending().offer(items, receipt)
 
     async def send(self, items: Sequence[T], receipt: Receipt | None) -> None:
-        """Accept all items as room allows; with a journal in a file they are in it when this returns."""
         await self._sending().send(items, receipt)
 
     async def room(self) -> int:
-        """Wait until something can be sent."""
         return await self._sending().room()
 
     def end(self) -> None:
@@ -232,24 +229,20 @@ class RemoteConnector(Connector[T]):
     # -- the consumers' end
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
-        """The items that are there now; from the first call on, senders are let in."""
         receiver = self._receiving()
         receiver.make_ready()
         return receiver.inbox.poll(limit)
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
-        """The items that are there, or the next that comes; from the first call on, senders are let in."""
         receiver = self._receiving()
         receiver.make_ready()
         return await receiver.inbox.take(limit)
 
     def retire(self) -> None:
-        """Send waiting consumers to the successor."""
         if self._receiver is not None:
             self._receiver.inbox.retire()
 
     def position(self) -> dict[str, int]:
-        """How far each sender's items have been handed to consumers."""
         return self._receiver.position() if self._receiver is not None else {}
 
     def resume(self, positions: Mapping[str, int]) -> None:
@@ -273,7 +266,6 @@ class RemoteConnector(Connector[T]):
                 await receiver.inbox.idle()
 
     def _arrived(self) -> bool:
-        """Both sides: nothing is on the way."""
         assert self._sender is not None
         assert self._receiver is not None
         self._sender.check()

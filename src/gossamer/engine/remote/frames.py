@@ -226,7 +226,6 @@ class FramePipe(asyncio.Protocol):
     # -- ending
 
     def close(self) -> None:
-        """Close after what was written is sent."""
         self._flush()
         if self._transport is not None:
             self._transport.close()
@@ -266,7 +265,6 @@ def _from_parcel(kind: Any, parcel: Any) -> Any:
 
 
 def type_name(item_type: Any) -> str:
-    """The name of the type, on which both sides must agree."""
     return getattr(item_type, "__qualname__", "") if isinstance(item_type, type) else str(item_type)
 
 
@@ -440,7 +438,6 @@ class Waiters:
                     future.set_result(None)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Return when the condition holds, or raise its exception."""
         while not holds():
             future = asyncio.get_running_loop().create_future()
             self._waiting.append(future)

@@ -61,7 +61,6 @@ class Journal(Protocol):
 
 
 def new_stream() -> str:
-    """A name that no other stream has."""
     return secrets.token_hex(16)
 
 
@@ -76,7 +75,6 @@ class MemoryJournal:
         self._frames: deque[tuple[int, int]] = deque()
 
     def open(self) -> Loaded:
-        """Nothing is there from before."""
         return Loaded(self._stream, 0)
 
     def append(self, first: int, last: int, payload: bytes) -> None:
@@ -87,7 +85,6 @@ class MemoryJournal:
         """Nothing to do."""
 
     def payload(self, first: int) -> bytes:
-        """The payload of a kept frame."""
         return self._payloads[first]
 
     def acknowledged(self, up_to: int) -> None:
@@ -169,7 +166,6 @@ class FileJournal:
                 database.execute("COMMIT")
 
     def payload(self, first: int) -> bytes:
-        """The payload of a kept frame."""
         with self._opened() as database:
             row = database.execute("SELECT payload FROM frames WHERE first = ?", (first,)).fetchone()
         if row is None:
@@ -185,7 +181,6 @@ class FileJournal:
             database.execute("COMMIT")
 
     def close(self) -> None:
-        """Close the file; everything committed stays."""
         if self._database is not None:
             self._database.close()
             self._database = None

@@ -240,7 +240,6 @@ class Exchange:
             return listener.address
 
     async def unlisten(self, address: Address, party: Party) -> None:
-        """End :meth:`listen`, with the connections that came by it."""
         async with self._lock:
             listener = self._listeners.get(address)
             if listener is not None and await listener.remove(party):

@@ -53,12 +53,10 @@ class Stream:
         self._complete: set[int] = set()
 
     def begin(self, last: int) -> None:
-        """A frame that ends with item `last` is being put into the queue."""
         self.received = last
         self._open.append(last)
 
     def complete(self, last: int) -> bool:
-        """That frame is handled: True if `finished` went on."""
         self._complete.add(last)
         before = self.finished
         while self._open and self._open[0] in self._complete:
@@ -90,14 +88,12 @@ class FrameBuffer(Generic[T]):
         return self._length
 
     def put(self, items: Sequence[T], receipt: Receipt | None) -> None:
-        """Append a frame, or a piece of one."""
         assert isinstance(receipt, FrameReceipt)
         receipt.hold(len(items))
         self._frames.append((items, receipt))
         self._length += len(items)
 
     def get(self, limit: int) -> tuple[list[T], Receipts]:
-        """Take from the front, across frames."""
         taken: list[T] = []
         receipts: list[Receipt | None] = []
         while self._frames and len(taken) < limit:
@@ -154,7 +150,6 @@ class ExpectedSenders:
         self._ended.discard(slot)
 
     def ended(self, slot: str) -> None:
-        """It will send nothing more."""
         self._ended.add(slot)
 
     @property
@@ -200,7 +195,6 @@ class Receiver(Generic[T]):
     # -- for consumers
 
     def make_ready(self) -> None:
-        """Consumers ask for items: senders may begin."""
         self._ready.set()
 
     def position(self) -> dict[str, int]:
@@ -211,7 +205,6 @@ class Receiver(Generic[T]):
         self._resumed.update(positions)
 
     def received(self, slot: str, stream: str) -> int:
-        """Last item of a stream that was put into the queue, or 0."""
         known = self._streams.get(_key(slot, stream))
         return known.received if known else 0
 
@@ -226,16 +219,13 @@ class Receiver(Generic[T]):
 
     @property
     def frame_limit(self) -> int:
-        """Longest frame that is accepted."""
         return self._frame_limit
 
     @property
     def done(self) -> bool:
-        """No connection is needed any more."""
         return bool(self._refused) or self._expected.all_ended
 
     def about(self) -> About:
-        """Words of this side about itself."""
         return self._about
 
     def objection(self, peer: About) -> str:
@@ -251,7 +241,6 @@ class Receiver(Generic[T]):
         self.inbox.fail(RemoteRefused(f"connector {self._about.connector!r}: the sending side refused: {reason}"))
 
     async def serve(self, pipe: FramePipe, peer: About) -> None:
-        """Receive over this connection until it is gone."""
         stream: Stream | None = None
         try:
             await self._ready.wait()

@@ -74,7 +74,6 @@ class Intake(LocalConnector[bytes]):
         return self._ended
 
     def fits(self, items: int) -> bool:
-        """So many items can enter now."""
         return not self._sending and len(self._buffer) + items <= self.capacity
 
     @property
@@ -167,11 +166,9 @@ class Sender(Generic[T]):
 
     @property
     def stalled(self) -> float:
-        """Seconds that producers were suspended."""
         return self._stalled
 
     def check(self) -> None:
-        """Raise what made this side useless, if anything did."""
         if self.failure is not None:
             raise self.failure
 
@@ -204,7 +201,6 @@ class Sender(Generic[T]):
             self._stalled += time.monotonic() - began
 
     async def room(self) -> int:
-        """Wait until something can be sent; how many items."""
         self.check()
         if not self._journal.durable:
             return await self.intake.room()
@@ -227,7 +223,6 @@ class Sender(Generic[T]):
         return max(0, self._limits.window - self.unacknowledged)
 
     async def _run(self) -> None:
-        """Take items from the queue for ever, as the window allows."""
         try:
             while True:
                 if not self._free():
@@ -265,7 +260,6 @@ class Sender(Generic[T]):
         return payloads
 
     def _keep(self, parcels: list[bytes], receipts: Receipts) -> bytes:
-        """Keep one frame; returns its payload."""
         first = self.numbered + 1
         payload = self._codec.pack(first, parcels)
         kept = KeptFrame(first, self.numbered + len(parcels), len(payload))
@@ -279,16 +273,13 @@ class Sender(Generic[T]):
 
     @property
     def frame_limit(self) -> int:
-        """A receiver sends short frames only."""
         return HANDSHAKE_LIMIT
 
     @property
     def done(self) -> bool:
-        """No connection is needed any more."""
         return self._over or self.failure is not None
 
     def about(self) -> About:
-        """Words of this side about itself."""
         return msgspec.structs.replace(self._about, first=self.acknowledged + 1)
 
     def objection(self, peer: About) -> str:
@@ -307,7 +298,6 @@ class Sender(Generic[T]):
         self.changes.changed()
 
     async def serve(self, pipe: FramePipe, peer: About) -> None:
-        """Send over this connection until it is gone."""
         if self._pipe is not None:
             self._pipe.abort()
         self._pipe, self._peer, self._caught_up = pipe, peer.slot, False

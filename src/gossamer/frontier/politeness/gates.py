@@ -220,7 +220,6 @@ class Gates:
         entry.settle()
 
     def change(self, rules: GateRules) -> None:
-        """Go by other settings from now on."""
         self.rules = rules
         self.changes += 1
         self.crawl.change(rules)
@@ -233,12 +232,10 @@ class Gates:
     # -- what is known
 
     def told_delay(self, host: str) -> tuple[float, Reason]:
-        """Seconds that this host is left alone between two requests, and why no shorter."""
         entry = self.hosts.get(host)
         return pace.shown_delay(entry.pace if entry else FRESH, entry.rules if entry else pace_of(host, self.rules))
 
     def slowed(self) -> Iterator[tuple[str, float, Reason]]:
-        """Hosts that errors or refusals slow down, with delay and reason."""
         for host, entry in self.hosts.items():
             if entry.pace.gap or entry.pace.strain > 1:
                 delay, reason = pace.shown_delay(entry.pace, entry.rules)
@@ -246,7 +243,6 @@ class Gates:
                     yield host, delay, reason
 
     def held(self, hosts: Iterable[str], now: float) -> Iterator[Held]:
-        """Those of these hosts that must wait, until when, and why."""
         for host in hosts:
             entry = self.hosts.get(host)
             if entry is not None and entry.next > now:
@@ -268,13 +264,11 @@ class Gates:
         return True
 
     def places(self, host: str, domain: str, address: str) -> tuple[Place | None, ...]:
-        """The places that a request of this host takes a share of."""
         return self.hosts.get(host), self.domains.known(domain), self.addresses.known(address)
 
     # -- inside
 
     def _refused(self, entry: AskedHost, attempt: int, now: float) -> RetryDecision:
-        """The ruling on a page that was answered 429."""
         waits = self.rules.waits
         if entry.is_spent(waits):
             return KEEP  # to ask for other pages has not helped, and a page that is put off would keep the crawl alive

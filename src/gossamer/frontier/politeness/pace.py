@@ -156,7 +156,6 @@ class Pace(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_well(self) -> bool:
-        """Of the latest first tries of pages enough came clean."""
         clean = self.firsts.bit_count()
         return clean >= OTHERS_CLEAN and clean >= WELL * self.tried
 

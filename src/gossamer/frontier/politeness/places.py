@@ -37,7 +37,6 @@ class Place:
         """Monotonic seconds."""
 
     def ready_at(self) -> float:
-        """When the next request may begin; infinite if another must end first."""
         return inf if self.live >= self.limit else self.next
 
 
@@ -75,7 +74,6 @@ class SharedPlaces:
         return len(self._table)
 
     def change(self, usual: Share, loopback: Share, per_host: int) -> None:
-        """Go by other shares; what has begun stays."""
         self._usual, self._loopback, self._per_host = usual, loopback, per_host
         for name, place in self._table.items():
             place.limit = 0 if self._is_foreign(name, place) else self._limit(place.on_loopback)
@@ -93,7 +91,6 @@ class SharedPlaces:
         place.next = now + (self._loopback.gap if on_loopback else self._usual.gap)
 
     def leave(self, name: str) -> None:
-        """One has ended."""
         place = self._table.get(name)
         if place is not None and place.live > 0:
             place.live -= 1
@@ -118,7 +115,6 @@ class SharedPlaces:
         return place
 
     def held(self) -> dict[str, int]:
-        """The places that are lent, with the numbers of the turns."""
         return {name: place.turn for name, place in self._table.items() if place.turn}
 
     def recall(self, name: str, *, is_wanted: bool) -> None:
@@ -134,7 +130,6 @@ class SharedPlaces:
             self._give_back(name, place)
 
     def noted(self, name: str, number: int) -> None:
-        """The lender knows that it was given back."""
         if self.back.get(name, (0, 0.0))[0] == number:
             del self.back[name]
 
@@ -310,7 +305,6 @@ class AskedHost(Place):
         """It was restored when its wait was over: this run owes it a try, whatever it was given before."""
 
     def closed_until(self) -> float:
-        """The instant at which name and some endpoint may be asked again, as far as failures are concerned."""
         by_name = self.circuit.until if self.circuit is not None else 0.0
         return max(by_name, closed_until(self.circuits)) if self.circuits else by_name
 
@@ -323,7 +317,6 @@ class AskedHost(Place):
         return max(due, now - min(gap, late)) if late > 0.0 else now
 
     def opens(self) -> float:
-        """The instant at which delay and gap are over."""
         opens, known = self.last + pace.delay_of(self.pace, self.rules), self.pace.control
         return opens if known is None else max(opens, self.begun + known.gap)
 
@@ -343,14 +336,12 @@ class AskedHost(Place):
         self.limit = 1 if is_probed or known.refusals else self.most  # a host that refused is alone until it answers
 
     def hold(self, endpoint: str, until: float) -> None:
-        """Do not ask this endpoint before that instant."""
         before = self.circuits.get(endpoint) or Circuit()
         held = msgspec.structs.replace(before, strikes=max(1, before.strikes), until=max(before.until, until))
         self.circuits = {**self.circuits, endpoint: held}
         self.settle()
 
     def closed_for(self, url: str, now: float) -> float:
-        """Seconds for which the endpoint of this URL is not asked because it did not answer; 0 where it may be."""
         broken = self.circuits.get(site_of(url)) if self.circuits else None
         return 0.0 if broken is None else max(0.0, broken.until - now)
 
@@ -422,5 +413,4 @@ def closed_until(circuits: Circuits) -> float:
 
 
 def longest(known: Pace, rules: PaceRules) -> float:
-    """Seconds that this host may have to be left alone after an end, refusals and circuits apart."""
     return max(pace.delay_of(known, rules), known.gap)

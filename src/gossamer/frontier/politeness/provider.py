@@ -82,7 +82,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
         self.metrics.gauge("blocked", lambda: len(self._blocklist) + len(self._closed))
 
     def changed(self, before: PolitenessSheet) -> None:
-        """Go by the new settings from the next request on."""
         self._blocklist = _blocklist(self.sheet)
         self.gates.change(rules_of(self.sheet))
 
@@ -160,7 +159,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
         return wanted, back
 
     def turns_held(self) -> dict[str, int]:
-        """Places that it may ask, with the numbers of the turns."""
         return {mark + name: number for mark, places in self._lent() for name, number in places.held().items()}
 
     def take_turns(
@@ -194,7 +192,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
     # -- rates of the whole crawl
 
     def rates(self) -> tuple[RateUse | None, RateUse | None]:
-        """This agent's use of `rate` and of `bandwidth`; None where that is not set."""
         return self.gates.crawl.uses()
 
     def take_rates(self, rate: float, bandwidth: float) -> None:
@@ -245,7 +242,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
         return heapq.nlargest(count, self.gates.slowed(), key=lambda one: one[1])
 
     def held(self, hosts: Iterable[str] | None = None) -> Iterator[Held]:
-        """Those of these hosts that must wait; without any, of all that have tasks, which takes `O(n)`."""
         return self.gates.held(self._schedule if hosts is None else hosts, self.clock.monotonic())
 
     @property

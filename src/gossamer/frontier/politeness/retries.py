@@ -141,7 +141,6 @@ class Circuit(msgspec.Struct, frozen=True, gc=False):
     """Only probes go out."""
 
     def is_spent(self, waits: Sequence[float] = WAITS) -> bool:
-        """The retries of the host are used up."""
         return self.is_open and self.probes >= len(waits)
 
 

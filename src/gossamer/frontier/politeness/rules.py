@@ -72,13 +72,11 @@ class GateRules(msgspec.Struct, frozen=True):
 
 
 def pace_of(host: str, rules: GateRules) -> PaceRules:
-    """How fast a host is asked."""
     delay = rules.delays.get(host) if len(rules.delays) else None
     return rules.pace if delay is None else msgspec.structs.replace(rules.pace, delay=None if delay < 0 else delay)
 
 
 def live_of(host: str, rules: GateRules) -> int:
-    """How many requests of a host may be live."""
     return (rules.lives.get(host) if len(rules.lives) else None) or rules.per_host
 
 
@@ -264,7 +262,6 @@ class Blocklist:
 
 
 def _name(entry: str) -> str:
-    """A host name in the form in which tasks carry it."""
     bare = entry.strip().removeprefix("*.").strip(".")
     if ":" in bare and not bare.startswith("["):
         bare = f"[{bare}]"
@@ -302,7 +299,6 @@ class ProcessorOrders(Provider[NoSettings]):
         self._staged: list[Order] = []
 
     async def start(self) -> None:
-        """Take up what earlier runs were ordered."""
         self.ledger.spaces.open(ORDERS)
         for _, value in self.ledger.spaces.scan(ORDERS, None):
             self._obey(msgspec.msgpack.decode(value, type=Order))
@@ -334,12 +330,10 @@ class ProcessorOrders(Provider[NoSettings]):
             group.push([_task(order)])
 
     def committed(self, ends: Mapping[str, int]) -> None:
-        """Let the staged orders take effect."""
         self.obey(self._staged)
         self._staged = []
 
     def take_back(self) -> None:
-        """Drop the staged orders."""
         self._staged = []
 
     def received(self, tasks: Sequence[Task], group: Group) -> Sequence[Order]:
@@ -354,16 +348,13 @@ class ProcessorOrders(Provider[NoSettings]):
         return taken
 
     def obey(self, orders: Sequence[Order]) -> None:
-        """Let politeness know of orders that are kept."""
         for order in orders:
             self._obey(order)
 
     def ends(self) -> Mapping[str, int]:
-        """It writes no files."""
         return {}
 
     def files(self) -> Sequence[str]:
-        """It writes no files."""
         return ()
 
     def _obey(self, order: Order) -> None:
@@ -382,7 +373,6 @@ def blocked_by_orders(ledger: Ledger) -> list[str]:
 
 
 def _usable(order: Order) -> Order | None:
-    """The order with its host as tasks name it; None where there is no such host or time."""
     try:
         host = Blocklist().block(order.host)
     except UsageError:

@@ -177,7 +177,6 @@ class Schedule:
     # -- changes
 
     def put(self, host: str, domain: str, address: str, level: int = 0) -> None:
-        """There is something to fetch from this host. Putting it in twice only renews level and address."""
         turn = self._turns.get(host)
         if turn is None:
             turn = self._turns[host] = _Turn(domain, address, level)
@@ -188,7 +187,6 @@ class Schedule:
             turn.level, turn.address = level, address
 
     def drop(self, host: str) -> None:
-        """There is nothing to fetch from this host any more."""
         turn = self._turns.pop(host, None)
         if turn is not None:
             self._stale += turn.stamp > 0
@@ -213,7 +211,6 @@ class Schedule:
             self._arm(parking)
 
     def waits_at(self, place: Place | None) -> bool:
-        """Whether a host waits beside this place."""
         return place is not None and place in self._parkings
 
     def reconsider(self) -> None:
@@ -332,7 +329,6 @@ class Schedule:
             parking.stamp = self._push(until, parking)
 
     def _wake(self, now: float) -> None:
-        """Make hosts ready whose instant has come."""
         heap = self._heap
         while heap and heap[0][0] <= now:
             _, stamp, what = heapq.heappop(heap)

@@ -80,7 +80,6 @@ class Network(Generic[T]):
 
     @property
     def is_down(self) -> bool:
-        """Whether the crawl waits for it."""
         return self.down_since is not None
 
     @property
@@ -96,11 +95,9 @@ class Network(Generic[T]):
 
     @property
     def next_probe(self) -> float:
-        """Monotonic seconds of the next probe while the network is down."""
         return self._probe_at
 
     def begun(self, host: str) -> None:
-        """A request goes out. While the network is down it is the probe."""
         if self.down_since is not None and not self._probe:
             self._probe = host
 
@@ -214,7 +211,6 @@ class _Places:
         self._addresses.add(place[1] or domain)
 
     def __len__(self) -> int:
-        """How many there are at least."""
         return min(len(self._domains), len(self._addresses))
 
 
@@ -269,7 +265,6 @@ class WholeCrawl:
         self._reserve.settle(amount, booked, now)
 
     def change(self, rules: GateRules) -> None:
-        """Go by other caps from now on."""
         self._rules = rules
         self._pages.rate, self._bytes.rate = self._rates()
         self.is_capped = self._pages.rate is not None or self._bytes.rate is not None

@@ -111,7 +111,6 @@ class RobotsPolicy(msgspec.Struct, frozen=True):
     """A copy stays in force while the site is unreachable, however old it is (RFC 9309, 2.4)."""
 
     def retry_after(self, failures: int) -> float:
-        """Seconds from the `failures`-th failure in a row to the next request."""
         if failures <= len(self.retries):
             return self.retries[failures - 1]
         # The exponent is bounded, since floats are.
@@ -289,7 +288,6 @@ class Instruction(msgspec.Struct, frozen=True):
 
 
 def look(site: RobotsState, policy: RobotsPolicy, now: float, addresses: int = 1) -> Instruction:
-    """The instruction for a URL of this site at this time."""
     if site.state is State.DISQUALIFIED:
         return Instruction(Act.DENY, reason=f"robots.txt could not be had {site.failures} times")
     if site.tries or site.hops:
@@ -363,7 +361,6 @@ def step(site: RobotsState, policy: RobotsPolicy, answered: Answered, now: float
 
 
 def _seen_from(site: RobotsState, policy: RobotsPolicy, event: RobotsEvent) -> RobotsEvent:
-    """An event as it is for this site: redirects are counted, and only a copy can be unchanged."""
     if event is RobotsEvent.MOVED and site.hops >= policy.redirects:
         return RobotsEvent.LOST
     if event is RobotsEvent.UNCHANGED and site.rules is None:

@@ -104,7 +104,6 @@ def _read(response: Response, agent: str) -> tuple[Answered, tuple[str, ...]]:
 
 
 def _target(location: str, url: str) -> str:
-    """The target of a redirect; empty where no crawler can follow it."""
     if not location:
         return ""
     try:
@@ -215,7 +214,6 @@ class ObeyRobots(Provider[RobotsSheet]):
         self.metrics.gauge("ready_rules", lambda: self._rules)
 
     def changed(self, before: RobotsSheet) -> None:
-        """Judge by the new policy from now on; what sites answered stays."""
         self._policy = _policy(self.sheet)
         self._shed()
 
@@ -271,7 +269,6 @@ class ObeyRobots(Provider[RobotsSheet]):
     # -- memory
 
     def known(self, site: str) -> RobotsState:
-        """The state of a site."""
         return self._find(site).site
 
     def _find(self, name: str) -> _Ready:
@@ -329,7 +326,6 @@ class ObeyRobots(Provider[RobotsSheet]):
 
 
 def _policy(sheet: RobotsSheet) -> RobotsPolicy:
-    """The policy of the sheet, with the settings that it leaves open."""
     policy = msgspec.structs.replace(POLICIES[sheet.policy], keep=sheet.keep)
     if sheet.retry is not None:
         longest = max(sheet.retry, policy.longest_retry)

@@ -88,7 +88,6 @@ class _Wild(NamedTuple):
     rule: int
 
     def fits(self, path: str) -> bool:
-        """Of a path that begins with `head`. Linear: every part is looked for once, behind the one before."""
         at = len(self.head)
         for part in self.parts:
             at = path.find(part, at)
@@ -232,11 +231,9 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, dict=True, weakref=Tru
         return ready.decisions[number]
 
     def delay(self, agent: str) -> float | None:
-        """Seconds between two requests that the site asks `agent` for; None where it does not say."""
         return max((group.delay for group in self._groups_of(agent) if group.delay is not None), default=None)
 
     def usage_of(self, agent: str) -> tuple[str, ...]:
-        """The site's words about the use of its content to `agent`, each line once."""
         own = (text for group in self._groups_of(agent) for text in group.usage)
         return tuple(dict.fromkeys((*self.usage, *own)))
 
@@ -282,7 +279,6 @@ _ROBOTS_ITSELF = Decision(True, "robots.txt itself is always allowed")
 
 
 def _merged(groups: list[RuleGroup]) -> tuple[Rule, ...]:
-    """The rules of all groups in order, of equal ones the first."""
     if len(groups) == 1:
         return groups[0].rules
     first: dict[tuple[bool, str], Rule] = {}

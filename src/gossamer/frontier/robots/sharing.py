@@ -111,7 +111,6 @@ class UserRobotsAnswers(Provider[UserRobotsAnswersSheet]):
             self._shrink()
 
     async def stop(self) -> None:
-        """Close it."""
         self._close()
 
     # -- the contract
@@ -255,12 +254,10 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _digest(name: str, state: bytes) -> bytes:
-    """A checksum over all that a row says, and its layout."""
     return xxhash.xxh3_128_digest(b"%d\n%s\n%s" % (LAYOUT, name.encode(), state))
 
 
 def _holds(until: object, process: object, now: float) -> bool:
-    """Whether that process is still asking."""
     return isinstance(until, float) and now < until <= now + CLAIMED + _LOOK and _is_alive(process)
 
 
@@ -323,7 +320,6 @@ class SharingRobots(ObeyRobots):
         return self.sheet
 
     async def stop(self) -> None:
-        """Let others ask what was about to be asked."""
         for site in list(self._claimed):
             self._release(site)
 

@@ -138,7 +138,6 @@ _keeps: Callable[[type, type], bool] = lru_cache(maxsize=256)(issubclass)
 
 
 def is_learner(watcher: Any) -> TypeGuard[Learner]:
-    """Whether a watcher is a learner."""
     return _keeps(type(watcher), Learner)
 
 

@@ -85,7 +85,6 @@ def _parts_of(directory: str, file: str, skipped: int) -> tuple[str, str]:
 
 
 def trace(url: str) -> UrlTrace:
-    """The suspicious marks of a canonical URL."""
     path, mark, query = path_of(url).partition("?")
     segments = [one for one in path.split("/") if one]
     is_directory = path.endswith("/")
@@ -105,7 +104,6 @@ def trace(url: str) -> UrlTrace:
 
 
 def directory_of(url: str) -> str:
-    """The path of a URL up to its last slash."""
     path = path_of(url).partition("?")[0]
     return path[: path.rfind("/") + 1]
 

@@ -111,7 +111,6 @@ _SAYS_NOT_THERE = re.compile(
 
 
 def those(window: bytearray, bit: int) -> int:
-    """How many pages of a window have this bit."""
     return sum(1 for page in window if page & bit)
 
 
@@ -170,7 +169,6 @@ def trap_of(part: TrapPart, *, is_wild: bool) -> str:
 
 
 def ends(part: TrapPart) -> bool:
-    """Whether the last pages of a suspected part led to no new URL of it."""
     last = part.window[-ENDS:]
     return len(last) == ENDS and not those(last, FEEDS)
 

@@ -157,7 +157,6 @@ class LearntTemplates(Provider[TemplateSheet]):
         self.metrics.gauge("marks", lambda: self._counted)
 
     async def start(self) -> None:
-        """Go on from what the ledger knows: hosts are recalled when they are touched."""
         self._has_ledger = True
         self._is_partial = self.ledger.counters().get(f"learnt:{WHAT}", 0) > 0
 
@@ -297,7 +296,6 @@ class Alias(msgspec.Struct, array_like=True):
 
     @property
     def is_proven(self) -> bool:
-        """Enough equal pages, and hardly any that differ."""
         return self.equal >= NEEDED + PER_DIFFERENCE * self.different
 
 

@@ -96,7 +96,6 @@ class TrapHost(msgspec.Struct, array_like=True, dict=True):
         part.state = state
 
     def forget_suspects(self) -> None:
-        """Look for them again when they are asked for next."""
         self.__dict__.pop("suspects", None)
 
 
@@ -108,7 +107,6 @@ class Memory:
     """Parts by host and name."""
 
     def __init__(self, parts: int, hosts: int) -> None:
-        """How many of each are remembered."""
         self._most_parts = parts
         self._most_hosts = hosts
         self._hosts: OrderedDict[str, TrapHost] = OrderedDict()
@@ -128,7 +126,6 @@ class Memory:
         self._is_partial = is_known
 
     def look(self, name: str) -> TrapHost | None:
-        """The facts about a host; None where nothing is known."""
         found = self._hosts.get(name)
         if found is None and self._is_partial:
             self.recall((name,))
@@ -196,7 +193,6 @@ class Memory:
 
 
 def _record(host: TrapHost) -> bytes:
-    """As many parts as there is room for."""
     data = _encode(host)
     if len(data) <= KEPT_BYTES:
         return data
@@ -304,7 +300,6 @@ class Decisions:
                 yield family
 
     def of(self, owner: str, part: str) -> bool | None:
-        """Whether a part is a trap; None where no person has decided."""
         decided = self._decided.get((owner, part))
         return None if decided is None else decided[1]
 

@@ -148,7 +148,6 @@ class LearntTraps(Provider[TrapSheet]):
         self._decide()
 
     def changed(self, before: TrapSheet) -> None:
-        """Go by what a person has decided meanwhile."""
         self._decide()
 
     def _decide(self) -> None:
@@ -160,7 +159,6 @@ class LearntTraps(Provider[TrapSheet]):
 
     @property
     def confirmed(self) -> list[Family]:
-        """Families that a person has confirmed to be traps."""
         return decisions(self.sheet)[0]
 
     def learnt(self) -> Iterable[Learnt]:
