@@ -72,6 +72,28 @@ class Statistics(msgspec.Struct, frozen=True):
         )
 
 
+class Waiters:
+    """Tasks that wait until a condition holds. Who changes something tells them, where some are `waiting`."""
+
+    __slots__ = ("waiting",)
+
+    def __init__(self) -> None:
+        self.waiting: list[asyncio.Future[None]] = []
+
+    def changed(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Return when the condition holds, or raise its exception."""
+        while not holds():
+            future = asyncio.get_running_loop().create_future()
+            self.waiting.append(future)
+            await future
+
+
 class Flow:
     """Items that a method handles in place, and who waits until there are none."""
 
@@ -79,13 +101,7 @@ class Flow:
 
     def __init__(self) -> None:
         self.inside = self.peak = self.passed = 0
-        self.idlers: list[asyncio.Future[None]] = []
-
-    def tell(self) -> None:
-        idlers, self.idlers = self.idlers, []
-        for future in idlers:
-            if not future.done():
-                future.set_result(None)
+        self.idlers = Waiters()
 
 
 class Retired(Exception):

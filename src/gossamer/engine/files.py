@@ -144,22 +144,12 @@ def private(path: Path, closed: int = 0o077) -> Iterator[BinaryIO]:
 
 def replace_private(path: Path, data: bytes) -> None:
     """Put data in the place of what a file holds, whole or not at all, readable for its owner alone."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}")
-    with contextlib.suppress(FileNotFoundError):  # of a process with this number that was killed
-        fresh.unlink()
-    try:
-        number = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(number, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(number)
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
-        raise
+    replace_file(path, data, sync=True, mode=0o600, ending=str(os.getpid()))
 
 
-def replace_file(path: Path, data: bytes | bytearray, *, sync: bool = False, mode: int = 0o666) -> None:
+def replace_file(
+    path: Path, data: bytes | bytearray, *, sync: bool = False, mode: int = 0o666, ending: str = "new"
+) -> None:
     """Put a file in the place of another, whole or not at all; a reader sees one of the two.
 
     Args:
@@ -167,17 +157,23 @@ def replace_file(path: Path, data: bytes | bytearray, *, sync: bool = False, mod
         data: what it is to hold.
         sync: wait for the disk, so that it survives a power cut.
         mode: the rights of the file.
+        ending: behind the name of the file beside it that is written first.
 
     Raises:
         OSError: it cannot be written; the one before stays.
     """
-    beside = path.with_name(f"{path.name}.new")
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as out:
-        out.write(data)
-        out.flush()
-        if sync:
-            os.fsync(out.fileno())
-    beside.replace(path)
+    beside = path.with_name(f"{path.name}.{ending}")
+    beside.unlink(missing_ok=True)  # of a process that was killed
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as out:
+            out.write(data)
+            out.flush()
+            if sync:
+                os.fsync(out.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
     if sync:
         descriptor = os.open(path.parent, os.O_RDONLY)
         try:

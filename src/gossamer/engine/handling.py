@@ -118,8 +118,8 @@ class Handling:
                     gate.free += 1
         finally:
             flow.inside -= size
-            if flow.idlers and not flow.inside:
-                flow.tell()
+            if not flow.inside and flow.idlers.waiting:
+                flow.idlers.changed()
         flow.passed += size
         self._counters["items"] += size
 

@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from gossamer.engine.connector import DEFAULT_CAPACITY, Connector, Flow, Receipts, Retired, Statistics
+from gossamer.engine.connector import DEFAULT_CAPACITY, Connector, Flow, Receipts, Retired, Statistics, Waiters
 from gossamer.engine.errors import ConnectorError, EndOfItems, WiringError
 from gossamer.engine.gate import Receipt
 from gossamer.engine.handling import Handling
@@ -91,7 +91,7 @@ class LocalConnector(Connector[T]):
         """Items that consumers can take who are woken and have not looked yet."""
         self._turns: deque[asyncio.Future[None]] = deque()
         self._rooms: deque[asyncio.Future[None]] = deque()
-        self._idlers: list[asyncio.Future[None]] = []
+        self._idlers = Waiters()
         self._waiting = 0
         self._sending = False
         self._ended = False
@@ -193,7 +193,7 @@ class LocalConnector(Connector[T]):
         self._passed += count
         if self._rooms:
             self._wake(self._rooms)
-        if self._idlers:
+        if self._idlers.waiting:
             self._tell_idlers()
         return taken
 
@@ -234,7 +234,7 @@ class LocalConnector(Connector[T]):
         self._wake_consumers(all_of_them=True)
         self._wake(self._turns)
         self._wake(self._rooms)
-        self._wake(deque(self._idlers))
+        self._idlers.changed()
 
     def _check_failure(self) -> None:
         if self._failure is not None:
@@ -243,11 +243,13 @@ class LocalConnector(Connector[T]):
     # -- waiting and waking
 
     async def idle(self) -> None:
-        while self._sending or self._waiting:
-            self._check_failure()
-            future = asyncio.get_running_loop().create_future()
-            self._idlers.append(future)
-            await future
+        def is_idle() -> bool:
+            is_busy = self._sending or bool(self._waiting)
+            if is_busy:
+                self._check_failure()
+            return not is_busy
+
+        await self._idlers.until(is_idle)
 
     def _wake_consumers(self, *, all_of_them: bool = False) -> None:
         """Wake as many as can take the items that wait, and no more: the others would wake for nothing."""
@@ -273,8 +275,7 @@ class LocalConnector(Connector[T]):
 
     def _tell_idlers(self) -> None:
         if not self._sending and not self._waiting:
-            idlers, self._idlers = self._idlers, []
-            self._wake(deque(idlers))
+            self._idlers.changed()
 
     def statistics(self) -> Statistics:
         return Statistics(self._passed, self._waiting, self._peak, self._stalled, self.capacity)
@@ -378,10 +379,7 @@ class FusedConnector(Connector[T]):
         return self.capacity
 
     async def idle(self) -> None:
-        while self._flow.inside:
-            future = asyncio.get_running_loop().create_future()
-            self._flow.idlers.append(future)
-            await future
+        await self._flow.idlers.until(lambda: not self._flow.inside)
 
     def retire(self) -> None:
         self._retired = True

@@ -349,10 +349,8 @@ def _read(value: Any, prop: Property) -> Any:
     """Text to a number or a list where the property wants one; everything else is left to the type check."""
     if not isinstance(value, str) or prop.type.startswith("str"):
         return value
-    if prop.type.startswith("dict"):
-        return _read_table(value, prop)
-    if prop.type.startswith(("tuple", "list")):
-        return _read_list(value, prop)
+    if prop.type.startswith(("dict", "tuple", "list")):
+        return _read_many(value, prop)
     if "bool" in prop.type:
         return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value, value)
     if "None" in prop.type and value in ("none", ""):
@@ -370,9 +368,11 @@ def _read(value: Any, prop: Property) -> Any:
     return int(number) if "float" not in prop.type and number == int(number) else number
 
 
-def _read_list(text: str, prop: Property) -> Any:
-    """A list written as JSON (`["a", "b"]`), or its only entry; numbers and known words also with commas between them."""
-    if not text.startswith("["):
+def _read_many(text: str, prop: Property) -> Any:
+    """A list or table written as JSON (`["a", "b"]`, `{"example.org": 5}`), or the only entry of a list; numbers and known words
+    also with commas between them."""
+    kind = "object" if prop.type.startswith("dict") else "list"
+    if kind == "list" and not text.startswith("["):
         if "str" in prop.type:
             return [text] if text else []
         parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -381,16 +381,7 @@ def _read_list(text: str, prop: Property) -> Any:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         told = HIDDEN if prop.secret else repr(text)
-        raise SettingError(f"setting {prop.name!r}: {told} is no JSON list: {error}") from None
-
-
-def _read_table(text: str, prop: Property) -> Any:
-    """A table written as JSON: `{"example.org": 5}`."""
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        told = HIDDEN if prop.secret else repr(text)
-        raise SettingError(f"setting {prop.name!r}: {told} is no JSON object: {error}") from None
+        raise SettingError(f"setting {prop.name!r}: {told} is no JSON {kind}: {error}") from None
 
 
 #: Units and bounds as people say them.

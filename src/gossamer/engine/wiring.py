@@ -37,7 +37,6 @@ or stands in the place of the one that has its name. An entry without it changes
 :meth:`~gossamer.engine.running.RunningGraph.apply` carries out what stands here; this module only computes.
 """
 
-import os
 import re
 import tomllib
 import typing
@@ -49,6 +48,7 @@ import tomli_w
 
 from gossamer.engine.connector import DEFAULT_CAPACITY
 from gossamer.engine.errors import BrokenWiring, UnknownName, WiringError
+from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import in_words, nearest, written
 
 #: The process that a plan starts in; others are started by it.
@@ -198,14 +198,8 @@ def write(path: Path, wiring: Wiring, *, is_private: bool = False) -> None:
     Raises:
         OSError: it cannot be written; what stood there stands there.
     """
-    fresh = path.with_name(f"{path.name}.new")
     mode = 0o600 if is_private else path.stat().st_mode & 0o777 if path.exists() else 0o666
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
-        file.write(f"{_FIRST}\n{to_toml(wiring)}{_LAST}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    replace_file(path, f"{_FIRST}\n{to_toml(wiring)}{_LAST}\n".encode(), sync=True, mode=mode)
 
 
 def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:

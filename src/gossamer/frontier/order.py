@@ -8,7 +8,7 @@ chosen by name; the file of importance is read when a crawl starts.
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -212,7 +212,8 @@ class Scores:
         """The importance of a host, 0 to 1; None where the file says nothing of it."""
         found = self._hosts.get(host)
         if found is None and self._below:
-            found = next((self._below[name] for name in _above(host) if name in self._below), None)
+            above = (host[dot + 1 :] for dot, character in enumerate(host) if character == ".")  # the nearest first
+            found = next((self._below[name] for name in above if name in self._below), None)
         return self._hosts.get(registered_domain(host)) if found is None else found
 
     def page(self, url: str) -> float | None:
@@ -229,12 +230,6 @@ class Scores:
             return ""
         more = f"; and {self.bad - len(self.shown):,} more" if self.bad > len(self.shown) else ""
         return f"{self.bad:,} of {self.read:,} lines cannot be read and are left out: {'; '.join(self.shown)}{more}"
-
-
-def _above(host: str) -> Iterator[str]:
-    while "." in host:
-        host = host.partition(".")[2]
-        yield host
 
 
 def read_scores(name: str) -> Scores:
@@ -342,7 +337,7 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         return self.sheet.in_degree > 0.0
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
-        if self._judges_urls:
+        if self._sites or self._has_scores or self._rules:
             return [self._level(task, standing) for task, standing in zip(tasks, standings, strict=True)]
         # Only depth and standing matter, and the tasks of a page are alike in both.
         levels: dict[tuple[int, float, int], int] = {}
@@ -354,10 +349,6 @@ class WeightedPrioritizer(Provider[WeightSheet]):
                 level = levels[alike] = self._level(task, standing)
             found.append(level)
         return found
-
-    @property
-    def _judges_urls(self) -> bool:
-        return bool(self._sites or self._has_scores or self._rules)
 
     def _level(self, task: Task, standing: TaskStanding) -> int:
         sheet = self.sheet

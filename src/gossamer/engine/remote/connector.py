@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn, TypeVar
 
-from gossamer.engine.connector import DEFAULT_CAPACITY, DEFAULT_SLOT, Connector, Receipts, Side, Statistics
+from gossamer.engine.connector import DEFAULT_CAPACITY, DEFAULT_SLOT, Connector, Receipts, Side, Statistics, Waiters
 from gossamer.engine.errors import Closed, ConnectorError, WiringError
 from gossamer.engine.gate import Receipt
 from gossamer.engine.remote import handshake
 from gossamer.engine.remote.addresses import Address, parse
-from gossamer.engine.remote.frames import FRAME_LIMIT, About, Codec, Waiters, type_name
+from gossamer.engine.remote.frames import FRAME_LIMIT, About, Codec, type_name
 from gossamer.engine.remote.handshake import Party
 from gossamer.engine.remote.journal import FileJournal, Journal, MemoryJournal
 from gossamer.engine.remote.links import Exchange

@@ -16,7 +16,7 @@ import struct
 import typing
 import zlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -417,28 +417,3 @@ def decode(payload: bytes, kind: type[M]) -> M:
 
 def refusal(reason: str, *, again: bool = False) -> bytes:
     return encode(LinkRefused(reason[:_REASON], again))
-
-
-# -- waiting for a change, on either side
-
-
-class Waiters:
-    """Tasks that wait until a condition holds. `changed` costs a look at a list where none waits."""
-
-    __slots__ = ("_waiting",)
-
-    def __init__(self) -> None:
-        self._waiting: list[asyncio.Future[None]] = []
-
-    def changed(self) -> None:
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for future in waiting:
-                if not future.done():
-                    future.set_result(None)
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        while not holds():
-            future = asyncio.get_running_loop().create_future()
-            self._waiting.append(future)
-            await future

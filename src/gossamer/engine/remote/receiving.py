@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
-from gossamer.engine.connector import Receipts
+from gossamer.engine.connector import Receipts, Waiters
 from gossamer.engine.errors import BrokenFrame, RemoteRefused
 from gossamer.engine.gate import Receipt
 from gossamer.engine.local import Buffer, LocalConnector
@@ -25,7 +25,6 @@ from gossamer.engine.remote.frames import (
     FramePipe,
     LinkLost,
     LinkRefused,
-    Waiters,
     decode,
     encode,
     refusal,

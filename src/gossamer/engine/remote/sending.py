@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from gossamer.engine.connector import Receipts
+from gossamer.engine.connector import Receipts, Waiters
 from gossamer.engine.errors import BrokenFrame, Closed, ConnectorError, EndOfItems, RemoteRefused
 from gossamer.engine.gate import Receipt, runs
 from gossamer.engine.local import LocalConnector
@@ -30,7 +30,6 @@ from gossamer.engine.remote.frames import (
     FramePipe,
     LinkLost,
     LinkRefused,
-    Waiters,
     decode,
     refusal,
 )

@@ -263,9 +263,6 @@ class Gates:
         self.hosts.pop(host, None)
         return True
 
-    def places(self, host: str, domain: str, address: str) -> tuple[Place | None, ...]:
-        return self.hosts.get(host), self.domains.known(domain), self.addresses.known(address)
-
     # -- inside
 
     def _refused(self, entry: AskedHost, attempt: int, now: float) -> RetryDecision:

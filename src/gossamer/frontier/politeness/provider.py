@@ -122,7 +122,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
         now, wall = self.clock.monotonic(), self.clock.now()
         host, domain, address = flight.host, flight.domain, flight.address
         flight.ruling = self.gates.end(host, domain, address, answer, now, wall, flight.attempt)
-        if self._schedule.has_parked:
+        if self._schedule.parked:
             self._schedule.ended(host, domain, address)
 
     def ruling(self, answer: Answer) -> RetryDecision:
@@ -177,7 +177,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
             places.noted(name, number)
         for told in recalled:
             places, name = self._place(told)
-            places.recall(name, is_wanted=self._schedule.waits_at(places.known(name)))
+            places.recall(name, is_wanted=places.known(name) in self._schedule.parked)
         for told, (number, wait) in granted.items():
             places, name = self._place(told)
             self._schedule.opened(places.lend(name, number, now + wait))

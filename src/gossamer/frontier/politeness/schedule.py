@@ -157,7 +157,8 @@ class Schedule:
         self._ask_rules = ask_rules
         self._ready: FrontQueues[str] = FrontQueues(draw, levels, bias)
         self._turns: dict[str, _Turn] = {}
-        self._parkings: dict[Place, _Parking] = {}
+        self.parked: dict[Place, _Parking] = {}
+        """By the places beside which hosts wait."""
         self._heap: list[tuple[float, int, str | _Parking]] = []
         self._stamps = 0
         self._stale = 0
@@ -195,23 +196,17 @@ class Schedule:
 
     def ended(self, host: str, domain: str, address: str) -> None:
         """A request of this host has ended, and the gates know: hosts that waited for that may go on."""
-        for place in self.gates.places(host, domain, address):
-            parking = self._parkings.get(place) if place is not None else None
+        gates = self.gates
+        for place in (gates.hosts.get(host), gates.domains.known(domain), gates.addresses.known(address)):
+            parking = self.parked.get(place) if place is not None else None
             if parking is not None and not parking.stamp:
                 self._arm(parking)
 
-    @property
-    def has_parked(self) -> bool:
-        return bool(self._parkings)
-
     def opened(self, place: Place) -> None:
         """A place may be asked again: hosts that wait there may go on."""
-        parking = self._parkings.get(place)
+        parking = self.parked.get(place)
         if parking is not None:
             self._arm(parking)
-
-    def waits_at(self, place: Place | None) -> bool:
-        return place is not None and place in self._parkings
 
     def reconsider(self) -> None:
         """Look at every waiting host anew: some may go on earlier than they were told. `O(n log n)`.
@@ -222,7 +217,7 @@ class Schedule:
         waiting = [(host, turn) for host, turn in self._turns.items() if turn.stamp or turn.parking is not None]
         self._heap.clear()
         self._stale = 0
-        self._parkings.clear()
+        self.parked.clear()
         self._left.clear()
         for host, turn in waiting:
             turn.stamp, turn.parking = 0, None
@@ -299,9 +294,9 @@ class Schedule:
         elif until < inf and not isinstance(where, SharedPlace):
             turn.stamp = self._push(until, host)
         else:
-            parking = self._parkings.get(where)
+            parking = self.parked.get(where)
             if parking is None:
-                parking = self._parkings[where] = _Parking(where)
+                parking = self.parked[where] = _Parking(where)
             turn.parking = parking
             parking.hosts.append(host)
             if not parking.stamp:
@@ -321,8 +316,8 @@ class Schedule:
         if parking.stamp:
             return
         if not parking.hosts:
-            if self._parkings.get(parking.place) is parking:
-                del self._parkings[parking.place]
+            if self.parked.get(parking.place) is parking:
+                del self.parked[parking.place]
             return
         until = max(parking.place.ready_at(), not_before)
         if until < inf:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.engine.connector import Receipts
+from gossamer.engine.connector import Receipts, Waiters
 from gossamer.engine.errors import BrokenFrame, EndOfItems, RemoteRefused, WrongItem
 from gossamer.engine.gate import Receipt
 from gossamer.engine.remote.frames import (
@@ -19,7 +19,6 @@ from gossamer.engine.remote.frames import (
     FrameKind,
     FramePipe,
     LinkRefused,
-    Waiters,
     decode,
     encode,
 )
