@@ -54,10 +54,7 @@ BENCHES = {
         "tools.bench.dashboard:run",
         "answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
     ),
-    "ledger": (
-        "tools.bench.ledger:run",
-        "the durable heart: queues, seen set, commits, opening again; takes minutes",
-    ),
+    "ledger": ("tools.bench.ledger:run", "the durable heart: queues, seen set, commits, opening again; takes minutes"),
     "frontier": ("tools.bench.ledger:run", "the frontier's queues: the same as ledger, in which they lie"),
     "structured-data": (
         "tools.bench.questions:about_structured_data",

@@ -104,12 +104,7 @@ def assign(hits: Iterable[Hit], lives: Sequence[Life]) -> list[Hit]:
 
 
 def judge(
-    hits: Sequence[Hit],
-    lives: Sequence[Life],
-    expected: set[str],
-    delay: float,
-    concurrency: int,
-    per_host: int = 1,
+    hits: Sequence[Hit], lives: Sequence[Life], expected: set[str], delay: float, concurrency: int, per_host: int = 1
 ) -> Judgement:
     """Hold the hits (of :func:`assign`) and the lives against everything that must hold.
 

@@ -38,11 +38,7 @@ PER_HOST = 16
 
 
 #: What our crawl does for a page -> its options. All obey no delay: the server is ours.
-PROFILES = {
-    "plain": ("--no-warc", "--robots", "ignore"),
-    "archive": (),
-    "everything": ("--analysis", "full"),
-}
+PROFILES = {"plain": ("--no-warc", "--robots", "ignore"), "archive": (), "everything": ("--analysis", "full")}
 
 #: Tags whose links are followed, by every crawler.
 TAGS = "a,area,iframe,frame"

@@ -24,17 +24,7 @@ import msgspec
 from gossamer.bench.harness import AT_ONCE, BenchedCrawl, measured, serving, watched
 from gossamer.bench.pages import account
 from gossamer.bench.peers import OTHERS as PROGRAMS
-from gossamer.bench.peers import (
-    PROFILES,
-    TAGS,
-    Crawler,
-    compare,
-    environment,
-    in_turn,
-    kept_by_wget,
-    other,
-    versions,
-)
+from gossamer.bench.peers import PROFILES, TAGS, Crawler, compare, environment, in_turn, kept_by_wget, other, versions
 from gossamer.bench.report import BenchReport
 from gossamer.bench.todays_web import WebOfToday
 from gossamer.engine import processes

@@ -33,16 +33,7 @@ WORDS: Final = (
     *("kelp", "lotus", "maple", "nectar", "onyx", "pearl", "quartz", "raven", "sable", "topaz"),
 )
 
-LANGUAGES: Final = {
-    "en": 49.4,
-    "es": 6.0,
-    "de": 5.6,
-    "ja": 5.0,
-    "fr": 4.4,
-    "ru": 4.0,
-    "pt": 3.8,
-    "zh": 1.2,
-}
+LANGUAGES: Final = {"en": 49.4, "es": 6.0, "de": 5.6, "ja": 5.0, "fr": 4.4, "ru": 4.0, "pt": 3.8, "zh": 1.2}
 """Content languages in per cent of sites, W3Techs (2024), the eight that the simulator can write."""
 
 UTF8_SHARE: Final = 0.983

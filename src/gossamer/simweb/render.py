@@ -33,12 +33,7 @@ TRAP_ENTRIES: Final = {
 }
 """Where each kind of trap begins."""
 
-_PREFIXES: Final = {
-    "calendar": "/calendar/",
-    "loop": "/loop/",
-    "session": "/session/",
-    "facets": "/shop/",
-}
+_PREFIXES: Final = {"calendar": "/calendar/", "loop": "/loop/", "session": "/session/", "facets": "/shop/"}
 
 _FACETS: Final = {
     "color": ("red", "green", "blue", "black"),

@@ -95,12 +95,7 @@ def _abort_all(shared: Shared) -> None:
 
 
 async def _listen(
-    stack: contextlib.AsyncExitStack,
-    shared: Shared,
-    options: ServeOptions,
-    scheme: str,
-    port: int,
-    tls: Any,
+    stack: contextlib.AsyncExitStack, shared: Shared, options: ServeOptions, scheme: str, port: int, tls: Any
 ) -> int:
     """Start to accept connections on one port; return its number."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -124,8 +119,7 @@ async def _listen(
 async def _listen_dns(stack: contextlib.AsyncExitStack, web: SimWeb, options: ServeOptions) -> int:
     loop = asyncio.get_running_loop()
     transport, _ = await loop.create_datagram_endpoint(
-        lambda: NameServer(web.hosts, options.every_address),
-        local_addr=("127.0.0.1", options.dns_port or 0),
+        lambda: NameServer(web.hosts, options.every_address), local_addr=("127.0.0.1", options.dns_port or 0)
     )
     stack.callback(transport.close)
     port: int = transport.get_extra_info("sockname")[1]

@@ -8,10 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from math import inf
 
-from gossamer.agents.contract import (
-    DesignationPolicy,
-    DomainCount,
-)
+from gossamer.agents.contract import DesignationPolicy, DomainCount
 from gossamer.frontier.contract import (
     DEEPEST,
     LEVELS,

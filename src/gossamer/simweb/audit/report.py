@@ -122,11 +122,7 @@ def _lines(verdict: Audit) -> Iterator[str]:
     yield f"Statuses     {statuses}"
     yield from _coverage_lines(verdict.coverage, verdict.repeats)
     yield from _robots_lines(verdict.robots)
-    for label, gaps in (
-        ("host", verdict.host),
-        ("domain", verdict.domain),
-        ("address", verdict.address),
-    ):
+    for label, gaps in (("host", verdict.host), ("domain", verdict.domain), ("address", verdict.address)):
         yield from _gap_lines(label, gaps)
     if verdict.statements is not None:
         yield from _statement_lines(verdict.statements)
