@@ -7,29 +7,26 @@ Place in the flow: `gossamer bench freshness` and its tests count how fresh such
 
 import math
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.bench.harness import Spent
 from gossamer.engine.unit import SystemClock
 from gossamer.frontier.contract import LEVELS
-from gossamer.recrawl.ledger import RevisitLedger
-from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
-from gossamer.recrawl.schedule import RevisitSchedule, weight_of
-from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.providers import LedgerFrontier
+from gossamer.recrawl.policies import RevisitSheet
+from gossamer.recrawl.schedule import weight_of
 from gossamer.values.instants import ChangeHint
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response, Visit
+from tools.bench.keeping import scheduled
+from tools.bench.ledger import opened
 
 #: Pages of a host.
 PAGES_A_HOST = 1_000
@@ -196,20 +193,12 @@ class _SteppedClock(SystemClock):
 class _Crawl:
     """A ledger with a schedule; one page is fetched in no time, as it is then."""
 
-    def __init__(self, folder: Path, pages: ChangingPages, mean_interval: float) -> None:
+    def __init__(self, folder: str, pages: ChangingPages, mean_interval: float) -> None:
         self._pages = pages
-        self.store = RocksLedger(LedgerSheet(directory=str(folder)))
-        self.store.open()
-        self.schedule = RevisitSchedule(
-            RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0)
-        )
-        self.schedule.policy = GreedyPolicy()
-        self.schedule.ledger = self.schedule.store = self.store
-        self.schedule.open()
-        self._ledger = RevisitLedger()
-        self._ledger.behind, self._ledger.revisits, self._ledger.clock = self.store, self.schedule, _SteppedClock(pages)
-        self._queues = LedgerFrontier()
-        self._queues.ledger = self.store
+        self.store, self._queues = opened(folder)
+        sheet = RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0)
+        self._ledger = scheduled(self.store, _SteppedClock(pages), sheet)
+        self.schedule = self._ledger.revisits
         self.visited = 0
 
     def seed(self, pages: NDArray[np.int64]) -> None:
@@ -235,56 +224,42 @@ class _Crawl:
         for some in _groups(self._popped()):
             with self._ledger.group() as group:
                 for task in some:
-                    self._visit(group, task)
+                    page = self._pages.page(task.url)
+                    version = int(self._pages.versions[page])
+                    group.visited(Visit(task, Response(Outcome.OK, 200), digest=str(version)), None)
+                    self._pages.seen[page] = version
+                    self.visited += 1
 
     def _popped(self) -> Iterator[Task]:
         for state in list(self._queues.admit(self._pages.now)):
             while tasks := self._queues.pop(state.host, _GROUP):
                 yield from tasks
 
-    def _visit(self, group: object, task: Task) -> None:
-        page = self._pages.page(task.url)
-        version = int(self._pages.versions[page])
-        group.visited(Visit(task, Response(Outcome.OK, 200), digest=str(version)), None)  # type: ignore[attr-defined]
-        self._pages.seen[page] = version
-        self.visited += 1
-
-
-@contextmanager
-def _crawling(pages: ChangingPages, mean_interval: float) -> Iterator[_Crawl]:
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        crawl = _Crawl(Path(folder), pages, mean_interval)
-        try:
-            yield crawl
-        finally:
-            crawl.store.abandon()
-
 
 def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> FreshnessFigures:
     """Crawl a web again and again with `adaptive`, with so many visits for each mean change, in so many steps of the clock to the
     time in which the mean page is visited once."""
-    pages, interval = ChangingPages(web), web.mean / budget
-    began, count, fresh = time.process_time(), web.pages, list[float]()
-    with _crawling(pages, interval) as crawl:
+    pages, interval, fresh = ChangingPages(web), web.mean / budget, list[float]()
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, Spent() as spent:
+        crawl = _Crawl(folder, pages, interval)
         # New pages are found over one interval, as a crawl finds them.
-        found = np.array_split(np.random.default_rng(web.seed).permutation(count), steps)
-        step, before = 0, 0
-        while step < steps * (WARM_UP + COUNTED):
-            said = pages.step(interval / steps)
+        found = np.array_split(np.random.default_rng(web.seed).permutation(web.pages), steps)
+        before = 0
+        for step in range(steps * (WARM_UP + COUNTED)):
+            said, counts = pages.step(interval / steps), step >= steps * WARM_UP
             if step < steps:
                 crawl.seed(found[step])
             if len(said):
                 crawl.signal(said)
             if step == steps * WARM_UP:
                 before = crawl.visited
-            if step >= steps * WARM_UP:
+            if counts:
                 # Visits come all at once in a step: freshness falls until then, and counts from both sides.
                 fresh.append(pages.freshness)
             crawl.step()
-            if step >= steps * WARM_UP:
+            if counts:
                 fresh.append(pages.freshness)
-            step += 1
-        seconds = time.process_time() - began
-        days = step * interval / steps / 86_400
-        kept = (crawl.visited - before) / count / COUNTED
-        return FreshnessFigures(float(np.mean(fresh)), kept, days, seconds, crawl.visited)
+        crawl.store.abandon()
+    days = (WARM_UP + COUNTED) * interval / 86_400
+    kept = (crawl.visited - before) / web.pages / COUNTED
+    return FreshnessFigures(float(np.mean(fresh)), kept, days, spent.cpu, crawl.visited)

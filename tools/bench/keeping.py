@@ -240,8 +240,9 @@ def _first_visits(count: int) -> Iterator[Visit]:
         )
 
 
-def _scheduled(store: RocksLedger, clock: _Clock) -> RevisitLedger:
-    schedule, ledger = RevisitSchedule(RevisitSheet(rate=1.0, mean_interval=_DAY, min_interval=60.0)), RevisitLedger()
+def scheduled(store: RocksLedger, clock: SystemClock, sheet: RevisitSheet) -> RevisitLedger:
+    """A ledger in front of a store, by which its pages are visited again as with `--recrawl adaptive`."""
+    schedule, ledger = RevisitSchedule(sheet), RevisitLedger()
     schedule.policy = GreedyPolicy()
     schedule.ledger = schedule.store = store
     schedule.open()
@@ -254,7 +255,8 @@ def measured(size: int, is_scheduled: bool) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         clock = _Clock()
         store, queues = opened(folder)
-        into = _scheduled(store, clock) if is_scheduled else store
+        sheet = RevisitSheet(rate=1.0, mean_interval=_DAY, min_interval=60.0)
+        into = scheduled(store, clock, sheet) if is_scheduled else store
         visits, spent = _first_visits(size), 0.0
         while part := list(islice(visits, IN_A_GROUP)):
             with store.group() as group:

@@ -7,14 +7,13 @@ folder; it prints one line of JSON. All have the same links, and the same item o
 
 import asyncio
 import json
+import mimetypes
 import statistics
 import sys
 import tempfile
-import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from gossamer.bench.report import BenchReport
 from gossamer.documents.document import Document
 from gossamer.documents.page import Page
 from gossamer.engine import processes
+from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Item
 
@@ -41,29 +41,20 @@ WAYS = {
 }
 
 
-class _Handler(SimpleHTTPRequestHandler):
-    """Serves a folder on connections that stay open, and says nothing."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
 @contextmanager
 def served(root: Path) -> Iterator[int]:
-    """Serve a folder: by nginx where it is installed, otherwise by Python's own server, whose CPU nobody counts."""
+    """Serve a folder: by nginx where it is installed, otherwise by a server of ours, whose CPU nobody counts."""
     try:
         with nginx(root) as port:
             yield port
-        return
     except UsageError:
-        pass
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, directory=str(root))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+        files = {f"/{path.relative_to(root).as_posix()}": path for path in root.rglob("*") if path.is_file()}
+        pages = {
+            name.removesuffix("index.html"): FakePage(path.read_bytes(), type=mimetypes.guess_type(path)[0] or "")
+            for name, path in files.items()
+        }
+        with FakeWeb(pages) as web:
+            yield web.port
 
 
 def _program(seed: str, folder: Path, way: str) -> BenchedCrawl:
