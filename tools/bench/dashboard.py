@@ -19,7 +19,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -38,6 +40,8 @@ from gossamer.query.engine import ParquetWriter
 from gossamer.storage.tables.places import CRAWL_FILE, TABLES
 from gossamer.values.agents import agent_name
 from gossamer.values.errors import GossamerError, UsageError
+
+T = TypeVar("T")
 
 #: Hosts of the large crawl, and crawls that are shown beside it.
 HOSTS, CRAWLS = 1_000_000, 100
@@ -102,13 +106,9 @@ class BenchedDashboard:
 @contextlib.contextmanager
 def dashboard(folder: Path, place: Path) -> Iterator[BenchedDashboard]:
     """A dashboard of the crawls in `place`, whose keys lie in `folder`."""
-    environment = {
-        **processes.environment(),
-        "XDG_STATE_HOME": str(folder / "home"),
-        "XDG_CONFIG_HOME": str(folder / "home"),
-    }
+    home = dict.fromkeys(("XDG_STATE_HOME", "XDG_CONFIG_HOME"), str(folder / "home"))
     command = processes.command("gossamer", "dashboard", str(place))
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env={**processes.environment(), **home}, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         address = process.stdout.readline().strip()
@@ -152,29 +152,40 @@ def _answers(report: BenchReport, folder: Path, hosts: int) -> None:
         speaker.communicate(timeout=PATIENCE)
 
 
+def _timed(shown: BenchedDashboard, act: Callable[[], T]) -> tuple[T, float, float]:
+    """What comes of it, and the milliseconds that it took by the clock, and of the dashboard's CPU."""
+    began, used = time.perf_counter(), cpu_of(shown.process.pid)
+    found = act()
+    return found, 1e3 * (time.perf_counter() - began), 1e3 * (cpu_of(shown.process.pid) - used)
+
+
 def _first(report: BenchReport, shown: BenchedDashboard) -> None:
     """All that a browser loads before it shows something: the page, and the files that it names."""
-    began, used = time.perf_counter(), cpu_of(shown.process.pid)
-    page = shown.ask("/")
-    files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.decode())
-    sizes = [len(page), *(len(shown.ask(path)) for path in files)]
-    shown.ask("/api/session")
-    shown.ask("/api/crawls")
-    seconds, cpu = time.perf_counter() - began, cpu_of(shown.process.pid) - used
-    table = report.table(
-        f"The first view: {len(sizes)} files, and the list of {CRAWLS} crawls", "kB", "ms", "ms of CPU"
-    )
-    table.add(f"{sum(sizes) / 1e3:.0f}", f"{1e3 * seconds:.0f}", f"{1e3 * cpu:.0f}")
+
+    def load() -> list[int]:
+        page = shown.ask("/")
+        files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.decode())
+        sizes = [len(page), *(len(shown.ask(path)) for path in files)]
+        shown.ask("/api/session")
+        shown.ask("/api/crawls")
+        return sizes
+
+    sizes, wall, work = _timed(shown, load)
+    title = f"The first view: {len(sizes)} files, and the list of {CRAWLS} crawls"
+    report.table(title, "kB", "ms", "ms of CPU").add(f"{sum(sizes) / 1e3:.0f}", f"{wall:.0f}", f"{work:.0f}")
 
 
 def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: int) -> None:
     crawl = shown.place_of(large)
-    began, used = time.perf_counter(), cpu_of(shown.process.pid)
-    while msgspec.json.decode(shown.ask(f"{crawl}/hosts"))["is_being_made"]:
-        time.sleep(0.1)
-    seconds, cpu = time.perf_counter() - began, cpu_of(shown.process.pid) - used
-    made = report.table(f"The list of {hosts:,} hosts", "", "s", "s of CPU")
-    made.add("is made", f"{seconds:.1f}", f"{cpu:.1f}")
+
+    def made() -> None:
+        while msgspec.json.decode(shown.ask(f"{crawl}/hosts"))["is_being_made"]:
+            time.sleep(0.1)
+
+    _, wall, work = _timed(shown, made)
+    report.table(f"The list of {hosts:,} hosts", "", "s", "s of CPU").add(
+        "is made", f"{wall / 1e3:.1f}", f"{work / 1e3:.1f}"
+    )
     middle = hosts // 2
     asked = {
         f"list of {CRAWLS} crawls": "/api/crawls",
@@ -198,12 +209,12 @@ def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: i
     title = f"Answers: {CRAWLS} crawls, {hosts:,} hosts; {REPEATS} times each"
     table = report.table(title, "what", "kB", "first ms", "of CPU", "median ms", "of CPU")
     for name, path in asked.items():
-        walls, works, size = [], [], 0
+        walls, works, size = list[float](), list[float](), 0
         for _ in range(REPEATS):
-            began, used = time.perf_counter(), cpu_of(shown.process.pid)
-            size = len(shown.ask(path))
-            walls.append(1e3 * (time.perf_counter() - began))
-            works.append(1e3 * (cpu_of(shown.process.pid) - used))
+            answer, wall, work = _timed(shown, partial(shown.ask, path))
+            size = len(answer)
+            walls.append(wall)
+            works.append(work)
             time.sleep(PAUSE)
         middles = statistics.median(walls), statistics.median(works)
         table.add(name, f"{size / 1e3:.1f}", *(f"{one:.0f}" for one in (walls[0], works[0], *middles)))
@@ -291,18 +302,22 @@ def _browsers(shown: BenchedDashboard, path: str, number: int) -> Iterator[None]
 def _change(report: BenchReport, shown: BenchedDashboard, directory: Path) -> None:
     """Seconds from the click to the first thing that the crawl does by the new setting: it goes on where it may."""
     orders, table = shown.place_of(directory), report.table("A setting that is changed", "from click to", "ms")
-    walls = []
-    for number in range(REPEATS):
+
+    def wait(path: str, body: object, is_so: Callable[[], bool]) -> float:
         began = time.perf_counter()
-        shown.ask(f"{orders}/set", {"values": {"frontier.concurrency": str(10 + number)}})
-        _until(lambda number=number: _standing(directory).concurrency == 10 + number)  # type: ignore[misc]
-        walls.append(1e3 * (time.perf_counter() - began))
+        shown.ask(f"{orders}/{path}", body)
+        _until(is_so)
+        return 1e3 * (time.perf_counter() - began)
+
+    walls = []
+    for wanted in range(10, 10 + REPEATS):
+        change = {"values": {"frontier.concurrency": str(wanted)}}
+        walls.append(wait("set", change, lambda wanted=wanted: _standing(directory).concurrency == wanted))  # type: ignore[misc]
     table.add("the crawl goes by another concurrency", f"{statistics.median(walls):.0f}")
     before = _standing(directory).fetched
-    began = time.perf_counter()
-    shown.ask(f"{orders}/continue", {})
-    _until(lambda: _standing(directory).fetched > before)
-    table.add("a paused crawl has fetched again", f"{1e3 * (time.perf_counter() - began):.0f}")
+    table.add(
+        "a paused crawl has fetched again", f"{wait('continue', {}, lambda: _standing(directory).fetched > before):.0f}"
+    )
 
 
 #: Units of the large crawl's graph, settings and figures of each, and agents.
@@ -345,30 +360,21 @@ def standing_of(name: str, *, units: bool) -> CrawlStanding:
         fetched=2_345_678,
         outcomes={"ok": 2_000_000, "server_error": 345_678},
         each_agent=[
-            AgentStanding(agent_name(number), "running", 1, 10**4, 10**4, 10**9) for number in range(_agents_of(name))
+            AgentStanding(agent_name(number), "running", 1, 10**4, 10**4, 10**9)
+            for number in range(AGENTS if name.endswith("-000") else 0)
         ],
         units=[UnitFigures(f"unit-{number}", "links", figures) for number in range(UNITS)] if units else [],
         connectors=[ConnectorFigures(f"c-{number}", 10**6, 17, 256, 3.5) for number in range(UNITS)] if units else [],
     )
 
 
-def _agents_of(name: str) -> int:
-    return AGENTS if name.endswith("-000") else 0
-
-
 def picture() -> GraphPicture:
     """The graph of the large crawl: a chain of units, each in every agent."""
-    settings = [
-        PictureSetting(f"setting_{number}", number, 0, "a whole number", "pages", ">= 0", "Take so many pages at once.")
-        for number in range(SETTINGS)
-    ]
+    about = (0, "a whole number", "pages", ">= 0", "Take so many pages at once.")
+    settings = [PictureSetting(f"setting_{number}", number, *about) for number in range(SETTINGS)]
     units = [
         PictureUnit(
-            f"unit-{number}",
-            "links",
-            "filter",
-            "Resolves links.",
-            settings,
+            *(f"unit-{number}", "links", "filter", "Resolves links.", settings),
             process=f"process-{number % 8}",
             inputs={"in": f"c-{number}"},
             outputs={"out": f"c-{number + 1}"},
@@ -412,13 +418,11 @@ class SpokenFor:
                 return NotDone("it only answers", 1)
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-
-
 async def speak_for(directories: Iterable[Path]) -> None:
     """Answer for these crawls until the standard input ends."""
-    servers = [ControlServer(one, SpokenFor(one.name).steer, _say) for one in directories]
+    servers = [
+        ControlServer(one, SpokenFor(one.name).steer, lambda line: print(line, file=sys.stderr)) for one in directories
+    ]
     for server in servers:
         await server.start()
     sys.stdout.write("ready\n")

@@ -12,9 +12,9 @@ import asyncio
 import random
 import statistics
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from gossamer.agents.designations import DesignationSheet, KeptDesignations, LeastLoaded, SharedDesignations
@@ -22,6 +22,7 @@ from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
 from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentUrlTable
 from gossamer.agents.ring import MeasuredLatency, PlaceTable, Ring, rules_of
 from gossamer.agents.url_exchange import BATCH
+from gossamer.bench.harness import Spent
 from gossamer.bench.report import BenchReport
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import EndOfItems
@@ -29,12 +30,12 @@ from gossamer.engine.gate import Receipt, current
 from gossamer.engine.local import LocalConnector
 from gossamer.engine.runner import Runner
 from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
-from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.shared_state import CrawlSharedState, SharedStateSheet
 from gossamer.values.agents import Designated, Member, agent_name
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from tools.bench.exchange import zipf
+from tools.bench.ledger import opened
 
 #: URLs of one measurement, and how often each is repeated; the median is told.
 URLS, REPEATS = 300_000, 3
@@ -50,6 +51,7 @@ OF_ONE_DOMAIN = 10
 
 #: Agents that URLs go to.
 AGENTS = 8
+_MEMBERS = tuple(agent_name(number) for number in range(AGENTS))
 
 
 def marshal(urls: int = URLS, repeats: int = REPEATS) -> BenchReport:
@@ -59,24 +61,20 @@ def marshal(urls: int = URLS, repeats: int = REPEATS) -> BenchReport:
         f"Marshaling {urls:,} URLs to {AGENTS} agents, median of {repeats} runs of processor time",
         *("load", "us a URL", "URLs/s on one core", "held back", "domains"),
     )
-    for name, load in loads(urls).items():
-        runs = [asyncio.run(_marshaled(load)) for _ in range(repeats)]
-        seconds = statistics.median(marshal[0] for marshal in runs)
-        _, passed, domains = runs[0]
-        table.add(
-            name,
-            f"{seconds / len(load) * 1e6:.2f}",
-            f"{len(load) / seconds:,.0f}",
-            f"{1 - passed / len(load):.1%}",
-            f"{domains:,}",
-        )
     whole = report.table(
         f"A master with {AGENTS} agents, without the links between processes, median of {repeats} runs of processor time",
         *("load", "us a URL", "URLs/s on one core"),
     )
     for name, load in loads(urls).items():
-        seconds = statistics.median(asyncio.run(_mastered(load)) for _ in range(repeats))
-        whole.add(name, f"{seconds / len(load) * 1e6:.2f}", f"{len(load) / seconds:,.0f}")
+        runs = [asyncio.run(_marshaled(load)) for _ in range(repeats)]
+        _, passed, domains = runs[0]
+        times = (
+            statistics.median(seconds for seconds, _, _ in runs),
+            statistics.median(asyncio.run(_mastered(load)) for _ in range(repeats)),
+        )
+        marshaled, mastered = ((f"{one / len(load) * 1e6:.2f}", f"{len(load) / one:,.0f}") for one in times)
+        table.add(name, *marshaled, f"{1 - passed / len(load):.1%}", f"{domains:,}")
+        whole.add(name, *mastered)
     return report
 
 
@@ -84,13 +82,11 @@ def loads(urls: int) -> dict[str, list[Task]]:
     """The loads that are measured, by name."""
     return {
         "links by Zipf's law": _tasks(zipf(urls, urls, 1.0, seed=1)),
-        "each URL once": _tasks(f"http://www.h{number % HOSTS}.example/{number}/page.html" for number in range(urls)),
+        "each URL once": _tasks(f"http://www.h{n % HOSTS}.example/{n}/page.html" for n in range(urls)),
         "a new domain in ten URLs": _tasks(
-            f"http://www.h{number // OF_ONE_DOMAIN}.example/{number}/page.html" for number in range(urls)
+            f"http://www.h{n // OF_ONE_DOMAIN}.example/{n}/page.html" for n in range(urls)
         ),
-        "each with a port": _tasks(
-            f"http://www.h{number % HOSTS}.example:8080/{number}/page.html" for number in range(urls)
-        ),
+        "each with a port": _tasks(f"http://www.h{n % HOSTS}.example:8080/{n}/page.html" for n in range(urls)),
     }
 
 
@@ -101,29 +97,25 @@ def _tasks(urls: Iterable[str]) -> list[Task]:
 async def _marshaled(load: Sequence[Task]) -> tuple[float, int, int]:
     """Seconds of processor time, the URLs that were passed on, and domains that were given away."""
     with tempfile.TemporaryDirectory() as folder:
-        ledger = RocksLedger(LedgerSheet(directory=folder))
-        await ledger.start()
+        ledger, _ = opened(folder)
         marshal = _marshal()
-        members = tuple(agent_name(number) for number in range(AGENTS))
-        table = marshal.designations = KeptDesignations(DesignationSheet(members=members))
+        table = marshal.designations = KeptDesignations(DesignationSheet(members=_MEMBERS))
         table.ledger, table.policy = ledger, LeastLoaded()
         await table.start()
-        inbox = LocalConnector("inbox", Task, CAPACITY)
-        outbox = LocalConnector("outbox", Designated, CAPACITY)
+        inbox, outbox = LocalConnector("inbox", Task, CAPACITY), LocalConnector("outbox", Designated, CAPACITY)
         marshal.bind({"inbox": In("inbox", inbox)}, {"outbox": Out("outbox", outbox)})
-        work = asyncio.create_task(Runner(marshal).run())
-        took = asyncio.create_task(_taken(In("outbox", outbox)))
-        feed = Out("inbox", inbox)
-        began = time.process_time()
-        for at in range(0, len(load), CAPACITY):
-            await feed.send_many(load[at : at + CAPACITY])
-        feed.close()
-        await work
-        passed = await took
-        seconds = time.process_time() - began
+        with Spent() as spent:
+            work = asyncio.create_task(Runner(marshal).run())
+            took = asyncio.create_task(_taken(In("outbox", outbox)))
+            feed = Out("inbox", inbox)
+            for at in range(0, len(load), CAPACITY):
+                await feed.send_many(load[at : at + CAPACITY])
+            feed.close()
+            await work
+            passed = await took
         domains = int(table.metrics.counters["given"])
-        await ledger.stop()
-    return seconds, passed, domains
+        ledger.close()
+    return spent.cpu, passed, domains
 
 
 async def _mastered(load: Sequence[Task]) -> float:
@@ -131,40 +123,37 @@ async def _mastered(load: Sequence[Task]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         shared = CrawlSharedState(SharedStateSheet(directory=folder))
         await shared.start()
-        members = tuple(agent_name(number) for number in range(AGENTS))
         marshal, communicator = _marshal(), MassCommunicator()
-        table = marshal.designations = SharedDesignations(DesignationSheet(members=members))
+        table = marshal.designations = SharedDesignations(DesignationSheet(members=_MEMBERS))
         table.shared, table.policy = shared, LeastLoaded()
         await table.start()
-        mail = communicator.mail = MassMail(MassMailSheet(agents=members))
+        mail = communicator.mail = MassMail(MassMailSheet(agents=_MEMBERS))
         mail.shared, mail.designations = shared, table
         await mail.start()
-        inbox = LocalConnector("inbox", Task, CAPACITY)
-        designated = LocalConnector("designated", Designated, CAPACITY)
+        inbox, designated = LocalConnector("inbox", Task, CAPACITY), LocalConnector("designated", Designated, CAPACITY)
         marshal.bind({"inbox": In("inbox", inbox)}, {"outbox": Out("outbox", designated)})
         communicator.bind({"inbox": In("inbox", designated)}, {})
-        work = [asyncio.create_task(Runner(one).run()) for one in (marshal, communicator)]
-        senders = [asyncio.create_task(_sent(mail, agent)) for agent in members]
-        feed = Out("inbox", inbox)
-        began = time.process_time()
-        for at in range(0, len(load), CAPACITY):
-            # As a frame from an agent: a receipt holds until all that it causes is safe.
-            receipt = Receipt(lambda: None)
-            token = current.set(receipt)
-            await feed.send_many(load[at : at + CAPACITY])
-            current.reset(token)
-            receipt.release()
-        feed.close()
-        await asyncio.gather(*work)
-        while not mail.is_empty:
-            await asyncio.sleep(0)
-        seconds = time.process_time() - began
+        senders = [asyncio.create_task(_sent(mail, agent)) for agent in _MEMBERS]
+        with Spent() as spent:
+            work = [asyncio.create_task(Runner(one).run()) for one in (marshal, communicator)]
+            feed = Out("inbox", inbox)
+            for at in range(0, len(load), CAPACITY):
+                # As a frame from an agent: a receipt holds until all that it causes is safe.
+                receipt = Receipt(lambda: None)
+                token = current.set(receipt)
+                await feed.send_many(load[at : at + CAPACITY])
+                current.reset(token)
+                receipt.release()
+            feed.close()
+            await asyncio.gather(*work)
+            while not mail.is_empty:
+                await asyncio.sleep(0)
         for sender in senders:
             sender.cancel()
         await asyncio.gather(*senders, return_exceptions=True)
         await mail.stop()
         await shared.stop()
-    return seconds
+    return spent.cpu
 
 
 async def _sent(mail: MassMail, agent: str) -> None:
@@ -182,11 +171,10 @@ def _marshal() -> Marshal:
 async def _taken(outbox: In[Designated]) -> int:
     """How many come, until no more do."""
     number = 0
-    while True:
-        try:
+    with suppress(EndOfItems):
+        while True:
             number += len(await outbox.receive_many(CAPACITY))
-        except EndOfItems:
-            return number
+    return number
 
 
 #: Domains, their countries, and the share of them whose hosts stand anywhere.
@@ -237,19 +225,16 @@ def places(domains: int = DOMAINS) -> BenchReport:
     at = {one.agent: one.place for one in members}
     alone = Ring(members)
     chance = random.Random(2)
-    measured = []
-    for domain in found.domains:
-        place = at[alone.owner(domain)]
-        measured.append(MeasuredLatency(place, domain, found.round_trip(place, domain) * (1 + chance.gauss(0, NOISE))))
+    measured = [
+        MeasuredLatency(place, domain, found.round_trip(place, domain) * (1 + chance.gauss(0, NOISE)))
+        for domain in found.domains
+        for place in [at[alone.owner(domain)]]
+    ]
     rules = rules_of(measured)
     nearest = {domain: min(PLACES, key=lambda place: found.round_trip(place, domain)) for domain in found.domains}
     table = report.table(
         f"{domains:,} domains of {COUNTRIES} countries, 8 agents at {len(PLACES)} places",
-        "what",
-        "rules",
-        "mean round trip, ms",
-        "at the nearest place",
-        "most loaded agent, of the mean",
+        *("what", "rules", "mean round trip, ms", "at the nearest place", "most loaded agent, of the mean"),
     )
     every = [f"{domain}={place}" for domain, place in nearest.items()]
     for name, given in (("no places", []), ("by measured latencies", rules), ("by the true places of all", every)):

@@ -13,7 +13,6 @@ to the last row, with the process that answers it.
 
 import asyncio
 import gc
-import resource
 import subprocess
 import tempfile
 import time
@@ -24,7 +23,7 @@ from pathlib import Path
 import msgspec
 import pyoxigraph as oxigraph
 
-from gossamer.bench.harness import pages_option
+from gossamer.bench.harness import Spent, pages_option
 from gossamer.bench.peers import environment
 from gossamer.bench.report import BenchReport
 from gossamer.documents.document import Document
@@ -121,15 +120,13 @@ SQL = {
 }
 
 
-def _seconds(ask: Callable[[], object]) -> tuple[float, float]:
+def _least(ask: Callable[[], object]) -> tuple[str, str]:
     """Least seconds and least processor seconds of some runs."""
-    walls, works = [], []
-    for _ in range(REPEATS):
-        began, worked = time.perf_counter(), time.process_time()
-        ask()
-        walls.append(time.perf_counter() - began)
-        works.append(time.process_time() - worked)
-    return min(walls), min(works)
+    runs = [Spent() for _ in range(REPEATS)]
+    for run in runs:
+        with run:
+            ask()
+    return f"{min(run.wall for run in runs):.2f}", f"{min(run.cpu for run in runs):.2f}"
 
 
 @pages_option(PAGES, "Make tables of this many pages.")
@@ -144,13 +141,10 @@ def run(pages: int = PAGES) -> BenchReport:
         for name, sql in SQL.items():
             with Database(directory) as database:
                 database.ask("SELECT 1 FROM pages LIMIT 1")
-                wall, work = _seconds(partial(_asked, database, sql))
-            table.add(name, f"{wall:.2f}", f"{work:.2f}")
+                table.add(name, *_least(partial(_asked, database, sql)))
         for name in SPECS:
-            wall, work = _seconds(partial(_reported, directory, name))
-            table.add(f"report {name}", f"{wall:.2f}", f"{work:.2f}")
-        wall, work = _seconds(partial(rank_crawl, directory))
-        table.add("rank: PageRank, and its tables", f"{wall:.2f}", f"{work:.2f}")
+            table.add(f"report {name}", *_least(partial(_reported, directory, name)))
+        table.add("rank: PageRank, and its tables", *_least(partial(rank_crawl, directory)))
     return report
 
 
@@ -187,18 +181,13 @@ def _triples(url: str, number: int) -> tuple[Triple, ...]:
     found: list[Triple] = []
     for product in range(_PRODUCTS):
         subject = f"_:b{product}" if product % 2 else f"{url}#p{product}"
+        said = f"What is to be said of product {product}, number {number}"
         found += [
             (subject, TYPE, f"{_SCHEMA}Product", "", ""),
             (subject, f"{_SCHEMA}name", f"Product {product} of page {number}", STRING, ""),
             (subject, f"{_SCHEMA}url", f"http://shop.example/p/{number}/{product}", "", ""),
             (subject, f"{_SCHEMA}price", str((number + product) % 100), STRING, ""),
-            (
-                subject,
-                f"{_SCHEMA}description",
-                f"What is to be said of product {product}, number {number}",
-                STRING,
-                "en",
-            ),
+            (subject, f"{_SCHEMA}description", said, STRING, "en"),
         ]
     return tuple(found)
 
@@ -218,19 +207,14 @@ async def _write(directory: Path, pages: int) -> None:
     await log.stop()
 
 
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
-
-
 def _loaded(place: Path, pages: int) -> float:
     """Microseconds of CPU a triple in which the library's bulk loader takes as many graphs, in one batch."""
     graphs = (PageGraph(visit.url, visit.id, list(visit.triples)) for visit in map(_visit, range(pages)))
     text = "".join(line for graph in graphs for line in lines(graph.triples, f"<{graph.iri}> ")).encode()
     store = oxigraph.Store(str(place))
-    cpu = _cpu()
-    store.bulk_load(text, format=oxigraph.RdfFormat.N_QUADS)
-    return (_cpu() - cpu) / (pages * _PRODUCTS * 5) * 1e6
+    with Spent() as spent:
+        store.bulk_load(text, format=oxigraph.RdfFormat.N_QUADS)
+    return spent.cpu / (pages * _PRODUCTS * 5) * 1e6
 
 
 async def _solved(copy: Path, query: str) -> int:
@@ -250,10 +234,8 @@ def _stored(report: BenchReport, pages: int = STORED) -> None:
         directory.mkdir()
         asyncio.run(_write(directory, pages))
         triples = pages * _PRODUCTS * 5
-        cpu, began = _cpu(), time.monotonic()
-        with TripleStore(directory) as store:
+        with Spent() as spent, TripleStore(directory) as store:
             feed_all(directory, feeds_of(directory, store.consumers()))
-        cpu, seconds = _cpu() - cpu, time.monotonic() - began
         size = sum(path.stat().st_size for path in (directory / "triples").rglob("*") if path.is_file())
         alone = _loaded(Path(folder, "alone"), min(pages, _ALONE))
         table = report.table(
@@ -261,8 +243,8 @@ def _stored(report: BenchReport, pages: int = STORED) -> None:
             *("triples", "CPU us a triple", "of them pyoxigraph's bulk loader", "triples/s", "bytes a triple"),
         )
         table.add(
-            *(f"{triples:,}", f"{cpu / triples * 1e6:.1f}", f"{alone:.1f}"),
-            *(f"{triples / seconds:,.0f}", f"{size / triples:.0f}"),
+            *(f"{triples:,}", f"{spent.cpu / triples * 1e6:.1f}", f"{alone:.1f}"),
+            *(f"{triples / spent.wall:,.0f}", f"{size / triples:.0f}"),
         )
         began = time.monotonic()
         with current_copy(directory, 60.0) as copy:
