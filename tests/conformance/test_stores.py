@@ -10,12 +10,10 @@ import pytest
 
 from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
 from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet
-from gossamer.storage.archive.contract import RowLog
 from gossamer.storage.archive.warc import NoArchive, WarcArchive, WarcSheet
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_PATH
-from gossamer.storage.seen.contract import TaskSieve
 from gossamer.storage.seen.memory import (
     MemoryContents,
     MemoryFingerprints,
@@ -39,7 +37,7 @@ from gossamer.values.task import Task
 from gossamer.values.visit import Location
 
 #: Closes what is open as a kill would, and opens it again: the ledger and its sieve. At first it opens them empty.
-Reopen = Callable[[], tuple[Ledger, TaskSieve]]
+Reopen = Callable[[], tuple[Ledger, LedgerSieve]]
 
 
 class _Broken(Exception):
@@ -93,7 +91,7 @@ def check_task_sieve(reopen: Reopen, *, urls: int = 600, seed: int = 1) -> None:
     assert _sifted_rest(ledger, sieve) == [], "a URL came out twice"
 
 
-def _sifted_rest(ledger: Ledger, sieve: TaskSieve) -> list[Task]:
+def _sifted_rest(ledger: Ledger, sieve: LedgerSieve) -> list[Task]:
     """Return all tasks that the sieve still holds."""
     rest: list[Task] = []
     while len(sieve):
@@ -111,7 +109,7 @@ def _check(came_out: list[Task], by_url: dict[str, Task]) -> None:
     assert all(by_url[task.url] == task for task in came_out), "a task came out changed"
 
 
-def check_row_log(log: RowLog, read: Callable[[], bytes]) -> None:
+def check_row_log(log: TableLog | JsonLog, read: Callable[[], bytes]) -> None:
     """Check that a row log keeps its promises.
 
     Args:

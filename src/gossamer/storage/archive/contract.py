@@ -1,4 +1,4 @@
-"""Archives, row logs, and keepers of further data: the stores that a commit writes to. Suites: `gossamer.testing.check_archive`,
+"""Archives, and keepers of further data: the stores that a commit writes to. Suites: `gossamer.testing.check_archive`,
 `check_keeper`.
 
 Place in the flow: the commit gives each group of visits to the archive first, then to the keepers that the wiring lists, in its
@@ -116,15 +116,3 @@ class Archive(Protocol):
 
     def ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> its end, for every file that was written since the last call."""
-
-
-class RowLog(Keeper, Protocol):
-    """A keeper of one row for each visit, in the order of the commits.
-
-    Promises, beside those of a keeper:
-        1. One event is one line, whatever a server sent: control characters are escaped.
-        2. When `append` returns, another process can read the rows.
-    """
-
-    def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
-        """Write the rows of visits, as `stage` does with those of a group."""

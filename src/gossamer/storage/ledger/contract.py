@@ -141,46 +141,6 @@ class Group(Met, Queueing, SettingAside, Noting, SpacesGroup, Protocol):
     """
 
 
-class Kept(Protocol):
-    """Reads data that groups have kept."""
-
-    def host_states(self, names: Sequence[str]) -> list[HostState]:
-        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
-
-    def hosts(self) -> Iterator[HostState]:
-        """The states of all hosts of which one is kept."""
-
-    def robots(self, site: str, host: str) -> bytes | None:
-        """The robots bytes of a site of this host; None where nothing is kept."""
-
-    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        """The lessons of a watcher about hosts, in order; None where none is kept under its name."""
-
-    def tally(self, what: Tallied, name: str) -> int:
-        """How many were counted of a host or registered domain."""
-
-    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
-        """Families of which tasks are set aside, or were, in a fixed order; those behind `after`, where it is given."""
-
-    def meta(self, name: str) -> bytes | None:
-        """The value that is kept under a name; None where there is none."""
-
-    def put_meta(self, name: str, value: bytes) -> None:
-        """Keep a value under a name, without a group."""
-
-    def links_of(self, url: str) -> Links | None:
-        """The links of a visited page; None where it was not visited, or depths are not kept."""
-
-    def document(self, url: str) -> DocumentRow | None:
-        """The row of the last committed visit of a canonical URL; None where there was none.
-
-        Inside a group that is open, it is the row before that group.
-        """
-
-    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
-        """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
-
-
 class Depths(Protocol):
     """How deep a crawl goes, and which visited pages have links that a lower limit has cut.
 
@@ -206,7 +166,7 @@ class Depths(Protocol):
         """The links of the pages that `owing` gave last are queued, as far as they are new."""
 
 
-class Ledger(Kept, Protocol):
+class Ledger(Protocol):
     """Keeps what a crawl must not forget.
 
     Promises:
@@ -246,21 +206,44 @@ class Ledger(Kept, Protocol):
     def committed_ends(self) -> Mapping[str, int]:
         """File of the crawl directory -> the byte at which what is kept of it ends. Bytes behind it were never committed."""
 
+    def host_states(self, names: Sequence[str]) -> list[HostState]:
+        """The states of hosts, in order; an empty one for a host of which nothing is kept."""
 
-class Alarms(Protocol):
-    """Tells when there will be more to do. Times are in seconds since the epoch."""
+    def hosts(self) -> Iterator[HostState]:
+        """The states of all hosts of which one is kept."""
 
-    def next_rest(self) -> float:
-        """When the next resting host may be admitted; infinite where none rests. A host rests when its last flight has ended."""
+    def robots(self, site: str, host: str) -> bytes | None:
+        """The robots bytes of a site of this host; None where nothing is kept."""
 
-    def next_due(self) -> float:
-        """When the next task of `Group.later` is due; infinite where there is none."""
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        """The lessons of a watcher about hosts, in order; None where none is kept under its name."""
 
-    def wake(self, now: float) -> int:
-        """Queue tasks that are due, some at a time, in a group of its own; returns how many."""
+    def tally(self, what: Tallied, name: str) -> int:
+        """How many were counted of a host or registered domain."""
+
+    def aside(self, after: Family | None = None) -> Iterator[SetAside]:
+        """Families of which tasks are set aside, or were, in a fixed order; those behind `after`, where it is given."""
+
+    def meta(self, name: str) -> bytes | None:
+        """The value that is kept under a name; None where there is none."""
+
+    def put_meta(self, name: str, value: bytes) -> None:
+        """Keep a value under a name, without a group."""
+
+    def links_of(self, url: str) -> Links | None:
+        """The links of a visited page; None where it was not visited, or depths are not kept."""
+
+    def document(self, url: str) -> DocumentRow | None:
+        """The row of the last committed visit of a canonical URL; None where there was none.
+
+        Inside a group that is open, it is the row before that group.
+        """
+
+    def depth_of(self, urls: Sequence[str]) -> list[int | None]:
+        """The lowest depth that each URL was met at; None where it was never met, or depths are not kept."""
 
 
-class TaskQueues(Alarms, Protocol):
+class TaskQueues(Protocol):
     """Queues tasks by host, and lets hosts take turns. The scheduler holds a host from `admit` until `pop` gives
     nothing or `rest`.
 
@@ -285,6 +268,15 @@ class TaskQueues(Alarms, Protocol):
 
     def rest(self, host: str, until: float) -> None:
         """Release this host; it is admitted again after `until` (wall time, in seconds), not before."""
+
+    def next_rest(self) -> float:
+        """When the next resting host may be admitted; infinite where none rests. A host rests when its last flight has ended."""
+
+    def next_due(self) -> float:
+        """When the next task of `Group.later` is due; infinite where there is none."""
+
+    def wake(self, now: float) -> int:
+        """Queue tasks that are due, some at a time, in a group of its own; returns how many."""
 
     def __len__(self) -> int:
         """Tasks that are not popped, those for later among them."""

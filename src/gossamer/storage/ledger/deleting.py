@@ -325,9 +325,7 @@ class _Work:
                 batch.delete("frontier", kept.row_key(row.family))
             elif here:
                 batch.put(
-                    "frontier",
-                    kept.row_key(row.family),
-                    _encode(msgspec.structs.replace(row, count=row.count - here)),
+                    "frontier", kept.row_key(row.family), _encode(msgspec.structs.replace(row, count=row.count - here))
                 )
             if is_whole or here:
                 self._rewriting.write(batch, {"set_aside": -here})

@@ -315,8 +315,6 @@ def _note(file: MergedFile, group: Group) -> None:
     group.put(FILES, None, _MERGED + bytes.fromhex(file.id), msgspec.msgpack.encode(file))
 
 
-def _stretches(
-    entries: Sequence[tuple[str, bytes, bytes]],
-) -> Iterator[Sequence[tuple[str, bytes, bytes]]]:
+def _stretches(entries: Sequence[tuple[str, bytes, bytes]]) -> Iterator[Sequence[tuple[str, bytes, bytes]]]:
     for start in range(0, len(entries), STRETCH):
         yield entries[start : start + STRETCH]

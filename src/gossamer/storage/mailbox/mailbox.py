@@ -26,14 +26,7 @@ from gossamer.engine.sheet import setting
 from gossamer.storage.contract import MAIL, OWED
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.mailbox.contract import MAIL_TO, MASTERS, OwedTask
-from gossamer.storage.mailbox.staging import (
-    OwingSheet,
-    StagesOwed,
-    count_owed,
-    mailed,
-    owed_key,
-    owed_task,
-)
+from gossamer.storage.mailbox.staging import OwingSheet, StagesOwed, count_owed, mailed, owed_key, owed_task
 from gossamer.values.agents import CLAIM
 from gossamer.values.errors import DiskFull
 from gossamer.values.task import Task
@@ -128,8 +121,7 @@ class MailboxSheet(OwingSheet, frozen=True):
         setting("Count a master as silent if it has acknowledged none of its URLs for this time.", unit="s", gt=0),
     ] = 5.0
     others: Annotated[
-        tuple[str, ...],
-        setting("Send mail of masters to these agents.", restart="each has a sender of its own"),
+        tuple[str, ...], setting("Send mail of masters to these agents.", restart="each has a sender of its own")
     ] = ()
 
 

@@ -6,9 +6,8 @@ largest crawls (decision 9): nothing is looked up while a page waits. Offers go 
 when the buffer is full, a thread merges it with the sorted runs on the disk, and new URLs come out in bulk. The idea is
 Mercator's and BUbiNG's (DRUM, Lee et al., WWW 2008, spread over runs as in a log-structured tree).
 
-:mod:`sieve` is the whole of it in one class; :mod:`runs` holds keys and files, :mod:`finds` the arithmetic of a merge and its
-results. :mod:`providers` names it in a wiring, and puts it before the ledger. :mod:`logged` is the beginning of sets that keep
-files of their own.
+:mod:`sieve` is the whole of it in one class; :mod:`runs` holds keys, files and the arithmetic of a merge. :mod:`providers` names
+it in a wiring, and puts it before the ledger. :mod:`logged` is the beginning of sets that keep files of their own.
 
 Open first: :mod:`contract`.
 """

@@ -5,9 +5,6 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from gossamer.storage.ledger.contract import Group
-from gossamer.values.task import Task
-
 
 class SeenSet(Protocol):
     """Remembers URLs, in batches.
@@ -72,39 +69,3 @@ class LateSeenSet(Protocol):
 
     async def settle(self) -> None:
         """Decide everything that was offered so far."""
-
-
-class TaskSieve(Protocol):
-    """The same for whole tasks, kept with the ledger: the frontier gets them long after the page that they were found on.
-
-    Promises:
-        1. Every task offered in a group that is kept, of a URL that was never offered before, comes out sooner or later.
-        2. Only tasks that were offered come out, each URL once.
-        3. A drained task counts as out exactly if the group in which it was drained is kept; otherwise it comes again
-           after a reopening.
-    """
-
-    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
-
-    def offer(self, tasks: Sequence[Task], group: Group) -> None:
-        """Let these in; kept with the group."""
-
-    def drain(self, group: Group, most: int = 1_000) -> list[Task]:
-        """Up to `most` tasks that are new: push them in this group. None: there are none yet."""
-
-    def flush(self) -> None:
-        """Decide waiting offers soon, even though there is room for more, because the frontier runs dry."""
-
-    async def merged(self) -> None:
-        """Return when what is being decided is; at once where nothing is."""
-
-    async def settle(self) -> None:
-        """Return when every offer so far is as durable as the settings ask; before the ledger's own `settle`."""
-
-    @property
-    def ready(self) -> bool:
-        """There are tasks to drain."""
-
-    def __len__(self) -> int:
-        """Tasks that may still come out. None: nothing waits, and there is nothing to drain."""

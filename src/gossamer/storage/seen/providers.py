@@ -24,9 +24,7 @@ from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.providers import LedgerFront, QueuesFront
-from gossamer.storage.seen.contract import TaskSieve
-from gossamer.storage.seen.finds import Ends
-from gossamer.storage.seen.sieve import Sieve, SieveLimits
+from gossamer.storage.seen.sieve import Ends, Sieve
 from gossamer.values.task import Task
 
 #: Where a sieve lies in the crawl directory: beside the agent's ledger.
@@ -88,9 +86,7 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
     def _open(
         self, kind: type[T], url_of: Callable[[T], str], ends: Ends, progress: Callable[[], int] = lambda: 0
     ) -> None:
-        sheet = self.sheet
-        limits = SieveLimits(sheet.capacity, sheet.recent, sheet.sync)
-        self.sieve = Sieve(self.home, kind, url_of, limits, ends, progress)
+        self.sieve = Sieve(self.home, kind, url_of, self.sheet, ends, progress)
         self.sieve.open()
         self.metrics.gauge("waiting", lambda: self.sieve.waiting)
         self.metrics.gauge("seen", lambda: self.sieve.seen)
@@ -110,9 +106,11 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
         self.sieve.close()
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
         return self.sieve.unseen(urls)
 
     def flush(self) -> None:
+        """Decide waiting offers soon, even though there is room for more."""
         self.sieve.flush()
 
     async def merged(self) -> None:
@@ -158,10 +156,10 @@ class SieveSeen(_Sieving[str]):
 
     def drain(self, most: int = 1_000) -> list[str]:
         self._received()
-        taken = self.sieve.take(most)
-        if taken.items:
-            self._handed_out = taken.file, taken.end
-        return taken.items
+        items, file, end = self.sieve.take(most)
+        if items:
+            self._handed_out = file, end
+        return items
 
     async def settle(self) -> None:
         while self.sieve.waiting:
@@ -182,8 +180,14 @@ class SieveSeen(_Sieving[str]):
 
 
 class LedgerSieve(_Sieving[Task]):
-    """Removes seen URLs in bulk by merging sorted files, and keeps tasks with the groups of the ledger. Contract:
-    `TaskSieve`."""
+    """A late seen set for whole tasks, kept with the ledger: the frontier gets them long after the page that they were found on.
+
+    Promises:
+        1. Every task offered in a group that is kept, of a URL that was never offered before, comes out sooner or later.
+        2. Only tasks that were offered come out, each URL once.
+        3. A drained task counts as out exactly if the group in which it was drained is kept; otherwise it comes again
+           after a reopening.
+    """
 
     ledger: Uses[Ledger]
 
@@ -206,11 +210,11 @@ class LedgerSieve(_Sieving[Task]):
         group.count(STEPS)
 
     def drain(self, group: Group, most: int = 1_000) -> list[Task]:
-        taken = self.sieve.take(most)
-        if taken.items:
-            group.written(self._prefix + taken.file, taken.end)
+        items, file, end = self.sieve.take(most)
+        if items:
+            group.written(self._prefix + file, end)
             group.count(STEPS)
-        return taken.items
+        return items
 
     async def settle(self) -> None:
         if self.sheet.sync:
@@ -231,7 +235,7 @@ class SieveHint(Provider[NoSettings]):
     """Stands in for the URL-seen test where stages ask. It lets every URL that is not in its cache pass; the sieve
     removes seen ones later."""
 
-    sieve: Uses[TaskSieve]
+    sieve: Uses[LedgerSieve]
     keeps_state = True
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
@@ -246,7 +250,7 @@ class SieveHint(Provider[NoSettings]):
 class _SievingGroup:
     """A group whose new tasks go into the sieve. Everything else is the group's own."""
 
-    def __init__(self, group: Group, sieve: TaskSieve) -> None:
+    def __init__(self, group: Group, sieve: LedgerSieve) -> None:
         self._group = group
         self._sieve = sieve
 
@@ -269,7 +273,7 @@ class _SievingGroup:
 class SieveLedger(LedgerFront):
     """Passes everything on to the ledger, except the tasks that its groups push. Contract: `Ledger`."""
 
-    sieve: Uses[TaskSieve]
+    sieve: Uses[LedgerSieve]
 
     @contextmanager
     def group(self) -> Iterator[Group]:
@@ -297,7 +301,7 @@ class SieveQueues(QueuesFront[SieveQueuesSheet]):
     """
 
     ledger: Uses[Ledger]
-    sieve: Uses[TaskSieve]
+    sieve: Uses[LedgerSieve]
 
     def __len__(self) -> int:
         return len(self.behind) + len(self.sieve)

@@ -24,6 +24,7 @@ name were left by a merge that did not end, and are removed.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 
 import msgspec
@@ -43,7 +44,7 @@ REMEMBERED = 65_536
 
 class SieveKeys:
     """Fingerprints that were made and not yet put together, in order; 20 bytes each. Putting them together is
-    arithmetic on many at a time (:func:`gossamer.storage.seen.finds.numbers`)."""
+    arithmetic on many at a time (:func:`numbers`)."""
 
     __slots__ = ("digests", "hosts")
 
@@ -307,6 +308,106 @@ class _Head:
         taken = self._high[:cut], self._low[:cut]
         self._high, self._low = self._high[cut:], self._low[cut:]
         return taken
+
+
+# -- merges: which waiting entries are new, which runs become one, and the files of finds that come of it
+
+#: Runs of about one size that become one. Each entry is rewritten once for each factor of so much: twice at 10^8.
+FAN = 8
+
+#: Entries of a run of the lowest size; smaller ones count as such.
+SMALLEST = 4_096
+
+
+class Sifted(msgspec.Struct):
+    """The result of sifting a buffer."""
+
+    high: Highs
+    low: Lows
+    """The new fingerprints, sorted: the next run."""
+    new: Mask
+    """For each entry of the buffer, in the order of the offers: it is the first of its URL, and new."""
+
+
+def numbers(keys: SieveKeys) -> tuple[Highs, Lows]:
+    """The fingerprints put together: host 3 and URL 5 bytes that sort, 4 bytes of the URL that confirm."""
+    hosts = np.frombuffer(keys.hosts, ">u4").astype(np.uint64)
+    digests = np.frombuffer(keys.digests, ">u8").reshape(-1, 2)
+    high: Highs = hosts << np.uint64(40) | digests[:, 0].astype(np.uint64) >> np.uint64(24)
+    low: Lows = (digests[:, 1] >> np.uint64(32)).astype(np.uint32)
+    return high, low
+
+
+def sift(keys: SieveKeys, runs: Iterable[SieveRun]) -> Sifted:
+    """Which of these fingerprints, in the order of the offers, no run holds; each once."""
+    high, low = numbers(keys)
+    order = np.argsort(high)
+    if _have_neighbours_apart(high[order], low[order]):
+        order = np.lexsort((low, high))
+    sorted_high, sorted_low = high[order], low[order]
+    starts = np.ones(len(order), np.bool_)
+    starts[1:] = (sorted_high[1:] != sorted_high[:-1]) | (sorted_low[1:] != sorted_low[:-1])
+    # The sort is not stable: the first offer of a URL is the least of its places.
+    places = np.minimum.reduceat(order, np.flatnonzero(starts)) if len(order) else order
+    sorted_high, sorted_low = sorted_high[starts], sorted_low[starts]
+    for run in runs:
+        fresh = ~run.holds(sorted_high, sorted_low)
+        sorted_high, sorted_low, places = sorted_high[fresh], sorted_low[fresh], places[fresh]
+    new: Mask = np.zeros(len(high), np.bool_)
+    new[places] = True
+    return Sifted(sorted_high, sorted_low, new)
+
+
+def _have_neighbours_apart(high: Highs, low: Lows) -> bool:
+    """Different fingerprints share `high`: they must be sorted by `low` too, so that equal ones meet."""
+    return bool(((high[1:] == high[:-1]) & (low[1:] != low[:-1])).any())
+
+
+def crowded(sizes: Sequence[int]) -> list[int]:
+    """Places of runs that are to become one, since :data:`FAN` are of about one size; empty where there are none."""
+    tiers: dict[int, list[int]] = {}
+    for place, size in enumerate(sizes):
+        tiers.setdefault(_tier(size), []).append(place)
+    for tier in sorted(tiers):
+        if len(tiers[tier]) >= FAN:
+            return tiers[tier]
+    return []
+
+
+def _tier(size: int) -> int:
+    tier, bound = 0, SMALLEST * FAN
+    while size >= bound:
+        tier, bound = tier + 1, bound * FAN
+    return tier
+
+
+class FindsFile(msgspec.Struct):
+    """A file of finds, and how far it was drained."""
+
+    file: str
+    size: int
+    at: int
+    count: int
+    """Items that were not drained."""
+
+
+def write_found(
+    directory: Path, number: int, pieces: Iterable[list[bytes]], sifted: Sifted, *, sync: bool
+) -> FindsFile:
+    """Write what is new of the lines of a log; no file where that is nothing. In the thread of a merge."""
+    new, name = sifted.new, f"found-{number:08}.jsonl"
+    path, at, size = directory / name, 0, 0
+    with path.open("wb", buffering=0) as out:
+        for lines in pieces:
+            chosen = b"\n".join(compress(lines, new[at : at + len(lines)].tolist()))
+            at += len(lines)
+            if chosen:
+                size += out.write(chosen + b"\n")
+        if sync:
+            os.fsync(out.fileno())
+    if not size:
+        path.unlink()
+    return FindsFile(name, size, 0, len(sifted.high))
 
 
 # The manifest.

@@ -17,16 +17,31 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
 from gossamer.engine.files import AppendFile
 from gossamer.storage.seen import runs as manifests
-from gossamer.storage.seen.finds import Ends, Finds, FindsFile, crowded, sift, write_found
-from gossamer.storage.seen.runs import FingerprintMaker, Recent, SieveKeys, SieveManifest, SieveRun, in_order, write_run
+from gossamer.storage.seen.runs import (
+    FindsFile,
+    FingerprintMaker,
+    Recent,
+    SieveKeys,
+    SieveManifest,
+    SieveRun,
+    crowded,
+    in_order,
+    sift,
+    write_found,
+    write_run,
+)
 from gossamer.values.errors import CrawlDirectoryError
+
+if TYPE_CHECKING:
+    from gossamer.storage.seen.providers import SieveSheet
 
 #: A log grows to so many times its capacity while a merge runs; then the offer waits for the merge, to bound memory.
 OVERFLOW = 2
@@ -37,23 +52,8 @@ PIECE = 1 << 19
 T = TypeVar("T")
 
 
-class SieveLimits(msgspec.Struct, frozen=True):
-    """The bounds of a sieve."""
-
-    capacity: int
-    """Offers that are merged at once; 20 bytes each, 70 while they are merged."""
-    recent: int
-    """Recent and popular URLs in front; 171 bytes each."""
-    sync: bool = False
-    """Merges survive a power cut."""
-
-
-class Taken(msgspec.Struct, Generic[T], frozen=True):
-    """Items that came out, and what is to be committed with them: they come again until `end` of `file` counts."""
-
-    items: list[T]
-    file: str
-    end: int
+#: File of the sieve -> the byte at which what counts of it ends; None: all of it counts.
+Ends = Callable[[str], int | None]
 
 
 class _Merge(msgspec.Struct):
@@ -67,6 +67,55 @@ class _Merge(msgspec.Struct):
     leaving: list[FindsFile]
 
 
+class Finds:
+    """The files of finds of a sieve. They do not say how far they count: until the end that one was drained to is committed, its
+    items come again after a reopening."""
+
+    def __init__(self, directory: Path, ends: Ends) -> None:
+        self._directory = directory
+        self._ends = ends
+        self._found: deque[FindsFile] = deque()
+        self._drained: list[FindsFile] = []
+
+    def __len__(self) -> int:
+        return sum(found.count for found in self._found)
+
+    def open(self, path: Path) -> None:
+        """Go on with a file of an earlier session, where what counts of it ends."""
+        with path.open("rb") as file:
+            at = file.seek(self._ends(path.name) or 0)
+            found = FindsFile(path.name, path.stat().st_size, at, sum(1 for _ in file))
+        (self._found if found.count else self._drained).append(found)
+
+    def add(self, found: FindsFile) -> None:
+        self._found.append(found)
+
+    def take(self, most: int) -> tuple[list[bytes], str, int]:
+        """Up to `most` lines of one file; the file, and its byte behind them. No line, where nothing is left."""
+        while self._found:
+            found = self._found[0]
+            with (self._directory / found.file).open("rb") as file:
+                file.seek(found.at)
+                lines = list(islice(file, most))
+            found.at += sum(map(len, lines))
+            found.count -= len(lines)
+            if found.count <= 0:
+                self._drained.append(self._found.popleft())
+            if lines:
+                return lines, found.file, found.at
+        return [], "", 0
+
+    def counting(self) -> list[FindsFile]:
+        """Files that were drained to the end, and count as such; they are taken off the list."""
+        counting = []
+        for found in self._drained:
+            end = self._ends(found.file)
+            if end is None or end >= found.size:
+                counting.append(found)
+        self._drained = [found for found in self._drained if found not in counting]
+        return counting
+
+
 class Sieve(Generic[T]):
     """Which items have a URL that was never offered before? The answer comes later, through :meth:`take`."""
 
@@ -75,7 +124,7 @@ class Sieve(Generic[T]):
         directory: Path,
         kind: type[T],
         url_of: Callable[[T], str],
-        limits: SieveLimits,
+        limits: "SieveSheet",
         ends: Ends,
         progress: Callable[[], int] = lambda: 0,
     ) -> None:
@@ -85,7 +134,7 @@ class Sieve(Generic[T]):
             directory: where its files lie.
             kind: what is offered; JSON can hold it.
             url_of: the canonical URL of an item.
-            limits: of memory.
+            limits: its settings.
             ends: how far files count.
             progress: a number that grows with what counts. One that is less than at the last merge gives away that
                 the ledger went back to a checkpoint, whose URLs the sieve has let out already.
@@ -268,13 +317,13 @@ class Sieve(Generic[T]):
         self._wanted = True
         self._advance()
 
-    def take(self, most: int) -> Taken[T]:
-        """Up to `most` items that are new, in the order of their offers. They come again, after a reopening, until the
-        end that comes with them counts; so the caller commits it together with the items."""
+    def take(self, most: int) -> tuple[list[T], str, int]:
+        """Up to `most` items that are new, in the order of their offers; a file, and an end. They come again, after a reopening,
+        until the file counts up to that end; so the caller commits it together with the items."""
         self._advance()
         lines, file, end = self._finds.take(most)
         items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
-        return Taken(items, file, end)
+        return items, file, end
 
     @property
     def ready(self) -> bool:

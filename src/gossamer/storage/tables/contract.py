@@ -73,43 +73,29 @@ Source = Callable[[RowSource], Any]
 
 
 class Column(msgspec.Struct, frozen=True):
-    """The declaration of a field of a row type; :func:`column` makes it."""
+    """The declaration of a field of a row type."""
 
     doc: str
-    of: Source | None
-    type: ColumnType | None
-    unit: str
-    fill: Fill
-    same_as: str
-    host_of: str
-    is_made: bool
+    """One sentence for the reference."""
+    of: Source | str | None = None
+    """Makes the value from a visit, or says where it lies in the :class:`RowSource`, as `task.url`; None where the table's own
+    function makes whole rows."""
+    type: ColumnType | None = None
+    """The type in SQL, where the field's own does not say it."""
+    unit: str = ""
+    """What a number counts, as `ms` or `bytes`."""
+    fill: Fill = None
+    """What the table shows where a row leaves the column out, instead of NULL."""
+    same_as: str = ""
+    """The column whose value it shows there instead."""
+    host_of: str = ""
+    """The column of URLs whose hosts it shows. The row log leaves it out, and a reader of the log works it out."""
+    is_made: bool = False
+    """Processing finds the value, so `reprocess` finds it anew."""
 
 
-def column(
-    doc: str,
-    of: Source | str | None = None,
-    *,
-    type: ColumnType | None = None,  # noqa: A002  # a column's type is called so
-    unit: str = "",
-    fill: Fill = None,
-    same_as: str = "",
-    host_of: str = "",
-    is_made: bool = False,
-) -> Column:
-    """Declare a column.
-
-    Args:
-        doc: one sentence for the reference.
-        of: makes the value from a visit, or says where it lies in the :class:`RowSource`, as `task.url`; None where the table's own
-            function makes whole rows.
-        type: the type in SQL, where the field's own does not say it.
-        unit: what a number counts, as `ms` or `bytes`.
-        fill: what the table shows where a row leaves the column out, instead of NULL.
-        same_as: the column whose value it shows there instead.
-        host_of: the column of URLs whose hosts it shows. The row log leaves it out, and a reader of the log works it out.
-        is_made: processing finds the value, so `reprocess` finds it anew.
-    """
-    return Column(doc, attrgetter(of) if isinstance(of, str) else of, type, unit, fill, same_as, host_of, is_made)
+#: How a row type declares one.
+column = Column
 
 
 class ColumnSpec(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -192,7 +178,8 @@ class Table:
         self.mend = mend
         found = {field.name: _column_of(row, field) for field in msgspec.structs.fields(row)}
         specs = tuple(_spec(field, found[field.name]) for field in msgspec.structs.fields(row))
-        self._sources = tuple((name, one.of) for name, one in found.items() if one.of is not None)
+        sources = ((name, one.of) for name, one in found.items() if one.of is not None)
+        self._sources = tuple((name, attrgetter(of) if isinstance(of, str) else of) for name, of in sources)
         self.rows = rows or (self._own_rows if len(self._sources) == len(found) else None)
         try:
             plain = {"name": name, "doc": doc, "columns": specs, "page": page or None, "kind": kind or None}

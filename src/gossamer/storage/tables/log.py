@@ -57,8 +57,7 @@ class TableLogSheet(Sheet, frozen=True):
     ] = CRAWL_LOG
     sha256: Annotated[bool, setting("Hash each body with SHA-256; this takes 33 us for 39 kB.")] = True
     segment_bytes: Annotated[
-        int,
-        setting("Close a row log when it reaches this size, so that it can become a table.", unit="bytes", ge=1),
+        int, setting("Close a row log when it reaches this size, so that it can become a table.", unit="bytes", ge=1)
     ] = 32 << 20
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
@@ -73,7 +72,9 @@ class TableLogSheet(Sheet, frozen=True):
 
 
 class TableLog(Provider[TableLogSheet]):
-    """Writes the rows of the tables, and the log of the crawl. Contract: `RowLog`.
+    """Writes the rows of the tables, and the log of the crawl, in the order of the commits. Contract: `Keeper`.
+
+    One event is one line, whatever a server sent: control characters are escaped.
 
     It creates a file at its first row, so a table without rows leaves no file.
     """
@@ -220,12 +221,7 @@ class JsonLogSheet(Sheet, frozen=True):
     """Settings of :class:`JsonLog`."""
 
     directory: Annotated[
-        str,
-        setting(
-            "Use this crawl directory; the log is `logs/NAME.jsonl` in it.",
-            restart=_IN_USE,
-            names="a folder",
-        ),
+        str, setting("Use this crawl directory; the log is `logs/NAME.jsonl` in it.", restart=_IN_USE, names="a folder")
     ] = "."
     name: Annotated[
         str,
@@ -241,7 +237,7 @@ class JsonLogSheet(Sheet, frozen=True):
 
 
 class JsonLog(Provider[JsonLogSheet]):
-    """Writes the log of the crawl alone. Contract: `RowLog`."""
+    """Writes the log of the crawl alone. Contract: `Keeper`."""
 
     def __init__(self, sheet: JsonLogSheet | None = None) -> None:
         super().__init__(sheet)

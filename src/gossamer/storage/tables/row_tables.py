@@ -49,12 +49,7 @@ def _error_rows(told: RowSource) -> Iterable[ErrorRow]:
 
 
 ERRORS = Table(
-    "errors",
-    ErrorRow,
-    "Errors that processors and handlers raised.",
-    rows=_error_rows,
-    is_made=True,
-    is_logged=True,
+    "errors", ErrorRow, "Errors that processors and handlers raised.", rows=_error_rows, is_made=True, is_logged=True
 )
 
 
@@ -84,10 +79,7 @@ class HostRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=
 
 
 HOST_NOTES = Table(
-    "host_notes",
-    HostRow,
-    "Notes of the ledger on hosts, at several times; `hosts` has the newest.",
-    page="",
+    "host_notes", HostRow, "Notes of the ledger on hosts, at several times; `hosts` has the newest.", page=""
 )
 
 
@@ -182,10 +174,7 @@ class SampleRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
 
 
 SAMPLES = Table(
-    "samples",
-    SampleRow,
-    "How the crawl stood: every ten seconds of its last day, every five minutes before.",
-    page="",
+    "samples", SampleRow, "How the crawl stood: every ten seconds of its last day, every five minutes before.", page=""
 )
 
 

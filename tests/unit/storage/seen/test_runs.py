@@ -7,18 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.storage.seen.finds import FAN, SMALLEST, crowded, numbers, sift
 from gossamer.storage.seen.runs import (
     BLOCK,
     CHUNK,
+    FAN,
     SLICE,
+    SMALLEST,
     FingerprintMaker,
     Highs,
     Lows,
     RunEntry,
     SieveKeys,
     SieveRun,
+    crowded,
     in_order,
+    numbers,
+    sift,
     write_run,
 )
 from gossamer.values.errors import CrawlDirectoryError

@@ -15,7 +15,7 @@ import pytest
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.seen.providers import LedgerSieve, SieveQueues, SieveQueuesSheet, SieveSeen, SieveSheet
 from gossamer.storage.seen.runs import FILE
-from gossamer.storage.seen.sieve import OVERFLOW, Sieve, SieveLimits, _Merge
+from gossamer.storage.seen.sieve import OVERFLOW, Sieve, _Merge
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.task import Task
@@ -42,7 +42,7 @@ class Held(Sieve[str]):
 
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[Held]:
-    sieve = Held(tmp_path, str, str, SieveLimits(capacity=10, recent=5), lambda file: None)
+    sieve = Held(tmp_path, str, str, SieveSheet(capacity=10, recent=5), lambda file: None)
     sieve.gate = threading.Event()
     sieve.open()
     yield sieve
@@ -52,7 +52,7 @@ def held(tmp_path: Path) -> Iterator[Held]:
 
 def drained(sieve: Sieve[str]) -> list[str]:
     found = []
-    while items := sieve.take(7).items:
+    while items := sieve.take(7)[0]:
         found += items
     return found
 
@@ -106,7 +106,7 @@ def test_a_merge_that_fails_stops_the_offers_by_name_and_loses_nothing(held: Hel
         with pytest.raises(CrawlDirectoryError, match="cannot be merged: No space left on device"):
             held.offer(["http://more.test/"])
     shutil.copytree(tmp_path, tmp_path / "copy")
-    again = Sieve(tmp_path / "copy", str, str, SieveLimits(10, 5), lambda file: None)
+    again = Sieve(tmp_path / "copy", str, str, SieveSheet(capacity=10, recent=5), lambda file: None)
     again.open()
     again.flush()
     while again.waiting:
@@ -134,13 +134,13 @@ def test_a_merge_that_found_no_room_is_made_when_there_is_some(held: Held) -> No
 
 def test_of_several_offers_of_one_url_the_first_comes_out(tmp_path: Path) -> None:
     tasks = [Task("http://a.test/", "a.test", depth) for depth in (3, 1, 2)] + [Task("http://b.test/", "b.test")]
-    sieve = Sieve(tmp_path, Task, lambda task: task.url, SieveLimits(10, 5), lambda file: None)
+    sieve = Sieve(tmp_path, Task, lambda task: task.url, SieveSheet(capacity=10, recent=5), lambda file: None)
     sieve.open()
     sieve.offer(tasks)
     sieve.flush()
     assert sieve.merging is not None
     sieve.merging.result()
-    assert sieve.take(10).items == [tasks[0], tasks[3]]
+    assert sieve.take(10)[0] == [tasks[0], tasks[3]]
     sieve.close()
 
 
