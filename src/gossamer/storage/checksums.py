@@ -55,12 +55,8 @@ def damage_of(path: Path, known: Noted, *, deep: bool = False) -> str:
 
 @contextmanager
 def changing(folder: Path, patterns: Sequence[str] = ("*",)) -> Iterator[None]:
-    """Change files of a folder within, and sum up those that match afterwards.
-
-    Args:
-        folder: it may be made within; one that does not exist afterwards gets no sums.
-        patterns: of the names of files that are written once; the others are left out.
-    """
+    """Change files of a folder within, and sum up those that match afterwards. The folder may be made within; one that does not
+    exist afterwards gets no sums. `patterns` are of the names of files that are written once; the others are left out."""
     drop_sums(folder)
     yield
     if folder.is_dir():

@@ -98,11 +98,7 @@ def is_whole(line: bytes) -> bool:
 
 
 def line(row: msgspec.Struct, encoder: msgspec.json.Encoder) -> bytes:
-    """One row as one line of JSON, its sum and its newline included.
-
-    Raises:
-        TypeError: a value is nothing that JSON can hold.
-    """
+    """One row as one line of JSON, its sum and its newline included. Raises TypeError: a value is nothing that JSON can hold."""
     try:
         text = encoder.encode(row)
     except UnicodeEncodeError:  # lone surrogates, which a processor can have put into an item
@@ -111,16 +107,9 @@ def line(row: msgspec.Struct, encoder: msgspec.json.Encoder) -> bytes:
 
 
 def lines(table: Table, told: RowSource, encoder: msgspec.json.Encoder, troubles: list[str]) -> list[bytes]:
-    """The lines of a visit's rows in a table.
-
-    A row that JSON cannot hold, or that is too large, is mended by its table or left out: no processor stops a log.
-
-    Args:
-        table: whose rows they are; it makes rows of visits.
-        told: the visit.
-        encoder: of JSON.
-        troubles: takes a word for each row that was mended or left out: `TABLE_without_json`, `TABLE_too_large`.
-    """
+    """The lines of a visit's rows in a table, which makes rows of visits. A row that JSON cannot hold, or that is too large, is
+    mended by its table or left out: no processor stops a log. `troubles` takes a word for each: `TABLE_without_json`,
+    `TABLE_too_large`."""
     found = []
     for row in table.rows(told) if table.rows else ():
         text = None
@@ -191,21 +180,12 @@ class MergeMark(msgspec.Struct, frozen=True):
 def merge_logs(
     directory: Path, members: Sequence[str], ends: Mapping[str, int] | None = None, *, before: str = ""
 ) -> int:
-    """Merge what agents have logged since the last time.
+    """Merge what the agents of a crawl have logged since the last time; returns how many lines.
 
-    Args:
-        directory: of the crawl.
-        members: its agents.
-        ends: file -> byte up to which it is committed, while agents are at work; all whole lines, when they have ended.
-        before: merge what was fetched before this time (as :func:`gossamer.values.instants.utc_text` writes it), so that an
-        agent that
-            commits a little later finds its place in the order; all of it unless told.
-
-    Returns:
-        The lines that were merged.
-
-    Raises:
-        OSError: the merged log cannot be written.
+    `ends` says up to which byte each file is committed, while agents are at work; without it, they have ended, and all whole
+    lines count. What was fetched `before` a time (as :func:`gossamer.values.instants.utc_text` writes it) is merged, so that an
+    agent that commits a little later finds its place in the order; all of it unless told. Raises OSError: the merged log cannot
+    be written.
     """
     mark = read_mark(directory)
     if not (directory / LOG_PATH).exists() or (directory / LOG_PATH).stat().st_size < mark.end:

@@ -32,17 +32,8 @@ CRAWL_ID = "state/crawl-id"
 
 
 def ensure_crawl_id(directory: Path, now: float) -> str:
-    """The id of the crawl in a directory, made now where it has none.
-
-    Args:
-        directory: the crawl directory.
-        now: seconds since the epoch.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    known = crawl_id(directory)
-    if known:
+    """The id of the crawl in a directory, made now (in seconds since the epoch) where it has none. Raises OSError."""
+    if known := crawl_id(directory):
         return known
     path = directory / CRAWL_ID
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,11 +54,8 @@ AGENTS = "state/agents.json"
 
 
 def members_of(directory: Path) -> tuple[str, ...]:
-    """The agents of a crawl, as :func:`gossamer.values.agents.member` reads them; none of a crawl of one agent.
-
-    Raises:
-        CrawlDirectoryError: the file is damaged.
-    """
+    """The agents of a crawl, as :func:`gossamer.values.agents.member` reads them; none of a crawl of one agent. Raises
+    CrawlDirectoryError: the file is damaged."""
     path = directory / AGENTS
     try:
         names = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
@@ -81,23 +69,15 @@ def members_of(directory: Path) -> tuple[str, ...]:
 
 
 def write_members(directory: Path, members: Sequence[str]) -> None:
-    """Note the agents of a crawl: whole, or not at all.
-
-    Raises:
-        OSError: they cannot be written.
-    """
+    """Note the agents of a crawl: whole, or not at all. Raises OSError."""
     path = directory / AGENTS
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, msgspec.json.encode(list(members)))
 
 
 def refuse_divided(directory: Path) -> None:
-    """Refuse to go on with one agent where several have divided the crawl.
-
-    Raises:
-        UsageError: that is so.
-        CrawlDirectoryError: the names of the agents cannot be read.
-    """
+    """Refuse to go on with one agent where several have divided the crawl. Raises UsageError: that is so; CrawlDirectoryError:
+    the names of the agents cannot be read."""
     if found := members_of(directory):
         raise UsageError(
             f"the crawl in {directory} is divided among {len(found)} agents; go on with it on the command line: "
@@ -123,10 +103,6 @@ _CHUNK = 1 << 20
 
 #: Says which of some missing files are row logs that became tables.
 AreTables = Callable[[Iterable[str]], Collection[str]]
-
-
-def _no_tables(files: Iterable[str]) -> Collection[str]:
-    return ()
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -174,15 +150,10 @@ ROW_LOG = "/rows/"
 _PASSING = re.compile(r"state/[^/]+/(sieve|trie|bloom)/")
 
 
-def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: AreTables = _no_tables) -> list[Loss]:
-    """Files that do not hold what was committed of them. Nothing is read but names and lengths.
-
-    Args:
-        directory: the crawl directory.
-        committed_ends: as `Ledger.committed_ends` has it.
-        are_tables: of files that are missing, says which are row logs that became tables, and may be. It is asked after they
-            were looked for, since another process may be making tables of them meanwhile.
-    """
+def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: AreTables | None = None) -> list[Loss]:
+    """Files that do not hold what was committed of them. Nothing is read but names and lengths. `are_tables` says which of some
+    missing files are row logs that became tables, and may be: it is asked after they were looked for, since another process may
+    be making tables of them meanwhile."""
     missing: dict[str, int] = {}
     found: list[Loss] = []
     for file, end in sorted(committed_ends.items()):
@@ -195,7 +166,7 @@ def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: 
             continue
         if size < end:
             found.append(Loss(file, end, size))
-    tables = are_tables(missing) if missing else ()
+    tables = are_tables(missing) if missing and are_tables else ()
     return found + [Loss(file, end, None) for file, end in missing.items() if file not in tables]
 
 
@@ -222,23 +193,14 @@ def restore(
     further: Sequence[str] = (),
     *,
     others: Mapping[str, int] | None = None,
-    are_tables: AreTables = _no_tables,
+    are_tables: AreTables | None = None,
 ) -> Restored:
-    """Cut every file of `agent` back to its committed end, and take away files of which nothing was committed.
+    """Cut every file of `agent` back to its committed end, and take away files of which nothing was committed. Can be killed at
+    any point and called again. Files that `others`, ledgers of other agents, have committed are left alone.
 
-    Can be killed at any point and called again. Files that other agents have committed are left alone.
-
-    Args:
-        directory: the crawl directory.
-        committed_ends: file, as a path inside the directory -> byte; as `Ledger.committed_ends` has it.
-        agent: whose ledger it is.
-        disks: further directories that archive files lie in; links to anywhere else are refused (fault 69).
-        further: patterns of files that keepers write besides, as `glob` takes them inside the directory.
-        others: what the ledgers of other agents have committed.
-        are_tables: as :func:`find_losses` takes it.
-
-    Raises:
-        CrawlDirectoryError: a file is missing, or shorter than what was committed: no resume mends that.
+    Archive files may lie in `disks` besides; links to anywhere else are refused (fault 69). `further` are patterns of files that
+    keepers write besides, as `glob` takes them inside the directory. Raises CrawlDirectoryError: a file is missing, or shorter
+    than what was committed: no resume mends that.
     """
     if losses := find_losses(directory, committed_ends, are_tables):
         raise refusal(directory, losses)
@@ -282,13 +244,8 @@ def keep_aside(directory: Path, path: Path, start: int = 0, length: int | None =
 
 
 def unreadable_lines(path: Path, end: int) -> Iterator[tuple[int, int, int]]:
-    """Lines of a log up to byte `end` that are no JSON of an object, or not what was written: number, first byte, and length.
-
-    Blank lines and those that were deleted are none of them. Behind a line that has a sum, each has one.
-
-    Raises:
-        FileNotFoundError: there is no such log.
-    """
+    """Lines of a log up to byte `end` that are no JSON of an object, or not what was written: number, first byte, and length. Blank
+    lines and those that were deleted are none of them. Behind a line that has a sum, each has one. Raises FileNotFoundError."""
     position, have_sums = 0, False
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

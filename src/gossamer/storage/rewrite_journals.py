@@ -132,11 +132,8 @@ class DeletedPlace(msgspec.Struct, frozen=True, array_like=True):
 
 
 def begun(directory: Path) -> Iterator[Deletion | Trim]:
-    """The rewritings that are under way, in the order in which they are finished. There may be two where 0.2.0 began them.
-
-    Raises:
-        CrawlDirectoryError: a journal cannot be read.
-    """
+    """The rewritings that are under way, in the order in which they are finished. There may be two where 0.2.0 began them. Raises
+    CrawlDirectoryError: a journal cannot be read."""
     kinds = ((JOURNAL, Deletion | Trim), *((kind.older[0], kind) for kind in (Deletion, Trim)))
     for name, kind in kinds:
         path = directory / name
@@ -150,11 +147,8 @@ def begun(directory: Path) -> Iterator[Deletion | Trim]:
 
 
 def take_up(directory: Path) -> Deletion | Trim | None:
-    """The rewriting that is to be finished next, with its files where they are sought; None where none is under way.
-
-    Raises:
-        CrawlDirectoryError: its journal cannot be read.
-    """
+    """The rewriting that is to be finished next, with its files where they are sought; None where none is under way. Raises
+    CrawlDirectoryError: its journal cannot be read."""
     one = next(begun(directory), None)
     if one is not None and not (directory / JOURNAL).exists():
         journal, found, place = (directory / name for name in one.older)
@@ -179,15 +173,8 @@ def note_end(directory: Path, journal: Deletion | Trim) -> None:
 
 
 def refuse_unfinished(directory: Path, *, also_free: bool = False) -> None:
-    """Refuse to work on a crawl that is half rewritten.
-
-    Args:
-        directory: the crawl directory.
-        also_free: refuse also where nothing in the crawl is half done.
-
-    Raises:
-        CrawlDirectoryError: that is so.
-    """
+    """Refuse to work on a crawl that is half rewritten, or with `also_free` on one that is rewritten where nothing in it is half
+    done. Raises CrawlDirectoryError: that is so."""
     for one in begun(directory):
         if also_free or not one.is_free:
             raise CrawlDirectoryError(

@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ import msgspec
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.sheet import show_bytes
-from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.storage.tables.places import CRAWL_FILE, flocked
 from gossamer.stores.contract import ObjectChanged
 from gossamer.stores.head import AgentInStore, Owned, StoredCheckpoint, new_life, note_owned
 from gossamer.stores.opening import CLOUDS, open_store, probe
@@ -47,15 +47,10 @@ def is_store(text: str) -> bool:
 
 
 def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str], None]) -> CrawlOptions:
-    """Become the owner of the crawl in a store, and write its last checkpoint into an empty folder; returns the options by which it
-    goes on there.
-
-    A kill leaves no folder, and the same call does it again.
-
-    Raises:
-        UsageError: it is no store, holds no crawl, or the folder is not free.
-        CrawlDirectoryError: the store does not do or is damaged, or the owner of the crawl may be alive.
-    """
+    """Become the owner of the crawl in a store, and write its last checkpoint into an empty folder; returns the options by which
+    it goes on there. A kill leaves no folder, and the same call does it again. Raises UsageError: it is no store, holds no crawl,
+    or the folder is not free; CrawlDirectoryError: the store does not do or is damaged, or the owner of the crawl may be
+    alive."""
     folder, given = Path(into), part_of(options, StoreOptions)
     if not into:
         raise UsageError(f"{text} is a store; name an empty folder for the crawl with -o")
@@ -118,21 +113,14 @@ class _Cached(msgspec.Struct, frozen=True):
 
 
 def read_here(text: str, *, archive: bool) -> Path:
-    """A crawl directory that has the last checkpoint of the crawl in a store, for readers alone.
-
-    Args:
-        text: the name of the store.
-        archive: with the documents.
-
-    Raises:
-        UsageError: it is no store, holds no crawl, or the crawl is larger than the cache.
-        CrawlDirectoryError: the store cannot be read, or is damaged.
-    """
+    """A crawl directory that has the last checkpoint of the crawl in a store, with the documents if `archive` says so, for
+    readers alone. Raises UsageError: it is no store, holds no crawl, or the crawl is larger than the cache; CrawlDirectoryError:
+    the store cannot be read, or is damaged."""
     place = AgentInStore(open_store(text), AGENT)
     cache = _cache()
     home = cache / hashlib.blake2b(place.store.name.encode(), digest_size=10).hexdigest()
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _alone(home):
+    with flocked(home / _LOCK, fcntl.LOCK_EX):
         os.utime(home)
         for look in range(_LOOKS):
             try:
@@ -187,13 +175,3 @@ def _make_room(home: Path, size: int, name: str) -> None:
 def _cache() -> Path:
     folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(folder, "gossamer", "stores")
-
-
-@contextlib.contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    descriptor = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

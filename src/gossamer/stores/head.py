@@ -159,11 +159,7 @@ class AgentInStore:
                 )
 
     def claim(self, life: str, holder: str, lease: float) -> StoreHead:
-        """Become the owner of what :meth:`read` has seen.
-
-        Raises:
-            ObjectChanged: another process has become it meanwhile.
-        """
+        """Become the owner of what :meth:`read` has seen. Raises ObjectChanged: another process has become it meanwhile."""
         before = self.head or StoreHead(0, "", "", lease)
         self._number = 0
         return self._put(msgspec.structs.replace(before, epoch=before.epoch + 1, life=life, holder=holder, lease=lease))
@@ -174,11 +170,8 @@ class AgentInStore:
         self._put(self.head)
 
     def publish(self, checkpoint: StoredCheckpoint, *, has_ended: bool) -> None:
-        """Let this checkpoint count; with `has_ended`, any process may own the agent from then on.
-
-        Raises:
-            ObjectChanged: this process is the owner no more, and nothing has changed.
-        """
+        """Let this checkpoint count; with `has_ended`, any process may own the agent from then on. Raises ObjectChanged: this
+        process is the owner no more, and nothing has changed."""
         assert self.head is not None
         self._number += 1
         key = f"{self.folder}/checkpoints/{self.head.epoch:06d}-{self._number:06d}.json"
@@ -204,11 +197,8 @@ class AgentInStore:
         return head
 
     def checkpoint(self) -> StoredCheckpoint:
-        """The checkpoint that counts; an empty one where nothing was published.
-
-        Raises:
-            CrawlDirectoryError: it is not there, or damaged.
-        """
+        """The checkpoint that counts; an empty one where nothing was published. Raises CrawlDirectoryError: it is not there, or
+        damaged."""
         key = self.head.checkpoint if self.head is not None else ""
         if not key:
             return StoredCheckpoint({})
@@ -233,17 +223,9 @@ class AgentInStore:
         have: Mapping[str, tuple[StoredPart, ...]] = {},
         beat: Callable[[], None] = lambda: None,
     ) -> None:
-        """Write files of a checkpoint below a folder, each whole or not at all.
-
-        Args:
-            files: those that are wanted, with their parts.
-            into: the folder.
-            have: the files that it has, with their parts.
-            beat: is called now and then meanwhile.
-
-        Raises:
-            CrawlDirectoryError: a part is missing, or has other bytes than were shipped; names it.
-        """
+        """Write files of a checkpoint below the folder `into`, each whole or not at all; of those that it has, `have` says the
+        parts. `beat` is called now and then meanwhile. Raises CrawlDirectoryError: a part is missing, or has other bytes than
+        were shipped; names it."""
         for name in files:
             if Path(name).is_absolute() or ".." in Path(name).parts:
                 raise CrawlDirectoryError(f"the store {self.store.name} is damaged: it names a file {name!r}")

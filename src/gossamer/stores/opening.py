@@ -119,11 +119,8 @@ _ODD_CLOCK = 600.0
 
 
 def store_name(text: str) -> str:
-    """The name of a store as it is kept: a folder by its absolute path. Nothing is opened.
-
-    Raises:
-        UsageError: it is none, or holds a secret, which would stand in files that others read.
-    """
+    """The name of a store as it is kept: a folder by its absolute path. Nothing is opened. Raises UsageError: it is none, or
+    holds a secret, which would stand in files that others read."""
     scheme, colon, _ = text.partition("://")
     if not colon:
         path = text.removeprefix(_FOLDER)
@@ -143,12 +140,8 @@ def store_name(text: str) -> str:
 
 
 def open_store(name: str, *, is_new: bool = False) -> Store:
-    """Open a store, or with `is_new` begin one; a server is asked nothing.
-
-    Raises:
-        UsageError: it is none, or the package that it takes is not installed.
-        StoreFailed: its folder cannot be made.
-    """
+    """Open a store, or with `is_new` begin one; a server is asked nothing. Raises UsageError: it is none, or the package that it
+    takes is not installed; StoreFailed: its folder cannot be made."""
     name = store_name(name)
     if "://" in name:
         from gossamer.stores.cloud import CloudStore
@@ -158,14 +151,9 @@ def open_store(name: str, *, is_new: bool = False) -> Store:
 
 
 def probe(store: Store) -> tuple[float, str]:
-    """Prove that the store obeys conditions: servers that ignore them in silence would let two owners work.
-
-    Returns:
-        The time by the clock of the store, and a line for people where that clock is far from ours, else nothing.
-
-    Raises:
-        StoreFailed: it ignores them, or cannot be written.
-    """
+    """Prove that the store obeys conditions: servers that ignore them in silence would let two owners work. Returns the time by
+    the clock of the store, and a line for people where that clock is far from ours, else nothing. Raises StoreFailed: it ignores
+    them, or cannot be written."""
     key = f"probes/{secrets.token_hex(8)}"
     tag = store.put(key, b"1", ABSENT)
     try:

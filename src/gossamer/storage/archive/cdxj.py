@@ -179,12 +179,8 @@ def index_line(capture: Capture) -> bytes | None:
 
 
 def write_run(rows: Iterable[bytes], path: Path) -> int:
-    """Index the lines of one closed segment of `pages` into a sorted run; returns how many captures it has.
-
-    Args:
-        rows: whole lines, as many as fit into memory at once.
-        path: replaced at once when the run is whole.
-    """
+    """Index the lines of one closed segment of `pages`, as many as fit into memory at once, into a sorted run, which is replaced
+    when it is whole; returns how many captures it has."""
     decoder = msgspec.json.Decoder(Capture)
     found = (index_line(decoder.decode(row)) for row in rows if not row.isspace())
     lines = sorted(line for line in found if line is not None)
@@ -196,13 +192,8 @@ def write_run(rows: Iterable[bytes], path: Path) -> int:
 
 
 def merge(sorted_files: Sequence[Path], target: Path, workspace: Path) -> int:
-    """Merge sorted files into `target`, which is replaced at once when the whole is written; returns its lines.
-
-    Args:
-        sorted_files: of any number and size; `target` itself may be among them.
-        target: the index.
-        workspace: a directory for what lies between, when there are more files than are merged at once.
-    """
+    """Merge sorted files, of any number and size, into the index `target`, which may be among them and is replaced when the whole
+    is written; returns its lines. What lies between, when there are more files than are merged at once, lies in `workspace`."""
     files, count = list(sorted_files), itertools.count()
     while len(files) > FAN_IN:
         between = workspace / f"merge-{next(count)}"
@@ -245,20 +236,13 @@ def _place(line: bytes) -> tuple[str, str]:
 
 
 def instant_of(line: bytes) -> bytes:
-    """Key and time of a line, with the blank behind each. A key may hold any bracket, and no blank.
-
-    Raises:
-        ValueError: it is no line of an index.
-    """
+    """Key and time of a line, with the blank behind each. A key may hold any bracket, and no blank. Raises ValueError: it is no
+    line of an index."""
     return line[: line.index(b" ", line.index(b" ") + 1) + 1]
 
 
 def read_line(line: bytes) -> IndexedCapture:
-    """A line of an index.
-
-    Raises:
-        ValueError: it is none; `msgspec.DecodeError` is one.
-    """
+    """A line of an index. Raises ValueError: it is none; `msgspec.DecodeError` is one."""
     head = instant_of(line)
     return IndexedCapture(head.split()[1].decode("ascii"), _decoder.decode(line[len(head) :]))
 

@@ -60,15 +60,8 @@ class ReplayIndex:
     """Knows the last record of each URL. Use as a context manager."""
 
     def __init__(self, files: Sequence[Path], cache: Path | None = None) -> None:
-        """Check the files; nothing is read yet.
-
-        Args:
-            files: WARC or ARC files, compressed by record or not at all.
-            cache: the folder of indexes; that of the user, where none is given.
-
-        Raises:
-            ReplayError: there is no file, or one cannot be read.
-        """
+        """Check WARC or ARC files, compressed by record or not at all; nothing is read yet. The index lies in `cache`, or where
+        that of the user is. Raises ReplayError: there is no file, or one cannot be read."""
         if not files:
             raise ReplayError("name at least one WARC file to serve")
         self.files = tuple(files)
@@ -174,11 +167,8 @@ class _Noted(msgspec.Struct):
 
 
 def _noted(database: sqlite3.Connection, number: int, path: Path) -> int:
-    """Note the records of one file; returns how many have no URL that can be asked for.
-
-    Raises:
-        ReplayError: it is no archive, or is compressed as a whole.
-    """
+    """Note the records of one file; returns how many have no URL that can be asked for. Raises ReplayError: it is no archive, or
+    is compressed as a whole."""
     noted, unreadable = _Noted(), 0
     for record, offset_of in records_of(path):
         try:
@@ -203,11 +193,8 @@ def _noted(database: sqlite3.Connection, number: int, path: Path) -> int:
 
 
 def records_of(path: Path) -> Iterator[tuple[Any, Callable[[], int]]]:
-    """The records of a file that matter here, each with a function that tells its offset and ends reading it.
-
-    Raises:
-        ReplayError: it is no archive, or is compressed as a whole.
-    """
+    """The records of a file that matter here, each with a function that tells its offset and ends reading it. Raises ReplayError:
+    it is no archive, or is compressed as a whole."""
     # The reader tells a terminal of what it forgives; here only what cannot be served counts.
     with path.open("rb") as file, contextlib.redirect_stderr(io.StringIO()):
         records = ArchiveIterator(file, arc2warc=True)

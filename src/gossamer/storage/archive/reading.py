@@ -103,17 +103,9 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
 
 
 def read_record(directory: Path, location: Location, most: int = sys.maxsize) -> ArchivedRecord:
-    """The record at a location.
-
-    Args:
-        directory: the crawl's.
-        location: as the ledger and the tables have it.
-        most: bytes of its block.
-
-    Raises:
-        CrawlDirectoryError: there is none: the file is missing or damaged; or it is larger than `most`.
-        OSError: its body is large, and there is no room for it in the directory for temporary files.
-    """
+    """The record at a location, as ledger and tables have it, inside a crawl directory. Raises CrawlDirectoryError: there is
+    none: the file is missing or damaged, or its block has more than `most` bytes; OSError: its body is large, and there is no
+    room for it in the directory for temporary files."""
     path, writer = directory / location.file, BodyWriter()
     member = _Member(writer.write, most)
     try:
@@ -290,11 +282,8 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 def scan(path: Path, end: int | None = None) -> Iterator[Span | Gap]:
-    """Read a file from its beginning to byte `end`, or to its own end: records and gaps, which together are all of it.
-
-    Raises:
-        OSError: the file cannot be opened or read.
-    """
+    """Read a file from its beginning to byte `end`, or to its own end: records and gaps, which together are all of it. Raises
+    OSError: the file cannot be opened or read."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         end = size if end is None else min(end, size)
@@ -400,17 +389,8 @@ _PIECE = 1 << 20
 
 
 def fill(path: Path, gap: Gap, at: str, why: str = LOST) -> bool:
-    """Put a record in the place of a gap; False, and nothing is changed, where it is too short for one.
-
-    Args:
-        path: the archive file.
-        gap: bytes of it that are no record.
-        at: the date of the record, as in the archive.
-        why: says what became of the bytes: :data:`LOST` or :data:`DELETED`.
-
-    Raises:
-        OSError: it cannot be written. The gap is still one.
-    """
+    """Put a record with the date `at` in the place of a gap; False, and nothing is changed, where it is too short for one. `why`,
+    :data:`LOST` or :data:`DELETED`, says what became of the bytes. Raises OSError: it cannot be written; the gap is still one."""
     end = _ending(gap, at, why)
     room = gap.length - len(_HEADER) - 1 - len(end)
     if room < 0:

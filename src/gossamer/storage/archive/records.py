@@ -84,8 +84,6 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     data: bytes
     start: int
     """Bytes before the response record."""
-    length: int
-    """Bytes of the response record's gzip member; 0 where that follows `data` in pieces."""
     rest: Iterator[bytes] | None = None
     """The gzip member of a response record whose body is on disk: made as it is taken, so that it is never in memory."""
 
@@ -126,14 +124,8 @@ def http_head(head: bytes) -> bytes:
 
 
 def member(fields: str, block: bytes, body: bytes = b"", *, is_coded: bool = False) -> bytes:
-    """One record as one gzip member.
-
-    Args:
-        fields: whole lines, without version, length and the empty line at the end.
-        block: the record's block, or its beginning.
-        body: the rest of the block, apart so that a page is copied once.
-        is_coded: the body is packed already.
-    """
+    """One record as one gzip member: `fields` are whole lines, without version, length and the empty line at the end; `body`, the
+    rest of the block, is apart so that a page is copied once; if it `is_coded`, it is packed already."""
     head = f"WARC/1.1\r\n{fields}Content-Length: {len(block) + len(body)}\r\n\r\n".encode()
     record = b"".join((head, block, body, b"\r\n\r\n"))
     size = len(record)
@@ -182,15 +174,8 @@ def exchange(
     original_at: float = 0.0,
     lines: Mapping[str, str] | None = None,
 ) -> Written:
-    """The records of a visit: the request, what is known beside it (`metadata`), and the answer.
-
-    Args:
-        visit: one that :attr:`~gossamer.values.visit.Visit.is_answered`.
-        at: seconds since the epoch when the request was sent.
-        form: how the answer is kept.
-        original_at: when the document that it repeats was fetched; 0 where that is not known.
-        lines: what the metadata record says; without any there is none.
-    """
+    """The records of a visit that is answered: the request, sent `at` that time; what is known beside it (`metadata`), if there
+    are `lines`; and the answer. The document that it repeats was fetched at `original_at`, or 0 where that is not known."""
     response, target, response_id = visit.response, uri_field(visit.url), record_id()
     common = f"WARC-Date: {utc_text(at)}\r\nWARC-Target-URI: {target}\r\n"
     beside = _beside(lines or {}, common, response_id)
@@ -207,19 +192,19 @@ def exchange(
         return _resource(visit, before, fields, form, original_at)
     head = http_head(response.response_head)
     if form is RecordForm.HEAD_ONLY:
-        answer = _response(head, b"", "unspecified", fields)
+        answer = member(_response_fields("unspecified", fields), head)
     elif form is RecordForm.NOT_MODIFIED:
         answer = _revisit(NOT_MODIFIED_PROFILE, visit.url, original_at, fields, head)
     else:
         fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
         if form is RecordForm.DUPLICATE:
             answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, head)
-        elif type(response.body) is StoredBody:
-            stored = member_pieces(_response_fields(response.cut, fields), head, response.body)
-            return Written(before, len(before), 0, stored)
         else:
-            answer = _response(head, response.body, response.cut, fields, is_coded=response.decoded is not None)
-    return Written(before + answer, len(before), len(answer))
+            fields = _response_fields(response.cut, fields)
+            if type(response.body) is StoredBody:
+                return Written(before, len(before), member_pieces(fields, head, response.body))
+            answer = member(fields, head, response.body, is_coded=response.decoded is not None)
+    return Written(before + answer, len(before))
 
 
 def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, original_at: float) -> Written:
@@ -231,16 +216,16 @@ def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, origin
     kind, record = _kind(visit), "conversion" if visit.is_part else "resource"
     if form is RecordForm.HEAD_ONLY:
         answer = member(f"{_cut('unspecified')}WARC-Type: {record}\r\n{fields}Content-Type: {kind}\r\n", b"")
-        return Written(before + answer, len(before), len(answer))
+        return Written(before + answer, len(before))
     fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
     if form is RecordForm.DUPLICATE:
         answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, b"", kind)
-        return Written(before + answer, len(before), len(answer))
+        return Written(before + answer, len(before))
     fields = f"WARC-Type: {record}\r\n{fields}{_cut(response.cut)}Content-Type: {kind}\r\n"
     if type(response.body) is StoredBody:
-        return Written(before, len(before), 0, member_pieces(fields, b"", response.body))
+        return Written(before, len(before), member_pieces(fields, b"", response.body))
     answer = member(fields, response.body)
-    return Written(before + answer, len(before), len(answer))
+    return Written(before + answer, len(before))
 
 
 def _kind(visit: Visit) -> str:
@@ -311,10 +296,6 @@ def _beside(lines: Mapping[str, str], common: str, response_id: str) -> bytes:
         "Content-Type: application/warc-fields\r\n"
     )
     return member(fields, block.encode())
-
-
-def _response(head: bytes, body: bytes, cut: str, fields: str, *, is_coded: bool = False) -> bytes:
-    return member(_response_fields(cut, fields), head, body, is_coded=is_coded)
 
 
 def _response_fields(cut: str, fields: str) -> str:

@@ -143,11 +143,7 @@ class WarcFiles:
         self._places = [Path(archive.sheet.directory, WARC_DIRECTORY), *map(Path, archive.sheet.disks)]
 
     def open(self, lane: WarcLane) -> AppendFile:
-        """The file that takes what follows in a lane.
-
-        Raises:
-            OSError: it cannot be made; nothing of it is there.
-        """
+        """The file that takes what follows in a lane. Raises OSError: it cannot be made; nothing of it is there."""
         if lane.file is not None and lane.file.end >= self._archive.sheet.rotate_bytes:
             lane.close()
         if lane.file is None:
@@ -249,11 +245,8 @@ class WarcArchive(Provider[WarcSheet]):
         self._large.close()
 
     async def lay(self, visit: Visit) -> None:
-        """See the contract: this concerns bodies on disk that are kept whole.
-
-        Raises:
-            OSError: it could not be written; nothing of it is in the file.
-        """
+        """See the contract: this concerns bodies on disk that are kept whole. Raises OSError: it could not be written; nothing of
+        it is in the file."""
         body = visit.response.body
         if type(body) is not StoredBody or not visit.is_answered:
             return
@@ -299,11 +292,8 @@ class WarcArchive(Provider[WarcSheet]):
             self._large.file.cut_back(laid.start)
 
     def append(self, visits: Sequence[Visit]) -> list[Location | None]:
-        """Write the answers of a group in one write; a location for each visit, None where nothing was answered.
-
-        Raises:
-            OSError: the group could not be written; nothing of it is in the file.
-        """
+        """Write the answers of a group in one write; a location for each visit, None where nothing was answered. Raises OSError:
+        the group could not be written; nothing of it is in the file."""
         self._begin_group()
         # A body on disk is packed while it is written: after a failure, what was begun has to be made anew.
         while any(written := list(map(self._records_of, visits))):

@@ -165,16 +165,9 @@ class Commit(Filter[CommitSheet]):
         return records
 
     async def _in_the_end(self, write: Callable[[], Awaitable[W]], again: Callable[[], None], what: str) -> W:
-        """Write, when there is room: while the disk is full the crawl waits, since no slot gets free.
-
-        Args:
-            write: writes all of it, or nothing.
-            again: is called before each further try.
-            what: is written, for messages.
-
-        Raises:
-            ComponentFailed: it cannot be written. The crawl stops: given once more, the group would count as repeated.
-        """
+        """Write `what`, when there is room: while the disk is full the crawl waits, since no slot gets free. `write` writes all
+        of it or nothing; `again` is called before each further try. Raises ComponentFailed: it cannot be written. The crawl
+        stops: given once more, the group would count as repeated."""
         is_waiting = False
         while True:
             try:

@@ -291,15 +291,10 @@ Passing = Callable[[list[Task]], Sequence[Task]]
 
 
 def announced(tasks: Iterable[Task], group: Group, limit: int, passing: Passing = list) -> list[Task]:
-    """Those of `tasks`, and of what lies behind them now, that are new and at most `limit` links from a seed.
+    """Those of `tasks`, and of what lies behind them now, that are new and at most `limit` links from a seed. `passing` judges
+    what lies behind `tasks`; these were judged.
 
     It ends: a page's depth can only become less, so each is announced again at most `limit` times in a whole crawl.
-
-    Args:
-        tasks: what was found.
-        group: decides what is new.
-        limit: links from a seed.
-        passing: judges what lies behind `tasks`; these were judged.
     """
     found: list[Task] = []
     todo: Sequence[Task] = [task for task in tasks if task.depth <= limit]

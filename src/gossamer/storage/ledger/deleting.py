@@ -49,20 +49,12 @@ from gossamer.values.visit import HTML_TYPES, ORDER, Location
 
 
 def forget(ledger: RocksLedger, is_gone: Callable[[Location], bool], ends: Mapping[str, int | None]) -> int:
-    """Forget what lay at places that are gone; returns how many URLs are fetched again.
+    """Forget what lay at places that are gone, of which `ends` say what is left of each file, or None; returns how many URLs are
+    fetched again.
 
     A digest is kept only where the row of its owner shows a record with it that is there: one that is forgotten for nothing costs
-    one more copy of a document, one that is kept for nothing would cost the document.
-
-    A request that was no plain GET is not repeated, whatever became of its answer.
-
-    Args:
-        ledger: open, with no group.
-        is_gone: whether the record at a place cannot be read any more.
-        ends: file -> where what is left of it ends; None where it is gone.
-
-    Raises:
-        CrawlDirectoryError: it could not be written.
+    one more copy of a document, one that is kept for nothing would cost the document. A request that was no plain GET is not
+    repeated, whatever became of its answer. Raises CrawlDirectoryError: it could not be written.
     """
     for digests in parts(_ownerless(ledger, is_gone)):
         with ledger.group() as group:
@@ -113,28 +105,16 @@ class LedgerDeletion(msgspec.Struct):
 
 
 def hosts_of(ledger: RocksLedger, target: DeletionTarget) -> set[str]:
-    """The names of all hosts that go whole with a target. Memory: some 100 bytes each.
-
-    They are found by their states, queues and rows: a deletion that was killed among these finds fewer, so the caller notes them
-    before it begins.
-    """
+    """The names of all hosts that go whole with a target. Memory: some 100 bytes each. They are found by their states, queues and
+    rows: a deletion that was killed among these finds fewer, so the caller notes them before it begins."""
     ledger.flush_moves()
     with ledger.rewriting() as rewriting:
         return _Work(rewriting, target, forget=False).hosts()
 
 
 def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *, forget: bool) -> LedgerDeletion:
-    """Take everything of a target out of a ledger.
-
-    Args:
-        ledger: open, with no group and nothing popped.
-        target: what is deleted.
-        hosts: those that go whole, as :func:`hosts_of` found them before the first call.
-        forget: count it as never seen.
-
-    Raises:
-        CrawlDirectoryError: it could not be written.
-    """
+    """Take everything of a target out of a ledger, with nothing popped; `hosts` go whole, as :func:`hosts_of` found them before
+    the first call. With `forget`, count it as never seen. Raises CrawlDirectoryError: it could not be written."""
     done = LedgerDeletion()
     _disown(ledger, target)
     _disclaim(ledger, target)

@@ -46,11 +46,7 @@ class KeptLinks:
         self._keys = keys
 
     def of(self, url: str) -> Links | None:
-        """The links of a page; None where it was not visited.
-
-        Raises:
-            CrawlDirectoryError: they are damaged.
-        """
+        """The links of a page; None where it was not visited. Raises CrawlDirectoryError: they are damaged."""
         data = self._store.get("links", self._keys.url(url))
         if data is None:
             return None
@@ -123,11 +119,7 @@ class DepthLimit:
         return self._reached.limit if self.keeps_depths else None
 
     def change(self, limit: int | None) -> None:
-        """Another limit holds from now on.
-
-        Raises:
-            SettingError: the crawl does not know the depths of its URLs.
-        """
+        """Another limit holds from now on. Raises SettingError: the crawl does not know the depths of its URLs."""
         if self.keeps_depths:
             self._begin(_effective(limit))
         else:

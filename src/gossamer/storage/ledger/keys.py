@@ -244,11 +244,7 @@ def _run(shared: tuple[Any, ...], urls: Sequence[str]) -> tuple[Any, ...]:
 
 
 def unpack(data: bytes, level: int = 0) -> list[Task]:
-    """The tasks of a chunk of the lane of this level.
-
-    Raises:
-        CrawlDirectoryError: these bytes are no chunk.
-    """
+    """The tasks of a chunk of the lane of this level. Raises CrawlDirectoryError: these bytes are no chunk."""
     try:
         chunk = _chunks.decode(data)
     except msgspec.DecodeError as error:
@@ -295,11 +291,7 @@ def pack_cursors(cursors: Cursors) -> bytes:
 
 
 def unpack_cursors(data: bytes | None) -> dict[int, Cursor]:
-    """The cursors of these bytes; none of a host that has none.
-
-    Raises:
-        CrawlDirectoryError: these bytes are no cursors.
-    """
+    """The cursors of these bytes; none of a host that has none. Raises CrawlDirectoryError: these bytes are no cursors."""
     if data is None:
         return {}
     try:
@@ -347,14 +339,8 @@ class KeptRequests:
         return msgspec.structs.replace(task, request=msgspec.structs.replace(kept.request, was_begun=was_begun))
 
     def write(self, pushed: Iterable[Task], ended: Mapping[str, int], begun: Iterable[str], batch: Batch) -> None:
-        """Put the requests of new tasks into a batch, and drop those for which no task waits any more.
-
-        Args:
-            pushed: tasks with a request, each as often as it is queued.
-            ended: identity -> how many of its flights have ended.
-            begun: identities of those that are about to be sent.
-            batch: what is written.
-        """
+        """Put the requests of new tasks, each as often as it is queued, into a batch; note which are about to be sent; drop those
+        for which no task waits any more: `ended` says how many flights of an identity have ended."""
         changed: dict[str, _Kept | None] = {}
 
         def known(identity: str) -> _Kept | None:

@@ -101,11 +101,7 @@ class RocksLedger(LedgerReader):
         self.open()
 
     def changed(self, before: LedgerSheet) -> None:
-        """Another limit of depth may hold.
-
-        Raises:
-            SettingError: the crawl does not know the depths of its URLs.
-        """
+        """Another limit of depth may hold. Raises SettingError: the crawl does not know the depths of its URLs."""
         if self.sheet.depth != before.depth:
             self.depths.change(self.sheet.depth)
 
@@ -113,11 +109,8 @@ class RocksLedger(LedgerReader):
         self.close()
 
     def open(self) -> None:
-        """Open the agent's ledger, or begin one.
-
-        Raises:
-            CrawlDirectoryError: another process has it, it is damaged, newer than this program, or cannot be written.
-        """
+        """Open the agent's ledger, or begin one. Raises CrawlDirectoryError: another process has it, it is damaged, newer than
+        this program, or cannot be written."""
         places = self.places
         if self.sheet.existing and not places.state.is_dir():
             raise missing(places.state)
@@ -155,11 +148,8 @@ class RocksLedger(LedgerReader):
         self.metrics.gauge("seen_missed", lambda: self.seen.missed)
 
     def damage(self) -> LedgerDamaged | None:
-        """Why its store cannot be read at all, if so. It is not to be open.
-
-        Raises:
-            CrawlDirectoryError: it can be, and is of another version.
-        """
+        """Why its store cannot be read at all, if so. It is not to be open. Raises CrawlDirectoryError: it can be, and is of
+        another version."""
         try:
             with self.looking():
                 return None
@@ -167,23 +157,14 @@ class RocksLedger(LedgerReader):
             return error
 
     def begin_anew(self, ends: Mapping[str, int]) -> None:
-        """Put an empty ledger in the place of one that is lost, whole at once.
-
-        Args:
-            ends: file of the crawl directory -> the end of what is kept of it.
-
-        Raises:
-            CrawlDirectoryError: another process has it, or it cannot be written.
-        """
+        """Put an empty ledger in the place of one that is lost, whole at once; `ends` says of files of the crawl directory where
+        what is kept of them ends. Raises CrawlDirectoryError: another process has it, or it cannot be written."""
         replace(self.places, lambda path: make_empty(self._create, path, self.sheet), self._limits(), ends)
 
     @contextmanager
     def looking(self) -> Iterator[Self]:
         """Open it to read the present state, also while another process has it open: nothing is locked, written or repaired.
-
-        Raises:
-            CrawlDirectoryError: there is none, it is damaged, or of another version.
-        """
+        Raises CrawlDirectoryError: there is none, it is damaged, or of another version."""
         if not self.places.ledger.is_dir():
             raise missing(self.places.state)
         with ExitStack() as stack:
@@ -275,12 +256,8 @@ class RocksLedger(LedgerReader):
 
     @contextmanager
     def group(self) -> Iterator[LedgerGroup]:
-        """Open a group; it is written when the block ends, and forgotten when it raises.
-
-        Raises:
-            RuntimeError: there is an open group.
-            CrawlDirectoryError: it could not be written, and nothing of it is kept.
-        """
+        """Open a group; it is written when the block ends, and forgotten when it raises. Raises RuntimeError: there is an open
+        group; CrawlDirectoryError: it could not be written, and nothing of it is kept."""
         if self._group is not None:
             raise RuntimeError("one group at a time: check-and-put must know of everything that is staged")
         self._mend()
@@ -405,10 +382,7 @@ class RocksLedger(LedgerReader):
 
     async def checkpoint_at_work(self, name: str) -> Path:
         """As :meth:`checkpoint`, for a crawl at work: groups go on until little is left to be written, and wait for that alone.
-
-        Raises:
-            UsageError: the name cannot be used, or is taken.
-        """
+        Raises UsageError: the name cannot be used, or is taken."""
         self.places.check_name(name)
         await self._flush_at_work()
         return self.checkpoint(name)
@@ -423,11 +397,8 @@ class RocksLedger(LedgerReader):
             await asyncio.to_thread(self._store.flush)
 
     def checkpoint(self, name: str) -> Path:
-        """Keep the present state under a name, as a snapshot that shares its files.
-
-        Raises:
-            UsageError: the name cannot be used, or is taken.
-        """
+        """Keep the present state under a name, as a snapshot that shares its files. Raises UsageError: the name cannot be used,
+        or is taken."""
         self.flush_moves()
         return self.places.add(name, self._store.snapshot_to)
 

@@ -73,13 +73,7 @@ class LedgerRewriting:
         self._write = write
 
     def write(self, batch: Batch, counts: Mapping[str, int] | None = None, *, finished: int = 0) -> None:
-        """Write a batch.
-
-        Args:
-            batch: the changes.
-            counts: numbers to add to counters.
-            finished: how many unfinished tasks the batch takes away.
-        """
+        """Write a batch, which adds to counters and takes away so many unfinished tasks."""
         self._write(batch, counts or {}, finished)
 
     def copy(self, family: str, entries: Iterable[tuple[bytes, bytes]], *, unfinished: int = 0) -> None:
@@ -139,18 +133,12 @@ def move(
     old: Iterable[str],
     lost: Iterable[tuple[str, str]],
 ) -> None:
-    """Let the rows of a ledger name the new places of their records.
+    """Let the rows of a ledger name the new places of their records. Nothing is popped; `place` says where a record lies from now
+    on, or None where it does not move.
 
-    Args:
-        ledger: open, with no group and nothing popped.
-        place: where a record lies from now on; None where it does not move.
-        new: the files that records moved to, and their bytes.
-        old: the files that records left.
-        lost: digests of documents of which the archive has no record any more under a URL, and that URL as the archive writes it:
-            who meets such bytes next keeps them.
-
-    Raises:
-        CrawlDirectoryError: it could not be written.
+    `new` are the files that records moved to, and their bytes, `old` those that they left. Of the documents in `lost`, digest and
+    URL as the archive writes it, the archive has no record any more under that URL: who meets such bytes next keeps them. Raises
+    CrawlDirectoryError: it could not be written.
     """
     ledger.give_up_ends(dict(new))
     for part in parts(digest for digest, uri in lost if uri_field(ledger.contents.owner(digest)) == uri):
@@ -189,18 +177,13 @@ def drop(ledger: "RocksLedger", arcs: Sequence[Arc], *, spaces: bool = True) -> 
 def dropping(
     ledger: "RocksLedger", arcs: Sequence[Arc], *, spaces: bool = True, staying: str = "", is_at_work: bool = False
 ) -> Generator[None, None, None]:
-    """Forget what an open ledger has of some stretches of the circle, but that their URLs were seen. It can be repeated.
+    """Forget what an open ledger has of some stretches of the circle, in order, but that their URLs were seen. It can be
+    repeated; nothing of them is in flight.
 
-    Args:
-        ledger: loses it; nothing of them is in flight.
-        arcs: the stretches, in order.
-        spaces: also what owners of spaces keep there. Entries of a move that was given up stay: among them may be
-            entries that the ledger has made itself, and the next try writes over them.
-        staying: an owner of a space whose entries stay.
-        is_at_work: it has other domains in flight, and groups between the steps.
-
-    Raises:
-        CrawlDirectoryError: it could not be written.
+    Without `spaces`, what owners keep there stays, as after a move that was given up: among the entries may be some that the
+    ledger has made itself, and the next try writes over them. Those of the owner `staying` stay in any case. Where it
+    `is_at_work`, it has other domains in flight, and groups between the steps. Raises CrawlDirectoryError: it could not be
+    written.
     """
     ledger.flush_moves()
     with ledger.rewriting(is_at_work=is_at_work) as rewriting:
@@ -234,10 +217,7 @@ def dropping(
 
 def forget_seen(ledger: "RocksLedger", arcs: Sequence[Arc]) -> None:
     """Count the URLs of some stretches of the circle as never met, of which nothing else is here: their agent has lost them.
-
-    Raises:
-        CrawlDirectoryError: it could not be written.
-    """
+    Raises CrawlDirectoryError: it could not be written."""
     ledger.flush_moves()
     with ledger.rewriting() as rewriting:
         rewriting.drop("seen", (key for key, _ in ranges(rewriting.store, "seen", b"", arcs)))

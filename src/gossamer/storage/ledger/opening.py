@@ -40,11 +40,8 @@ class ProcessLock:
     __slots__ = ("_descriptor", "path")
 
     def __init__(self, path: Path) -> None:
-        """Take the lock, at once or not at all.
-
-        Raises:
-            CrawlDirectoryError: another process holds it, or the directory cannot be written.
-        """
+        """Take the lock, at once or not at all. Raises CrawlDirectoryError: another process holds it, or the directory cannot be
+        written."""
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,14 +99,8 @@ _LARGE = frozenset({".sst", ".log"})
 @contextlib.contextmanager
 def readable(path: Path, can_write: Callable[[Path, int], bool] = os.access) -> Iterator[Path]:
     """A directory in which the database in `path` can be opened for reading: itself, or links to its files in a folder of ours.
-
-    Args:
-        path: the database.
-        can_write: says whether files can be made in a directory; takes what `os.access` does.
-
-    Raises:
-        OSError: it cannot be read, or there is no room for its small files.
-    """
+    `can_write` says whether files can be made in a directory, as `os.access` does. Raises OSError: it cannot be read, or there is
+    no room for its small files."""
     if can_write(path, os.W_OK):
         yield path
         return
@@ -193,11 +184,7 @@ class Places:
         check_is_free(name, self.names())
 
     def add(self, name: str, snapshot: Callable[[Path], None]) -> Path:
-        """Make a checkpoint.
-
-        Raises:
-            UsageError: the name cannot be used, or is taken.
-        """
+        """Make a checkpoint. Raises UsageError: the name cannot be used, or is taken."""
         self.check_name(name)
         path = self.checkpoints / name
         self.checkpoints.mkdir(exist_ok=True)
@@ -212,18 +199,12 @@ class Places:
 
 
 def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]) -> None:
-    """Go back to a checkpoint. The ledger must be closed; the checkpoint stays.
+    """Go back to a checkpoint. The ledger must be closed; the checkpoint stays. `limits` are for the moment in which it is
+    opened.
 
-    Args:
-        state: the agent's state directory.
-        name: of the checkpoint.
-        limits: for the moment in which it is opened.
-        ends: file of the crawl directory -> its size now. Records after the checkpoint are kept: these count as
-            committed ends from now on, and the crawl goes on in new files (design question 10).
-
-    Raises:
-        UsageError: there is no such checkpoint.
-        CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
+    Records after the checkpoint are kept: `ends`, file of the crawl directory -> its size now, count as committed ends from now
+    on, and the crawl goes on in new files (design question 10). Raises UsageError: there is no such checkpoint;
+    CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
     """
     places = Places(state)
     known = places.names()
@@ -233,11 +214,8 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
 
 
 def replace(places: Places, make: Callable[[Path], None], limits: StoreLimits, ends: Mapping[str, int]) -> None:
-    """Put what `make` writes, with committed ends of files, in the place of a ledger that is closed, lost or damaged.
-
-    Raises:
-        CrawlDirectoryError: the ledger is in use, or what was made is damaged.
-    """
+    """Put what `make` writes, with committed ends of files, in the place of a ledger that is closed, lost or damaged. Raises
+    CrawlDirectoryError: the ledger is in use, or what was made is damaged."""
     lock = ProcessLock(places.lock)
     try:
 
@@ -290,17 +268,10 @@ _SECRET_BYTES = 8
 
 
 def open_beside(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
-    """Open a database to read it while its owner may be writing it.
+    """Open a database to read it while its owner may be writing in `path`; `open_it` opens it, or links to its files.
 
-    The library lists the files before it opens them, and the owner may replace one in between. A file that is missing is
-    damage only where the directory stayed the same meanwhile.
-
-    Args:
-        path: the directory that the owner writes.
-        open_it: opens it, or links to its files.
-
-    Raises:
-        CrawlDirectoryError: it is damaged, or cannot be read.
+    The library lists the files before it opens them, and the owner may replace one in between. A file that is missing is damage
+    only where the directory stayed the same meanwhile. Raises CrawlDirectoryError: it is damaged, or cannot be read.
     """
     for _ in range(_OPENINGS - 1):
         before = set(path.iterdir())
@@ -315,11 +286,8 @@ def open_beside(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
 
 
 def check_log(path: Path) -> None:
-    """Notice a log that is gone: the library would take the store for one in which that was never written.
-
-    Raises:
-        CrawlDirectoryError: that is so.
-    """
+    """Notice a log that is gone: the library would take the store for one in which that was never written. Raises
+    CrawlDirectoryError: that is so."""
     if (path / "CURRENT").exists() and not any(path.glob("*.log")):
         what = "its write-ahead log is missing"
     elif gap := missing_between(path):
@@ -330,14 +298,9 @@ def check_log(path: Path) -> None:
 
 
 def share_secret(state: Path, secret: bytes | None = None) -> None:
-    """Let all ledgers that are made in a crawl's state from now on have one secret, so that one can take from another.
-
-    Call it before the first of several agents starts; it does nothing where it was called before. Raises OSError.
-
-    Args:
-        state: of the crawl.
-        secret: of a ledger that is there already; a new one is drawn where there is none.
-    """
+    """Let all ledgers that are made in a crawl's `state` from now on have one secret, so that one can take from another: that of
+    a ledger which is there already, or a new one. Call it before the first of several agents starts; it does nothing where it was
+    called before. Raises OSError."""
     path = state / _SHARED
     if path.exists():
         return
@@ -377,12 +340,8 @@ def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSh
 
 
 def read_keys(store: RocksStore, sheet: LedgerSheet) -> LedgerKeys:
-    """The keys of a ledger, which go by its secret and its rule.
-
-    Raises:
-        CrawlDirectoryError: its secret is lost.
-        UsageError: the settings ask for another rule than the one that was fixed when it was made.
-    """
+    """The keys of a ledger, which go by its secret and its rule. Raises CrawlDirectoryError: its secret is lost; UsageError: the
+    settings ask for another rule than the one that was fixed when it was made."""
     secret = store.get("meta", SECRET_KEY)
     if secret is None:
         raise CrawlDirectoryError(f"the ledger in {store.path} lost its secret; go back to a checkpoint")
@@ -401,11 +360,7 @@ def _read_rule(store: RocksStore, sheet: LedgerSheet) -> DomainRule:
 
 
 def read_state(store: RocksStore) -> LedgerState:
-    """The state that the last commit wrote; an empty one where there was none.
-
-    Raises:
-        CrawlDirectoryError: it is damaged.
-    """
+    """The state that the last commit wrote; an empty one where there was none. Raises CrawlDirectoryError: it is damaged."""
     text = store.get("meta", STATE_KEY)
     try:
         return LedgerState(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=LedgerState)
@@ -414,11 +369,7 @@ def read_state(store: RocksStore) -> LedgerState:
 
 
 def read_ends(store: RocksStore) -> dict[str, int]:
-    """File of the crawl directory -> its committed end.
-
-    Raises:
-        CrawlDirectoryError: one is damaged.
-    """
+    """File of the crawl directory -> its committed end. Raises CrawlDirectoryError: one is damaged."""
     try:
         ends = store.scan("meta", END_PREFIX, after(END_PREFIX))
         return {key[len(END_PREFIX) :].decode(): int(value) for key, value in ends}

@@ -147,20 +147,13 @@ def giving(
     staying: str = "",
     is_at_work: bool = False,
 ) -> Steps:
-    """Write what a ledger has of some stretches of the circle into a parcel: whole, or not at all.
+    """Write what a ledger has of some stretches of the circle, in order, into a parcel: whole, or not at all. Nothing of them is
+    in flight.
 
-    Args:
-        ledger: open; nothing of them is in flight.
-        arcs: the stretches, in order.
-        path: of the parcel.
-        common: owners of spaces who keep under no host what holds for all agents: it is copied, and stays where it is too.
-        notes: further values for the taker.
-        staying: an owner of a space whose entries stay.
-        is_at_work: hosts that rest are waiting for their turn then, since nobody at the taker knows that they rest.
-
-    Raises:
-        OSError: it cannot be written.
-        CrawlDirectoryError: the ledger cannot be read, or no other agent could read its keys.
+    What the owners in `common` keep under no host holds for all agents: it is copied, and stays where it is too. Entries of the
+    owner `staying` stay. `notes` are further values for the taker. Where the ledger `is_at_work`, hosts that rest are waiting for
+    their turn then, since nobody at the taker knows that they rest. Raises OSError: it cannot be written; CrawlDirectoryError:
+    the ledger cannot be read, or no other agent could read its keys.
     """
     check_secret(ledger)
     ledger.flush_moves()
@@ -228,11 +221,7 @@ def _put(file: BinaryIO, data: bytes) -> None:
 
 
 def head_of(path: Path) -> ParcelHead:
-    """What a parcel says of its giver.
-
-    Raises:
-        CrawlDirectoryError: it is damaged.
-    """
+    """What a parcel says of its giver. Raises CrawlDirectoryError: it is damaged."""
     try:
         with path.open("rb") as file:
             file.seek(-_LENGTH, os.SEEK_END)
@@ -264,16 +253,9 @@ def found_within(ledger: RocksLedger, space: Space, arcs: Sequence[Arc]) -> list
 
 
 def taking(ledger: RocksLedger, path: Path, *, is_at_work: bool = False) -> Steps:
-    """Read a parcel into a ledger, from where the last try ended.
-
-    Args:
-        ledger: open; it has nothing of these stretches but entries of spaces, which stay, and count.
-        path: of the parcel.
-        is_at_work: it has other domains in flight, and groups between the steps.
-
-    Raises:
-        CrawlDirectoryError: giver and taker have keys of different secrets, or one cannot be read or written.
-    """
+    """Read a parcel into a ledger, from where the last try ended. It has nothing of these stretches but entries of spaces, which
+    stay, and count; where it `is_at_work`, it has other domains in flight, and groups between the steps. Raises
+    CrawlDirectoryError: giver and taker have keys of different secrets, or one cannot be read or written."""
     head = head_of(path)
     check_secret(ledger, head.secret)
     ledger.flush_moves()

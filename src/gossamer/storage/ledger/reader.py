@@ -362,12 +362,8 @@ class LedgerReader(Provider[LedgerSheet]):
         return (task for _, tasks in self.shelf.chunks(family) for task in tasks)
 
     def aside_of(self, url: str, most: int) -> tuple[Family, Task] | None:
-        """Family and task of a canonical URL that is set aside; None where it is not.
-
-        Args:
-            url: canonical.
-            most: chunks of its host's families that are looked at.
-        """
+        """Family and task of a canonical URL that is set aside; None where it is not, among the first `most` chunks of its host's
+        families."""
         host = host_of(url)
         return self.shelf.find((host, f"*.{registered_domain(host)}"), url, most)
 
@@ -378,12 +374,8 @@ class LedgerReader(Provider[LedgerSheet]):
         return self._store.get("seen", self.keys.url(url)) is not None
 
     def waiting(self, url: str, most: int) -> Waiting | None:
-        """The task of a canonical URL that is queued or in flight; None where there is none.
-
-        Args:
-            url: canonical.
-            most: chunks of its host's queue that are looked at, and delayed tasks.
-        """
+        """The task of a canonical URL that is queued or in flight; None where there is none among the first `most` chunks of its
+        host's queue, and as many delayed tasks."""
         host = self.keys.host(host_of(url))
         cursors = unpack_cursors(self._store.get("hosts", host + CURSOR))
         prefix, text = CHUNK + host, url.encode()
@@ -412,11 +404,8 @@ class LedgerReader(Provider[LedgerSheet]):
         return self.waiting(url, _LOOKED_AT) is not None or self.aside_of(url, _LOOKED_AT) is not None
 
     def read_through(self) -> int:
-        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
-
-        Raises:
-            CrawlDirectoryError: a block is damaged.
-        """
+        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are. Raises
+        CrawlDirectoryError: a block is damaged."""
         return self._store.read_through()
 
     def size(self) -> int:

@@ -136,11 +136,7 @@ def stamp(batch: Batch, version: int = VERSION, following: int | None = None) ->
 
 
 def migrate(store: RocksStore, version: int = VERSION, migrations: Mapping[int, Migration] = MIGRATIONS) -> int:
-    """Take a store to `version`; returns the version that it had.
-
-    Raises:
-        CrawlDirectoryError: it is newer, or has none.
-    """
+    """Take a store to `version`; returns the version that it had. Raises CrawlDirectoryError: it is newer, or has none."""
     found = version_of(store, version)
     for step in range(found, version):
         _stamp(store, step, step + 1)
@@ -151,11 +147,8 @@ def migrate(store: RocksStore, version: int = VERSION, migrations: Mapping[int, 
 
 
 def version_of(store: RocksStore, known: int = VERSION) -> int:
-    """The version of a store; of one that was on its way to another, the one that it had.
-
-    Raises:
-        CrawlDirectoryError: it is newer than the one that is known, or it has none.
-    """
+    """The version of a store; of one that was on its way to another, the one that it had. Raises CrawlDirectoryError: it is newer
+    than the one that is known, or it has none."""
     found, newest = parse_version(store.get("meta", SCHEMA_KEY) or b"")
     if found is None:
         raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")

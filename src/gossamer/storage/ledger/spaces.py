@@ -241,11 +241,7 @@ class KeptSpaces:
     # -- for groups
 
     def where(self, space: Space, host: str | None, key: bytes) -> _Where:
-        """Where an entry lies.
-
-        Raises:
-            ValueError: this space is not open as it is declared here.
-        """
+        """Where an entry lies. Raises ValueError: this space is not open as it is declared here."""
         family, start = self._place(host)
         return family, start + self._known(space).entries + key
 

@@ -155,11 +155,8 @@ class RocksStore:
     batch_type: ClassVar[type[Batch]] = Batch
 
     def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
-        """Open the database in `path`, or make an empty one there; to read only, also while another process writes.
-
-        Raises:
-            CrawlDirectoryError: it is damaged, or cannot be written.
-        """
+        """Open the database in `path`, or make an empty one there; to read only, also while another process writes. Raises
+        CrawlDirectoryError: it is damaged, or cannot be written."""
         self.path = path
         self.limits = limits
         self.is_read_only = read_only
@@ -191,11 +188,8 @@ class RocksStore:
         return self.batch_type(self._handles)
 
     def write(self, batch: Batch) -> None:
-        """Write a batch, all or nothing. It survives the death of the process.
-
-        Raises:
-            CrawlDirectoryError: it is not known to be written. Only :meth:`mend` helps, then it shows.
-        """
+        """Write a batch, all or nothing. It survives the death of the process. Raises CrawlDirectoryError: it is not known to be
+        written. Only :meth:`mend` helps, then it shows."""
         try:
             self._translated(lambda: batch.write_to(self._database))
         except CrawlDirectoryError as error:
@@ -204,10 +198,7 @@ class RocksStore:
 
     def mend(self) -> bool:
         """Open again what a failed write left unusable; returns whether there was need to. Older batches are of no use then.
-
-        Raises:
-            CrawlDirectoryError: it still cannot be written.
-        """
+        Raises CrawlDirectoryError: it still cannot be written."""
         if self.broken is None:
             return False
         if shutil.disk_usage(self.path).free < self.limits.buffers:
@@ -266,11 +257,8 @@ class RocksStore:
             raise self._damaged(str(error)) from error
 
     def read_through(self) -> int:
-        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are.
-
-        Raises:
-            CrawlDirectoryError: a block is damaged.
-        """
+        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are. Raises
+        CrawlDirectoryError: a block is damaged."""
         return sum(1 for family in self._families for _ in self.scan(family, b"", b"\xff" * 64))
 
     def snapshot_to(self, path: Path) -> None:

@@ -100,11 +100,8 @@ class LoggedSeen(Provider[S]):
         self.close()
 
     def open(self) -> None:
-        """Open the set of the directory, or begin one. URLs that the ledger does not know of were never committed, and are dropped.
-
-        Raises:
-            CrawlDirectoryError: it is damaged, or its log is gone.
-        """
+        """Open the set of the directory, or begin one. URLs that the ledger does not know of were never committed, and are
+        dropped. Raises CrawlDirectoryError: it is damaged, or its log is gone."""
         self.home.mkdir(parents=True, exist_ok=True)
         self._number = self.opened()
         for path in self.home.glob("offers-*"):

@@ -171,11 +171,8 @@ class SieveRun:
     """One open run."""
 
     def __init__(self, directory: Path, entry: RunEntry) -> None:
-        """Open it and read the beginnings of its blocks.
-
-        Raises:
-            CrawlDirectoryError: it is missing, or not as long as it must be.
-        """
+        """Open it and read the beginnings of its blocks. Raises CrawlDirectoryError: it is missing, or not as long as it must
+        be."""
         self.entry = entry
         self.path = directory / entry.file
         self.count = entry.count
@@ -432,11 +429,8 @@ class SieveManifest(msgspec.Struct, frozen=True):
 
 
 def read(directory: Path) -> SieveManifest | None:
-    """The manifest of a sieve; None where there is no sieve yet.
-
-    Raises:
-        CrawlDirectoryError: it is damaged, or of a newer version.
-    """
+    """The manifest of a sieve; None where there is no sieve yet. Raises CrawlDirectoryError: it is damaged, or of a newer
+    version."""
     path = directory / FILE
     try:
         data = path.read_bytes()

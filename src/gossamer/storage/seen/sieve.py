@@ -128,16 +128,10 @@ class Sieve(Generic[T]):
         ends: Ends,
         progress: Callable[[], int] = lambda: 0,
     ) -> None:
-        """A closed sieve.
+        """A closed sieve, whose files lie in `directory`. Items are of a `kind` that JSON can hold, each with a canonical URL.
 
-        Args:
-            directory: where its files lie.
-            kind: what is offered; JSON can hold it.
-            url_of: the canonical URL of an item.
-            limits: its settings.
-            ends: how far files count.
-            progress: a number that grows with what counts. One that is less than at the last merge gives away that
-                the ledger went back to a checkpoint, whose URLs the sieve has let out already.
+        `ends` says how far files count. `progress` is a number that grows with what counts: one that is less than at the last
+        merge gives away that the ledger went back to a checkpoint, whose URLs the sieve has let out already.
         """
         self.directory = directory
         self.limits = limits
@@ -168,12 +162,8 @@ class Sieve(Generic[T]):
     # -- life
 
     def open(self) -> None:
-        """Open the sieve of the directory, or begin one.
-
-        Raises:
-            CrawlDirectoryError: it is damaged, or newer than this program.
-            OSError: it cannot be read or written.
-        """
+        """Open the sieve of the directory, or begin one. Raises CrawlDirectoryError: it is damaged, or newer than this program;
+        OSError: it cannot be read or written."""
         self.directory.mkdir(parents=True, exist_ok=True)
         known = manifests.read(self.directory)
         self._manifest = known or SieveManifest(os.urandom(8).hex())
@@ -232,11 +222,8 @@ class Sieve(Generic[T]):
         self._keys = self._keys_of(last)
 
     def _cut_back(self, number: int) -> None:
-        """Drop what does not count: it was never committed, or a kill tore it.
-
-        Raises:
-            CrawlDirectoryError: some of what counts is not there.
-        """
+        """Drop what does not count: it was never committed, or a kill tore it. Raises CrawlDirectoryError: some of what counts is
+        not there."""
         log = AppendFile(self.directory / _offers(number), fresh=False)
         try:
             end = self._ends(log.path.name)
@@ -279,12 +266,8 @@ class Sieve(Generic[T]):
         return self._front.misses(urls)
 
     def offer(self, items: Sequence[T]) -> None:
-        """Let these in. They count when :attr:`position` is committed, and come out later where they are new.
-
-        Raises:
-            OSError: they could not be written, and are not let in.
-            CrawlDirectoryError: a merge found a damaged file.
-        """
+        """Let these in. They count when :attr:`position` is committed, and come out later where they are new. Raises OSError:
+        they could not be written, and are not let in; CrawlDirectoryError: a merge found a damaged file."""
         self._advance()
         urls = list(map(self._url_of, items))
         fresh = self._front.misses(urls)

@@ -116,11 +116,8 @@ class TableLog(Provider[TableLogSheet]):
         self.append([one.visit for one in records], [one.location for one in records])
 
     def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
-        """Write a group's rows, one write for each table.
-
-        Raises:
-            OSError: a table could not be written. Others may have been: nothing of the group counts before its commit.
-        """
+        """Write a group's rows, one write for each table. Raises OSError: a table could not be written. Others may have been:
+        nothing of the group counts before its commit."""
         self._last.begin()
         sheet, encoder = self.sheet, self._encoder
         written: dict[str, list[bytes]] = {table.name: [] for table in self._tables}
@@ -140,11 +137,8 @@ class TableLog(Provider[TableLogSheet]):
             self._write(name, written[name])
 
     def add(self, table: str, rows: Iterable[msgspec.Struct]) -> None:
-        """Write rows that belong to no visit, as those of hosts; they count when a group of the ledger has their `ends`.
-
-        Raises:
-            OSError: they could not be written; `take_back` drops what was.
-        """
+        """Write rows that belong to no visit, as those of hosts; they count when a group of the ledger has their `ends`. Raises
+        OSError: they could not be written; `take_back` drops what was."""
         self._last.begin()
         found: list[bytes] = []
         for row in rows:

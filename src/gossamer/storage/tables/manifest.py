@@ -86,11 +86,7 @@ class Damage(msgspec.Struct, frozen=True):
 
 
 def read_notes(directory: Path) -> Notes | None:
-    """The notes; None where there are none.
-
-    Raises:
-        CrawlDirectoryError: they cannot be read.
-    """
+    """The notes; None where there are none. Raises CrawlDirectoryError: they cannot be read."""
     path = directory / MADE
     try:
         return msgspec.json.decode(path.read_bytes(), type=Notes)
@@ -171,13 +167,8 @@ def is_parquet(path: Path) -> bool:
 
 
 def switch(directory: Path, made: Mapping[str, Noted | None], stands: TableManifest) -> None:
-    """Let other files count from now on. Call it while `converting`.
-
-    Args:
-        directory: the crawl directory.
-        made: the new files, which stand in their places.
-        stands: the manifest that names what they replace.
-    """
+    """Let other files, which stand in their places, count from now on; `stands` names what they replace. Call it while
+    `converting`."""
     write_notes(directory, with_tables(notes_of(directory), made))
     write_manifest(directory, stands)
     # Once it stands: a kill in between must not leave notes of a manifest that never was.

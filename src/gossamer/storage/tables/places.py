@@ -26,6 +26,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -78,15 +79,10 @@ def segment_name(table: str, run: str, serial: int) -> str:
 
 
 def new_run(directory: Path, agent: str, now: float) -> str:
-    """A name for a run that no other has: the time for people and for order, a random part for certainty.
+    """A name for a run of an agent that no other has: the time for people and for order, a random part for certainty.
 
     Runs of an agent sort in the order in which they began, also where the clock was set back meanwhile: who follows rows keeps
     the last run that it saw.
-
-    Args:
-        directory: the crawl directory.
-        agent: whose run it is.
-        now: seconds since the epoch.
     """
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
     last = last_run(directory, agent).partition("-")[0]
@@ -289,12 +285,8 @@ REPLACED = "replaced.json"
 
 
 def crawl_directory(text: str) -> Path:
-    """The crawl directory of this name.
-
-    Raises:
-        UsageError: there is none.
-        CrawlDirectoryError: there is all of one but the file that makes it one.
-    """
+    """The crawl directory of this name. Raises UsageError: there is none; CrawlDirectoryError: there is all of one but the file
+    that makes it one."""
     path = Path(text)
     if not (path / CRAWL_FILE).is_file():
         if any(path.glob("state/*/ledger")):
@@ -313,11 +305,8 @@ class TableManifest(msgspec.Struct, frozen=True):
 
 
 def manifest(directory: Path) -> TableManifest:
-    """The manifest as it stands now; an empty one where nothing was ever replaced.
-
-    Raises:
-        CrawlDirectoryError: it cannot be read.
-    """
+    """The manifest as it stands now; an empty one where nothing was ever replaced. Raises CrawlDirectoryError: it cannot be
+    read."""
     path = directory / TABLES / REPLACED
     try:
         return msgspec.json.decode(path.read_bytes(), type=TableManifest)
@@ -372,7 +361,7 @@ def table_names(directory: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _flock(path: Path, how: int) -> Iterator[bool]:
+def flocked(path: Path, how: int) -> Iterator[bool]:
     """Hold a lock, or do not; says which. A directory that cannot be written has no writers either."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -391,41 +380,37 @@ def _flock(path: Path, how: int) -> Iterator[bool]:
         os.close(descriptor)
 
 
+_Held = AbstractContextManager[bool]
+
+
+def _alone(directory: Path, name: str, *, wait: bool = False) -> _Held:
+    return flocked(_lock(directory, name), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+
+
 def _lock(directory: Path, name: str) -> Path:
     return directory / "state" / f"tables-{name}.lock"
 
 
-@contextlib.contextmanager
-def converting(directory: Path, *, wait: bool) -> Iterator[bool]:
+def converting(directory: Path, *, wait: bool) -> _Held:
     """Be the one process that makes tables; False where another is, or the directory cannot be written."""
-    how = fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)
-    with _flock(_lock(directory, "converting"), how) as held:
-        yield held
+    return _alone(directory, "converting", wait=wait)
 
 
-@contextlib.contextmanager
-def reading(directory: Path) -> Iterator[None]:
+def reading(directory: Path) -> _Held:
     """No file of tables and logs goes away meanwhile."""
-    with _flock(_lock(directory, "reading"), fcntl.LOCK_SH):
-        yield
+    return flocked(_lock(directory, "reading"), fcntl.LOCK_SH)
 
 
-@contextlib.contextmanager
-def removing(directory: Path) -> Iterator[bool]:
+def removing(directory: Path) -> _Held:
     """Keep readers out meanwhile; False where one is at work: then the replaced files stay until next time."""
-    with _flock(_lock(directory, "reading"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
-        yield held
+    return _alone(directory, "reading")
 
 
-@contextlib.contextmanager
-def following(directory: Path, what: str, *, wait: bool) -> Iterator[bool]:
+def following(directory: Path, what: str, *, wait: bool) -> _Held:
     """Be the one process that feeds one thing which follows the crawl; False where another is at it, or it cannot be written."""
-    with _flock(_lock(directory, f"following-{what}"), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB)) as held:
-        yield held
+    return _alone(directory, f"following-{what}", wait=wait)
 
 
-@contextlib.contextmanager
-def replacing(directory: Path) -> Iterator[bool]:
+def replacing(directory: Path) -> _Held:
     """Be the one process that makes files to replace others; False where another is at it."""
-    with _flock(_lock(directory, "replacing"), fcntl.LOCK_EX | fcntl.LOCK_NB) as held:
-        yield held
+    return _alone(directory, "replacing")
