@@ -13,7 +13,7 @@ from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.cli.main import main
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
+from gossamer.storage.ledger.store import Batch, RocksStore
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_a_number_of_agents_that_cannot_be_is_refused_with_a_reason(
 def second_ledger(directory: Path) -> Iterator[Batch]:
     """Write into the ledger of the second agent."""
     path = RocksLedger(LedgerSheet(directory=str(directory), agent="agent-01")).places.ledger
-    store = RocksStore(path, StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20))
+    store = RocksStore(path, LedgerSheet(cache=1 << 20, buffers=1 << 20, log=1 << 20))
     batch = store.batch()
     yield batch
     store.write(batch)

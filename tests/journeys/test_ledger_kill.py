@@ -19,7 +19,6 @@ import pytest
 
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
-from gossamer.storage.ledger.queues import QueueLimits
 
 KILLS = 12
 LONG_KILLS = 36
@@ -143,7 +142,7 @@ def drained(ledger: RocksLedger) -> Counter[str]:
     queues.ledger = ledger
     found: Counter[str] = Counter()
     # Hosts of which something is in flight stay held: no more of them than there are hosts.
-    ledger.queues.limits = QueueLimits(held=1_000, turn=10**9, buffered=8, refill=3)
+    ledger.queues.limits = LedgerSheet(held=1_000, turn=10**9, buffered=8, refill=3)
     while queues.wake(time.time() + 10):
         pass
     while states := queues.admit(time.time() + 10):

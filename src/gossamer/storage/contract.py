@@ -1,13 +1,34 @@
-"""A space is the part of the ledger in which a keeper or a plug-in keeps its own state. Suite: `gossamer.testing.check_spaces`.
+"""What all of storage has in common: settings that say where files lie, and spaces.
+
+A space is the part of the ledger in which a keeper or a plug-in keeps its own state. Suite: `gossamer.testing.check_spaces`.
 
 A space belongs to one owner and holds small values by host and key. The ledger need not know the owner. A space commits
 with the groups that changed it, moves with the domain of its host when the domain moves to another agent, and is bounded.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
+
+from gossamer.engine.sheet import Sheet, setting
+
+
+class AgentSheet(Sheet, frozen=True):
+    """Settings of units that keep files of one agent in the crawl directory (docs/kept.md)."""
+
+    directory: Annotated[
+        str, setting("Use this crawl directory.", restart="it has the files that are open", names="a folder")
+    ] = "."
+    agent: Annotated[
+        str,
+        setting(
+            "Keep the files of this agent; agents share a directory.",
+            restart="it has the files that are open",
+            pattern=r"^[a-z0-9-]+$",
+        ),
+    ] = "agent-00"
+
 
 #: Turns the key and value of an entry into those of the next version; None drops the entry. It is pure, and may be
 #: called twice.

@@ -17,7 +17,7 @@ import heapq
 import itertools
 import mmap
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
@@ -258,10 +258,14 @@ def find(path: Path, url: str) -> list[IndexedCapture]:
     except FileNotFoundError:
         return []
     key = surt(url).encode() + b" "
+    captures = []
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return [
-            found for line in _lines_from(data, _first(data, key), key) if (found := read_line(line)).entry.url == url
-        ]
+        start = _first(data, key)
+        while start < len(data) and data[start : start + len(key)] == key:
+            end = data.find(b"\n", start) + 1 or len(data)
+            captures.append(read_line(data[start:end]))
+            start = end
+    return [capture for capture in captures if capture.entry.url == url]
 
 
 def _first(data: mmap.mmap, key: bytes) -> int:
@@ -276,13 +280,6 @@ def _first(data: mmap.mmap, key: bytes) -> int:
         else:
             high = middle
     return low
-
-
-def _lines_from(data: mmap.mmap, start: int, key: bytes) -> Iterator[bytes]:
-    while start < len(data) and data[start : start + len(key)] == key:
-        end = data.find(b"\n", start) + 1 or len(data)
-        yield data[start:end]
-        start = end
 
 
 def found_in(rows: Iterable[bytes], url: str) -> list[IndexedCapture]:

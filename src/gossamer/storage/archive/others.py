@@ -65,10 +65,11 @@ class ReplayIndex:
         if not files:
             raise ReplayError("name at least one WARC file to serve")
         self.files = tuple(files)
-        self.path = (cache or _user_cache()) / f"{_name_of(self.files)}.replay"
+        folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        self.path = (cache or Path(folder, "gossamer", "replay")) / f"{_name_of(self.files)}.replay"
         self.unreadable = 0
         """Records without a URL that can be asked for."""
-        self._database: sqlite3.Connection | None = None
+        self._database: sqlite3.Connection
 
     def __enter__(self) -> ReplayIndex:
         if not self.path.exists():
@@ -78,9 +79,7 @@ class ReplayIndex:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._database is not None:
-            self._database.close()
-            self._database = None
+        self._database.close()
 
     def __len__(self) -> int:
         return self._fact("urls")
@@ -97,20 +96,17 @@ class ReplayIndex:
 
     def first_urls(self, count: int) -> list[str]:
         """Some URLs of hosts in the index, home pages first: where a crawl may begin."""
-        assert self._database is not None
         rows = self._database.execute(
             "SELECT url FROM records WHERE url LIKE 'http%' ORDER BY length(url), url LIMIT ?", (count,)
         )
         return [url for (url,) in rows]
 
-    def _asked(self, question: str, url: str) -> tuple[int, int, str] | None:
-        assert self._database is not None
-        found: tuple[int, int, str] | None = self._database.execute(question, (url,)).fetchone()
+    def _asked(self, question: str, name: str) -> tuple[Any, ...] | None:
+        found: tuple[Any, ...] | None = self._database.execute(question, (name,)).fetchone()
         return found
 
     def _fact(self, name: str) -> int:
-        assert self._database is not None
-        row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        row = self._asked("SELECT value FROM facts WHERE name = ?", name)
         return 0 if row is None else int(row[0])
 
     def _make(self) -> None:
@@ -130,11 +126,6 @@ class ReplayIndex:
             half.unlink(missing_ok=True)
 
 
-def _user_cache() -> Path:
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(folder) if folder else Path.home() / ".cache") / "gossamer" / "replay"
-
-
 def _name_of(files: Sequence[Path]) -> str:
     """A name that changes with the files."""
     digest = hashlib.sha256(str(LAYOUT).encode())
@@ -147,48 +138,44 @@ def _name_of(files: Sequence[Path]) -> str:
     return digest.hexdigest()[:32]
 
 
-class _Noted(msgspec.Struct):
-    """Rows of records that are not in the database yet."""
-
-    records: list[tuple[str, int, int, str, str]] = []
+def _noted(database: sqlite3.Connection, number: int, path: Path) -> int:
+    """Note the records of one file; returns how many have no URL that can be asked for. Raises ReplayError: it is no archive, or
+    is compressed as a whole."""
+    rows: list[tuple[str, int, int, str, str]] = []
     timings: list[tuple[str, float]] = []
+    unreadable = 0
 
-    def write(self, database: sqlite3.Connection) -> None:
+    def write() -> None:
         # The record of the last date stays: a crawl that came again is served as it was then.
         database.executemany(
             "INSERT INTO records VALUES (?, ?, ?, ?, ?) ON CONFLICT(url) DO UPDATE SET file = excluded.file, "
             "offset = excluded.offset, date = excluded.date, revisit = excluded.revisit WHERE excluded.date >= date",
-            self.records,
+            rows,
         )
-        database.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", self.timings)
+        database.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", timings)
         database.commit()
-        self.records.clear()
-        self.timings.clear()
+        rows.clear()
+        timings.clear()
 
-
-def _noted(database: sqlite3.Connection, number: int, path: Path) -> int:
-    """Note the records of one file; returns how many have no URL that can be asked for. Raises ReplayError: it is no archive, or
-    is compressed as a whole."""
-    noted, unreadable = _Noted(), 0
     for record, offset_of in records_of(path):
+        field = record.rec_headers.get_header
         try:
-            url = canonical(record.rec_headers.get_header("WARC-Target-URI") or "")
+            url = canonical(field("WARC-Target-URI") or "")
         except UnreadableUrl:
             unreadable += record.rec_type in SERVED
             continue
         if record.rec_type == "metadata":
             if seconds := _seconds(record.raw_stream.read(65_536)):
-                noted.timings.append((url, seconds))
+                timings.append((url, seconds))
             continue
-        date = record.rec_headers.get_header("WARC-Date") or ""
-        again = record.rec_headers.get_header("WARC-Refers-To-Target-URI") or ""
+        again = field("WARC-Refers-To-Target-URI") or ""
         revisit = "" if record.rec_type != "revisit" else canonical(again) if urlsplit(again).scheme else url
         # A revisit of the same URL leaves the record in place that has the body.
         if not (record.rec_type == "revisit" and revisit == url):
-            noted.records.append((url, number, offset_of(), date, revisit))
-        if len(noted.records) >= BATCH:
-            noted.write(database)
-    noted.write(database)
+            rows.append((url, number, offset_of(), field("WARC-Date") or "", revisit))
+        if len(rows) >= BATCH:
+            write()
+    write()
     return unreadable
 
 
@@ -242,10 +229,8 @@ def stored(index: ReplayIndex, url: str, most: int = MOST) -> Stored | None:
     """The recorded answer to a canonical URL, with at most this many bytes of its body; None where there is none, or its record
     cannot be read."""
     place = index.place(url)
-    if place is None:
-        return None
-    answer = _read(place, most)
-    if answer is None:
+    answer = None if place is None else _read(place, most)
+    if place is None or answer is None:
         return None
     hops, whole = 0, place
     while whole.revisit and hops < HOPS:
@@ -253,12 +238,8 @@ def stored(index: ReplayIndex, url: str, most: int = MOST) -> Stored | None:
         if original is None:
             return None
         whole, hops = original, hops + 1
-    if whole is not place:
-        origin = _read(whole, most)
-        if origin is None:
-            return None
-        answer = answer._replace(body=origin.body)
-    return answer._replace(seconds=index.seconds(url))
+    origin = answer if whole is place else _read(whole, most)
+    return None if origin is None else answer._replace(body=origin.body, seconds=index.seconds(url))
 
 
 def _read(place: RecordPlace, most: int) -> Stored | None:

@@ -24,7 +24,7 @@ import msgspec
 
 from gossamer._version import __version__
 from gossamer.engine.files import AppendFile, LastWrites
-from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.sheet import NoSettings, setting
 from gossamer.engine.unit import Provider, Unit
 from gossamer.storage.archive.records import (
     RecordForm,
@@ -35,6 +35,7 @@ from gossamer.storage.archive.records import (
     lines_of_journey,
     warcinfo,
 )
+from gossamer.storage.contract import AgentSheet
 from gossamer.values.body import SpoolFile, StoredBody
 from gossamer.values.visit import Location, Visit
 
@@ -53,12 +54,9 @@ _IN_USE = "it is part of the file that is open"
 _TOLD = "it is told in the first record of each file"
 
 
-class WarcSheet(Sheet, frozen=True):
+class WarcSheet(AgentSheet, frozen=True):
     """Settings of :class:`WarcArchive`."""
 
-    directory: Annotated[
-        str, setting("Use this crawl directory; records lie in `warc/` below it.", restart=_IN_USE, names="a folder")
-    ] = "."
     prefix: Annotated[
         str,
         setting(
@@ -67,9 +65,6 @@ class WarcSheet(Sheet, frozen=True):
             pattern=r"^[A-Za-z0-9._-]+$",
         ),
     ] = "gossamer"
-    agent: Annotated[
-        str, setting("Name files after this agent; agents share a directory.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")
-    ] = "agent-00"
     disks: Annotated[
         tuple[str, ...],
         setting(

@@ -34,11 +34,11 @@ from gossamer.storage.ledger.opening import (
     replace,
     restore,
 )
-from gossamer.storage.ledger.queues import HostQueues, Plan, QueueLimits
+from gossamer.storage.ledger.queues import HostQueues, Plan
 from gossamer.storage.ledger.reader import LedgerHosts, LedgerReader, LedgerSheet, LedgerState
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.spaces import KeptSpaces
-from gossamer.storage.ledger.store import Batch, RocksStore, StoreLimits
+from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 
@@ -124,7 +124,7 @@ class RocksLedger(LedgerReader):
             if self.sheet.private:
                 places.close_to_others()
             check_log(places.ledger)
-            self._store = self.store_type(places.ledger, self._limits())
+            self._store = self.store_type(places.ledger, self.sheet)
             try:
                 schema.migrate(self._store)
                 crash_at(Point.RECOVERY)
@@ -159,7 +159,7 @@ class RocksLedger(LedgerReader):
     def begin_anew(self, ends: Mapping[str, int]) -> None:
         """Put an empty ledger in the place of one that is lost, whole at once; `ends` says of files of the crawl directory where
         what is kept of them ends. Raises CrawlDirectoryError: another process has it, or it cannot be written."""
-        replace(self.places, lambda path: make_empty(self._create, path, self.sheet), self._limits(), ends)
+        replace(self.places, lambda path: make_empty(self._create, path, self.sheet), self.sheet, ends)
 
     @contextmanager
     def looking(self) -> Iterator[Self]:
@@ -172,7 +172,7 @@ class RocksLedger(LedgerReader):
                 path = stack.enter_context(readable(self.places.ledger))
             except OSError as error:
                 raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
-            self._store = open_beside(self.places.ledger, lambda: self.store_type(path, self._limits(), read_only=True))
+            self._store = open_beside(self.places.ledger, lambda: self.store_type(path, self.sheet, read_only=True))
             stack.callback(self._store.close)
             if schema.version_of(self._store) < schema.VERSION:
                 raise CrawlDirectoryError(
@@ -186,7 +186,7 @@ class RocksLedger(LedgerReader):
         path = self.places.checkpoints / name
         wrong = changed_files(path)
         try:
-            store = self.store_type(path, self._limits(), read_only=True)
+            store = self.store_type(path, self.sheet, read_only=True)
             try:
                 store.read_through()
             finally:
@@ -218,22 +218,18 @@ class RocksLedger(LedgerReader):
             self._lock.close()
             self._lock = None
 
-    def _limits(self) -> StoreLimits:
-        return StoreLimits(self.sheet.cache, self.sheet.buffers, self.sheet.log)
-
     def _create(self, path: Path) -> RocksStore:
-        return self.store_type(path, self._limits(), create=True)
+        return self.store_type(path, self.sheet, create=True)
 
     def _load(self, *, may_write: bool = True) -> None:
         self._unsure = None
         self._state = state = read_state(self._store)
         self._ends = read_ends(self._store)
         self.keys = read_keys(self._store, self.sheet)
-        limits = QueueLimits(self.sheet.held, self.sheet.turn, self.sheet.buffered, self.sheet.refill)
         self.depths = DepthLimit(self._store, self.sheet.depth, self.put_meta if may_write else _never)
         self.seen = SeenUrls(self._store, self.keys, self.sheet.recent, depths=self.depths.keeps_depths)
         requests = KeptRequests(self._store, self.keys, session=os.urandom(8))
-        self.queues = HostQueues(self._store, self.keys, limits, state.marks, requests)
+        self.queues = HostQueues(self._store, self.keys, self.sheet, state.marks, requests)
         self.contents = SeenContents(self._store)
         self.host_table = LedgerHosts(self._store, self.keys)
         self.page_links = KeptLinks(self._store, self.keys)
@@ -406,4 +402,4 @@ class RocksLedger(LedgerReader):
         return self.places.names()
 
     def restore(self, name: str, ends: Mapping[str, int] | None = None) -> None:
-        restore(self.places.state, name, self._limits(), ends or {})
+        restore(self.places.state, name, self.sheet, ends or {})

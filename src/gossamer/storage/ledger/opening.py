@@ -24,7 +24,7 @@ from gossamer.storage.checksums import SUMS, sum_up
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
 from gossamer.storage.ledger.reader import LedgerSheet, LedgerState
-from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged, missing_between
+from gossamer.storage.ledger.store import RocksStore, damaged, missing_between
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError
 from gossamer.values.hosts import DomainRule, domain_rule
 
@@ -198,9 +198,8 @@ class Places:
         return path
 
 
-def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]) -> None:
-    """Go back to a checkpoint. The ledger must be closed; the checkpoint stays. `limits` are for the moment in which it is
-    opened.
+def restore(state: Path, name: str, sheet: LedgerSheet, ends: Mapping[str, int]) -> None:
+    """Go back to a checkpoint. The ledger must be closed; the checkpoint stays.
 
     Records after the checkpoint are kept: `ends`, file of the crawl directory -> its size now, count as committed ends from now
     on, and the crawl goes on in new files (design question 10). Raises UsageError: there is no such checkpoint;
@@ -210,10 +209,10 @@ def restore(state: Path, name: str, limits: StoreLimits, ends: Mapping[str, int]
     known = places.names()
     if name not in known:
         raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
-    replace(places, lambda path: _link(places.checkpoints / name, path), limits, ends)
+    replace(places, lambda path: _link(places.checkpoints / name, path), sheet, ends)
 
 
-def replace(places: Places, make: Callable[[Path], None], limits: StoreLimits, ends: Mapping[str, int]) -> None:
+def replace(places: Places, make: Callable[[Path], None], sheet: LedgerSheet, ends: Mapping[str, int]) -> None:
     """Put what `make` writes, with committed ends of files, in the place of a ledger that is closed, lost or damaged. Raises
     CrawlDirectoryError: the ledger is in use, or what was made is damaged."""
     lock = ProcessLock(places.lock)
@@ -221,7 +220,7 @@ def replace(places: Places, make: Callable[[Path], None], limits: StoreLimits, e
 
         def make_with_ends(path: Path) -> None:
             make(path)
-            store = RocksStore(path, limits)
+            store = RocksStore(path, sheet)
             try:
                 batch = store.batch()
                 for file, end in ends.items():
@@ -345,10 +344,6 @@ def read_keys(store: RocksStore, sheet: LedgerSheet) -> LedgerKeys:
     secret = store.get("meta", SECRET_KEY)
     if secret is None:
         raise CrawlDirectoryError(f"the ledger in {store.path} lost its secret; go back to a checkpoint")
-    return LedgerKeys(int.from_bytes(secret), _read_rule(store, sheet))
-
-
-def _read_rule(store: RocksStore, sheet: LedgerSheet) -> DomainRule:
     text, asked = store.get("meta", RULE_KEY), domain_rule(sheet.division, sheet.together)
     kept = DomainRule() if text is None else msgspec.json.decode(text, type=DomainRule)
     if asked not in (kept, DomainRule()):
@@ -356,7 +351,7 @@ def _read_rule(store: RocksStore, sheet: LedgerSheet) -> DomainRule:
             f"the crawl in {sheet.directory} assigns each {kept.division} as a whole, and that is fixed; leave "
             "the ledger's settings `division` and `together` as they were"
         )
-    return kept
+    return LedgerKeys(int.from_bytes(secret), kept)
 
 
 def read_state(store: RocksStore) -> LedgerState:

@@ -14,6 +14,7 @@ queues make a :class:`Plan` of them and put it into the batch, and take it up wh
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -41,18 +42,8 @@ from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import ROTATION_NAMES, DelayedTasks, Rotation
 from gossamer.values.task import Task
 
-
-class QueueLimits(msgspec.Struct, frozen=True):
-    """The bounds of the queues' memory."""
-
-    held: int
-    """The most active hosts."""
-    turn: int
-    """Tasks after which a host makes room for one that waits."""
-    buffered: int
-    """Tasks in all dequeue buffers."""
-    refill: int
-    """Tasks that a buffer is filled up to."""
+if TYPE_CHECKING:
+    from gossamer.storage.ledger.reader import LedgerSheet
 
 
 class QueueChanges:
@@ -97,7 +88,7 @@ class HostQueues:
     """The queues of all hosts."""
 
     def __init__(
-        self, store: RocksStore, keys: LedgerKeys, limits: QueueLimits, marks: Marks, requests: KeptRequests
+        self, store: RocksStore, keys: LedgerKeys, limits: "LedgerSheet", marks: Marks, requests: KeptRequests
     ) -> None:
         self.marks = marks
         self.requests = requests

@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.sheet import setting
 from gossamer.engine.unit import Provider
+from gossamer.storage.contract import AgentSheet
 from gossamer.storage.ledger.contract import Links, Tallied
 from gossamer.storage.ledger.depth import KeptLinks
 from gossamer.storage.ledger.keys import (
@@ -49,18 +50,9 @@ _MADE = "it is fixed when the crawl is made"
 _OPEN = "it is part of the store that is open"
 
 
-class LedgerSheet(Sheet, frozen=True):
+class LedgerSheet(AgentSheet, frozen=True):
     """Settings of :class:`~gossamer.storage.ledger.ledger.RocksLedger`."""
 
-    directory: Annotated[
-        str,
-        setting(
-            "Use this crawl directory; the ledger lies in `state/AGENT/` below it.", restart=_OPEN, names="a folder"
-        ),
-    ] = "."
-    agent: Annotated[str, setting("Keep the ledger of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = (
-        "agent-00"
-    )
     existing: Annotated[
         bool, setting("Refuse to begin a new ledger, because the crawl is being resumed.", restart=_OPEN)
     ] = False

@@ -15,13 +15,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import msgspec
 import rocksdict
 
 from gossamer.engine.files import too_little_memory
 from gossamer.values.errors import CrawlDirectoryError, DiskFull, LedgerDamaged, UsageError
+
+if TYPE_CHECKING:
+    from gossamer.storage.ledger.reader import LedgerSheet
 
 # A log is a row of blocks, a block a row of pieces: checksum (4 bytes), length (2), kind (1), and in the numbered kinds the
 # log's number (4). A batch is one piece or several; it begins with its first number (8 bytes) and how many it takes (4).
@@ -110,17 +112,6 @@ OPEN_FILES = 128
 DELETION_WINDOW, DELETIONS = 4_096, 2_048
 
 
-class StoreLimits(msgspec.Struct, frozen=True):
-    """The bounds of a store's memory, in bytes."""
-
-    cache: int
-    """Blocks, indexes and filters that are kept unpacked."""
-    buffers: int
-    """All write buffers together."""
-    log: int
-    """The write-ahead log: what an opening reads at most."""
-
-
 class Batch:
     """Changes that are written together."""
 
@@ -154,9 +145,9 @@ class RocksStore:
 
     batch_type: ClassVar[type[Batch]] = Batch
 
-    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
-        """Open the database in `path`, or make an empty one there; to read only, also while another process writes. Raises
-        CrawlDirectoryError: it is damaged, or cannot be written."""
+    def __init__(self, path: Path, limits: "LedgerSheet", *, create: bool = False, read_only: bool = False) -> None:
+        """Open the database in `path`, or make an empty one there; to read only, also while another process writes. Of its
+        settings, the ledger's, `limits` bound the memory. Raises CrawlDirectoryError: it is damaged, or cannot be written."""
         self.path = path
         self.limits = limits
         self.is_read_only = read_only
@@ -338,7 +329,7 @@ def damaged(path: Path, what: str) -> LedgerDamaged:
     return LedgerDamaged(f"the ledger in {path} is damaged: {what}; {advice}")
 
 
-def _options(limits: StoreLimits, cache: rocksdict.Cache, *, create: bool) -> rocksdict.Options:
+def _options(limits: "LedgerSheet", cache: rocksdict.Cache, *, create: bool) -> rocksdict.Options:
     options = rocksdict.Options(raw_mode=True)
     options.create_if_missing(create)
     options.create_missing_column_families(True)

@@ -13,8 +13,9 @@ from typing import Annotated, TypeVar
 
 from gossamer.engine.ends import Uses
 from gossamer.engine.files import Point, crash_at
-from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.sheet import setting
 from gossamer.engine.unit import Provider
+from gossamer.storage.contract import AgentSheet
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.errors import CrawlDirectoryError
@@ -22,14 +23,9 @@ from gossamer.values.errors import CrawlDirectoryError
 _OPEN = "it is part of the set that is open"
 
 
-class LoggedSeenSheet(Sheet, frozen=True):
+class LoggedSeenSheet(AgentSheet, frozen=True):
     """Settings that such sets have in common."""
 
-    directory: Annotated[
-        str,
-        setting("Keep the set in this crawl directory, in `state/AGENT/` below it.", restart=_OPEN, names="a folder"),
-    ] = "."
-    agent: Annotated[str, setting("Keep the set of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
     gathered: Annotated[
         int,
         setting(

@@ -22,6 +22,7 @@ from gossamer.engine.ends import Uses
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
+from gossamer.storage.contract import AgentSheet
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.providers import LedgerFront, QueuesFront
 from gossamer.storage.seen.sieve import Ends, Sieve
@@ -41,18 +42,9 @@ T = TypeVar("T")
 _OPEN = "it is part of the sieve that is open"
 
 
-class SieveSheet(Sheet, frozen=True):
+class SieveSheet(AgentSheet, frozen=True):
     """Settings of a sieve."""
 
-    directory: Annotated[
-        str,
-        setting(
-            "Use this crawl directory; the sieve lies in `state/AGENT/sieve/` below it.",
-            restart=_OPEN,
-            names="a folder",
-        ),
-    ] = "."
-    agent: Annotated[str, setting("Keep the sieve of this agent.", restart=_OPEN, pattern=r"^[a-z0-9-]+$")] = "agent-00"
     capacity: Annotated[
         int,
         setting(

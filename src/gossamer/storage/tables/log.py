@@ -15,6 +15,7 @@ from gossamer.engine.errors import UnknownName
 from gossamer.engine.files import AppendFile, LastWrites
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
+from gossamer.storage.contract import AgentSheet
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.logs import CRAWL_LOG, line, lines, log_path
 from gossamer.storage.tables.contract import RowSource, Table, shipped, table_named
@@ -27,18 +28,9 @@ _LOG = ""
 _IN_USE = "it is part of the files that are open"
 
 
-class TableLogSheet(Sheet, frozen=True):
+class TableLogSheet(AgentSheet, frozen=True):
     """Settings of :class:`TableLog`."""
 
-    directory: Annotated[
-        str,
-        setting(
-            "Use this crawl directory; rows lie in `state/AGENT/rows/` below it.", restart=_IN_USE, names="a folder"
-        ),
-    ] = "."
-    agent: Annotated[str, setting("Keep the rows of this agent.", restart=_IN_USE, pattern=r"^[a-z0-9-]+$")] = (
-        "agent-00"
-    )
     tables: Annotated[
         tuple[str, ...],
         setting(

@@ -9,8 +9,9 @@ import pytest
 
 from gossamer.documents.terms import THRESHOLD
 from gossamer.storage.ledger.keys import LedgerKeys
+from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.ledger.seen import LEAST_CROWD, SLOTS, KeptFingerprints
-from gossamer.storage.ledger.store import RocksStore, StoreLimits
+from gossamer.storage.ledger.store import RocksStore
 from gossamer.testing.storage import check_fingerprint_index, visit
 from gossamer.values.ledger_rows import document_row
 
@@ -19,7 +20,7 @@ KEYS = LedgerKeys(1)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[RocksStore]:
-    made = RocksStore(tmp_path / "ledger", StoreLimits(1 << 20, 1 << 20, 1 << 20), create=True)
+    made = RocksStore(tmp_path / "ledger", LedgerSheet(cache=1 << 20, buffers=1 << 20, log=1 << 20), create=True)
     yield made
     made.close()
 

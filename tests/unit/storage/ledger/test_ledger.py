@@ -14,7 +14,7 @@ from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.keys import SCHEMA_KEY, LedgerKeys, due_key, time_key
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.reader import FAILING
-from gossamer.storage.ledger.store import RocksStore, StoreLimits, in_memory
+from gossamer.storage.ledger.store import RocksStore, in_memory
 from gossamer.storage.ledger.waiting import Owed
 from gossamer.testing.storage import visit
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -23,7 +23,7 @@ from gossamer.values.task import Task
 
 pytestmark = pytest.mark.stores
 
-LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
+LIMITS = LedgerSheet(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 
 
 def opened(directory: Path, kind: type[RocksLedger] = RocksLedger, *, existing: bool = False) -> RocksLedger:

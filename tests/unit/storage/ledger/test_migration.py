@@ -13,12 +13,12 @@ from gossamer.storage.ledger import schema as lanes
 from gossamer.storage.ledger.keys import LedgerKeys
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
-from gossamer.storage.ledger.store import RocksStore, StoreLimits
+from gossamer.storage.ledger.store import RocksStore
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.task import Task
 
-LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
+LIMITS = LedgerSheet(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 HOSTS = [f"h{number}.test" for number in range(5)]
 CHUNKS, TASKS = 4, 3
 

@@ -6,7 +6,7 @@ import pytest
 
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.reader import LedgerSheet
-from gossamer.storage.ledger.store import RocksStore, StoreLimits, damaged
+from gossamer.storage.ledger.store import RocksStore, damaged
 from gossamer.values.errors import LedgerDamaged
 
 
@@ -15,7 +15,7 @@ class StoreBesideAWriter(RocksStore):
 
     openings = 0
 
-    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
+    def __init__(self, path: Path, limits: LedgerSheet, *, create: bool = False, read_only: bool = False) -> None:
         if read_only:
             type(self).openings += 1
             if type(self).openings < 3:
@@ -29,7 +29,7 @@ class AlwaysMissing(RocksStore):
 
     openings = 0
 
-    def __init__(self, path: Path, limits: StoreLimits, *, create: bool = False, read_only: bool = False) -> None:
+    def __init__(self, path: Path, limits: LedgerSheet, *, create: bool = False, read_only: bool = False) -> None:
         if read_only:
             type(self).openings += 1
             raise damaged(path, "No such file or directory: 000008.log")

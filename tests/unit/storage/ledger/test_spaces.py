@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from gossamer.storage.contract import Space, SpaceFigures
 from gossamer.storage.ledger.keys import LedgerKeys
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.store import RocksStore, StoreLimits
+from gossamer.storage.ledger.store import RocksStore
 from gossamer.values.errors import CrawlDirectoryError
 
 pytestmark = pytest.mark.stores
 
-LIMITS = StoreLimits(cache=1 << 20, buffers=1 << 20, log=1 << 20)
+LIMITS = LedgerSheet(cache=1 << 20, buffers=1 << 20, log=1 << 20)
 
 FIRST = Space("plug-in")
 
