@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.s3 import BUCKET, careless_server, s3_server, variables
 
-from gossamer.stores.contract import Store, StoreFailed
-from gossamer.stores.opening import open_store, probe
+from gossamer.backup.contract import Store, StoreFailed
+from gossamer.backup.opening import open_store, probe
 from gossamer.testing.storage import check_store
 
 

@@ -185,7 +185,7 @@ def resume(
         raise click.UsageError(f"--dashboard {behind[0]}: write [HOST:]PORT, as 127.0.0.1:8080")
     with Leaving() as leaving:
         if not Path(directory, "crawl.toml").exists():
-            from gossamer.stores.elsewhere import bring_back, is_store
+            from gossamer.backup.elsewhere import bring_back, is_store
 
             if is_store(directory):
                 options, output = bring_back(directory, output or "", options, _say), None

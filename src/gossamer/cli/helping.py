@@ -168,7 +168,7 @@ def crawl_to_read(*, archive: bool) -> Callable[[F], F]:
     def here(ctx: click.Context, param: click.Parameter, given: str) -> str:
         if Path(given, "crawl.toml").exists():
             return given
-        from gossamer.stores.elsewhere import is_store, read_here
+        from gossamer.backup.elsewhere import is_store, read_here
 
         return str(read_here(given, archive=archive)) if is_store(given) else given
 

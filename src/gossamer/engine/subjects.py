@@ -41,7 +41,7 @@ SHIPPED = (
     "gossamer.words",
     "gossamer.sinks",
     "gossamer.mobile",
-    "gossamer.stores",
+    "gossamer.backup",
     "gossamer.agents",
 )
 

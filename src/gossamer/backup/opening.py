@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, Store, StoreFailed
 from gossamer.engine.sheet import show_seconds
-from gossamer.stores.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, Store, StoreFailed
 from gossamer.values.errors import UsageError
 
 #: The folder of what is not whole yet; no key begins with a dot.
@@ -144,7 +144,7 @@ def open_store(name: str, *, is_new: bool = False) -> Store:
     takes is not installed; StoreFailed: its folder cannot be made."""
     name = store_name(name)
     if "://" in name:
-        from gossamer.stores.cloud import CloudStore
+        from gossamer.backup.cloud import CloudStore
 
         return CloudStore(name)
     return FolderStore(Path(name), is_new=is_new)

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store, StoreFailed
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import show_seconds
 from gossamer.storage.tables.places import CRAWL_FILE
-from gossamer.stores.contract import ABSENT, ObjectChanged, ObjectMissing, Store, StoreFailed
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Bytes of a part at most: so much of a file is in memory at a time, for each thread that ships.

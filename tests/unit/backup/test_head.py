@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.stores.contract import ObjectChanged, StoreFailed
-from gossamer.stores.head import AgentInStore, StoredCheckpoint, StoredPart, digest_of
-from gossamer.stores.opening import FolderStore, open_store, store_name
+from gossamer.backup.contract import ObjectChanged, StoreFailed
+from gossamer.backup.head import AgentInStore, StoredCheckpoint, StoredPart, digest_of
+from gossamer.backup.opening import FolderStore, open_store, store_name
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.backup.head import Owned, note_owned
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.recovery import write_members
-from gossamer.stores.head import Owned, note_owned
 from gossamer.values.errors import UsageError
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
+from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, StoreFailed
 from gossamer.engine.errors import install_command
-from gossamer.stores.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, StoreFailed
 from gossamer.values.errors import UsageError
 
 try:

@@ -16,14 +16,14 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.backup.contract import ObjectChanged
+from gossamer.backup.head import AgentInStore, Owned, StoredCheckpoint, new_life, note_owned
+from gossamer.backup.opening import CLOUDS, open_store, probe
+from gossamer.backup.options import AGENT, StoreOptions
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.sheet import show_bytes
 from gossamer.storage.tables.places import CRAWL_FILE, flocked
-from gossamer.stores.contract import ObjectChanged
-from gossamer.stores.head import AgentInStore, Owned, StoredCheckpoint, new_life, note_owned
-from gossamer.stores.opening import CLOUDS, open_store, probe
-from gossamer.stores.options import AGENT, StoreOptions
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 #: Bytes that the cache of crawls that were read holds.

@@ -60,8 +60,8 @@ def wire(builder: "Builder") -> None:
         return
     settings = dict(known.settings) if known is not None else {}
     if given.store:
-        from gossamer.stores.head import owned
-        from gossamer.stores.opening import store_name
+        from gossamer.backup.head import owned
+        from gossamer.backup.opening import store_name
 
         name = store_name(given.store)
         is_reborn = builder.options.resume and (note := owned(Path(builder.options.output))) and note.url == name

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.backup.contract import StoreFailed
+from gossamer.backup.elsewhere import bring_back, is_store, read_here
+from gossamer.backup.head import AgentInStore
+from gossamer.backup.opening import FolderStore
+from gossamer.backup.publisher import Publisher, PublisherSheet
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.stores.contract import StoreFailed
-from gossamer.stores.elsewhere import bring_back, is_store, read_here
-from gossamer.stores.head import AgentInStore
-from gossamer.stores.opening import FolderStore
-from gossamer.stores.publisher import Publisher, PublisherSheet
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 WARC = "warc/example-agent-00-20261128000000-00000.warc.gz"

@@ -3,7 +3,7 @@
 Place in the flow: it stands beside the commit and reads the crawl directory between two of its groups. A checkpoint is one
 instant: a snapshot of the ledger, the files of archive and rows up to the ends that this ledger has committed, and every other
 file as it is. What grows is shipped by what came since; tables never change. Then the head is replaced
-(:mod:`gossamer.stores.head`).
+(:mod:`gossamer.backup.head`).
 
 It is a rule of politeness, too: an owner that could not say for a lease that it is alive asks no host, since another one may have
 taken the crawl. Where that is so it ends the crawl, and writes nothing more into the store.
@@ -20,15 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from gossamer.crawls.work import Lapsing
-from gossamer.engine.ends import Uses
-from gossamer.engine.files import Point, crash_at
-from gossamer.engine.sheet import Sheet, setting, show_seconds
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
-from gossamer.storage.rewrite_journals import DELETED
-from gossamer.storage.tables.places import reading
-from gossamer.stores.contract import ObjectChanged, Store, StoreFailed
-from gossamer.stores.head import (
+from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
+from gossamer.backup.head import (
     PART_BYTES,
     AgentInStore,
     Owned,
@@ -39,7 +32,14 @@ from gossamer.stores.head import (
     note_owned,
     owned,
 )
-from gossamer.stores.opening import open_store, probe
+from gossamer.backup.opening import open_store, probe
+from gossamer.crawls.work import Lapsing
+from gossamer.engine.ends import Uses
+from gossamer.engine.files import Point, crash_at
+from gossamer.engine.sheet import Sheet, setting, show_seconds
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.rewrite_journals import DELETED
+from gossamer.storage.tables.places import reading
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Threads that ship at once.

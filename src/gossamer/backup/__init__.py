@@ -1,4 +1,4 @@
-"""Stores: a copy of a crawl that outlives its machine, in S3, GCS or Azure, or in a folder on another disk (`--store`).
+"""Backup: a copy of a crawl that outlives its machine, in S3, GCS or Azure, or in a folder on another disk (`--store`).
 
 Place in the flow: :mod:`publisher` is a provider beside the commit. Every few minutes it ships what is new and publishes a
 *checkpoint* of the whole crawl directory. :mod:`head` says what lies in a store and who may write there. :mod:`elsewhere` brings a
@@ -14,11 +14,11 @@ Open first: :mod:`contract`, then :mod:`head`.
 from gossamer.engine.subjects import Subject
 
 SUBJECT = Subject(
-    name="stores",
+    name="backup",
     title="Storage elsewhere",
     example="gossamer crawl https://example.org/ --store s3://bucket/example -o mine",
-    options="gossamer.stores.options:StoreOptions",
-    wire="gossamer.stores.options:wire",
+    options="gossamer.backup.options:StoreOptions",
+    wire="gossamer.backup.options:wire",
     wire_where=(),
-    providers={"store-publisher": "gossamer.stores.publisher:Publisher"},
+    providers={"store-publisher": "gossamer.backup.publisher:Publisher"},
 )
