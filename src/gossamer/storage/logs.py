@@ -146,7 +146,6 @@ NOTES_LOG = "logs/notes.jsonl"
 
 
 def note_line(directory: Path, line: str) -> None:
-    """Add a line that the crawl has told."""
     entry = {"event": "note", "at": utc_text(SystemClock().now()), "text": line}
     path = directory / NOTES_LOG
     with contextlib.suppress(OSError):

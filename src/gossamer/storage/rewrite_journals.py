@@ -77,7 +77,6 @@ class Deletion(RewriteJournal, frozen=True, tag="delete"):
 
     @property
     def goal(self) -> object:
-        """One that has the same is the same deletion."""
         return self.target
 
 
@@ -101,7 +100,6 @@ class Trim(RewriteJournal, frozen=True, tag="trim"):
 
     @property
     def goal(self) -> object:
-        """One that has the same is the same trim."""
         return self.versions
 
 

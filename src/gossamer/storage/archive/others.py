@@ -85,12 +85,10 @@ class ReplayIndex:
         return self._fact("urls")
 
     def place(self, url: str) -> RecordPlace | None:
-        """The place of the last record of a canonical URL; None where there is none."""
         row = self._asked("SELECT file, offset, revisit FROM records WHERE url = ?", url)
         return None if row is None else RecordPlace(self.files[row[0]], row[1], row[2])
 
     def seconds(self, url: str) -> float:
-        """The time that the answer took when it was recorded; 0 where it was not noted."""
         row = self._asked("SELECT seconds FROM timings WHERE url = ?", url)
         return 0.0 if row is None else float(row[0])
 

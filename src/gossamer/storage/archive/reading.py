@@ -64,7 +64,6 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """`response`, `resource`, `conversion`, `revisit`, `request`, `metadata` or `warcinfo`."""
         return self.fields.get("warc-type", "")
 
     @property
@@ -98,7 +97,6 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
         return tuple(found)
 
     def header(self, name: str) -> str:
-        """The first HTTP field of this (lower-case) name, or an empty string."""
         return next((value for field, value in self.headers if field == name), "")
 
 
@@ -260,12 +258,10 @@ class Span(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """`response`, `resource`, `conversion`, `revisit`, `request`, `metadata` or `warcinfo`."""
         return self.fields.get("warc-type", "")
 
     @property
     def end(self) -> int:
-        """Where the next record begins."""
         return self.offset + self.length
 
 
@@ -277,7 +273,6 @@ class Gap(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> int:
-        """Where the next record begins, or the file ends."""
         return self.offset + self.length
 
 

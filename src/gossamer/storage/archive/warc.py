@@ -123,7 +123,6 @@ class WarcLane:
         self.place = Path()
 
     def close(self) -> None:
-        """Begin a new file with the next record."""
         if self.file is not None:
             self.file.close()
             self.file = None
@@ -229,7 +228,6 @@ class WarcArchive(Provider[WarcSheet]):
         self.metrics.gauge("originals", lambda: len(self._dates))
 
     async def stop(self) -> None:
-        """Close the open files; what was laid down for nothing goes."""
         self._begin_group()
         if self._laying is not None:  # it writes into one of them
             self._is_stopping = True
@@ -331,7 +329,6 @@ class WarcArchive(Provider[WarcSheet]):
     def _located(
         self, group: Sequence[Written | Location | None], written: Iterator[Location]
     ) -> list[Location | None]:
-        """The location of each: of what was written, of what was laid down before, or none."""
         locations: list[Location | None] = []
         for records in group:
             if type(records) is Location:

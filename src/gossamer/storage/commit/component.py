@@ -84,7 +84,6 @@ class Commit(Filter[CommitSheet]):
         self.metrics.gauge("bytes", lambda: self.ledger.counters().get("bytes", 0))
 
     async def start(self) -> None:
-        """Time counts from now on, and the visits of this run."""
         self._since = self.clock.monotonic()
         self._ids = VisitIds(self.clock.now())
 
@@ -113,7 +112,7 @@ class Commit(Filter[CommitSheet]):
                     queueing.announce_again(page)
             await self.ledger.settle()
 
-        await self._in_the_end(write, lambda: None, f"the links of {len(pages)} pages")
+        await self._in_the_end(write, f"the links of {len(pages)} pages")
         await self.committed.send_many([Committed(page, Outcome.OK, is_kept=False) for page in pages])
 
     async def _commit_large(self, large: Sequence[Ended]) -> None:
@@ -140,34 +139,26 @@ class Commit(Filter[CommitSheet]):
             self._is_laying = False
 
     async def _commit(self, group: list[Ended]) -> None:
-        records = await self._kept_in_the_end(group)
-        await self.committed.send_many([_committed(ended) for ended in group])
-        await self.records.send_many(records)
-
-    async def _kept_in_the_end(self, group: list[Ended]) -> list[Record]:
         decided = [ended.visit for ended in group]
 
         async def write() -> tuple[list[Record], list[_Ends]]:
-            for ended in group:
-                if type(ended.visit.response.body) is StoredBody:
-                    await self.archive.lay(ended.visit)
+            for ended, visit in zip(group, decided, strict=True):
+                ended.visit = visit  # a try that failed has decided more of it
+                if type(visit.response.body) is StoredBody:
+                    await self.archive.lay(visit)
             written = self._kept(group)
             await self.ledger.settle()
             return written
 
-        def decide_anew() -> None:
-            for ended, visit in zip(group, decided, strict=True):
-                ended.visit = visit
-
-        records, ends = await self._in_the_end(write, decide_anew, f"{len(group)} visits")
+        records, ends = await self._in_the_end(write, f"{len(group)} visits")
         for keeper, those in ends:
             keeper.committed(those)
-        return records
+        await self.committed.send_many([_committed(ended) for ended in group])
+        await self.records.send_many(records)
 
-    async def _in_the_end(self, write: Callable[[], Awaitable[W]], again: Callable[[], None], what: str) -> W:
-        """Write `what`, when there is room: while the disk is full the crawl waits, since no slot gets free. `write` writes all
-        of it or nothing; `again` is called before each further try. Raises ComponentFailed: it cannot be written. The crawl
-        stops: given once more, the group would count as repeated."""
+    async def _in_the_end(self, write: Callable[[], Awaitable[W]], what: str) -> W:
+        """Write `what`, all or nothing, when there is room: while the disk is full the crawl waits, since no slot gets free. Raises
+        ComponentFailed: it cannot be written. The crawl stops: given once more, the group would count as repeated."""
         is_waiting = False
         while True:
             try:
@@ -182,7 +173,6 @@ class Commit(Filter[CommitSheet]):
                     self.metrics.count("disk_full")
                     told = str(error) if isinstance(error, DiskFull) else f"the disk is full ({error}); make room"
                     self.report(f"{told}: the crawl waits, and goes on by itself")
-                again()
                 await self.clock.sleep(self.sheet.disk_wait)
             else:
                 if is_waiting:
@@ -318,7 +308,6 @@ class Commit(Filter[CommitSheet]):
         return found
 
     def _stage_learnt(self, staged: Group) -> None:
-        """Keep the lessons of watchers with the visits that they learnt them from."""
         for watcher in self.watchers.get("visits", ()):
             if is_learner(watcher):
                 try:

@@ -5,7 +5,7 @@ another time, or counted. Of hosts it keeps figures of their visits, the notes o
 (:func:`stage_hosts`, :func:`stage_robots`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Annotated
@@ -83,7 +83,6 @@ def stage_hosts(group: Sequence[Ended], staged: Group, politeness: Politeness, n
 
 
 def _state(state: HostState, group: Sequence[Ended], politeness: Politeness, now: float) -> HostState:
-    """The state of a host after these visits."""
     counters, address = dict(state.counters), state.address
     for ended in group:
         for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
@@ -183,8 +182,10 @@ class TaskQueueing:
         for rule in CUTS_OF_PAGES:
             if number := rejected.get(rule, 0):
                 self._staged.count(f"cut:{rule}", number)
-        if self._counts_links:
-            self._count_links(visit)
+        if self._counts_links:  # those to other hosts, whether their URLs are new or not
+            for host in map(host_of, (link.url for link in visit.links)):
+                if host and host != visit.task.host:
+                    self._staged.tally("linked", host, 1)
         offered = self._offered(visit, rejected)
         if not offered:
             return msgspec.structs.replace(visit, new=(), rejected=rejected) if visit.new else visit
@@ -197,12 +198,8 @@ class TaskQueueing:
         here, and was never queued.
         """
         rejected: dict[str, int] = {}
-        limit, passing = self._limit, self._passing(tasks, rejected)
-        if limit is None:
-            by_identity = {task.identity: task for task in passing}
-            offered = [by_identity[identity] for identity in self._seen.offer(list(by_identity))]
-        else:
-            offered = announced(passing, self._staged, limit)
+        passing = self._passing(tasks, rejected)
+        offered = self._new(passing)
         queued = self._pushed(offered, rejected)
         known = {task.identity for task in offered}
         strays = {task.identity: task for task in passing if task.identity not in known and is_stray(task)}
@@ -247,41 +244,34 @@ class TaskQueueing:
         return levelled
 
     def _levelled(self, tasks: Sequence[Task]) -> list[Task]:
-        urgencies = self._prioritizer.levels(tasks, self._standings(tasks))
+        standings = [_STANDING] * len(tasks)
+        if self._counts_links:
+            standings = [TaskStanding(in_degree=self._staged.tally("linked", task.host)) for task in tasks]
+        urgencies = self._prioritizer.levels(tasks, standings)
         level = self._traversal.level
         return [
             with_level(one, sooner(one, level(one, urgency))) for one, urgency in zip(tasks, urgencies, strict=True)
         ]
-
-    def _standings(self, tasks: Sequence[Task]) -> list[TaskStanding]:
-        if not self._counts_links:
-            return [_STANDING] * len(tasks)
-        return [TaskStanding(in_degree=self._staged.tally("linked", task.host)) for task in tasks]
-
-    def _count_links(self, visit: Visit) -> None:
-        """Count the links of a page to other hosts, whether their URLs are new or not."""
-        own = visit.task.host
-        for link in visit.links:
-            host = host_of(link.url)
-            if host and host != own:
-                self._staged.tally("linked", host, 1)
 
     def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
         """Those that are not set aside; the others are, and are counted by the trap's name."""
         families = placed(self._gates, "schedule", tasks)
         if not any(families):
             return tasks
-        # A form that is sent is no part of an endless site, however many forms its URL takes.
-        families = [None if task.is_marked else family for task, family in zip(tasks, families, strict=True)]
         aside: dict[Family, list[Task]] = {}
+        kept = []
         for task, family in zip(tasks, families, strict=True):
-            if family is not None:
+            if (
+                family is None or task.is_marked
+            ):  # a form that is sent is no part of an endless site, whatever its URL is
+                kept.append(task)
+            else:
                 aside.setdefault(family, []).append(task)
         for family, those in aside.items():
             count = self._staged.set_aside(family, self._levelled(those))
             rejected[family.why] = rejected.get(family.why, 0) + count
             self._staged.count(f"aside:{family.why}", count)
-        return [task for task, family in zip(tasks, families, strict=True) if family is None]
+        return kept
 
     def announce(self, sitemaps: Sequence[str], site: str) -> None:
         """Queue the sitemaps of a site, wherever they lie; what they list passes scope and filters like any link."""
@@ -302,10 +292,14 @@ class TaskQueueing:
             if verdict:
                 self._staged.count(f"cut:{verdict}")
                 del tasks[url]
-        if self._limit is None:
-            self._staged.push([tasks[url] for url in self._seen.offer(list(tasks))])
-        else:
-            self._staged.push(announced(tasks.values(), self._staged, self._limit))
+        self._staged.push(self._new(tasks.values()))
+
+    def _new(self, tasks: Iterable[Task]) -> list[Task]:
+        """Those that are new, each once."""
+        if self._limit is not None:
+            return announced(tasks, self._staged, self._limit)
+        by_identity = {task.identity: task for task in tasks}
+        return [by_identity[identity] for identity in self._seen.offer(list(by_identity))]
 
     def _offered(self, visit: Visit, rejected: dict[str, int]) -> Sequence[Task]:
         """The visit's tasks that are followed and new. A task that the gate refuses is not offered: it may pass another time."""
@@ -381,7 +375,6 @@ class TaskQueueing:
         return kept
 
     def _rooms(self, host: str, domains: dict[str, "_Room"]) -> tuple["_Room", "_Room | None"]:
-        """The room of a host, and that of its domain where it has a budget; hosts of a domain share the latter."""
         room = _Room(self._staged, "host", host, self._most(host))
         if self._sheet.max_per_domain is None:
             return room, None

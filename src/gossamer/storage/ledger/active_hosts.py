@@ -82,7 +82,6 @@ class Lane:
         self.buffer.insert(at, (place, task))
 
     def take(self, most: int) -> list[tuple[Place, Task]]:
-        """Up to `most` buffered tasks: they are in flight."""
         taken = self.buffer[: -most - 1 : -1]
         del self.buffer[-most:]
         self.flying += [place for place, _ in taken]
@@ -189,12 +188,10 @@ class ActiveHost:
         self.explored = max(self.explored, stretch.end)
 
     def read_up_to(self, level: int) -> None:
-        """Reading stopped within this level: there may be more of it."""
         self.lanes[level].more = True
         self.explored = max(self.explored, level + 1)
 
     def pushed(self, level: int, serial: int) -> None:
-        """Tasks were pushed to a level, the first chunk under this serial."""
         if level >= self.explored:
             return
         known = level in self.lanes

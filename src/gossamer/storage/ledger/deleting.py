@@ -36,7 +36,7 @@ from gossamer.storage.ledger.keys import (
     unpack_with_level,
 )
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.moving import LedgerRewriting, parts
+from gossamer.storage.ledger.moving import LedgerRewriting, disown, parts
 from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.mailbox.exchange_files import FILE_ID_BYTES, WRITTEN
 from gossamer.storage.mailbox.staging import mailed, owed_key, owed_task
@@ -56,17 +56,20 @@ def forget(ledger: RocksLedger, is_gone: Callable[[Location], bool], ends: Mappi
     one more copy of a document, one that is kept for nothing would cost the document. A request that was no plain GET is not
     repeated, whatever became of its answer. Raises CrawlDirectoryError: it could not be written.
     """
-    for digests in parts(_ownerless(ledger, is_gone)):
-        with ledger.group() as group:
-            for digest in digests:
-                group.disown(digest)
-    again = 0
-    for rows in parts(_lost(ledger, is_gone)):
-        again += sum(not row.mark for row in rows)
-        with ledger.group() as group:
-            for row in rows:
-                group.undo(row)
+    disown(ledger, _ownerless(ledger, is_gone))
+    again = _undo(ledger, _lost(ledger, is_gone))
     ledger.give_up_ends(ends)
+    return again
+
+
+def _undo(ledger: RocksLedger, rows: Iterable[DocumentRow]) -> int:
+    """Forget rows, and queue their URLs again; returns how many are fetched again."""
+    again = 0
+    for part in parts(rows):
+        again += sum(not row.mark for row in part)
+        with ledger.group() as group:
+            for row in part:
+                group.undo(row)
     return again
 
 
@@ -116,10 +119,12 @@ def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *,
     """Take everything of a target out of a ledger, with nothing popped; `hosts` go whole, as :func:`hosts_of` found them before
     the first call. With `forget`, count it as never seen. Raises CrawlDirectoryError: it could not be written."""
     done = LedgerDeletion()
-    _disown(ledger, target)
+    # No other visit may refer to documents that go; what was kept as a copy of one is fetched again.
+    disown(ledger, (digest for digest, url in ledger.contents.all() if target.has(url)))
     _disclaim(ledger, target)
     _forgive(ledger, target)
-    done.again = _fetch_copies_again(ledger, target)
+    copies = (row for row in ledger.documents() if target.has(row.duplicate_of) and not target.has(row.url))
+    done.again = _undo(ledger, copies)
     if target.kind == "url" and not forget:
         with ledger.group() as group:
             group.offer([target.name])
@@ -133,15 +138,6 @@ def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *,
         work.of_hosts({rewriting.keys.host(name) for name in hosts})
         rewriting.store.compact()
     return done
-
-
-def _disown(ledger: RocksLedger, target: DeletionTarget) -> None:
-    """Forget the digests of documents that go: no other visit may refer to them."""
-    owned = (digest for digest, url in ledger.contents.all() if target.has(url))
-    for digests in parts(owned):
-        with ledger.group() as group:
-            for digest in digests:
-                group.disown(digest)
 
 
 def _disclaim(ledger: RocksLedger, target: DeletionTarget) -> None:
@@ -191,18 +187,6 @@ def _forgive(ledger: RocksLedger, target: DeletionTarget) -> None:
                     group.delete(space, task.host, owed_key(task))
                     for name in names:
                         group.count(name, -1)
-
-
-def _fetch_copies_again(ledger: RocksLedger, target: DeletionTarget) -> int:
-    """Queue what was kept as a copy of what goes."""
-    again = 0
-    copies = (row for row in ledger.documents() if target.has(row.duplicate_of) and not target.has(row.url))
-    for rows in parts(copies):
-        with ledger.group() as group:
-            for row in rows:
-                group.undo(row)
-        again += sum(not row.mark for row in rows)
-    return again
 
 
 class _Work:
@@ -262,11 +246,7 @@ class _Work:
         left = unfinished(cursors, chunk, data)
         kept = [task for task in left if not self._target.has(task.url)]
         batch = self._store.batch()
-        if kept:
-            [value] = pack(host, kept)
-            batch.put("frontier", chunk, value)
-        else:
-            batch.delete("frontier", chunk)
+        batch.change("frontier", chunk, pack(host, kept)[0] if kept else None)
         cursor = cursors.get(level)
         if cursor is not None:
             # What is finished of this chunk was left out: its places count from its beginning again.
@@ -295,19 +275,12 @@ class _Work:
                 if len(rest) == len(tasks):
                     continue
                 here += len(tasks) - len(rest)
-                if rest:
-                    [value] = pack_with_level(rest[0].host, rest[0].level, rest)
-                    batch.put("frontier", key, value)
-                else:
-                    batch.delete("frontier", key)
+                chunk = pack_with_level(rest[0].host, rest[0].level, rest)[0] if rest else None
+                batch.change("frontier", key, chunk)
             is_whole = target.has_host(row.family.owner.removeprefix("*."))
-            if is_whole:
-                batch.delete("frontier", kept.row_key(row.family))
-            elif here:
-                batch.put(
-                    "frontier", kept.row_key(row.family), _encode(msgspec.structs.replace(row, count=row.count - here))
-                )
             if is_whole or here:
+                left = None if is_whole else _encode(msgspec.structs.replace(row, count=row.count - here))
+                batch.change("frontier", kept.row_key(row.family), left)
                 self._rewriting.write(batch, {"set_aside": -here})
             gone += here
         return gone

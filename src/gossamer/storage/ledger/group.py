@@ -271,7 +271,6 @@ class LedgerGroup(StagedSpaces):
     # -- the end
 
     def write(self, batch: Batch) -> None:
-        """Put everything but tasks and counters into a batch."""
         self._seen.put(self._new, self._depths, batch)
         self._seen.put(self._lowered, self._depths, batch)
         self._seen.drop(self._given_up, batch)

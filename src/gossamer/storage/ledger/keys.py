@@ -112,7 +112,6 @@ class LedgerKeys:
 
 
 def serial_key(kind: bytes, serial: int) -> bytes:
-    """A key that sorts by number."""
     return kind + serial.to_bytes(8)
 
 
@@ -136,7 +135,6 @@ def _milliseconds(time: float) -> float:
 
 
 def time_of(key: bytes) -> float:
-    """The time of such a key, in seconds since the epoch."""
     return int.from_bytes(key[1:9]) / 1000
 
 
@@ -361,10 +359,7 @@ class KeptRequests:
             changed[task.identity] = _Kept(1 if kept is None else kept.tasks + 1, b"", request)
         for identity, kept in changed.items():
             key = self._keys.url(identity)
-            if kept is None or kept.tasks <= 0:
-                batch.delete("requests", key)
-            else:
-                batch.put("requests", key, _encode(kept))
+            batch.change("requests", key, None if kept is None or kept.tasks <= 0 else _encode(kept))
 
     def _of(self, identity: str) -> _Kept | None:
         data = self._store.get("requests", self._keys.url(identity))

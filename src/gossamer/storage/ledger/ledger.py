@@ -241,7 +241,6 @@ class RocksLedger(LedgerReader):
 
     @property
     def secret(self) -> bytes:
-        """Under which its keys are made."""
         return self._store.get("meta", SECRET_KEY) or b""
 
     # -- groups
@@ -370,9 +369,7 @@ class RocksLedger(LedgerReader):
 
     def put_meta(self, name: str, value: bytes) -> None:
         self._mend()
-        batch = self._store.batch()
-        batch.put("meta", OWN_PREFIX + name.encode(), value)
-        self._store.write(batch)
+        self._store.put("meta", OWN_PREFIX + name.encode(), value)
 
     # -- checkpoints
 

@@ -141,10 +141,7 @@ def move(
     CrawlDirectoryError: it could not be written.
     """
     ledger.give_up_ends(dict(new))
-    for part in parts(digest for digest, uri in lost if uri_field(ledger.contents.owner(digest)) == uri):
-        with ledger.group() as group:
-            for digest in part:
-                group.disown(digest)
+    disown(ledger, (digest for digest, uri in lost if uri_field(ledger.contents.owner(digest)) == uri))
     ledger.flush_moves()
     with ledger.rewriting() as rewriting:
         store = rewriting.store
@@ -156,6 +153,14 @@ def move(
         rewriting.copy("documents", moved)
     ends = ledger.committed_ends()
     ledger.give_up_ends({file: None for file in old if file in ends})
+
+
+def disown(ledger: "RocksLedger", digests: Iterable[str]) -> None:
+    """Forget whose documents are: who meets their bytes next owns them."""
+    for part in parts(digests):
+        with ledger.group() as group:
+            for digest in part:
+                group.disown(digest)
 
 
 #: First and last point of a stretch of the circle of domains (:func:`gossamer.values.hosts.domain_point`).
@@ -265,5 +270,4 @@ def queued_hosts(store: RocksStore, key: bytes, value: bytes) -> list[str]:
 
 
 def without(found: Iterable[tuple[bytes, bytes]], owner: str) -> Iterator[tuple[bytes, bytes]]:
-    """Entries of spaces, but those of one owner."""
     return (one for one in found if not is_of(one[0][HOST_ID_BYTES:], owner))

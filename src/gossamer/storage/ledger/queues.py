@@ -208,7 +208,6 @@ class HostQueues:
         return taken
 
     def _take(self, lane: Lane, most: int, taken: list[Task]) -> None:
-        """Move up to `most` buffered tasks of a lane into `taken`: they are in flight."""
         for place, task in lane.take(most):
             identity = task.identity
             if task.request is not None:
@@ -289,7 +288,6 @@ class HostQueues:
         del self._held[entry.name]
 
     def is_flying(self, is_meant: Callable[[bytes], bool]) -> bool:
-        """Whether a task of a host is in flight whose id is meant."""
         return any(entry.is_flying for entry in self._held.values() if is_meant(entry.key))
 
     def evict(self, is_gone: Callable[[bytes], bool]) -> None:

@@ -171,7 +171,6 @@ class LedgerHosts:
         """Errors of hosts that had some since this was opened, all runs together; of the hosts with the most."""
 
     def forget(self) -> None:
-        """Ask the store again for all of them."""
         self._states: RecentlyUsed[str, HostState] = RecentlyUsed(REMEMBERED_STATES)
         self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
 

@@ -139,10 +139,10 @@ def migrate(store: RocksStore, version: int = VERSION, migrations: Mapping[int, 
     """Take a store to `version`; returns the version that it had. Raises CrawlDirectoryError: it is newer, or has none."""
     found = version_of(store, version)
     for step in range(found, version):
-        _stamp(store, step, step + 1)
+        store.put("meta", SCHEMA_KEY, f"{step}>{step + 1}".encode())
         migrations[step](store)
         crash_at(Point.RECOVERY)
-        _stamp(store, step + 1)
+        store.put("meta", SCHEMA_KEY, str(step + 1).encode())
     return found
 
 
@@ -165,9 +165,3 @@ def parse_version(text: bytes) -> tuple[int | None, int]:
     if not all(number.isdigit() for number in numbers):
         return None, 0
     return int(numbers[0]), int(numbers[-1])
-
-
-def _stamp(store: RocksStore, version: int, following: int | None = None) -> None:
-    batch = store.batch()
-    stamp(batch, version, following)
-    store.write(batch)

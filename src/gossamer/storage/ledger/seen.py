@@ -146,7 +146,6 @@ class SeenContents:
         return url if is_kept else ""
 
     def claim(self, digest: str, url: str) -> str:
-        """Empty if no URL has or claims `digest` (it is now claimed for `url`), otherwise that URL."""
         known = self._known.get(digest)
         if known is not None:
             return known[0]
@@ -282,7 +281,6 @@ class KeptFingerprints:
         return ""
 
     def put(self, originals: Mapping[int, str], batch: Batch) -> None:
-        """Put fingerprints of pages whose rows are in the same batch."""
         if not originals:
             return
         generation, filled = self._generation, self._filled

@@ -141,9 +141,7 @@ class KeptSpaces:
         return found
 
     def _stamp(self, space: Space, version: str) -> None:
-        batch = self._store.batch()
-        batch.put("meta", SPACE_VERSION_PREFIX + space.owner.encode(), version.encode())
-        self._store.write(batch)
+        self._store.put("meta", SPACE_VERSION_PREFIX + space.owner.encode(), version.encode())
 
     def _migrate(self, space: Space, version: int, migration: Migration) -> None:
         label = _label(space.owner)
@@ -199,7 +197,6 @@ class KeptSpaces:
                 yield key, value
 
     def within(self, space: Space, start: bytes, end: bytes) -> Iterator[bytes]:
-        """The values under all hosts whose ids lie between two keys."""
         label = self.where(space, "", b"")[1][HOST_ID_BYTES:]
         return (value for key, value in self._store.scan("spaces", start, end) if key.startswith(label, HOST_ID_BYTES))
 
@@ -246,7 +243,6 @@ class KeptSpaces:
         return family, start + self._known(space).entries + key
 
     def where_used(self, space: Space, host: str | None) -> _Where:
-        """Where it is counted how many bytes the owner has under a host."""
         family, start = self._place(host)
         return family, start + self._known(space).used
 
@@ -313,15 +309,9 @@ class StagedSpaces:
 
     def write(self, batch: Batch) -> None:
         for (family, key), value in self._values.items():
-            if value is None:
-                batch.delete(family, key)
-            else:
-                batch.put(family, key, value)
+            batch.change(family, key, value)
         for (family, key), used in self._used.items():
-            if used:
-                batch.put(family, key, used.to_bytes(8))
-            else:
-                batch.delete(family, key)
+            batch.change(family, key, used.to_bytes(8) if used else None)
 
     def _value(self, where: _Where) -> bytes | None:
         if where in self._values:

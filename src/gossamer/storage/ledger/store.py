@@ -135,6 +135,13 @@ class Batch:
     def delete(self, family: str, key: bytes) -> None:
         self._batch.delete(key, self._handles[family])
 
+    def change(self, family: str, key: bytes, value: bytes | None) -> None:
+        """Set a key, or remove it where there is no value."""
+        if value is None:
+            self.delete(family, key)
+        else:
+            self.put(family, key, value)
+
     def write_to(self, database: rocksdict.Rdict) -> None:
         """Write everything at once. The batch is of no use after."""
         database.write(self._batch)
@@ -187,6 +194,12 @@ class RocksStore:
             self.broken = error
             raise
 
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        """Write one entry. Raises as :meth:`write`."""
+        batch = self.batch()
+        batch.put(family, key, value)
+        self.write(batch)
+
     def mend(self) -> bool:
         """Open again what a failed write left unusable; returns whether there was need to. Older batches are of no use then.
         Raises CrawlDirectoryError: it still cannot be written."""
@@ -206,7 +219,6 @@ class RocksStore:
                 self._translated(lambda: self._database.flush_wal(True))
 
     def flush(self) -> None:
-        """Write what waits in memory into tables. Made for a thread, as :meth:`sync`."""
         with self._beside:
             for family in list(self._families.values()):
                 self._translated(family.flush)

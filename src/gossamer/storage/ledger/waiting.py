@@ -208,7 +208,6 @@ class AsideTasks:
         self._keys = keys
 
     def row(self, family: Family) -> SetAside:
-        """The row of a family; an empty one where nothing was ever set aside of it."""
         data = self._store.get("frontier", self.row_key(family))
         return SetAside(family) if data is None else _rows.decode(data)
 
@@ -219,7 +218,6 @@ class AsideTasks:
             yield _rows.decode(data)
 
     def of_owner(self, owner: str) -> list[SetAside]:
-        """The rows of one owner."""
         prefix = ASIDE + self._keys.host(owner)
         return [_rows.decode(data) for _, data in self._store.scan("frontier", prefix, after(prefix))]
 
@@ -269,7 +267,6 @@ class AsideChanges:
         return self._kept.row(family) if row is None else row
 
     def put(self, family: Family, tasks: Iterable[Task]) -> int:
-        """Set tasks aside; returns how many they are."""
         by_lane: dict[tuple[str, int], list[Task]] = {}
         for task in tasks:
             by_lane.setdefault((task.host, task.level), []).append(task)
@@ -306,11 +303,7 @@ class AsideChanges:
         return found
 
     def write(self, batch: Batch) -> None:
-        """Put everything into a batch."""
         for row in self._rows.values():
             batch.put("frontier", self._kept.row_key(row.family), _encode(row))
         for key, value in self._chunks.items():
-            if value:
-                batch.put("frontier", key, value)
-            else:
-                batch.delete("frontier", key)
+            batch.change("frontier", key, value or None)

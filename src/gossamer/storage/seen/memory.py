@@ -50,7 +50,6 @@ class SecondChance:
         return len(self._strings)
 
     def misses(self, strings: Sequence[str], depth: int = 0) -> list[str]:
-        """Those that are not in the table, or known only at a greater depth, in order; the others get their reference bit."""
         find, referenced, depths = self._slots.get, self._referenced, self._depths
         rest = []
         for string in strings:
@@ -173,7 +172,6 @@ class RecentlyUsed(Generic[K, V]):
             self._old, self._young = self._young, {}
 
     def forget(self, key: K) -> None:
-        """Remember a key no more."""
         self._young.pop(key, None)
         self._old.pop(key, None)
 
@@ -274,7 +272,6 @@ class MemoryFlights(Provider[NoSettings]):
         self._open[identity] = self._open.get(identity, 0) + 1
 
     def oldest(self, most: int) -> list[str]:
-        """The identities that have been under way for longest, the oldest first."""
         return list(islice(self._open, most))
 
     def arrive(self, identity: str) -> bool:

@@ -186,7 +186,6 @@ class Sieve(Generic[T]):
         self._advance()
 
     def close(self) -> None:
-        """Close it; a merge that runs is waited for. Waiting offers stay in the log."""
         self._executor.shutdown()
         if self._job is not None and self._job.exception() is None:
             self._finish()
@@ -195,7 +194,6 @@ class Sieve(Generic[T]):
             run.close()
 
     def _tidy(self) -> None:
-        """Remove what a merge left that did not end, or had ended."""
         named = {entry.file for entry in self._manifest.runs}
         for path in self.directory.glob("run-*"):
             if path.name not in named:

@@ -172,7 +172,6 @@ class TableLog(Provider[TableLogSheet]):
             self.metrics.count("bytes", len(data))
 
     def _file(self, table: str) -> AppendFile:
-        """The segment that takes the next rows of a table, or the log."""
         file = self._open.get(table)
         if file is not None and (file.end < self.sheet.segment_bytes or table == _LOG):
             return file

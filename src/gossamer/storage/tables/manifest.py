@@ -153,7 +153,6 @@ def with_tables(notes: Notes, changes: Mapping[str, Noted | None]) -> Notes:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins and ends as Parquet does."""
     try:
         with path.open("rb") as file:
             if file.seek(0, 2) < 2 * len(_PARQUET):

@@ -106,7 +106,6 @@ def _made(agent: str, name: str) -> re.Match[str] | None:
 
 
 def segments(directory: Path) -> list[Segment]:
-    """Every segment of every agent, in the order of writing."""
     found = []
     for path in directory.glob("state/*/rows/*.jsonl"):
         match = _NAME.fullmatch(path.name)
@@ -148,7 +147,6 @@ def mark_open(directory: Path, agent: str, run: str) -> None:
 
 
 def mark_closed(directory: Path) -> None:
-    """Say that no process writes any more and that everything is committed: the end of a crawl."""
     for path in directory.glob(f"state/*/rows/{OPEN}"):
         path.unlink(missing_ok=True)
 
@@ -235,7 +233,6 @@ def is_mark_damaged(directory: Path, agent: str) -> bool:
 
 
 def declare(directory: Path, agent: str, spec: TableSpec) -> None:
-    """Write down what a table is, so that it can be read where the package that declared it is not installed."""
     _replace_summed(rows_directory(directory, agent) / f"{spec.name}{DECLARED}", msgspec.json.encode(spec))
 
 
