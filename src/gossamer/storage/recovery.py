@@ -17,7 +17,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -26,6 +26,20 @@ from gossamer.storage.logs import DELETED, is_summed, is_whole
 from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import unique_name
+
+T = TypeVar("T")
+
+
+def read_kept(path: Path, kind: type[T], advice: str) -> T | None:
+    """The content of a small file of JSON; None where it is not there. Raises CrawlDirectoryError: it is damaged; `advice` says
+    how to go on."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except msgspec.DecodeError as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; {advice}") from None
+
 
 #: Where the id stands, inside the crawl directory.
 CRAWL_ID = "state/crawl-id"
@@ -56,15 +70,13 @@ AGENTS = "state/agents.json"
 def members_of(directory: Path) -> tuple[str, ...]:
     """The agents of a crawl, as :func:`gossamer.values.agents.member` reads them; none of a crawl of one agent. Raises
     CrawlDirectoryError: the file is damaged."""
-    path = directory / AGENTS
+    path, advice = directory / AGENTS, "bring it back from a copy"
+    names = read_kept(path, tuple[str, ...], advice) or ()
     try:
-        names = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
         for name in names:
             member(name)
-    except (FileNotFoundError, NotADirectoryError):
-        return ()
-    except (msgspec.DecodeError, UsageError) as error:
-        raise CrawlDirectoryError(f"{path} is damaged: {error}; bring it back from a copy") from None
+    except UsageError as error:
+        raise CrawlDirectoryError(f"{path} is damaged: {error}; {advice}") from None
     return names
 
 

@@ -11,10 +11,11 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import msgspec
 
+from gossamer.storage.recovery import read_kept
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.hosts import DeletionTarget
 from gossamer.values.url import host_of
@@ -134,14 +135,9 @@ def begun(directory: Path) -> Iterator[Deletion | Trim]:
     CrawlDirectoryError: a journal cannot be read."""
     kinds = ((JOURNAL, Deletion | Trim), *((kind.older[0], kind) for kind in (Deletion, Trim)))
     for name, kind in kinds:
-        path = directory / name
-        try:
-            one: Deletion | Trim = msgspec.json.decode(path.read_bytes(), type=kind)
-        except FileNotFoundError:
-            continue
-        except msgspec.DecodeError as error:
-            raise CrawlDirectoryError(f"{path} is damaged: {error}; bring it back from a copy") from None
-        yield one
+        one = read_kept(directory / name, cast("type[Deletion | Trim]", kind), "bring it back from a copy")
+        if one is not None:
+            yield one
 
 
 def take_up(directory: Path) -> Deletion | Trim | None:

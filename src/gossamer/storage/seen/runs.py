@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64_digest, xxh3_128_digest
 
 from gossamer.engine.files import replace_file
+from gossamer.storage.recovery import read_kept
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Bytes of the host's part: 3, padded in front so that they can be read as a number.
@@ -431,17 +432,12 @@ class SieveManifest(msgspec.Struct, frozen=True):
 def read(directory: Path) -> SieveManifest | None:
     """The manifest of a sieve; None where there is no sieve yet. Raises CrawlDirectoryError: it is damaged, or of a newer
     version."""
-    path = directory / FILE
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    path, advice = directory / FILE, "go back to a checkpoint"
+    found = read_kept(path, SieveManifest, advice)
+    if found is None:
         if any(directory.glob("run-*")):
-            raise CrawlDirectoryError(f"{path} is missing; go back to a checkpoint") from None
+            raise CrawlDirectoryError(f"{path} is missing; {advice}")
         return None
-    try:
-        found = msgspec.json.decode(data, type=SieveManifest)
-    except msgspec.DecodeError as error:
-        raise CrawlDirectoryError(f"{path} is damaged: {error}; go back to a checkpoint") from None
     if found.version > VERSION:
         raise CrawlDirectoryError(
             f"{path} is of version {found.version}, this program knows {VERSION}; use a newer one"

@@ -14,7 +14,7 @@ import msgspec
 from gossamer.engine.files import replace_file
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.checksums import Noted, damage_of, noted
-from gossamer.storage.recovery import find_losses
+from gossamer.storage.recovery import find_losses, read_kept
 from gossamer.storage.tables.places import (
     COMMITTED,
     REPLACED,
@@ -27,7 +27,6 @@ from gossamer.storage.tables.places import (
     segments,
     write_manifest,
 )
-from gossamer.values.errors import CrawlDirectoryError
 
 #: Where the notes lie, inside the crawl directory.
 MADE = "state/made.json"
@@ -87,14 +86,7 @@ class Damage(msgspec.Struct, frozen=True):
 
 def read_notes(directory: Path) -> Notes | None:
     """The notes; None where there are none. Raises CrawlDirectoryError: they cannot be read."""
-    path = directory / MADE
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Notes)
-    except FileNotFoundError:
-        return None
-    except msgspec.DecodeError as error:
-        text = f"{path} is damaged: {error}; remove it, and tables and index are noted as they are"
-        raise CrawlDirectoryError(text) from None
+    return read_kept(directory / MADE, Notes, "remove it, and tables and index are noted as they are")
 
 
 def known_notes(directory: Path) -> Notes:

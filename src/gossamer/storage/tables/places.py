@@ -34,6 +34,7 @@ import msgspec
 
 from gossamer.engine.files import replace_file
 from gossamer.storage.checksums import changing
+from gossamer.storage.recovery import read_kept
 from gossamer.storage.tables.contract import TableSpec
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
@@ -304,14 +305,8 @@ class TableManifest(msgspec.Struct, frozen=True):
 def manifest(directory: Path) -> TableManifest:
     """The manifest as it stands now; an empty one where nothing was ever replaced. Raises CrawlDirectoryError: it cannot be
     read."""
-    path = directory / TABLES / REPLACED
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=TableManifest)
-    except FileNotFoundError:
-        return TableManifest()
-    except msgspec.DecodeError as error:
-        text = f"{path} is damaged: {error}; remove it, then `gossamer resume {directory} --accept-loss` makes it again"
-        raise CrawlDirectoryError(text) from None
+    advice = f"remove it, then `gossamer resume {directory} --accept-loss` makes it again"
+    return read_kept(directory / TABLES / REPLACED, TableManifest, advice) or TableManifest()
 
 
 def write_manifest(directory: Path, new: TableManifest) -> None:
