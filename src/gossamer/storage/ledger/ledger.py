@@ -8,7 +8,7 @@ question 1).
 import asyncio
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -186,11 +186,8 @@ class RocksLedger(LedgerReader):
         path = self.places.checkpoints / name
         wrong = changed_files(path)
         try:
-            store = self.store_type(path, self.sheet, read_only=True)
-            try:
+            with closing(self.store_type(path, self.sheet, read_only=True)) as store:
                 store.read_through()
-            finally:
-                store.close()
         except CrawlDirectoryError as error:
             wrong.append(str(error))
         return wrong[0] if wrong and path.exists() else ""

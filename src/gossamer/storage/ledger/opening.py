@@ -215,24 +215,18 @@ def restore(state: Path, name: str, sheet: LedgerSheet, ends: Mapping[str, int])
 def replace(places: Places, make: Callable[[Path], None], sheet: LedgerSheet, ends: Mapping[str, int]) -> None:
     """Put what `make` writes, with committed ends of files, in the place of a ledger that is closed, lost or damaged. Raises
     CrawlDirectoryError: the ledger is in use, or what was made is damaged."""
-    lock = ProcessLock(places.lock)
-    try:
 
-        def make_with_ends(path: Path) -> None:
-            make(path)
-            store = RocksStore(path, sheet)
-            try:
-                batch = store.batch()
-                for file, end in ends.items():
-                    batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
-                store.write(batch)
-                store.sync()
-            finally:
-                store.close()
+    def make_with_ends(path: Path) -> None:
+        make(path)
+        with contextlib.closing(RocksStore(path, sheet)) as store:
+            batch = store.batch()
+            for file, end in ends.items():
+                batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
+            store.write(batch)
+            store.sync()
 
+    with contextlib.closing(ProcessLock(places.lock)):
         places.install(make_with_ends)
-    finally:
-        lock.close()
 
 
 def _link(source: Path, target: Path) -> None:
@@ -324,18 +318,15 @@ def secret_of(state: Path) -> bytes:
 def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSheet) -> None:
     """An empty ledger of this version, with a secret; `create` makes its store in `path`, inside an agent's state."""
     secret = secret_of(path.parents[1])
-    store = create(path)
-    try:
+    rule = domain_rule(sheet.division, sheet.together)
+    with contextlib.closing(create(path)) as store:
         batch = store.batch()
         batch.put("meta", SECRET_KEY, secret)
-        rule = domain_rule(sheet.division, sheet.together)
         if rule != DomainRule():
             batch.put("meta", RULE_KEY, msgspec.json.encode(rule))
         schema.stamp(batch)
         store.write(batch)
         store.sync()
-    finally:
-        store.close()
 
 
 def read_keys(store: RocksStore, sheet: LedgerSheet) -> LedgerKeys:

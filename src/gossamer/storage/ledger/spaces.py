@@ -7,6 +7,7 @@ anywhere, it goes on with those that are left.
 
 import heapq
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -208,32 +209,27 @@ class KeptSpaces:
                 yield _entry(rest, value)
 
     def figures(self) -> list[SpaceFigures]:
-        sums: dict[bytes, list[int]] = {}
-        counted: dict[tuple[_Place, bytes], int] = {}
-        found: dict[tuple[_Place, bytes], int] = {}
         versions = {
             key[len(SPACE_VERSION_PREFIX) :]: parse_version(value)[0] or 0
             for key, value in self._store.scan("meta", SPACE_VERSION_PREFIX, after(SPACE_VERSION_PREFIX))
         }
-        strays: dict[bytes, int] = {}
+        keys, sizes, wrong = Counter[bytes](), Counter[bytes](), Counter[bytes]()
+        # Bytes that were found in a place, without those that are counted there.
+        uncounted = Counter[tuple[_Place, bytes]]()
         for place, rest, value in self._entries():
             if rest.startswith(_USED):
-                counted[place, rest[2 : 2 + rest[1]]] = int.from_bytes(value)
+                uncounted[place, rest[2 : 2 + rest[1]]] -= int.from_bytes(value)
                 continue
             one = _entry(rest, value)
-            owner, version, size = one.owner.encode(), one.version, len(one.key) + len(value)
-            found[place, owner] = found.get((place, owner), 0) + size
-            keys, total = sums.setdefault(owner, [0, 0])
-            sums[owner] = [keys + 1, total + size]
-            strays[owner] = strays.get(owner, 0) + (version != versions.get(owner))
-        for pair in counted.keys() | found.keys():
-            if counted.get(pair, 0) != found.get(pair, 0):
-                strays[pair[1]] = strays.get(pair[1], 0) + 1
-        made = []
-        for owner in sorted({*sums, *versions, *strays}):
-            keys, total = sums.get(owner, [0, 0])
-            made.append(SpaceFigures(owner.decode(), versions.get(owner, 0), keys, total, strays.get(owner, 0)))
-        return made
+            owner, size = one.owner.encode(), len(one.key) + len(value)
+            uncounted[place, owner] += size
+            keys[owner] += 1
+            sizes[owner] += size
+            wrong[owner] += one.version != versions.get(owner)
+        for (_, owner), number in uncounted.items():
+            wrong[owner] += number != 0
+        owners = sorted({*keys, *versions, *wrong})
+        return [SpaceFigures(one.decode(), versions.get(one, 0), keys[one], sizes[one], wrong[one]) for one in owners]
 
     # -- for groups
 

@@ -5,14 +5,13 @@ group; it counts when the group was kept, and is cut off the log when it was not
 time an heir writes its own files, and the log begins anew.
 """
 
-import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 from gossamer.engine.ends import Uses
-from gossamer.engine.files import Point, crash_at
+from gossamer.engine.files import AppendFile, Point, crash_at
 from gossamer.engine.sheet import setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import AgentSheet
@@ -59,9 +58,8 @@ class LoggedSeen(Provider[S]):
         super().__init__(sheet)
         self._group: Group | None = None
         self._staged: dict[str, None] = {}
-        self._log = -1
+        self._log: AppendFile | None = None
         self._number = 0
-        self._end = 0
         self.since = 0
         """Lines of the log."""
 
@@ -103,20 +101,23 @@ class LoggedSeen(Provider[S]):
         for path in self.home.glob("offers-*"):
             if path.name != self._name:
                 path.unlink()
-        self._open_log()
+        self._log = self._opened_log()
         with self._path.open("rb") as log:
-            self._replay(line.decode() for line in iter(log.readline, b""))
+            for line in iter(log.readline, b""):
+                self.replay(line.decode().rstrip("\n"))
+                self.since += 1
 
     def close(self) -> None:
-        if self._log >= 0:
+        if self._log is not None:
             self._settle()
             if self.since:
                 self._begin_anew()
             self.abandon()
 
     def abandon(self) -> None:
-        os.close(self._log)
-        self._log = -1
+        if self._log is not None:
+            self._log.close()
+            self._log = None
 
     @property
     def _name(self) -> str:
@@ -130,19 +131,14 @@ class LoggedSeen(Provider[S]):
     def _committed(self) -> int:
         return self.ledger.committed_ends().get(f"state/{self.sheet.agent}/{self.kind}/{self._name}", 0)
 
-    def _open_log(self) -> None:
-        """Open the log, and cut off what no group has kept."""
-        self._log = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-        self._end = self._committed
-        if os.fstat(self._log).st_size < self._end:
-            os.close(self._log)
+    def _opened_log(self) -> AppendFile:
+        """The log, without what no group has kept."""
+        log, end = AppendFile(self._path, fresh=False), self._committed
+        if log.end < end:
+            log.close()
             raise CrawlDirectoryError(f"{self._path} is shorter than what was committed; go back to a checkpoint")
-        os.ftruncate(self._log, self._end)
-
-    def _replay(self, lines: Iterator[str]) -> None:
-        for line in lines:
-            self.replay(line.rstrip("\n"))
-            self.since += 1
+        log.cut_back(end)
+        return log
 
     def replay(self, text: str) -> None:
         """Do again what a line of the log says."""
@@ -182,34 +178,31 @@ class LoggedSeen(Provider[S]):
     def log(self, text: str, group: Group) -> None:
         """Write lines that count if the group is kept."""
         self._follow(group)
-        data = text.encode()
-        if os.pwrite(self._log, data, self._end) < len(data):
-            raise OSError(28, "no space left on device", str(self._path))
-        self._end += len(data)
-        group.written(f"state/{self.sheet.agent}/{self.kind}/{self._name}", self._end)
+        assert self._log is not None
+        self._log.append(text.encode())
+        group.written(f"state/{self.sheet.agent}/{self.kind}/{self._name}", self._log.end)
 
     def _settle(self) -> None:
         """The last group has ended: what it staged counts if it was kept."""
-        if self._group is None:
+        if self._group is None or self._log is None:
             return
         self._group = None
         staged = list(self._staged)
         self._staged.clear()
-        if self._committed >= self._end:
+        if self._committed >= self._log.end:
             self.add(staged)
             self.since += len(staged)
             if self.since >= self.sheet.gathered:
                 self._begin_anew()
         else:
-            self._end = self._committed
-            os.ftruncate(self._log, self._end)
+            self._log.cut_back(self._committed)
 
     def _begin_anew(self) -> None:
         old = self._path
         self.write(self._number + 1)
         crash_at(Point.RECOVERY)
         self._number += 1
-        os.close(self._log)
-        self._open_log()
+        self.abandon()
+        self._log = self._opened_log()
         old.unlink(missing_ok=True)
         self.since = 0
