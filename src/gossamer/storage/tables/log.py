@@ -7,7 +7,7 @@ group is kept. The tables say which rows a visit gives. Other processes turn the
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -85,10 +85,14 @@ class TableLog(Provider[TableLogSheet]):
         self._tables: tuple[Table, ...] = ()
         self._choose_tables()
 
+    @property
+    def _own(self) -> TableLogSheet:
+        return self.sheet
+
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""
-        kept = tuple(map(table_named, dict.fromkeys(self.sheet.tables)))
-        told = (table for table in shipped() if table.is_logged) if self.sheet.log else ()
+        kept = tuple(map(table_named, dict.fromkeys(self._own.tables)))
+        told = (table for table in shipped() if table.is_logged) if self._own.log else ()
         self._tables = (*kept, *(table for table in told if table not in kept))
 
     async def stop(self) -> None:
@@ -111,7 +115,7 @@ class TableLog(Provider[TableLogSheet]):
         """Write a group's rows, one write for each table. Raises OSError: a table could not be written. Others may have been:
         nothing of the group counts before its commit."""
         self._last.begin()
-        sheet, encoder = self.sheet, self._encoder
+        sheet, encoder = self._own, self._encoder
         written: dict[str, list[bytes]] = {table.name: [] for table in self._tables}
         log: list[bytes] = []
         troubles: list[str] = []
@@ -163,7 +167,7 @@ class TableLog(Provider[TableLogSheet]):
         file = self._file(table)
         data = b"".join(lines)
         self._last.about_to(file)
-        file.append(data, sync=self.sheet.sync)
+        file.append(data, sync=self._own.sync)
         self._ends[self._names[table]] = file.end
         if table == _LOG:
             self.metrics.count("lines", len(lines))
@@ -173,15 +177,15 @@ class TableLog(Provider[TableLogSheet]):
 
     def _file(self, table: str) -> AppendFile:
         file = self._open.get(table)
-        if file is not None and (file.end < self.sheet.segment_bytes or table == _LOG):
+        if file is not None and (file.end < self._own.segment_bytes or table == _LOG):
             return file
         if table == _LOG:
-            self._names[_LOG] = log_path(self.sheet.log_name)
-            log = self._open[_LOG] = AppendFile(Path(self.sheet.directory, self._names[_LOG]), fresh=False)
+            self._names[_LOG] = log_path(self._own.log_name)
+            log = self._open[_LOG] = AppendFile(Path(self._own.directory, self._names[_LOG]), fresh=False)
             if (end := log.end_of_lines()) < log.end:  # what a kill tore was never acknowledged
                 log.cut_back(end)
             return log
-        directory, agent = Path(self.sheet.directory), self.sheet.agent
+        directory, agent = Path(self._own.directory), self._own.agent
         if not self._run:
             self._run = new_run(directory, agent, self.clock.now())
             self._committed = CommittedEnds(directory, agent, self._run)
@@ -221,37 +225,15 @@ class JsonLogSheet(Sheet, frozen=True):
     ] = False
 
 
-class JsonLog(Provider[JsonLogSheet]):
+class JsonLog(TableLog):
     """Writes the log of the crawl alone. Contract: `Keeper`."""
 
-    def __init__(self, sheet: JsonLogSheet | None = None) -> None:
+    sheet_type = JsonLogSheet
+
+    def __init__(self, sheet: Any = None) -> None:
         super().__init__(sheet)
-        self._rows = TableLog()
-        self._rows.metrics = self.metrics
-        self.changed(self.sheet)
 
-    def changed(self, before: JsonLogSheet) -> None:
-        own = self.sheet
-        self._rows.sheet = TableLogSheet(own.directory, tables=(), log_name=own.name, sha256=False, sync=own.sync)
-        self._rows.changed(self._rows.sheet)
-
-    async def stop(self) -> None:
-        await self._rows.stop()
-
-    def stage(self, records: Sequence[Record], group: Group) -> None:
-        self._rows.stage(records, group)
-
-    def append(self, visits: Sequence[Visit], locations: Sequence[Location | None]) -> None:
-        self._rows.append(visits, locations)
-
-    def take_back(self) -> None:
-        self._rows.take_back()
-
-    def committed(self, ends: Mapping[str, int]) -> None:
-        """Nothing waits for it."""
-
-    def files(self) -> Sequence[str]:
-        return ()
-
-    def ends(self) -> Mapping[str, int]:
-        return self._rows.ends()
+    @property
+    def _own(self) -> TableLogSheet:
+        own: Any = self.sheet
+        return TableLogSheet(own.directory, tables=(), log_name=own.name, sha256=False, sync=own.sync)
