@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store
 from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.storage.archive.contract import Archive, Keeper
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex, LateSeenSet, SeenSet
-from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Item, Location, Record, Response, Visit, sha1_base32
