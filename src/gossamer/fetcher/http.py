@@ -214,14 +214,15 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         self, asked: Asked, endpoint: Endpoint, *, is_robots: bool, proxy: Proxy | None = None
     ) -> Response:
         """Try the host's addresses in turn, as long as they take no connection; for a robots.txt also as long as they fail, for
-        one of them may know what the others do not (Agarwal and others, 3.4).
+        one of them may know what the others do not (Agarwal and others, 3.4). Of failures, that of an address which took the
+        connection says most.
         """
         response = await self._attempt(asked, endpoint.address, endpoint.port, proxy)
         for address in endpoint.others if is_robots else endpoint.others[:_SPARE_ADDRESSES]:
-            takes_none = response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met
-            if not takes_none and not (is_robots and response.outcome in _ROBOTS_FAILED):
+            if not _took_none(response) and not (is_robots and response.outcome in _ROBOTS_FAILED):
                 break
-            response = await self._attempt(asked, address, endpoint.port, proxy)
+            other = await self._attempt(asked, address, endpoint.port, proxy)
+            response = other if _took_none(response) or not _took_none(other) else response
         return response
 
     async def _attempt(self, asked: Asked, address: str, port: int, proxy: Proxy | None) -> Response:
@@ -327,3 +328,8 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         for note in response.notes:
             self.metrics.count(f"note:{note}")
         return response
+
+
+def _took_none(response: Response) -> bool:
+    """Whether an address took no connection."""
+    return response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met

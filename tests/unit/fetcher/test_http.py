@@ -772,6 +772,25 @@ def test_a_robots_txt_that_fails_is_asked_for_at_every_address(
     run(body())
 
 
+@pytest.mark.parametrize("addresses", [("127.0.0.1", "127.0.0.2"), ("127.0.0.2", "127.0.0.1", "127.0.0.3")])
+def test_of_failures_that_of_the_address_which_took_the_connection_is_told(
+    run: Any, fetching: Any, addresses: tuple[str, ...]
+) -> None:
+    async def body() -> None:
+        class Several:
+            async def resolve(self, host: str, port: int) -> Endpoint:
+                return Endpoint(addresses[0], web.port, addresses[1:])
+
+        async with FakeWeb({"/robots.txt": FakePage(status=503)}) as web, fetching(web) as module:
+            module.resolver = Several()
+            for scheme, outcome in (("http", Outcome.SERVER_ERROR), ("https", Outcome.TLS_FAILED)):
+                url = f"{scheme}://a.test:{web.port}/robots.txt"
+                response = await module.fetch(Task(url, "a.test", relation=ROBOTS))
+                assert response.outcome is outcome
+
+    run(body())
+
+
 def test_a_new_sheet_holds_for_new_requests(run: Any, fetching: Any) -> None:
     async def body() -> None:
         async with FakeWeb({"/": "a"}) as web, fetching(web) as module:
