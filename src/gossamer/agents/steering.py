@@ -6,7 +6,7 @@ So commands need not know how many agents there are.
 
 import asyncio
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -55,6 +55,7 @@ from gossamer.crawls.control.standing import (
     MasterStanding,
     agent_standing,
     limits_of,
+    time_left_of,
 )
 from gossamer.crawls.control.standing_of_agents import added_standing
 from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
@@ -249,7 +250,10 @@ async def standing_of_all(crawl: "SeveralAgents", process: int, *, units: bool) 
         each_agent=[_with_beat(supervisor.agents[name], one) for name, one in zip(names, told, strict=True)],
         each_master=list(await asyncio.gather(*map(_master_standing, supervisor.masters.values()))),
     )
-    return msgspec.structs.replace(now, problems=problems_of(now))
+    # Agents may have begun later than the crawl, and each knows its own pages alone.
+    frontier: Any = crawl.graph.sheet("frontier")
+    left = time_left_of(frontier, now)
+    return msgspec.structs.replace(now, problems=problems_of(now), time_left=left)
 
 
 async def _master_standing(master: MasterProcess) -> MasterStanding:

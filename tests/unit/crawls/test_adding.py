@@ -9,10 +9,11 @@ from gossamer.crawls.control.standing import (
     SlowedHost,
     SlowHost,
     UnitFigures,
+    time_left_of,
 )
 from gossamer.crawls.control.standing_of_agents import added_standing
 from gossamer.crawls.control.waits import DataSet, Wait
-from gossamer.frontier.limits import RetriesWaiting
+from gossamer.frontier.limits import FrontierSheet, RetriesWaiting
 
 WHERE = Path("crawl")
 
@@ -84,3 +85,11 @@ def test_a_reason_to_wait_is_told_once_for_all_agents() -> None:
         Wait("set_aside", urls=7),
         Wait("paused"),
     ]
+
+
+def test_the_time_that_is_left_is_counted_from_when_the_crawl_began_not_one_of_its_agents() -> None:
+    now = CrawlStanding("c", "running", seconds=160.0, pages=900, pages_per_second=5.0)
+    assert time_left_of(FrontierSheet(max_time=170.0), now) == "10.0 s"
+    assert time_left_of(FrontierSheet(max_time=170.0, max_pages=910), now) == "2.0 s"
+    assert time_left_of(FrontierSheet(max_time=100.0), now) == "0.0 s"
+    assert time_left_of(FrontierSheet(), now) == ""

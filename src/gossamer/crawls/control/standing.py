@@ -34,7 +34,7 @@ from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
     from gossamer.crawls.work import CrawlAtWork
-    from gossamer.frontier.component import Frontier
+    from gossamer.frontier.limits import FrontierSheet
 
 
 # The part of one agent among several, and of one master.
@@ -294,7 +294,7 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
     summary, pulse = figures.summary(), figures.pulse
     in_flight = int(frontier.metrics.snapshot()["in_flight"])
     links, new_links = _links(crawl)
-    time_left, (pages_a_second, fetched_a_second) = _time_left(frontier, summary), pulse.speeds
+    time_left, (pages_a_second, fetched_a_second) = time_left_of(frontier.sheet, summary), pulse.speeds
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
     return CrawlStanding(
         **_shared(summary),
@@ -349,13 +349,13 @@ def _links(crawl: "CrawlAtWork") -> tuple[int, int]:
     return sum(int(one["looked_up"]) for one in counted), sum(int(one["new"]) for one in counted)
 
 
-def _time_left(frontier: "Frontier", now: Summary) -> str:
+def time_left_of(sheet: "FrontierSheet", now: Summary | CrawlStanding) -> str:
     """How long until a limit of time or pages is reached at this pace; empty where there is none."""
     limits = []
-    if frontier.sheet.max_time is not None:
-        limits.append(frontier.sheet.max_time - now.seconds)
-    if frontier.sheet.max_pages is not None and now.pages_per_second > 0:
-        limits.append((frontier.sheet.max_pages - now.pages) / now.pages_per_second)
+    if sheet.max_time is not None:
+        limits.append(sheet.max_time - now.seconds)
+    if sheet.max_pages is not None and now.pages_per_second > 0:
+        limits.append((sheet.max_pages - now.pages) / now.pages_per_second)
     return show_seconds(max(0.0, min(limits))) if limits else ""
 
 
