@@ -11,7 +11,7 @@ import msgspec
 
 from gossamer.crawls.builder import Builder
 from gossamer.crawls.documents import behind_process
-from gossamer.crawls.options import CrawlOptions, part_of
+from gossamer.crawls.options import part_of
 from gossamer.documents.charset import media_type_of
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
@@ -46,23 +46,21 @@ _HOW = ("recrawl_rate", "min_interval", "max_interval", "interval")
 
 def wire(builder: Builder) -> None:
     """Do what the options say of known pages. A wiring that has a schedule keeps it unless told otherwise.
-    Raises UsageError: the options do not fit. Raises WiringError: the wiring lacks a unit."""
-    builder.wiring = _wired(builder.wiring, builder.options, part_of(builder.options, RecrawlOptions))
-
-
-def _wired(wiring: Wiring, options: CrawlOptions, told: RecrawlOptions) -> Wiring:
-    """A copy of a wiring that does what the options say of known pages. Raises UsageError: the options do not fit. Raises
-    WiringError: the wiring has no frontier or no commit, or something bears a name that is needed here."""
+    Raises UsageError: the options do not fit. Raises WiringError: the wiring lacks a unit, or something bears a name that is
+    needed here."""
+    wiring, told = builder.wiring, part_of(builder.options, RecrawlOptions)
     has_schedule = SCHEDULE in wiring.providers and wiring.providers[SCHEDULE].use == "revisits"
     if not told.recrawl and not has_schedule:
         if given := [name for name in _HOW if getattr(told, name) not in (None, ())]:
             option = given[0].replace("_", "-")
             raise UsageError(f"--{option} says how known pages are visited again; give --recrawl as well")
-        return wiring
+        return
     if told.recrawl == "never":
-        return wirings.with_settings(wiring, SCHEDULE, {"is_active": False}) if has_schedule else wiring
+        if has_schedule:
+            builder.wiring = wirings.with_settings(wiring, SCHEDULE, {"is_active": False})
+        return
     policy, mean = _policy(told.recrawl) if told.recrawl else (None, None)
-    if options.strategy == "random-walk":
+    if builder.options.strategy == "random-walk":
         raise UsageError("a random walk comes back by itself; leave out --recrawl")
     if not has_schedule:
         assert policy is not None
@@ -81,7 +79,7 @@ def _wired(wiring: Wiring, options: CrawlOptions, told: RecrawlOptions) -> Wirin
         except SettingError as error:
             raise UsageError(f"--{error}") from None
         settings["intervals"] = list(told.interval)
-    return wirings.with_settings(wiring, SCHEDULE, settings)
+    builder.wiring = wirings.with_settings(wiring, SCHEDULE, settings)
 
 
 def _with_texts(wiring: Wiring) -> Wiring:

@@ -109,7 +109,8 @@ class Search:
             [
                 (tantivy.Occur.Must, asked),
                 *((tantivy.Occur.Must, one) for one in self._wanted(filters or SearchFilters())),
-                *((tantivy.Occur.MustNot, one) for one in self._unwanted(filters or SearchFilters())),
+                (tantivy.Occur.MustNot, tantivy.Query.term_query(self._schema, "kind", MARK)),
+                *((tantivy.Occur.MustNot, one) for one in self._of_types((filters or SearchFilters()).without_types)),
             ]
         )
         found = self._searcher.search(query, most, offset=start, weight_by_field="weight")
@@ -135,7 +136,7 @@ class Search:
     def _wanted(self, filters: SearchFilters) -> Iterator[tantivy.Query]:
         yield from self._terms("host", [host.lower().rstrip(".") for host in filters.hosts])
         yield from self._terms("language", [language.lower() for language in filters.languages])
-        yield from self._terms("type", [iri for one in filters.types for iri in type_iris(one)])
+        yield from self._of_types(filters.types)
         if filters.depth is not None:
             kind = tantivy.FieldType.Unsigned
             yield tantivy.Query.range_query(self._schema, "depth", kind, 0, filters.depth)
@@ -145,9 +146,8 @@ class Search:
                 self._schema, "fetched", tantivy.FieldType.Date, since, until, include_upper=False
             )
 
-    def _unwanted(self, filters: SearchFilters) -> Iterator[tantivy.Query]:
-        yield from self._terms("kind", [MARK])
-        yield from self._terms("type", [iri for one in filters.without_types for iri in type_iris(one)])
+    def _of_types(self, types: Sequence[str]) -> Iterator[tantivy.Query]:
+        yield from self._terms("type", [iri for one in types for iri in type_iris(one)])
 
     def _hit(self, asked: tantivy.Query, score: float, document: tantivy.Document) -> SearchHit:
         plain = document.to_dict()

@@ -5,7 +5,7 @@ import code
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -24,10 +24,7 @@ from gossamer.cli.saying import Leaving, leave_terminal, shown, tell
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import Found, Item, Response, Visit
-
-if TYPE_CHECKING:
-    from gossamer.documents.document import Document
+from gossamer.values.visit import Found, Item, Visit
 
 # `gossamer run`: crawl with the spider of a file.
 
@@ -103,35 +100,21 @@ def shell(source: str, content_type: str, **given: Any) -> int:
     else:
         url, response = read(source, None, content_type)
     leave_terminal()
-    document = _document(url, response)
-    status = response.status or "a file"
-    _open(
-        _names(document),
-        f"{shown(url)}: {status}, {document.mime}. You can use document, css, run, response and url.",
-    )
-    return 0
-
-
-def _document(url: str, response: Response) -> "Document":
     from gossamer.documents.document import Document
 
     mime = sniff_media_type(response.content, response.content_type)
-    return Document(Visit(task=Task(url, host_of(url)), response=response, mime=mime))
+    document = Document(Visit(task=Task(url, host_of(url)), response=response, mime=mime))
 
-
-def _names(document: "Document") -> dict[str, Any]:
-    def run(processor: Callable[["Document"], Iterable[Any] | None]) -> list[Any]:
+    def run(processor: Callable[[Document], Iterable[Any] | None]) -> list[Any]:
         return list(processor(document) or ())
 
-    return {
-        "document": document,
-        "css": document.css,
-        "run": run,
-        "response": document.response,
-        "url": document.url,
-        "Item": Item,
-        "Found": Found,
-    }
+    names = {"document": document, "css": document.css, "run": run, "response": response, "url": url}
+    status = response.status or "a file"
+    _open(
+        {**names, "Item": Item, "Found": Found},
+        f"{shown(url)}: {status}, {document.mime}. You can use document, css, run, response and url.",
+    )
+    return 0
 
 
 def _open(names: dict[str, Any], banner: str) -> None:

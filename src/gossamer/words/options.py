@@ -68,7 +68,7 @@ def wire(builder: "Builder") -> None:
 
 
 def _follow_llms_txt(builder: "Builder") -> None:
-    from gossamer.words.processors import NAMES
+    from gossamer.words.reading import NAMES
 
     builder.add_provider(LLMS_LINKS, LLMS_LINKS, {})
     for mime in ("text/plain", "text/markdown"):

@@ -1,6 +1,6 @@
 """PDF by PDFium: title, author, text and links of a document, each bounded; and the process that reads them for a command.
 
-Place in the flow: :mod:`gossamer.words.processors` calls :func:`read_pdf` in a parser process of a crawl; commands and the index
+Place in the flow: :mod:`gossamer.words.reading` calls :func:`read_pdf` in a parser process of a crawl; commands and the index
 ask a :class:`PdfReading`, which has a worker do it. Either process can be killed: PDFium is native code, documents are strangers'.
 
 Promises: no password is tried; what is damaged, locked or endless is named and bounded, and nothing hangs.

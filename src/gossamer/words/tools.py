@@ -134,21 +134,19 @@ class Tools:
                 self._crawls[known] = directory
                 self._jobs[known] = Job(known, wanted, MAP_PAGES, "finished", told)
             crawl, directory = known, self._directory(known)
-        host = host_of(wanted).replace("'", "''")
-        like = contains.replace("'", "''")
-        sql = (
-            f"SELECT DISTINCT url FROM (SELECT url FROM pages WHERE host = '{host}' "  # noqa: S608  # quoted, and it only reads
-            f"UNION SELECT target FROM links WHERE host(target) = '{host}') WHERE contains(url, '{like}') "
-            f"ORDER BY url LIMIT {URLS + 1} OFFSET {max(0, cursor)}"
-        )
+        host, like = (text.replace("'", "''") for text in (host_of(wanted), contains))
+        own = f"SELECT url FROM pages WHERE host = '{host}'"  # noqa: S608  # quoted, and it only reads
+        linked = f"{own} UNION SELECT target FROM links WHERE host(target) = '{host}'"  # noqa: S608
+
+        async def rows_among(urls: str) -> list[list[str]]:
+            sql = f"SELECT DISTINCT url FROM ({urls}) WHERE contains(url, '{like}') ORDER BY url"  # noqa: S608
+            answer = await self._ask(directory, f"{sql} LIMIT {URLS + 1} OFFSET {max(0, cursor)}", URLS + 1)
+            return list(answer["rows"])
+
         try:
-            rows = (await self._ask(directory, sql, URLS + 1))["rows"]
+            rows = await rows_among(linked)
         except UsageError:  # a crawl without the table of links
-            sql = (
-                f"SELECT DISTINCT url FROM pages WHERE host = '{host}' AND contains(url, '{like}') "  # noqa: S608
-                f"ORDER BY url LIMIT {URLS + 1} OFFSET {max(0, cursor)}"
-            )
-            rows = (await self._ask(directory, sql, URLS + 1))["rows"]
+            rows = await rows_among(own)
         found: dict[str, Any] = {"crawl": crawl, "urls": [one for (one,) in rows[:URLS]]}
         return found | ({"next_cursor": cursor + URLS} if len(rows) > URLS else {})
 

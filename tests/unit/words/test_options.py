@@ -13,7 +13,7 @@ from gossamer.values.errors import ReadApart
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Visit
-from gossamer.words.processors import PdfLinks, WordColumns, links_of
+from gossamer.words.reading import PdfLinks, WordColumns, links_of
 
 
 def compiled(base: Wiring | None = None, **options: Any) -> Wiring:

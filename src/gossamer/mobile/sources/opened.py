@@ -12,7 +12,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -87,16 +86,17 @@ class Runtime:
     def pages(self, hosts: Collection[str] | None = None, rest: Callable[[float], None] | None = None) -> GatedPages:
         """The pages of these hosts, or of all, for one crawler, with nothing used up; crawlers in other threads may ask at the
         same time. `rest` waits so many seconds for this crawler."""
-        sites = self._site if hosts is None else partial(self._site_among, frozenset(hosts))
+        known = None if hosts is None else frozenset(hosts)
+
+        def sites(host: str) -> ServedSite | None:
+            return self._site(host) if known is None or host in known else None
+
         limits, rest = self._sheet.limits, rest or self._rest
         return GatedPages(sites, self._robots, self._clock, self._refusals, limits, rest, self._robots_turn)
 
     def serves(self, url: str, hosts: Collection[str] | None = None) -> bool:
         host = site_of(url).partition("://")[2]
         return self._site(host) is not None and (hosts is None or host in hosts)
-
-    def _site_among(self, hosts: frozenset[str], host: str) -> ServedSite | None:
-        return self._site(host) if host in hosts else None
 
     def _site(self, host: str) -> ServedSite | None:
         # An archive has no host of its own: it stands for all that are not served in another way.
