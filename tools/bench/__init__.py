@@ -24,6 +24,10 @@ BENCHES = {
         "tools.bench.spiders:run",
         "the Python API and handlers: their cost per page, beside the command line, Scrapy and Crawlee",
     ),
+    "rendering": (
+        "tools.bench.rendering:run",
+        "a page in a browser: what a kept tab and a new one cost, without the crawl",
+    ),
     "keeping": ("tools.bench.keeping:run", "keeping a page: what digests, archive, tables and ledger cost"),
     "memory": ("tools.bench.hostile:memory", "memory of a crawl as it goes on: pages, queue and seen set"),
     "bodies": (

@@ -115,8 +115,8 @@ class Deleting(CrawlRewriting):
             if found.kind not in CAPTURES:
                 beside = [*beside, found][-_BESIDE:]
                 continue
-            url = found.fields.get("warc-target-uri", "")
-            visit, beside = [*(one for one in beside if one.fields.get("warc-target-uri") == url), found], []
+            url = found.url
+            visit, beside = [*(one for one in beside if one.url == url), found], []
             if self._is_gone(url) or self._is_gone(found.fields.get("warc-refers-to-target-uri", "")):
                 yield from visit
 

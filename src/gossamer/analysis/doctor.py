@@ -70,6 +70,7 @@ def examine(directory: str, host: str) -> list[Finding]:
         lambda: _disk(place),
         _runtime_folder,
         _isolation,
+        _browser,
         lambda: _names(host),
         lambda: _identity(os.environ),
     ]
@@ -149,6 +150,24 @@ def _isolation() -> Iterator[Finding]:
     trouble = f"a runtime cannot shut crawlers in here: {walls}"
     advice = "see docs/runtime.md, Isolation; crawls do not need it"
     yield _judged(walls.is_whole, "isolation", str(walls), trouble, advice, "note")
+
+
+def _browser() -> Iterator[Finding]:
+    """By a browser that is started as a crawl starts it."""
+    from gossamer.browser.chromium import Chromium, program  # few commands need it
+
+    async def told() -> Finding:
+        browser = await Chromium.start(program())
+        await browser.stop()
+        if browser.missing:
+            text = f"{browser.version}, kept from the network by a dead proxy, for it can have none of its own ({browser.missing})"
+            return Finding("note", "browser", text, "allow namespaces of users and networks for a wall of the kernel's")
+        return Finding("ok", "browser", f"{browser.version}, with a network of its own without interfaces")
+
+    try:
+        yield asyncio.run(told())
+    except GossamerError as error:
+        yield Finding("note", "browser", str(error), "only crawls with --render need one")
 
 
 def _names(host: str) -> Iterator[Finding]:

@@ -223,7 +223,9 @@ def _reader(queue: asyncio.Queue[Page | None], yields: Yields) -> type[Consumer[
     def is_asked_for(visit: Visit) -> bool:
         if yields == "pages":
             return visit.is_page
-        return not visit.is_robots and (yields == "outcomes" or visit.response.outcome in DOCUMENTS)
+        return not (visit.is_robots or visit.task.is_want) and (
+            yields == "outcomes" or visit.response.outcome in DOCUMENTS
+        )
 
     class ProgramReader(Consumer[NoSettings]):
         """Hands committed pages to the program that iterates over the crawl."""

@@ -218,6 +218,17 @@ class CrawlKeywords(TypedDict, total=False):
     interval: Sequence[str]
     """Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h:
     host(a.example)`; the first expression that matches counts. See docs/order.md."""
+    render: Literal["never", "auto", "always"]
+    """Render the pages that need a browser (`auto`), every HTML page (`always`), or none (`never`); this needs
+    Chromium."""
+    render_places: int
+    """Render at most this many pages at once."""
+    render_post: bool
+    """Send `POST` requests of rendered pages to their own hosts; they may change something there."""
+    screenshot: bool
+    """Keep a picture of each rendered page in the archive."""
+    browser: str
+    """Render with this program; by default, the Chromium of this machine."""
     llms_txt: bool
     """Also fetch the llms.txt of each seed's site, and follow the pages that it lists."""
     follow_pdf: bool

@@ -36,6 +36,10 @@ def about_page(graph: Graph, contact: str) -> str:
     if http is not None:
         rows.append(("Largest body", show_bytes(http.max_body)))
         rows.append(("Cookies", "kept while the crawl runs" if http.cookies != "off" else "not kept"))
+    if any(node.plan.use == "render" for node in graph.components.values()):
+        from gossamer.browser.rendering import MOST_WANTS
+
+        rows.append(("Requests for a page that a browser renders", f"{MOST_WANTS} at most, each after the wait"))
     table = "\n".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
     return _PAGE.format(
         token=escape(token),

@@ -148,10 +148,11 @@ def trap_lines(found: "Suspicions") -> list[str]:
 @crawl_to_read(archive=True)
 @click.argument("url", metavar="URL")
 @option("--headers", "Write the answer's status line and header fields, instead of the document.")
+@option("--rendered", "Write the page as a browser showed it (crawl --render).")
 @option("--raw", "Write the record as it is in the archive, with the body as it came.")
 @option("--markdown", "Write the main part of the document as Markdown; this needs gossamer[words].")
 @option("--at TIME", "Write the version that was current at this time, as 20260301 (UTC).", default="")
-def cat(directory: str, url: str, headers: bool, raw: bool, markdown: bool, at: str) -> int:
+def cat(directory: str, url: str, headers: bool, rendered: bool, raw: bool, markdown: bool, at: str) -> int:
     """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.
 
     The content coding is undone. If a document was fetched again and had not changed, its first record in the archive
@@ -161,8 +162,8 @@ def cat(directory: str, url: str, headers: bool, raw: bool, markdown: bool, at: 
     from gossamer.storage.tables.manifest import damaged_index, read_notes
     from gossamer.storage.tables.places import crawl_directory
 
-    if headers + raw + markdown > 1:
-        raise UsageError("--headers, --raw and --markdown write different things of a document: choose one")
+    if headers + rendered + raw + markdown > 1:
+        raise UsageError("--headers, --rendered, --raw and --markdown write different things of a document: choose one")
     digits = digits_of("--at", at) if at else ""
     wanted = url_asked(url)
     place = crawl_directory(directory)
@@ -189,6 +190,10 @@ def cat(directory: str, url: str, headers: bool, raw: bool, markdown: bool, at: 
         if words.trouble:
             tell(f"{wanted}: {TROUBLES[words.trouble]}")
         say_bytes((words.markdown.encode("utf-8", "replace"),))
+    elif rendered:
+        if document.rendered is None:
+            raise UsageError(f"{wanted} was not rendered; a crawl with --render auto or --render always does that")
+        say_bytes(_decoded(wanted, document.rendered))
     elif raw:
         say_bytes(document.record.raw())
     else:

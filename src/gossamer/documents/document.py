@@ -196,10 +196,16 @@ class Document:
         if number:
             self.left_out[rule] = self.left_out.get(rule, 0) + number
 
+    @property
+    def is_rendered(self) -> bool:
+        """Whether it is the page as a browser shows it, and not its answer."""
+        return self.visit.rendered is not None and bool(self.visit.rendered.dom)
+
     @cached_property
     def content(self) -> bytes:
         """The bytes without content coding, from byte 0; for a document on disk only the first 16 MiB, as much as parsers get."""
-        return self.response.content
+        rendered = self.visit.rendered
+        return rendered.dom if rendered is not None and rendered.dom else self.response.content
 
     def open(self) -> BinaryIO:
         """Return a new stream over the whole document from byte 0, without content coding, for any size."""
@@ -208,6 +214,8 @@ class Document:
     @cached_property
     def charset(self) -> str:
         """The encoding of `content`, by the Encoding standard's name in lower case."""
+        if self.is_rendered:
+            return "utf-8"
         return charset.sniff(self.content, self.response.content_type, host_of(self.url).rpartition(".")[2])
 
     @cached_property

@@ -37,6 +37,7 @@ SHIPPED = (
     "gossamer.recrawl",
     "gossamer.spiders",
     "gossamer.rdf",
+    "gossamer.browser",
     "gossamer.search",
     "gossamer.words",
     "gossamer.sinks",

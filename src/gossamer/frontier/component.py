@@ -53,6 +53,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     committed: In[Committed]
     arrived: In[Arrived]
     returned: In[Task]
+    wants: In[Task]
     tasks: Out[Task]
     refused: Out[Visit]
     ledger: Uses[Ledger]
@@ -67,8 +68,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     revisits: UsesMany[Revisits] = MappingProxyType({})
     lent: UsesMany[LentHosts] = MappingProxyType({})
 
-    spills = frozenset({"seeds", "answers", "committed", "arrived", "returned"})
-    optional = frozenset({"arrived", "returned"})
+    spills = frozenset({"seeds", "answers", "committed", "arrived", "returned", "wants"})
+    optional = frozenset({"arrived", "returned", "wants"})
     crowded: ClassVar[int] = CROWDED
     """Hosts that take turns before those that wait long make room for others."""
 
@@ -171,7 +172,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         hosts: dict[str, None] = {}
         for committed in group:
             if not committed.is_brought:
-                self.slots.taken -= 1
+                self.slots.taken -= not committed.task.is_want
                 hosts[committed.task.host] = None
             if committed.task.relation == ANNOUNCED:
                 self.reopening.committed()
@@ -202,6 +203,8 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 continue
             if task.relation == ROBOTS:
                 self.turns.settle(task.source)
+            elif task.is_want:
+                self.turns.want(task)
             elif task.is_safe:
                 self.queues.put_back(task)
                 self.turns.look_around(task.host)
@@ -209,6 +212,13 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.stir()
         self.signal("refused")
         self.termination.end_if_done()
+
+    def on_wants_many(self, tasks: Sequence[Task]) -> None:
+        """Pages that are being rendered want these: they go before the other tasks of their hosts, and need no slot, since the page
+        that waits for them has one."""
+        for task in tasks:
+            self.turns.want(task)
+        self.signal("tasks")
 
     def input_ended(self, role: str) -> None:
         """With no seeds to come, and no URLs of other agents, an empty frontier is the end."""

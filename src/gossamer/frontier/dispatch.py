@@ -175,7 +175,7 @@ class Slots:
         return self.free - self._frontier.sheet.concurrency // KEPT_FREE
 
     def depart(self, task: Task) -> None:
-        self.taken += 1
+        self.taken += not task.is_want
         self._frontier.flights.depart(task.identity)
 
     def end(self, task: Task, outcome: Outcome, why: str = "") -> None:
@@ -193,7 +193,7 @@ class Slots:
         is_errand = task.relation == ROBOTS
         lost = Answer(task.url, task.host, Outcome.INTERRUPTED, 0.0, is_errand=is_errand, mark=mark)
         frontier.politeness.ruling(lost)
-        self.taken -= 1
+        self.taken -= not task.is_want
         if not task.is_safe:
             self.end(task, Outcome.INTERRUPTED, "the crawler that had it is gone, and it may not be sent twice")
         return True
@@ -214,11 +214,15 @@ class Dispatch:
             The monotonic instant at which the next host is ready, where that is all there is to wait for.
         """
         frontier = self._frontier
-        while len(found) < most and frontier.termination.may_hand_out(now):
+        while len(found) < most and not frontier.termination.is_paused:
+            wants_only = not frontier.termination.may_hand_out(now)
+            if wants_only and not frontier.turns.wanting:
+                return None
             name = frontier.politeness.next(now)
             if isinstance(name, str):
                 host = frontier.turns.get(name) or frontier.turns.enter(name, is_held=False)
-                if not frontier.turns.passes_over(host) and (task := self._next_task(host, now)) is not None:
+                is_passed = frontier.turns.passes_over(host, wants_only=wants_only)
+                if not is_passed and (task := self._next_task(host, now)) is not None:
                     found.append(task)
             elif not self.refuse_blocked():
                 return name
@@ -227,9 +231,8 @@ class Dispatch:
     def _next_task(self, host: FrontierHost, now: float) -> Task | None:
         """The next task of this host; None where it is not its turn after all."""
         frontier = self._frontier
-        if host.errands:
-            is_known = frontier.lookups.is_known(host, host.errands[0])
-            return self._begin(host, host.errands.pop(0), now) if is_known else None
+        if host.has_own:
+            return self._next_own(host, now)
         if frontier.turns.is_withheld(host.name):
             frontier.turns.withhold(host)
             return None
@@ -256,6 +259,26 @@ class Dispatch:
                 self.batch.too_deep.append(task)
             if frontier.slots.free <= 0:
                 break
+        frontier.turns.put(host.name)
+        return None
+
+    def _next_own(self, host: FrontierHost, now: float) -> Task | None:
+        """The next request that stands in no queue: for a robots.txt that another site has led to, or of a page that is being
+        rendered; None where that has to wait, or must not be sent."""
+        frontier = self._frontier
+        if host.errands:
+            is_known = frontier.lookups.is_known(host, host.errands[0])
+            return self._begin(host, host.errands.pop(0), now) if is_known else None
+        task = host.wants[0]
+        decision = decide(frontier, host, task, now)
+        if decision.step is DispatchStep.UNKNOWN:
+            return None
+        if decision.step is DispatchStep.WAITS:
+            return self._delay(host, task, decision.verdict, now)
+        frontier.turns.given(host)
+        if decision.step is DispatchStep.GOES:
+            return self._begin(host, task, now)
+        frontier.slots.end(task, decision.outcome, decision.why or "its server does not answer, or it may be a trap")
         frontier.turns.put(host.name)
         return None
 
@@ -297,8 +320,7 @@ class Dispatch:
                 continue
             host, slots = frontier.turns.get(name), max(1, frontier.slots.free)
             # Another site's robots.txt may have led here: that site must learn that it is not to be had.
-            errands = [] if host is None else host.errands
-            tasks, errands[:] = errands[:slots], errands[slots:]
+            tasks = [] if host is None else frontier.turns.take_own(host, slots)
             tasks += frontier.queues.pop(name, slots - len(tasks)) if slots > len(tasks) else []
             rule = frontier.politeness.rule_against(name)
             for task in tasks:

@@ -58,6 +58,7 @@ class FrontierHost:
         "level",
         "name",
         "ports",
+        "wants",
     )
 
     def __init__(self, name: str) -> None:
@@ -83,6 +84,13 @@ class FrontierHost:
         """Sites of this host whose robots.txt is being fetched: no task goes out before."""
         self.errands: list[Task] = []
         """Robots.txt requests that were redirected to this host by another."""
+        self.wants: list[Task] = []
+        """Requests of pages that are being rendered."""
+
+    @property
+    def has_own(self) -> bool:
+        """It has something to ask for that is in no queue."""
+        return bool(self.errands or self.wants)
 
 
 #: Seconds after which a host is looked at again that is not asked, since it is about to go to another agent.
@@ -111,6 +119,8 @@ class HostTurns:
         """Says which hosts are not asked, since they are about to go to another agent."""
         self.is_doubtful: Callable[[str], bool] = lambda name: False
         """Says of which hosts it is not known here when they were asked last."""
+        self.wanting: set[str] = set()
+        """Hosts that pages want something from while they are rendered."""
         self._only_spent: bool | None = None
         """Whether only spent hosts are left, in this round; None until that was asked."""
         self.has_put_off = False
@@ -159,15 +169,37 @@ class HostTurns:
                 if revisits.next_due() <= wall and revisits.wake(wall, len(queues)):
                     self.is_stirred = True
 
+    # -- requests of pages that are being rendered
+
+    def want(self, task: Task) -> None:
+        """A page waits for this."""
+        self.enter(task.host, is_held=False).wants.append(task)
+        self.wanting.add(task.host)
+        self.put(task.host)
+
+    def given(self, host: FrontierHost) -> Task:
+        """Take the first of those of a host."""
+        task = host.wants.pop(0)
+        if not host.wants:
+            self.wanting.discard(host.name)
+        return task
+
+    def take_own(self, host: FrontierHost, most: int) -> list[Task]:
+        """Take up to `most` requests of a host that are in no queue."""
+        tasks, host.errands[:] = host.errands[:most], host.errands[most:]
+        while host.wants and len(tasks) < most:
+            tasks.append(self.given(host))
+        return tasks
+
     # -- waiting for a turn
 
     def put(self, name: str) -> None:
         """Let this host take a turn, if it has something to ask and nothing else comes first."""
         host = self._hosts.get(name)
-        if host is None or (not host.errands and (host.asking or not host.is_held)):
+        if host is None or (not host.errands and (host.asking or not (host.is_held or host.wants))):
             return
         frontier = self._frontier
-        if host.is_held and not host.errands and len(self._hosts) > frontier.crowded:
+        if host.is_held and not host.has_own and len(self._hosts) > frontier.crowded:
             wait = frontier.politeness.waits(name, frontier.clock.monotonic())
             if LONG_WAIT < wait < inf:
                 if not frontier.politeness.is_spent(name):
@@ -186,10 +218,13 @@ class HostTurns:
             self.put(self._passed_over.popleft())
         self.has_put_off = bool(self._passed_over)
 
-    def passes_over(self, host: FrontierHost) -> bool:
-        """Whether a host whose turn has come, and which left the schedule, is asked only after the next round began."""
+    def passes_over(self, host: FrontierHost, *, wants_only: bool = False) -> bool:
+        """Whether a host whose turn has come, and which left the schedule, is asked only after the next round began; `wants_only`:
+        nothing goes out but the requests of pages that are being rendered."""
         frontier = self._frontier
-        if not host.is_lively and frontier.slots.free_for_all <= 0:
+        if host.wants:
+            return False
+        if wants_only or (not host.is_lively and frontier.slots.free_for_all <= 0):
             self._passed_over.append(host.name)
             self.has_put_off = True
             return True
@@ -207,7 +242,7 @@ class HostTurns:
         if host is None:
             return
         host.asking = tuple(one for one in host.asking if one != site)
-        if host.is_held:
+        if host.is_held or host.wants:
             self.put(host.name)
         else:
             self.leave(host)
@@ -242,7 +277,7 @@ class HostTurns:
     def leave(self, host: FrontierHost) -> None:
         """Give a host no more turns: its queue is empty, or it rests."""
         host.is_held = False
-        if not (host.asking or host.errands):
+        if not (host.asking or host.has_own):
             self._hosts.pop(host.name, None)
             self._left[host.name] = host
         while len(self._left) > REMEMBERED:
@@ -385,6 +420,10 @@ class Lookups:
             # Another host's robots.txt led here, and is not to be had.
             host.ports[endpoint_of(host.errands[0].url)[1]] = ""
             return
+        while host.wants:  # the page is read without them
+            self._frontier.slots.end(
+                self._frontier.turns.given(host), Outcome.DNS_FAILED, "its host has no address now"
+            )
         is_last = is_none and host.is_none
         host.is_none = host.is_none or is_none
         if is_last:

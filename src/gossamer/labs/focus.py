@@ -38,6 +38,7 @@ from gossamer.frontier.contract import (
 )
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.values.body import beginning
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import HTML_TYPES, Link, Record, Visit
@@ -124,7 +125,7 @@ class Focus(Provider[FocusSheet]):
     def _judged_links(self, visit: Visit, page: PageWords, score: float) -> dict[str, float]:
         links = _distinct(visit.links)
         addresses = {found.href: "" for found in visit.found}
-        around = surroundings(visit.response.content[:PAGE_BYTES], list(addresses))
+        around = surroundings(beginning(visit.shown, PAGE_BYTES)[:PAGE_BYTES], list(addresses))
         by_end = {_end(address): text for address, text in around.items()}
         shown = [LinkWords(link.url, link.anchor, by_end.get(_end(link.url), "")) for link in links]
         scores = self.relevance.links(shown, page, score)
@@ -191,7 +192,7 @@ class Focus(Provider[FocusSheet]):
 
 
 def _words(visit: Visit) -> PageWords:
-    markup = visit.response.content[:PAGE_BYTES].decode(visit.charset or "utf-8", "replace").encode()
+    markup = beginning(visit.shown, PAGE_BYTES)[:PAGE_BYTES].decode(visit.charset or "utf-8", "replace").encode()
     text = prose(markup, MOST_TEXT)[:MOST_TEXT] if visit.media_type in HTML_TYPES else ""
     return PageWords(visit.url, visit.title, text, visit.language)
 

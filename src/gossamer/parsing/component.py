@@ -209,7 +209,9 @@ class Process(Filter[ProcessSheet]):
     def _read_here(self, visit: Visit, strikes: int) -> "Visit | Coroutine[Any, Any, Visit] | None":
         """The visit, read; what reads a part of it that has to be read apart; None where all of it has to be."""
         response = visit.response
-        if visit.is_robots or visit.is_part:  # of a part, the program that brought it has said all that is known
+        if (
+            visit.is_robots or visit.is_part or visit.task.is_want
+        ):  # of a part, the program that brought it has said all that is known
             return visit
         if response.outcome is Outcome.REDIRECT:
             return with_target(visit)
@@ -317,7 +319,7 @@ class Process(Filter[ProcessSheet]):
     def _is_dear(self, document: Document, processors: Sequence[Processor]) -> bool:
         """Reading it here would hold up the crawl: by its markup, or by its size where a processor reads it at all."""
         share = _SHARE_OF_XHTML if document.mime == XHTML else 1
-        if len(document.response.document) * share > self.sheet.apart:
+        if len(document.visit.shown) * share > self.sheet.apart:
             return bool(processors)
         return document.mime in HTML_TYPES and (document.is_dear or bool(document.trouble))
 

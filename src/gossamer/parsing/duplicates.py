@@ -46,11 +46,14 @@ class ContentSeen(Filter[NoSettings]):
         if visit.is_part:
             return (msgspec.structs.replace(visit, digest=PART_DIGEST + sha1_base32(response.body)),)
         digest = sha1_base32(response.body)
-        duplicate_of = ""
+        duplicate_of, rendered = "", visit.rendered
         if response.outcome is Outcome.OK and response.body and not visit.task.is_marked:
             duplicate_of = self.contents.first(digest, visit.url)
+            if rendered is not None and rendered.dom:
+                rendered = msgspec.structs.replace(rendered, answer_of=duplicate_of)
+                duplicate_of = self.contents.first(rendered.digest, visit.url)
             self.metrics.counters["duplicates"] += bool(duplicate_of)
-        return (msgspec.structs.replace(visit, digest=digest, duplicate_of=duplicate_of),)
+        return (msgspec.structs.replace(visit, digest=digest, duplicate_of=duplicate_of, rendered=rendered),)
 
 
 #: The rule that a near-duplicate is refused by.

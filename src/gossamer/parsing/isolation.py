@@ -82,7 +82,7 @@ class Parsers:
         """The findings of processors in a document; `deadline` stands in the place of the usual one where it is not 0. Raises
         ParserFailed: it was not read in time, or its process died."""
         request = ParseRequest(slim(visit), tuple(processors), reading, trouble, deadline or self.deadline)
-        document = visit.response.document
+        document = visit.shown
         if isinstance(document, StoredBody):
             request = msgspec.structs.replace(request, stored=len(document), spool=document.file.directory)
         async with self._places:

@@ -18,9 +18,9 @@ from gossamer.documents import charset
 from gossamer.documents.content_coding import undone
 from gossamer.documents.statements import NO_COPY
 from gossamer.documents.text import all_text
-from gossamer.storage.archive.cdxj import Capture, IndexedCapture, find, found_in, index_line
+from gossamer.storage.archive.cdxj import Capture, IndexedCapture, IndexEntry, find, found_in, index_line
 from gossamer.storage.archive.contract import INDEX
-from gossamer.storage.archive.reading import CAPTURES, ArchivedRecord, Gap, Span, read_record, scan
+from gossamer.storage.archive.reading import CAPTURES, MADE, ArchivedRecord, Gap, Span, read_record, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.tables.manifest import damaged_index, read_notes
@@ -33,7 +33,7 @@ from gossamer.values.outcome import TRANSIENT, Note, Outcome, of_status
 from gossamer.values.request_identity import Redirects, Requested
 from gossamer.values.task import Task
 from gossamer.values.url import canonical
-from gossamer.values.visit import HTML_TYPES, Location, MobileOrigin, Response, Visit
+from gossamer.values.visit import HTML_TYPES, Location, MobileOrigin, Rendered, Response, Visit
 
 
 class ArchivedDocument(msgspec.Struct, frozen=True):
@@ -43,6 +43,8 @@ class ArchivedDocument(msgspec.Struct, frozen=True):
     """The response or revisit record of the fetch itself."""
     source: ArchivedRecord
     """The record that holds the body: another one where the fetch brought the same bytes again."""
+    rendered: ArchivedRecord | None = None
+    """The record of the page as a browser showed it; None where none did."""
 
     @property
     def is_kept_out(self) -> bool:
@@ -79,13 +81,12 @@ class ArchiveReader:
         if not captures:
             when = f" as it was at {at}" if at else ""
             raise UsageError(f"{url} is not in the archive of {self.directory}{when}; `gossamer why` tells its story")
-        record = self.read(captures[-1])
-        return ArchivedDocument(record, self.original(record, url, captures[-1].entry.digest.removeprefix("sha1:")))
+        entry, record = captures[-1].entry, self.read(captures[-1])
+        rendered = self.record(_place(entry).rendered) if entry.dom else None
+        return ArchivedDocument(record, self.original(record, url, entry.digest.removeprefix("sha1:")), rendered)
 
     def read(self, capture: IndexedCapture) -> ArchivedRecord:
-        entry = capture.entry
-        place = Location(f"{WARC_DIRECTORY}/{Path(entry.filename).name}", int(entry.offset), int(entry.length))
-        return self.record(place)
+        return self.record(_place(capture.entry))
 
     def record(self, place: Location) -> ArchivedRecord:
         """The record that lies there. Raises CrawlDirectoryError: it cannot be read."""
@@ -113,6 +114,11 @@ class ArchiveReader:
         if not chosen:
             raise UsageError(f"{url} was fetched again unchanged, and the document it repeats is not in this archive")
         return self.read(chosen[-1])
+
+
+def _place(entry: IndexEntry) -> Location:
+    file = f"{WARC_DIRECTORY}/{Path(entry.filename).name}"
+    return Location(file, int(entry.offset), int(entry.length), int(entry.dom or 0))
 
 
 def _is_passing(status: str) -> bool:
@@ -159,7 +165,7 @@ def runs_of(directory: Path, workspace: Path, damaged: Callable[[str, Gap], None
 
 
 def captures(directory: Path, file: str, end: int, damaged: Callable[[str, Gap], None]) -> Iterator[Capture]:
-    beside = b""
+    beside, dom = b"", 0
     for found in scan(directory / file, end):
         if isinstance(found, Gap):
             damaged(file, found)
@@ -167,9 +173,13 @@ def captures(directory: Path, file: str, end: int, damaged: Callable[[str, Gap],
         if found.kind == "metadata":
             beside = found.told
             continue
+        if found.kind == MADE:
+            dom = found.length  # the rendered page stands last before the answer
+            continue
         if found.kind in CAPTURES:
-            yield capture_of(found, file, is_kept=_is_kept(found, beside), request=_told(beside, b"request"))
-        beside = b""
+            kept = _is_kept(found, beside)
+            yield capture_of(found, file, is_kept=kept, request=_told(beside, b"request"), dom_length=dom)
+        beside, dom = b"", 0
 
 
 def _is_kept(span: Span, beside: bytes) -> bool:
@@ -186,14 +196,15 @@ def _told(beside: bytes, name: bytes) -> str:
     return next(lines, b"").partition(b":")[2].strip().decode("utf-8", "replace")
 
 
-def capture_of(span: Span, file: str, *, is_kept: bool, request: str = "") -> Capture:
+def capture_of(span: Span, file: str, *, is_kept: bool, request: str = "", dom_length: int = 0) -> Capture:
     """The source of an index line, read out of a record of this archive file that holds an answer. The record beside it says
-    whether a copy was to be kept, and what was asked for beside the URL."""
+    whether a copy was to be kept, and what was asked for beside the URL; the one before it may hold the rendered page."""
     fields = span.fields
     lines = span.head.split(b"\r\n")
     words = lines[0].split(None, 2)
     kinds = (line.partition(b":")[2] for line in lines[1:] if line.lower().startswith(b"content-type:"))
     mime = next(kinds, b"").decode("latin-1") if span.head else fields.get("content-type", "")
+    first = fields.get("warc-refers-to-target-uri", "") if span.kind == "revisit" else ""
     is_not_modified = fields.get("warc-profile", "").endswith("/server-not-modified")
     return Capture(
         url=fields.get("warc-target-uri", ""),
@@ -202,7 +213,9 @@ def capture_of(span: Span, file: str, *, is_kept: bool, request: str = "") -> Ca
         status=int(words[1]) if len(words) > 1 and words[1].isdigit() else 0,
         mime=essence(mime),
         digest=fields.get("warc-payload-digest", "").removeprefix("sha1:"),
-        duplicate_of=fields.get("warc-refers-to-target-uri", "") if span.kind == "revisit" else "",
+        duplicate_of=first,
+        answer_of=first if dom_length else "",
+        dom_length=dom_length,
         noarchive=not is_kept,
         request=request,
         warc_file=file,
@@ -241,7 +254,16 @@ def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
         id=row["visit"] or "",
         digest=row["digest"] or "",
         duplicate_of=row["duplicate_of"] or "",
+        rendered=_rendered(reader, row),
     )
+
+
+def _rendered(reader: ArchiveReader, row: Mapping[str, Any]) -> Rendered | None:
+    """The page as a browser showed it, where the archive has that."""
+    if not (length := row.get("dom_length") or 0):
+        return None
+    place = Location(row["warc_file"], row["warc_offset"], row["warc_length"], length)
+    return Rendered("done", beginning(reader.record(place.rendered).body))
 
 
 def _request(row: Mapping[str, Any]) -> Requested | None:
@@ -362,7 +384,7 @@ def reader_of(directory: Path) -> ArchiveReader:
 
 
 def _view(url: str, document: ArchivedDocument, versions: list[str]) -> ArchivedView:
-    record, source = document.record, document.source
+    record, source = document.record, document.rendered or document.source
     content, is_whole, trouble = content_of(source, DECODED)
     claim = mime.of_fields(source.headers)
     media_type = mime.sniff_media_type(

@@ -211,13 +211,13 @@ class _Scheduling:
         """Where the archive keeps the document that is known of the page now."""
         if visit.response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
             return None if before is None else before.body_at
-        if before is not None and before.body_at is not None and before.digest == visit.digest:
+        if before is not None and before.body_at is not None and before.digest == visit.shown_digest:
             return before.body_at
         if not visit.duplicate_of or visit.duplicate_of == visit.url:
             return location
         # The archive keeps the same bytes once, under the URL that brought them first.
         original = self._ledger.revisits.kept(self._group, host_of(visit.duplicate_of), visit.duplicate_of)
-        return original.body_at if original is not None and original.digest == visit.digest else location
+        return original.body_at if original is not None and original.digest == visit.shown_digest else location
 
 
 def _kind(visit: Visit, known: KnownPage) -> str:

@@ -32,7 +32,7 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage, compared, is_judged_by_text
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import HTML_TYPES, Response, Visit
+from gossamer.values.visit import HTML_TYPES, RENDERED_DIGEST, Response, Visit
 
 #: What the new units are called in the wiring.
 LEDGER, SCHEDULE, POLICY, STAGE, TEXTS = "revisit-ledger", "revisits", "revisit-policy", "changes", "page-texts"
@@ -215,12 +215,15 @@ class ComparedTexts(Provider[TextsSheet]):
         """That of the page as the archive keeps it. Records of other bytes, after a deletion as it may be, say nothing."""
         if page.body_at is None:
             return 0
+        place, name = page.body_at, "warc-payload-digest"
+        if place.dom:
+            place, name = place.rendered, "warc-block-digest"
         try:
-            record = read_record(Path(self.sheet.directory), page.body_at, MOST_READ)
+            record = read_record(Path(self.sheet.directory), place, MOST_READ)
         except (CrawlDirectoryError, OSError):
             self.metrics.count("unreadable")
             return 0
-        if record.kind == "revisit" or record.fields.get("warc-payload-digest") != f"sha1:{page.digest}":
+        if record.kind == "revisit" or record.fields.get(name) != f"sha1:{page.digest.removeprefix(RENDERED_DIGEST)}":
             self.metrics.count("unreadable")
             return 0
         body = undone(record.headers, record.body)

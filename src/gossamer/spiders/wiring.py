@@ -155,7 +155,7 @@ class HandlingProcess(Process):
         """What hands the visit to its handler; as for any crawl where no handler wants it."""
         if visit.response.outcome in DOCUMENTS and not visit.response.barred and not visit.is_robots:
             visit = self._sniffed(visit)
-        if self.handlers.wants(visit):
+        if not visit.task.is_want and self.handlers.wants(visit):
             return self._handled(visit)
         return super()._read(visit)
 

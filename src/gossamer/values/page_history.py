@@ -359,7 +359,7 @@ def compared(known: KnownPage | None, visit: Visit) -> Comparison | None:
 def is_judged_by_text(known: KnownPage, visit: Visit) -> bool:
     """Whether a visit brings another document in the place of the known one, so that the texts of both decide."""
     is_document = visit.response.outcome in (Outcome.OK, Outcome.TRUNCATED) and visit.media_type in HTML_TYPES
-    return is_document and not (known.is_gone or known.target) and visit.digest != known.digest
+    return is_document and not (known.is_gone or known.target) and visit.shown_digest != known.digest
 
 
 def _absence(known: KnownPage) -> PageChange:
@@ -370,7 +370,7 @@ def _absence(known: KnownPage) -> PageChange:
 
 def _content(known: KnownPage, visit: Visit) -> Comparison:
     bits = (known.simhash ^ visit.simhash).bit_count() if known.simhash and visit.simhash else None
-    if visit.digest == known.digest:
+    if visit.shown_digest == known.digest:
         return Comparison(PageChange.UNCHANGED, JudgedBy.DIGEST, bits)
     if bits is None:
         return Comparison(PageChange.CHANGED, JudgedBy.DIGEST)
@@ -410,11 +410,12 @@ def _found(known: KnownPage, visit: Visit) -> KnownPage:
     response = visit.response
     is_redirect = response.outcome is Outcome.REDIRECT
     etag, modified = response.header("etag"), response.header("last-modified")
-    is_whole = response.outcome is Outcome.OK and not response.barred
+    # What a browser makes of the same answer may differ each time: the server cannot say that nothing has changed.
+    is_whole = response.outcome is Outcome.OK and not response.barred and visit.rendered is None
     return msgspec.structs.replace(
         known,
-        digest=visit.digest,
-        simhash=visit.simhash or (known.simhash if visit.digest == known.digest else 0),
+        digest=visit.shown_digest,
+        simhash=visit.simhash or (known.simhash if visit.shown_digest == known.digest else 0),
         etag=etag if is_whole and len(etag) <= MAX_VALIDATOR else "",
         last_modified=modified if is_whole and len(modified) <= MAX_VALIDATOR else "",
         target=_target(visit) if is_redirect else "",

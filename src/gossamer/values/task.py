@@ -18,6 +18,10 @@ LAST_LEVEL = 255
 #: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
 ROBOTS = "robots"
 
+#: What the relations of requests begin with that a page makes while a browser renders it, as `render script`. They are kept
+#: nowhere before they are sent: a page that is rendered again makes them again.
+WANT = "render "
+
 #: The relation of visited pages that are not fetched again: the commit only announces their links once more.
 ANNOUNCED = "announced"
 
@@ -65,6 +69,11 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     def found_by(self) -> str:
         """How its document is read: its relation, of a revisit the one by which it was found."""
         return self.relation.removeprefix(f"{REVISIT} ")
+
+    @property
+    def is_want(self) -> bool:
+        """A page asks for it while a browser renders it."""
+        return self.relation.startswith(WANT)
 
     @property
     def is_marked(self) -> bool:

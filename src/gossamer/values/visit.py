@@ -282,6 +282,31 @@ class Raised(msgspec.Struct, frozen=True):
     traceback: str = ""
 
 
+#: What digests of rendered pages begin with in the ledger: all routes of an application have one answer, and are no duplicates.
+RENDERED_DIGEST = "dom:"
+
+RenderedHow = Literal["done", "limited", "hung", "crashed", "no_browser", "interrupted"]
+"""How the rendering of a page ended: by itself; at a budget; nothing could be read of it; its process died; there is no browser; or
+the crawl ended before, so that the page is fetched and rendered again in the next run."""
+
+
+class Rendered(msgspec.Struct, frozen=True):
+    """A page as a reader with a browser has it, made by its scripts of what the crawl gave to them."""
+
+    how: RenderedHow
+    dom: bytes = b""
+    """Its markup in UTF-8; empty where nothing could be read: then the document is that of the answer."""
+    digest: str = ""
+    """SHA-1 of that markup, base32, behind :data:`RENDERED_DIGEST`."""
+    answer_of: str = ""
+    """URL of the first document whose answer has the same bytes (content-seen): the archive refers to it."""
+    picture: bytes = b""
+    """PNG, where one was asked for."""
+    counts: dict[str, int] = {}
+    """What it asked for (`asked`), and everything that was refused, by rule."""
+    seconds: float = 0.0
+
+
 class Visit(msgspec.Struct, frozen=True):
     """One page's envelope. Stages fill it from top to bottom."""
 
@@ -342,6 +367,9 @@ class Visit(msgspec.Struct, frozen=True):
     said: tuple[tuple[str, ChangeHint], ...] = ()
     """Announcements of a sitemap about changes of pages, known ones too, each with its URL (links)."""
 
+    rendered: Rendered | None = None
+    """The page as a browser shows it (render); links, text and duplicates go by it."""
+
     barred: dict[str, str] = {}
     """Gates that this document did not pass, each with the rule that kept it out: `body` (fetch), `parse` (process), `store`
     (commit)."""
@@ -353,6 +381,18 @@ class Visit(msgspec.Struct, frozen=True):
     def url(self) -> str:
         """The canonical URL that was fetched."""
         return self.task.url
+
+    @property
+    def shown(self) -> Body:
+        """The document as readers see it: the rendered page, or the body without its coding."""
+        rendered = self.rendered
+        return rendered.dom if rendered is not None and rendered.dom else self.response.document
+
+    @property
+    def shown_digest(self) -> str:
+        """What tells whether two documents are the same: the digest of the rendered page, or of the body."""
+        rendered = self.rendered
+        return rendered.digest if rendered is not None and rendered.dom else self.digest
 
     @property
     def is_robots(self) -> bool:
@@ -368,7 +408,9 @@ class Visit(msgspec.Struct, frozen=True):
     def is_page(self) -> bool:
         """Whether it is a successful HTML document, whole or cut at the cap, that is wanted."""
         response = self.response  # each stage asks this: its parts are written out
-        if response.outcome not in DOCUMENTS or self.discarded or response.barred or self.task.relation == ROBOTS:
+        if response.outcome not in DOCUMENTS or self.discarded or response.barred:
+            return False
+        if self.task.relation == ROBOTS or self.task.is_want:
             return False
         return (self.mime or response.mime) in HTML_TYPES
 
@@ -389,12 +431,19 @@ class Visit(msgspec.Struct, frozen=True):
         return brought is not None and brought.is_part
 
 
-class Location(msgspec.Struct, frozen=True, gc=False):
+class Location(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The place of a record in the archive."""
 
     file: str
     offset: int
     length: int
+    dom: int = 0
+    """Length of the record before it, which holds the rendered page; 0 where there is none."""
+
+    @property
+    def rendered(self) -> "Location":
+        """The place of that record."""
+        return Location(self.file, self.offset - self.dom, self.dom)
 
 
 class Record(msgspec.Struct, frozen=True):

@@ -121,6 +121,10 @@ def words_of_answer(url: str, response: Response, *, images: bool = False) -> Wo
 def archived_words(url: str, document: "ArchivedDocument", *, images: bool = False) -> Words:
     """The words of an archived document.
     Raises UsageError: its content coding cannot be undone, its type has no words, or a package is missing."""
+    if document.rendered is not None:
+        body = document.rendered.body
+        kind = ("content-type", "text/html; charset=utf-8")
+        return words_of_answer(url, Response(Outcome.OK, 200, headers=(kind,), body=body), images=images)
     source = document.source
     found = undone(source.headers, source.body, MAX_BYTES + 1)
     if not found.is_readable:

@@ -44,7 +44,7 @@ REMEMBERED = 16
 
 def says_nothing(visit: Visit, owner: str, host: TrapHost, template: HostTemplate) -> bool:
     """Whether a page says nothing that earlier ones of its owner have not said; `host` remembers what is compared."""
-    content = beginning(visit.response.document, LOOKED_AT)
+    content = beginning(visit.shown, LOOKED_AT)
     words = words_of(content)
     echoes = words_of_urls((visit.url, *(task.url for task in visit.new[:ECHOED])))
     reading = template.read(owner, marks_of(words - echoes))

@@ -131,9 +131,13 @@ class Capture(msgspec.Struct, frozen=True, gc=False):
     warc_file: str = ""
     warc_offset: int = 0
     warc_length: int = 0
+    dom_length: int = 0
+    """Of the record before it with the rendered page."""
+    answer_of: str = ""
+    """Of a rendered page: the URL whose answer has the same bytes."""
 
 
-class IndexEntry(msgspec.Struct, frozen=True, gc=False):
+class IndexEntry(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The JSON of a line; values are strings, as the tools of the field write them."""
 
     url: str
@@ -143,6 +147,8 @@ class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     length: str
     offset: str
     filename: str
+    dom: str = ""
+    """Length of the record before it with the rendered page; other tools pass over it."""
 
 
 class IndexedCapture(msgspec.Struct, frozen=True):
@@ -162,7 +168,8 @@ def index_line(capture: Capture) -> bytes | None:
     if not capture.warc_file or capture.noarchive or not (capture.request or "GET").startswith("GET"):
         return None
     part = PART_TYPES.get(capture.brought) if capture.brought else None
-    is_revisit = capture.duplicate_of or capture.outcome is Outcome.NOT_MODIFIED
+    first = capture.answer_of if capture.dom_length else capture.duplicate_of
+    is_revisit = first or capture.outcome is Outcome.NOT_MODIFIED
     is_http = capture.url.startswith("http") and not capture.brought
     entry = IndexEntry(
         url=capture.url,
@@ -173,6 +180,7 @@ def index_line(capture: Capture) -> bytes | None:
         length=str(capture.warc_length),
         offset=str(capture.warc_offset),
         filename=capture.warc_file.rpartition("/")[2],
+        dom=str(capture.dom_length or ""),
     )
     timestamp = "".join(letter for letter in capture.fetched_at[:19] if letter.isdigit())
     return f"{surt(capture.url)} {timestamp} ".encode() + printable(_encoder.encode(entry)) + b"\n"

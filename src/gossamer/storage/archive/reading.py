@@ -240,6 +240,9 @@ _MOST_TOLD = 64 << 10
 #: Kinds of records that hold an answer.
 CAPTURES = frozenset({"response", "revisit", "resource", "conversion"})
 
+#: What a browser made of a page: no capture of it. The names begin as other crawlers have them.
+MADE, MADE_OF = "made", ("urn:dom:", "urn:view:")
+
 
 class Span(msgspec.Struct, frozen=True):
     """A record that was read to its end, and agrees with its checksum, its length and its digests."""
@@ -258,7 +261,16 @@ class Span(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        return self.fields.get("warc-type", "")
+        """`response`, `resource`, `conversion`, `revisit`, `request`, `metadata` or `warcinfo`; :data:`MADE` of a `resource` that
+        was made of a page and stands beside its answer."""
+        kind, target = self.fields.get("warc-type", ""), self.fields.get("warc-target-uri", "")
+        return MADE if kind == "resource" and target.startswith(MADE_OF) else kind
+
+    @property
+    def url(self) -> str:
+        """The URL of the answer that the record is, or stands beside; empty where it belongs to none."""
+        target = self.fields.get("warc-target-uri", "")
+        return target.split(":", 2)[2] if self.kind == MADE else target
 
     @property
     def end(self) -> int:

@@ -86,6 +86,8 @@ class Written(msgspec.Struct, frozen=True, gc=False):
     """Bytes before the response record."""
     rest: Iterator[bytes] | None = None
     """The gzip member of a response record whose body is on disk: made as it is taken, so that it is never in memory."""
+    dom: int = 0
+    """Bytes of the record before it that holds the rendered page; 0 where there is none."""
 
 
 def record_id() -> str:
@@ -163,7 +165,12 @@ def form_of(visit: Visit) -> RecordForm:
         return RecordForm.NOT_MODIFIED
     if not has_copy(visit):
         return RecordForm.HEAD_ONLY
-    return RecordForm.DUPLICATE if visit.duplicate_of else RecordForm.WHOLE
+    return RecordForm.DUPLICATE if original_of(visit) else RecordForm.WHOLE
+
+
+def original_of(visit: Visit) -> str:
+    """The URL of the first document whose answer has the same bytes; empty where this is the first."""
+    return visit.duplicate_of if visit.rendered is None or not visit.rendered.dom else visit.rendered.answer_of
 
 
 def exchange(
@@ -186,7 +193,13 @@ def exchange(
         sent = visit.task.request
         body = b"" if sent is None else sent.body
         request = _request(http_head(response.request_head), body, common, response_id)
-    before = request + beside
+    before, dom = request + beside, b""
+    if visit.rendered is not None and form is not RecordForm.HEAD_ONLY:
+        if visit.rendered.picture:
+            before += _made("view", target, at, response_id, "image/png", visit.rendered.picture)
+        if visit.rendered.dom:
+            dom = _made("dom", target, at, response_id, "text/html; charset=utf-8", visit.rendered.dom)
+        before += dom
     fields = f"WARC-Record-ID: {response_id}\r\n{common}"
     if not response.response_head:
         return _resource(visit, before, fields, form, original_at)
@@ -198,13 +211,24 @@ def exchange(
     else:
         fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
         if form is RecordForm.DUPLICATE:
-            answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, head)
+            answer = _revisit(REVISIT_PROFILE, original_of(visit), original_at, fields, head)
         else:
             fields = _response_fields(response.cut, fields)
             if type(response.body) is StoredBody:
-                return Written(before, len(before), member_pieces(fields, head, response.body))
+                return Written(before, len(before), member_pieces(fields, head, response.body), len(dom))
             answer = member(fields, head, response.body, is_coded=response.decoded is not None)
-    return Written(before + answer, len(before))
+    return Written(before + answer, len(before), dom=len(dom))
+
+
+def _made(kind: str, target: str, at: float, response_id: str, media_type: str, data: bytes) -> bytes:
+    """A `resource` record (section 6.4) with something that was made of a page, under a name of its own, as other crawlers have it:
+    it is no second capture of the page."""
+    return member(
+        f"WARC-Type: resource\r\nWARC-Record-ID: {record_id()}\r\nWARC-Date: {utc_text(at)}\r\n"
+        f"WARC-Target-URI: urn:{kind}:{target}\r\nWARC-Concurrent-To: {response_id}\r\n"
+        f"WARC-Block-Digest: sha1:{sha1_base32(data)}\r\nContent-Type: {media_type}\r\n",
+        data,
+    )
 
 
 def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, original_at: float) -> Written:
@@ -219,7 +243,7 @@ def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, origin
         return Written(before + answer, len(before))
     fields += f"WARC-Payload-Digest: sha1:{_digest(visit)}\r\n"
     if form is RecordForm.DUPLICATE:
-        answer = _revisit(REVISIT_PROFILE, visit.duplicate_of, original_at, fields, b"", kind)
+        answer = _revisit(REVISIT_PROFILE, original_of(visit), original_at, fields, b"", kind)
         return Written(before + answer, len(before))
     fields = f"WARC-Type: {record}\r\n{fields}{_cut(response.cut)}Content-Type: {kind}\r\n"
     if type(response.body) is StoredBody:

@@ -356,7 +356,7 @@ class WarcArchive(Provider[WarcSheet]):
                         raise InterruptedError("the archive stops")
                     file.append(piece)
                 end = file.end
-            locations.append(Location(name, start, end - start))
+            locations.append(Location(name, start, end - start, records.dom))
         file.append(b"".join(waiting))
         return locations
 

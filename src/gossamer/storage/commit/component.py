@@ -37,7 +37,7 @@ from gossamer.values.body import StoredBody
 from gossamer.values.errors import DiskFull
 from gossamer.values.instants import VisitIds
 from gossamer.values.outcome import Outcome
-from gossamer.values.task import DONE, Committed, Disposition, RetryDecision, Task
+from gossamer.values.task import DONE, KEEP, Committed, Disposition, RetryDecision, Task
 from gossamer.values.visit import Location, Record, Visit, answer_of, given_up, of_request
 
 W = TypeVar("W")
@@ -192,6 +192,10 @@ class Commit(Filter[CommitSheet]):
         ruling = of_request(self.politeness.ruling(answer), visit.task, response)
         if visit.again is not None:
             ruling = RetryDecision(Disposition.RETRY, visit.again)
+        if visit.task.is_want:
+            ruling = DONE  # the page goes on without it, and makes it anew when it is rendered again
+        elif visit.rendered is not None and visit.rendered.how == "interrupted":
+            ruling = KEEP
         if visit.is_robots:
             site = visit.task.source
             return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
@@ -280,7 +284,10 @@ class Commit(Filter[CommitSheet]):
         is_own = visit.task.is_marked or visit.again is not None or visit.is_part
         if visit.digest and visit.response.outcome is Outcome.OK and visit.response.body and not is_own:
             # One that is kept out of the archive owns no digest: those that are kept would refer to a body that is not there.
-            owner = staged.first(visit.digest, visit.url) if has_copy(visit) else visit.duplicate_of
+            owner = staged.first(visit.shown_digest, visit.url) if has_copy(visit) else visit.duplicate_of
+            if visit.rendered is not None and visit.rendered.dom and has_copy(visit):
+                rendered = msgspec.structs.replace(visit.rendered, answer_of=staged.first(visit.digest, visit.url))
+                visit = msgspec.structs.replace(visit, rendered=rendered)
             if owner != visit.duplicate_of:
                 visit = msgspec.structs.replace(visit, duplicate_of=owner)
         if ended.uncovered is None:

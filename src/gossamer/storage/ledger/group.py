@@ -185,7 +185,7 @@ class LedgerGroup(StagedSpaces):
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
         identity = visit.task.identity
-        if visit.response.brought is None and not self.done(identity):
+        if visit.response.brought is None and not visit.task.is_want and not self.done(identity):
             return False
         self._rows[self._ledger.keys.url(identity)] = _encoder.encode(document_row(visit, location))
         self.tried(visit)

@@ -240,6 +240,44 @@ class PageRow(
             "visit.needs_browser",
         ),
     ] = False
+    render: Annotated[
+        str,
+        column(
+            "How a browser rendered it: `done`, `limited`, `hung`, `crashed`, `no_browser`, `interrupted`.",
+            _in("visit.rendered", "how"),
+        ),
+    ] = ""
+    render_seconds: Annotated[
+        float,
+        column(
+            "Time that this took, with the answers that the page waited for.",
+            lambda t: round(t.visit.rendered.seconds, 3) if t.visit.rendered else 0.0,
+            unit="s",
+        ),
+    ] = 0.0
+    wants: Annotated[
+        dict[str, int],
+        column(
+            "Requests that the page made meanwhile (`asked`), and everything that was refused, by rule.",
+            lambda t: t.visit.rendered.counts if t.visit.rendered else {},
+        ),
+    ] = {}
+    answer_of: Annotated[
+        str,
+        column(
+            "Of a rendered page: URL of the first document whose answer has the same bytes, while `duplicate_of` goes by "
+            "the rendered page.",
+            _in("visit.rendered", "answer_of"),
+        ),
+    ] = ""
+    dom_length: Annotated[
+        int,
+        column(
+            "Length of the record `urn:dom:URL` as stored, which ends where `warc_offset` is: the rendered page.",
+            lambda t: t.location.dom if t.location else 0,
+            unit="bytes",
+        ),
+    ] = 0
     trouble: Annotated[str, found("The trouble that the page gave while it was processed.", "visit.trouble")] = ""
     links: Annotated[int, found("Links that passed the filters.", lambda t: len(t.visit.links), type="INTEGER")] = 0
     new: Annotated[

@@ -1,0 +1,27 @@
+"""Pages that need a browser: a Chromium without a network, which gets every byte from the crawl.
+
+Place in the flow: the stage `render` (:mod:`component`) stands behind fetch and asks :mod:`needs` which pages it is for;
+:mod:`tabs` lends a tab; :mod:`rendering` shows one page in it and reads it; :mod:`wants` has the crawl fetch what the page asks
+for. :mod:`chromium`, :mod:`guard` and :mod:`devtools` are the browser itself: its start, its walls, and its language.
+
+Promises: a page is never worse than without a browser; what a page asks for is fetched as everything else is, under robots.txt,
+politeness and guard, and stands in the archive; the browser reaches no network, no file and no other page.
+
+Open first: :mod:`rendering`, then :mod:`component`.
+"""
+
+from gossamer.engine.subjects import Command, Subject
+
+SUBJECT = Subject(
+    name="browser",
+    title="Pages that need a browser",
+    example="gossamer crawl https://example.org/ --render auto",
+    options="gossamer.browser.options:RenderOptions",
+    wire="gossamer.browser.options:wire",
+    wire_where=(),
+    commands={
+        "render": Command("gossamer.browser.commands:render", "Show one page as a browser makes it.", "Try"),
+    },
+    components={"render": "gossamer.browser.component:Render"},
+    providers={"wants": "gossamer.browser.wants:Wants"},
+)

@@ -1,0 +1,205 @@
+"""The stage `render`: pages that need a browser get the document that a browser makes of them; all others pass by.
+
+Place in the flow: between fetch and content-seen, so that everything behind it reads the rendered page as it would any other:
+duplicates, links, text, traps, changes. Its input always accepts, for the answers that a page waits for pass here as well. A page
+that is being rendered keeps its slot; the requests that it makes need none (:mod:`gossamer.frontier.dispatch`).
+
+Promises:
+    1. A page is never worse than without: where nothing can be read of the rendered page, the answer stands.
+    2. When the crawl is asked to end, pages on their way go back to their queue, and are fetched and rendered in the next run.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from gossamer.browser.chromium import program
+from gossamer.browser.needs import Needs
+from gossamer.browser.options import Choice
+from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
+from gossamer.browser.tabs import Tabs
+from gossamer.browser.wants import Wants
+from gossamer.documents.charset import media_type_of
+from gossamer.engine.component import AsynchronousFilter
+from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.values.errors import UsageError
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import HTML_TYPES, RENDERED_DIGEST, Rendered, Visit, sha1_base32
+
+
+class RenderSheet(Sheet, frozen=True):
+    """Settings of :class:`Render`."""
+
+    pages: Annotated[
+        Choice, setting("Render the pages that seem to need it (`auto`), or every HTML page (`always`).")
+    ] = "auto"
+    browser: Annotated[
+        str,
+        setting(
+            "Use this program; if empty, the Chromium of this machine.", restart="a browser runs already", names="code"
+        ),
+    ] = ""
+    places: Annotated[
+        int,
+        setting(
+            "Render at most this many pages at once.", unit="pages", restart="places are made at the start", ge=1, le=64
+        ),
+    ] = 4
+    screenshot: Annotated[bool, setting("Keep a picture of each rendered page in the archive.")] = False
+
+
+class Render(AsynchronousFilter[RenderSheet]):
+    """Fills in `rendered`."""
+
+    inbox: In[Visit]
+    outbox: Out[Visit]
+    wants: Out[Task]
+    answers: Uses[Wants]
+
+    spills = frozenset({"inbox"})
+    lasts = "pages are in its browser"
+
+    def __init__(self, sheet: RenderSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._ready: deque[Visit] = deque()
+        self._unsent: deque[Task] = deque()
+        self._rendering: dict[asyncio.Task[None], Visit] = {}
+        self._needs = Needs()
+        self._tabs: Tabs | None = None
+        self._is_missing = False
+        """There is no browser on this machine."""
+        self._has_all = False
+        self._is_draining = False
+        self.metrics.gauge("rendering", lambda: len(self._rendering))
+        self.metrics.gauge("browsers_started", lambda: self._tabs.started if self._tabs else 0)
+
+    async def start(self) -> None:
+        """Find the browser. It is started with the first page that needs it.
+
+        Raises:
+            UsageError: every page is to be rendered, and there is none.
+        """
+        try:
+            self._tabs = Tabs(program(self.sheet.browser), self.sheet.places, self.report)
+        except UsageError as error:
+            if self.sheet.pages == "always":
+                raise
+            self._is_missing = True
+            self.report(f"{error}; pages that need it are kept as they came")
+
+    async def stop(self) -> None:
+        """End the browser."""
+        for task in list(self._rendering):
+            task.cancel()
+        await asyncio.gather(*self._rendering, return_exceptions=True)
+        self.answers.give_up()
+        if self._tabs is not None:
+            await self._tabs.close()
+
+    def drain(self) -> None:
+        """Pages on their way go back to their queue."""
+        self._is_draining = True
+        for task in list(self._rendering):
+            task.cancel()
+
+    # -- inputs and outputs
+
+    def on_inbox_many(self, visits: Sequence[Visit]) -> None:
+        """Pages that need a browser go to it; the others go on."""
+        for visit in visits:
+            if not self._is_wanted(visit):
+                self._ready.append(visit)
+            elif self._is_missing or self._is_draining:
+                why = RenderedPage("no_browser" if self._is_missing else "interrupted")
+                self._ready.append(_with(visit, why, 0.0))
+            else:
+                task = asyncio.get_running_loop().create_task(self._render(visit))
+                self._rendering[task] = visit
+                task.add_done_callback(self._done)
+        self.signal("outbox")
+
+    def input_ended(self, role: str) -> None:
+        """With the last page that is rendered, this ends."""
+        self._has_all = True
+        self._end_if_done()
+
+    def take_outbox(self, free: int) -> list[Visit]:
+        """Visits that go on."""
+        return [self._ready.popleft() for _ in range(min(free, len(self._ready)))]
+
+    def take_wants(self, free: int) -> list[Task]:
+        """Requests of pages."""
+        return [self._unsent.popleft() for _ in range(min(free, len(self._unsent)))]
+
+    def _done(self, task: "asyncio.Task[None]") -> None:
+        visit = self._rendering.pop(task)
+        if task.cancelled():
+            self._ready.append(_with(visit, RenderedPage("interrupted"), 0.0))
+        elif (error := task.exception()) is not None:
+            self.metrics.count(f"broken:{type(error).__name__}")
+            self._ready.append(_with(visit, RenderedPage("crashed"), 0.0))
+        self.signal("outbox")
+        self._end_if_done()
+
+    def _end_if_done(self) -> None:
+        if self._has_all and not self._rendering:
+            self.finish()
+
+    # -- one page
+
+    def _is_wanted(self, visit: Visit) -> bool:
+        """Whether it is a whole page of the crawl, and needs a browser."""
+        response = visit.response
+        if response.outcome is not Outcome.OK or not response.body or response.barred or response.brought is not None:
+            return False
+        if visit.is_robots or visit.task.is_want:
+            return False
+        if (response.mime or media_type_of(response, visit.task.found_by)) not in HTML_TYPES:
+            return False
+        return self.sheet.pages == "always" or self._needs.decide(visit)
+
+    async def _render(self, visit: Visit) -> None:
+        assert self._tabs is not None
+        began = self.clock.monotonic()
+        task, response = visit.task, visit.response
+
+        async def ask(want: Want) -> WantedAnswer:
+            return await self._answer(want, task)
+
+        session = "" if task.request is None else task.request.session
+        given = WantedAnswer(response.status or 200, response.headers, response.content)
+        page = FetchedPage(visit.url, given, response.started, self.sheet.screenshot)
+        shown = await self._tabs.render((task.host, session), page, ask)
+        self.metrics.count(f"rendered:{shown.how}")
+        if shown.markup:
+            self._needs.learn(visit, shown.markup.encode("utf-8", "replace"))
+        self._ready.append(_with(visit, shown, self.clock.monotonic() - began))
+
+    async def _answer(self, want: Want, page: Task) -> WantedAnswer:
+        """The answer to a want: what the crawl has, or what it fetches now. Raises WantRefused."""
+        task = self.answers.task_of(want, page)
+        if (given := await self.answers.known(task)) is not None:
+            return given
+        future, is_new = self.answers.expect(task)
+        if is_new:
+            self._unsent.append(task)
+            self.signal("wants")
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if future.cancelled():
+                raise WantRefused("ended") from None
+            raise
+
+
+def _with(visit: Visit, shown: RenderedPage, seconds: float) -> Visit:
+    """The visit with the page as a browser shows it."""
+    dom = shown.markup.encode("utf-8", "replace")
+    digest = RENDERED_DIGEST + sha1_base32(dom) if dom else ""
+    rendered = Rendered(shown.how, dom, digest, "", shown.picture, shown.counts, seconds)
+    return msgspec.structs.replace(visit, rendered=rendered, mime="text/html" if dom else visit.mime)

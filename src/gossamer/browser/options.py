@@ -1,0 +1,94 @@
+"""Options of `gossamer crawl` for pages that need a browser, and what they change in its wiring."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from gossamer.crawls.options import CHANGES_GRAPH, part_of
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.crawls.builder import Builder
+
+Choice = Literal["never", "auto", "always"]
+"""Which pages are rendered."""
+
+#: The names of the units, and of the arrows to and from the stage.
+RENDER, WANTS, SHOWN = "render", "wants", "rendered"
+
+
+class RenderOptions(Sheet, frozen=True):
+    """Which pages a browser renders."""
+
+    render: Annotated[
+        Choice,
+        setting(
+            "Render the pages that need a browser (`auto`), every HTML page (`always`), or none (`never`); this needs Chromium.",
+            restart=CHANGES_GRAPH,
+        ),
+    ] = "never"
+    render_places: Annotated[
+        int, setting("Render at most this many pages at once.", unit="pages", restart=CHANGES_GRAPH, ge=1, le=64)
+    ] = 4
+    render_post: Annotated[
+        bool,
+        setting(
+            "Send `POST` requests of rendered pages to their own hosts; they may change something there.",
+            restart=CHANGES_GRAPH,
+        ),
+    ] = False
+    screenshot: Annotated[
+        bool, setting("Keep a picture of each rendered page in the archive.", restart=CHANGES_GRAPH)
+    ] = False
+    browser: Annotated[
+        str,
+        setting(
+            "Render with this program; by default, the Chromium of this machine.", restart=CHANGES_GRAPH, names="code"
+        ),
+    ] = ""
+
+
+def wire(builder: "Builder") -> None:
+    """Put the stage behind fetch. Raises UsageError: options do not fit together. Raises WiringError: the wiring lacks a stage."""
+    from gossamer.engine.errors import WiringError
+    from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan
+
+    options = part_of(builder.options, RenderOptions)
+    if options.render == "never":
+        if options != RenderOptions():
+            raise UsageError(
+                "--screenshot, --browser and the options of rendering need --render auto or --render always"
+            )
+        return
+    crawl = builder.options
+    several = [*crawl.dividing, *(["--crawlers"] if crawl.crawlers else [])]
+    several += ["--max-agents"] if (crawl.max_agents or 1) > 1 else []
+    if several:
+        raise UsageError(f"--render works in a crawl of one agent; leave {' and '.join(several)} out")
+    builder.set_where_present("frontier", {"max_agents": 1})  # requests of a page go to hosts of any agent
+    wiring = builder.wiring
+    if any(plan.use == RENDER for plan in wiring.components.values()):
+        return  # it was kept with the crawl
+    plans = {plan.use: name for name, plan in wiring.components.items()}
+    if missing := {"fetch", "frontier", "commit", "content-seen"} - plans.keys():
+        raise WiringError(f"{wiring.source}: no component uses {sorted(missing)[0]!r}, so that no page can be rendered")
+    components = dict(wiring.components)
+    fetch, frontier, commit = (components[plans[use]] for use in ("fetch", "frontier", "commit"))
+    behind = fetch.ports["visits"]
+    components[plans["fetch"]] = msgspec.structs.replace(fetch, ports={**fetch.ports, "visits": SHOWN})
+    components[plans["frontier"]] = msgspec.structs.replace(frontier, ports={**frontier.ports, "wants": WANTS})
+    keepers: dict[str, Any] = dict(commit.providers.get("keepers", {}))  # type: ignore[arg-type]  # a table of lists
+    keepers["visits"] = [*keepers.get("visits", ()), WANTS]
+    components[plans["commit"]] = msgspec.structs.replace(commit, providers={**commit.providers, "keepers": keepers})
+    settings = {"pages": options.render, "browser": options.browser, "places": options.render_places}
+    components[RENDER] = ComponentPlan(
+        RENDER,
+        ports={"inbox": SHOWN, "outbox": behind, "wants": WANTS},
+        providers={"answers": WANTS},
+        settings={**settings, "screenshot": options.screenshot},
+    )
+    ledger = commit.providers["ledger"]
+    providers = {**wiring.providers, WANTS: ProviderPlan(WANTS, {"ledger": ledger}, {"post": options.render_post})}
+    connectors = {**wiring.connectors, SHOWN: ConnectorPlan(), WANTS: ConnectorPlan()}
+    builder.wiring = msgspec.structs.replace(wiring, components=components, providers=providers, connectors=connectors)

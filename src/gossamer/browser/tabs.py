@@ -1,0 +1,154 @@
+"""The places at which pages are rendered: one browser, a bounded number of pages at once, and a tab for each host.
+
+Place in the flow: the stage `render` asks for a page; nothing is started before the first one. A tab is kept for the next page of
+its host, which costs a third of a new one, since scripts that it has compiled are there; no two hosts share one.
+
+Promises:
+    1. A page that cannot be ended is killed with the browser. The other pages of that browser are rendered again, and never know.
+    2. A browser that dies is started again. One that does not start any more is told of once, and pages go on without it.
+    3. Memory is bounded: by the number of tabs, by the limits of the guard, and by a new browser after many pages.
+"""
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+from gossamer.browser.chromium import GUARD, Chromium
+from gossamer.browser.devtools import BrowserGone, CommandFailed
+from gossamer.browser.rendering import BUSY, Ask, FetchedPage, RenderedPage, Tab
+
+#: Pages after which a browser ends and a new one begins: it keeps some of what each page has left behind.
+MOST_PAGES = 1_000
+
+#: How often a page is begun again because its browser was lost to another page, before it is taken for the cause itself.
+MOST_BEGUN = 3
+
+#: Seconds until a browser that did not start is tried again.
+REST = 60.0
+
+
+class Tabs:
+    """Renders pages, so many at once."""
+
+    def __init__(
+        self,
+        program: str,
+        most: int,
+        report: Callable[[str], None] = lambda line: None,
+        *,
+        busy: float = BUSY,
+        guard: str = GUARD,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            program: path of the browser.
+            most: pages at once; twice as many tabs are kept.
+            report: is told, in one line, what a person should know.
+            busy: seconds without a want under way after which a page that works on is read as it is.
+            guard: path of the program that starts the browser.
+        """
+        self._program, self._guard, self._busy = program, guard, busy
+        self._free = asyncio.Semaphore(most)
+        self._most_tabs = 2 * most
+        self._report = report
+        self._browser: Chromium | None = None
+        self._starting = asyncio.Lock()
+        self._tabs: OrderedDict[Hashable, Tab] = OrderedDict()
+        """Tabs that no page is in, the one that was used last at the end."""
+        self._pages = 0
+        """Pages of this browser."""
+        self._at_work = 0
+        self._refused_until = 0.0
+        self.started = 0
+        """Browsers that were started."""
+
+    async def render(self, owner: Hashable, page: FetchedPage, ask: Ask) -> RenderedPage:
+        """Render a page when there is a place.
+
+        Args:
+            owner: its host, and whatever else parts those who share a tab.
+            page: the page.
+            ask: answers its requests.
+        """
+        async with self._free:
+            self._at_work += 1
+            try:
+                for _ in range(MOST_BEGUN):
+                    try:
+                        return await self._render(owner, page, ask)
+                    except BrowserGone:
+                        continue
+                    except CommandFailed as error:
+                        return self._refused(error)
+                return RenderedPage("crashed")
+            finally:
+                self._at_work -= 1
+
+    async def close(self) -> None:
+        """End the browser."""
+        async with self._starting:
+            await self._end()
+
+    async def _render(self, owner: Hashable, page: FetchedPage, ask: Ask) -> RenderedPage:
+        browser = await self._running()
+        tab = self._tabs.pop(owner, None)
+        if tab is None:
+            tab = Tab(browser.devtools)
+            await tab.open()
+        self._pages += 1
+        try:
+            shown = await tab.render(page, ask, self._busy)
+        except asyncio.CancelledError:
+            with contextlib.suppress(CommandFailed):
+                await tab.close()
+            raise
+        if shown.how in ("hung", "crashed"):
+            await self._give_up(browser, tab)
+        elif browser is self._browser:
+            self._tabs[owner] = tab
+            while len(self._tabs) > self._most_tabs:
+                await self._give_up(browser, self._tabs.popitem(last=False)[1])
+        return shown
+
+    async def _give_up(self, browser: Chromium, tab: Tab) -> None:
+        """Close a tab; where it does not close, end the browser."""
+        try:
+            await tab.close()
+        except CommandFailed:
+            async with self._starting:
+                if browser is self._browser:
+                    await self._end()
+
+    async def _running(self) -> Chromium:
+        """The browser, started where there is none. Raises CommandFailed: it does not start."""
+        async with self._starting:
+            browser = self._browser
+            if browser is not None and (browser.is_gone or (self._pages >= MOST_PAGES and self._at_work == 1)):
+                await self._end()
+            if self._browser is None:
+                now = asyncio.get_running_loop().time()
+                if now < self._refused_until:
+                    raise CommandFailed("the browser did not start a moment ago")
+                self._browser = await Chromium.start(self._program, self._guard)
+                self._pages = 0
+                if not self.started and self._browser.missing:
+                    told = "it is kept from it by a dead proxy"
+                    self._report(f"the browser cannot have a network of its own here ({self._browser.missing}); {told}")
+                self.started += 1
+            return self._browser
+
+    def _refused(self, error: CommandFailed) -> RenderedPage:
+        """There is no browser for this page; a person is told once in a while."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._refused_until:
+            self._refused_until = now + REST
+            self._report(f"{error}; pages are kept as they came")
+        return RenderedPage("no_browser")
+
+    async def _end(self) -> None:
+        self._tabs.clear()
+        if self._browser is not None:
+            await self._browser.stop()
+            self._browser = None

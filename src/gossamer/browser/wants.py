@@ -1,0 +1,199 @@
+"""Requests of pages that are being rendered: each is a task of the crawl, and the page gets its answer once that is committed.
+
+Place in the flow: the stage `render` asks here (:meth:`Wants.ask`) and sends the tasks to the frontier, which hands them out before
+the other tasks of their hosts; the commit keeps their answers like all others, and this keeper passes on what a group has kept. So
+the archive has everything that a browser has seen, and a kill between costs nothing but the rendering.
+
+Promises:
+    1. What the crawl has fetched for a page is not fetched again for another one: small answers are kept in memory, up to a bound,
+       and the others are read from the archive.
+    2. Two pages that want the same at the same time cause one request.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Annotated
+
+from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
+from gossamer.documents.content_coding import undone
+from gossamer.engine.ends import Uses
+from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.unit import Provider
+from gossamer.storage.archive.reading import read_record
+from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
+from gossamer.values.ledger_rows import DocumentRow
+from gossamer.values.outcome import ANSWERED, Outcome
+from gossamer.values.request_identity import requested
+from gossamer.values.task import WANT, Task
+from gossamer.values.url import canonical, host_of
+from gossamer.values.visit import Record, Response, Visit
+
+#: Bytes of answers that are kept in memory: the scripts of some ten applications.
+KEPT = 64 << 20
+
+#: Tells the requests of pages from the crawl's own of the same URL: an answer to the one is no page of the crawl.
+_KEY = "rendered"
+
+#: Fields of the browser that go with a request; all others are the crawl's own, or say what the browser is.
+_PASSED = frozenset(("accept", "content-type", "cookie", "origin", "x-requested-with", "authorization"))
+
+#: Those that prove who asks, and kinds of wants whose answer may depend on that; another proof makes another request of it.
+_PROVING, _ASKING_AS_SOMEONE = frozenset(("cookie", "authorization")), frozenset(("xhr", "fetch", "document"))
+
+
+class WantsSheet(Sheet, frozen=True):
+    """Settings of :class:`Wants`."""
+
+    directory: Annotated[
+        str,
+        setting(
+            "Look for answers of earlier runs in this crawl directory; if empty, none is looked for.",
+            restart="it is the crawl's directory",
+            names="a folder",
+        ),
+    ] = ""
+    post: Annotated[
+        bool, setting("Send `POST` requests of a page to its own host; they may change something there.")
+    ] = False
+
+
+class Wants(Provider[WantsSheet]):
+    """Answers wants out of what the crawl has, or has it fetched. Contract: `Keeper`."""
+
+    ledger: Uses[Ledger]
+
+    def __init__(self, sheet: WantsSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._asked: dict[str, asyncio.Future[WantedAnswer]] = {}
+        self._kept: OrderedDict[str, WantedAnswer] = OrderedDict()
+        self._size = 0
+        self._staged: list[Visit] = []
+        self.metrics.gauge("under_way", lambda: len(self._asked))
+        self.metrics.gauge("kept_bytes", lambda: self._size)
+
+    # -- for the stage that renders
+
+    def task_of(self, want: Want, page: Task) -> Task:
+        """The task of a want.
+
+        Raises:
+            WantRefused: it is not to be sent.
+        """
+        try:
+            url = canonical(want.url)
+        except UnreadableUrl:
+            raise WantRefused("unreadable") from None
+        host = host_of(url)
+        if want.method not in ("GET", "HEAD") and not (self.sheet.post and want.method == "POST" and host == page.host):
+            raise WantRefused(f"method:{want.method.lower()}"[:40])
+        names = _PASSED if want.kind in _ASKING_AS_SOMEONE else _PASSED - _PROVING
+        fields = tuple((name, value) for name, value in want.headers if name in names and value)
+        session = "" if page.request is None else page.request.session
+        proof = "\n".join((session, *(value for name, value in fields if name in _PROVING)))
+        key = f"{_KEY} {blake2b(proof.encode(), digest_size=8).hexdigest()}" if proof else _KEY
+        try:
+            request = requested(want.method, want.body, fields, key=key, redirects="keep", session=session)
+        except UsageError:
+            raise WantRefused("unsendable") from None
+        return Task(url, host, page.depth, page.url, f"{WANT}{want.kind}", request=request)
+
+    async def known(self, task: Task) -> WantedAnswer | None:
+        """The answer to a want, if the crawl has it; None where it has to be asked for."""
+        identity = task.identity
+        if (given := self._kept.get(identity)) is not None:
+            self._kept.move_to_end(identity)
+            self.metrics.count("known")
+            return given
+        if not self.sheet.directory:
+            return None
+        for one in (identity, task.url):
+            row = self.ledger.document(one)
+            if row is not None and row.location is not None and row.outcome in (Outcome.OK, Outcome.CLIENT_ERROR):
+                given = await asyncio.to_thread(_read, Path(self.sheet.directory), row)
+                if given is not None:
+                    self.metrics.count("read")
+                    self._keep(identity, given)
+                    return given
+        return None
+
+    def expect(self, task: Task) -> tuple[asyncio.Future[WantedAnswer], bool]:
+        """What will be the answer to a task, and whether it has to be sent: another page may wait for the same."""
+        future = self._asked.get(task.identity)
+        if future is not None:
+            return future, False
+        future = self._asked[task.identity] = asyncio.get_running_loop().create_future()
+        return future, True
+
+    def give_up(self) -> None:
+        """Nothing more will come."""
+        for future in self._asked.values():
+            future.cancel()
+        self._asked.clear()
+
+    # -- for the commit
+
+    def stage(self, records: Sequence[Record], group: Group) -> None:
+        """Note the answers of a group."""
+        self._staged = [one.visit for one in records if one.visit.task.is_want]
+
+    def committed(self, ends: Mapping[str, int]) -> None:
+        """Give the answers of the group that is kept to those who wait."""
+        for visit in self._staged:
+            identity, response = visit.task.identity, visit.response
+            future = self._asked.pop(identity, None)
+            if response.outcome not in ANSWERED:
+                if future is not None and not future.done():
+                    future.set_exception(WantRefused(response.outcome.value))
+                    future.exception()  # whoever waited may be gone
+                continue
+            given = _given(response)
+            if response.outcome in (Outcome.OK, Outcome.CLIENT_ERROR, Outcome.REDIRECT):
+                self._keep(identity, given)
+            if future is not None and not future.done():
+                future.set_result(given)
+        self._staged = []
+
+    def take_back(self) -> None:
+        """The group is given again."""
+        self._staged = []
+
+    def ends(self) -> Mapping[str, int]:
+        """It writes no file."""
+        return {}
+
+    def files(self) -> Sequence[str]:
+        """It writes no file."""
+        return ()
+
+    def _keep(self, identity: str, given: WantedAnswer) -> None:
+        if len(given.body) > KEPT // 4 or identity in self._kept:
+            return
+        self._kept[identity] = given
+        self._size += len(given.body)
+        while self._size > KEPT:
+            self._size -= len(self._kept.popitem(last=False)[1].body)
+
+
+def _given(response: Response) -> WantedAnswer:
+    """What the browser gets: the body without its coding."""
+    return WantedAnswer(response.status or 200, response.headers, response.content)
+
+
+def _read(directory: Path, row: DocumentRow) -> WantedAnswer | None:
+    """An answer as the archive has it; None where it cannot be read."""
+    assert row.location is not None
+    try:
+        record = read_record(directory, row.location)
+        if record.kind == "revisit":
+            return None
+        found = undone(record.headers, record.body)
+    except (CrawlDirectoryError, OSError):
+        return None
+    body = found.data if found.is_readable else record.body
+    return WantedAnswer(
+        record.status or row.status or 200, record.headers, bytes(body) if isinstance(body, bytes) else b""
+    )

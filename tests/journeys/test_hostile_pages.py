@@ -1,0 +1,206 @@
+"""The browser is a guest: pages that attack it or what is around it reach nothing, and cost no other page anything."""
+
+import asyncio
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from gossamer.browser import chromium
+from gossamer.browser.chromium import PROGRAMS
+from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
+from gossamer.browser.tabs import Tabs
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not any(map(shutil.which, PROGRAMS)), reason="there is no Chromium on this machine"),
+]
+
+HTML = (("content-type", "text/html"),)
+
+
+class Listeners:
+    """A TCP and a UDP socket on loopback, which no page may reach."""
+
+    def __init__(self) -> None:
+        self.tcp, self.udp = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+        for one in (self.tcp, self.udp):
+            one.bind(("127.0.0.1", 0))
+            one.setblocking(False)
+        self.tcp.listen()
+        self.ports = {"TCP": self.tcp.getsockname()[1], "UDP": self.udp.getsockname()[1]}
+
+    def contacts(self) -> list[str]:
+        found = []
+        for name, reach in (("tcp", self.tcp.accept), ("udp", lambda: self.udp.recvfrom(1))):
+            try:
+                reach()
+                found.append(name)
+            except BlockingIOError:
+                pass
+        return found
+
+    def close(self) -> None:
+        self.tcp.close()
+        self.udp.close()
+
+
+@pytest.fixture
+def listeners() -> Iterator[Listeners]:
+    made = Listeners()
+    yield made
+    made.close()
+
+
+#: Pages that reach for a network of their own, with the ports of the listeners in them.
+REACHING = {
+    "websocket": "new WebSocket('ws://127.0.0.1:TCP/'); new WebSocket('wss://localhost:TCP/')",
+    "webrtc": "const p = new RTCPeerConnection({iceServers: [{urls: 'stun:127.0.0.1:UDP'}]}); p.createDataChannel('x');"
+    "p.createOffer().then(o => p.setLocalDescription(o))",
+    "webtransport": "new WebTransport('https://127.0.0.1:TCP/')",
+    "popup": "for (let i = 0; i < 20; i++) open('http://127.0.0.1:TCP/' + i)",
+    "link": "const a = document.createElement('a'); a.target = '_blank'; a.href = 'http://127.0.0.1:TCP/'; document.body.append(a);"
+    "a.click()",
+    "beacon": "navigator.sendBeacon('http://127.0.0.1:TCP/', 'x')",
+    "hints": "document.head.innerHTML = '<link rel=preconnect href=http://127.0.0.1:TCP><link rel=prefetch "
+    "href=http://127.0.0.1:TCP/p>"
+    "<link rel=dns-prefetch href=//127.0.0.1:TCP><link rel=prerender href=http://127.0.0.1:TCP/q>'",
+    "worker": "new Worker(URL.createObjectURL(new Blob([`new WebSocket('ws://127.0.0.1:TCP/'); fetch('http://127.0.0.1:TCP/');"
+    "try { importScripts('http://127.0.0.1:TCP/x.js') } catch (e) {}`])))",
+    "shared worker": "new SharedWorker(URL.createObjectURL(new Blob([`new WebSocket('ws://127.0.0.1:TCP/')`])))",
+    "service worker": "navigator.serviceWorker.register('/worker.js')",
+    "fetch": "fetch('http://127.0.0.1:TCP/'); new Image().src = 'http://[::1]:TCP/'; "
+    "new Image().src = 'http://169.254.169.254/latest/'",
+    "redirect": "fetch('/redirect')",
+    "frame": "document.body.innerHTML = '<iframe src=http://127.0.0.1:TCP/></iframe><object data=http://127.0.0.1:TCP/></object>'",
+    "files": "document.body.innerHTML += '<iframe src=file:///etc/passwd></iframe><img src=file:///etc/passwd>'; "
+    "fetch('file:///etc/passwd')"
+    ".then(r => r.text()).then(t => document.body.append(t))",
+    "location": "location = 'file:///etc/passwd'",
+    "chrome": "location = 'chrome://version'",
+    "events": "new EventSource('http://127.0.0.1:TCP/')",
+    "form": "const f = document.createElement('form'); f.method = 'post'; f.action = 'http://127.0.0.1:TCP/'; "
+    "document.body.append(f); f.submit()",
+    "refresh": "document.head.innerHTML = '<meta http-equiv=refresh content=\"0; url=http://127.0.0.1:TCP/\">'",
+    "media": "new Audio('http://127.0.0.1:TCP/a.ogg').play().catch(() => 0)",
+    "module": "import('http://127.0.0.1:TCP/m.js').catch(() => 0)",
+    "css": "document.head.innerHTML = '<style>@import \"http://127.0.0.1:TCP/a.css\"; "
+    "body { background: url(http://127.0.0.1:TCP/b) }</style>'",
+}  # fmt: skip
+
+#: Pages that do not end, or take what they can get.
+GREEDY = {
+    "loop": "while (true);",
+    "late loop": "setTimeout(() => { while (true); }, 50)",
+    "regular expression": "/^(a+)+$/.test('a'.repeat(40) + 'b')",
+    "workers": "for (let i = 0; i < 50; i++) new Worker(URL.createObjectURL(new Blob(['while (true);'])))",
+    "frames": "for (let i = 0; i < 300; i++) { const f = document.createElement('iframe'); "
+    "f.src = 'http://f' + i + '.test/'; document.body.append(f) }",
+    "requests": "for (let i = 0; i < 10000; i++) fetch('/r' + i).catch(() => 0)",
+    "reload": "setTimeout(() => location.reload(), 0)",
+    "navigation": "location = '/?' + Math.random()",
+    "dialogs": "for (let i = 0; i < 100; i++) { alert(i); confirm(i); prompt(i) } document.title = 'through'",
+    "buffers": "const a = []; (function grow() { const b = new Uint8Array(64 << 20); b.fill(1); a.push(b); "
+    "setTimeout(grow, 0) })()",
+    "elements": "for (let i = 0; i < 300000; i++) { const p = document.createElement('p'); "
+    "p.textContent = 'x'.repeat(30) + i; document.body.append(p) }",
+    "polling": "setInterval(() => fetch('/poll' + Math.random()).catch(() => 0), 10)",
+    "download": "const a = document.createElement('a'); a.download = 'evil'; a.href = 'data:text/plain,x'; "
+    "document.body.append(a); a.click()",
+}  # fmt: skip
+
+
+async def ask(want: Want) -> WantedAnswer:
+    """The crawl's side: one host is there, and loopback is refused."""
+    if not want.url.startswith("http://h.test/"):
+        raise WantRefused("address_refused")
+    if want.url.endswith("/redirect"):
+        return WantedAnswer(302, (("location", "http://127.0.0.1:1/"),), b"")
+    return WantedAnswer(200, (("content-type", "text/plain"),), b"x")
+
+
+async def shown(tabs: Tabs, script: str, name: str = "h.test") -> RenderedPage:
+    body = f"<!DOCTYPE html><title>t</title><body>before<script>{script}</script><p>after".encode()
+    return await tabs.render(name, FetchedPage("http://h.test/", WantedAnswer(200, HTML, body), 1_700_000_000.0), ask)
+
+
+def render_all(pages: Mapping[str, str], guard: str = chromium.GUARD) -> dict[str, RenderedPage]:
+    async def run() -> dict[str, RenderedPage]:
+        tabs = Tabs(chromium.program(), 2, guard=guard)
+        try:
+            return {name: await shown(tabs, script) for name, script in pages.items()}
+        finally:
+            await tabs.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("wall", ["namespace", "dead ends"])
+def test_no_page_reaches_the_network(wall: str, listeners: Listeners, tmp_path: Path) -> None:
+    guard = Path(chromium.GUARD)
+    if wall == "dead ends":
+        text = guard.read_text(encoding="utf-8").replace("missing = _leave_network()", "missing = 'for this test'")
+        guard = tmp_path / "guard.py"
+        guard.write_text(text, encoding="utf-8")
+    pages = {}
+    for name, script in REACHING.items():
+        pages[name] = script.replace("TCP", str(listeners.ports["TCP"])).replace("UDP", str(listeners.ports["UDP"]))
+    found = render_all(pages, str(guard))
+    assert not listeners.contacts()
+    assert not [name for name, page in found.items() if "root:" in page.markup]
+    assert {page.how for page in found.values()} <= {"done", "limited"}, {
+        name: page.how for name, page in found.items()
+    }
+
+
+def test_greedy_pages_end_and_each_next_page_is_whole() -> None:
+    async def run() -> dict[str, tuple[RenderedPage, RenderedPage]]:
+        tabs = Tabs(chromium.program(), 2, busy=5.0)
+        found = {}
+        try:
+            for name, script in GREEDY.items():
+                bad = await asyncio.wait_for(shown(tabs, script, "bad.test"), 90)
+                found[name] = bad, await asyncio.wait_for(shown(tabs, "document.title = 'fine'", "good.test"), 60)
+        finally:
+            await tabs.close()
+        return found
+
+    for name, (bad, good) in asyncio.run(run()).items():
+        assert (good.how, "fine" in good.markup) == ("done", True), name
+        assert bad.how in ("done", "limited", "hung", "crashed"), name
+
+
+def test_a_page_that_overrides_what_reads_it_changes_nothing() -> None:
+    script = (
+        "Element.prototype.getHTML = Document.prototype.createTreeWalker = () => 'owned'; JSON.stringify = () => 'owned';"
+        "Object.defineProperty(Element.prototype, 'outerHTML', {get() { return 'owned' }}); document.body.append('whole')"
+    )
+    page = render_all({"page": script})["page"]
+    assert page.markup.endswith("whole<p>after</p></body></html>")
+    assert page.markup.startswith("<!DOCTYPE html><html>")
+
+
+def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> None:
+    async def run() -> tuple[RenderedPage, RenderedPage]:
+        tabs, asked = Tabs(chromium.program(), 2), asyncio.Event()
+
+        async def slowly(want: Want) -> WantedAnswer:
+            asked.set()
+            await asyncio.sleep(1.0)
+            return await ask(want)
+
+        body = b"<title>t</title><script>fetch('/slow').then(r => r.text()).then(t => document.body.append(t))</script>"
+        page = FetchedPage("http://h.test/", WantedAnswer(200, HTML, body), 1_700_000_000.0)
+        try:
+            slow = asyncio.create_task(tabs.render("good.test", page, slowly))
+            await asked.wait()
+            assert tabs._browser is not None
+            tabs._browser.kill()  # as its guard does where memory runs out
+            return await asyncio.wait_for(slow, 60), await shown(tabs, "", "other.test")
+        finally:
+            await tabs.close()
+
+    first, second = asyncio.run(run())
+    assert (first.how, second.how) == ("done", "done")

@@ -1,0 +1,242 @@
+"""A crawl of a single-page application with `--render`: every route is a page, fetched politely, archived, and resumable."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from gossamer.browser.chromium import PROGRAMS
+from gossamer.cli.main import main
+from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.options import all_options
+from gossamer.engine.sheet import build
+from gossamer.query.database import Database
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+
+pytestmark = pytest.mark.skipif(not any(map(shutil.which, PROGRAMS)), reason="there is no Chromium on this machine")
+
+SHELL = "<!doctype html><title>Shop</title><script src=/app.js></script><body><div id=root></div>"
+SCRIPT = """
+const route = location.pathname.split('/').pop();
+fetch('/api/' + route).then(answer => answer.json()).then(item => {
+  document.title = 'Item ' + route;
+  const links = item.links.map(link => `<a href="/item/${link}">item ${link}</a>`).join(' ');
+  document.getElementById('root').innerHTML = `<h1>Item ${route}</h1><p>${item.text}</p>${links}`;
+});
+"""
+
+
+class Shop(FakeWeb):
+    """An application of so many routes; each links to two others, and has words of its own."""
+
+    def __init__(self, routes: int, robots: str = "", latency: float = 0.0) -> None:
+        self.routes, self.latency = routes, latency
+        self.times: list[tuple[float, str]] = []
+        pages: dict[str, object] = {"/app.js": FakePage(SCRIPT, type="text/javascript")}
+        if robots:
+            pages["/robots.txt"] = FakePage(robots, type="text/plain")
+        super().__init__(pages, otherwise=self.other)  # type: ignore[arg-type]  # a table of pages
+
+    def other(self, request: FakeRequest) -> FakePage:
+        if not request.target.startswith("/api/"):
+            return FakePage(SHELL)
+        number = int(request.target.rpartition("/")[2])
+        words = " ".join(f"word{number}x{one}" for one in range(50))
+        links = [(2 * number + 1) % self.routes, (2 * number + 2) % self.routes]
+        body = f'{{"text": "{words}", "links": {links}}}'
+        return FakePage(body, type="application/json", latency=self.latency)
+
+    def note(self, request: FakeRequest) -> None:
+        self.times.append((time.monotonic(), request.target))
+        super().note(request)
+
+
+def crawled(shop: Shop, directory: Path, **options: object) -> object:
+    given = {"output": str(directory), "delay": 0, "min_free_disk": 0, "render": "auto", **options}
+    return run(Crawl([shop.url("/item/0")], build(all_options(), given)))
+
+
+def rows(directory: Path, question: str) -> list[tuple[object, ...]]:
+    with Database(directory) as database:
+        return list(database.ask(question))
+
+
+def test_each_route_of_an_application_is_a_page_and_the_script_is_fetched_once(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    with Shop(60) as shop:
+        summary = crawled(shop, directory, near_duplicates="report")
+        asked = Counter(target for _, target in shop.times)
+    assert (summary.pages, summary.needs_browser, summary.set_aside) == (60, 0, 0)  # type: ignore[attr-defined]
+    assert asked == {"/robots.txt": 1, "/app.js": 1} | {
+        f"/{kind}/{n}": 1 for n in range(60) for kind in ("item", "api")
+    }
+    assert rows(
+        directory, "SELECT count(*), count(duplicate_of), count(DISTINCT title) FROM pages WHERE render = 'done'"
+    ) == [(60, 0, 60)]
+    assert rows(directory, "SELECT count(*) FROM pages WHERE answer_of IS NOT NULL") == [(59,)]
+    assert main(["verify", str(directory), "--deep"]) == 0
+
+
+def test_what_a_browser_made_stands_beside_the_answer_and_is_no_capture_of_the_page(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    with Shop(5) as shop:
+        crawled(shop, directory, screenshot=True, render_places=1)
+        url = shop.url("/item/3")
+    kinds = Counter[str]()
+    for path in directory.glob("warc/*.warc.gz"):
+        with path.open("rb") as stream:
+            for record in ArchiveIterator(stream, check_digests="raise"):
+                target = record.rec_headers.get_header("WARC-Target-URI") or ""
+                if target.endswith(url):
+                    kinds[f"{record.rec_type} {target.removesuffix(url)}".strip()] += 1
+    assert kinds == {"request": 1, "metadata": 1, "resource urn:view:": 1, "resource urn:dom:": 1, "revisit": 1}
+    index = (directory / "index.cdxj").read_text()
+    assert index.count("/item/3") == 2  # in the key and in the line of one capture
+    (directory / "index.cdxj").unlink()
+    assert main(["cat", str(directory), url, "--rendered"]) == 0
+    made = [line for line in (directory / "index.cdxj").read_text().splitlines() if "robots.txt" not in line]
+    assert made == [line for line in index.splitlines() if "robots.txt" not in line]
+    assert main(["delete", str(directory), url]) == 0
+    assert b"word3x7" not in b"".join(path.read_bytes() for path in directory.rglob("*") if path.suffix == ".jsonl")
+    assert main(["verify", str(directory), "--deep"]) == 0
+
+
+def test_search_and_markdown_read_the_rendered_page(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    directory = tmp_path / "c"
+    with Shop(3) as shop:
+        crawled(shop, directory)
+        url = shop.url("/item/2")
+    capsysbinary.readouterr()
+    assert main(["cat", str(directory), url, "--markdown"]) == 0
+    assert b"word2x7" in capsysbinary.readouterr().out
+    assert main(["cat", str(directory), url]) == 0
+    assert capsysbinary.readouterr().out.decode() == SHELL
+    assert main(["index", str(directory)]) == 0
+    capsysbinary.readouterr()
+    assert main(["search", str(directory), "word2x7"]) == 0
+    assert url.encode() in capsysbinary.readouterr().out
+
+
+def test_requests_of_pages_wait_for_the_delay_of_their_host_and_the_page_does_not_see_it(tmp_path: Path) -> None:
+    with Shop(3) as shop:
+        summary = crawled(shop, tmp_path / "c", delay=0.4)
+        moments = sorted(moment for moment, _ in shop.times)
+    assert summary.pages == 3  # type: ignore[attr-defined]
+    assert min(after - before for before, after in pairwise(moments)) > 0.35
+    assert rows(tmp_path / "c", "SELECT count(*) FROM pages WHERE render = 'done'") == [(3,)]
+
+
+def test_a_page_whose_script_is_denied_is_rendered_as_far_as_it_goes_and_says_so(tmp_path: Path) -> None:
+    with Shop(3, robots="User-agent: *\nDisallow: /app.js\n") as shop:
+        crawled(shop, tmp_path / "c")
+        assert not [target for _, target in shop.times if target == "/app.js"]
+    [(how, wants)] = rows(tmp_path / "c", "SELECT render, wants FROM pages WHERE render IS NOT NULL")
+    assert (how, wants) == ("done", '{"asked":1,"refused:robots_denied":1}')
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_page_may_post_to_its_own_host_by_choice(tmp_path: Path, sent: bool) -> None:
+    script = SCRIPT.replace("fetch('/api/' + route)", "fetch('/api/' + route, {method: 'POST', body: 'x'})")
+    with Shop(2) as shop:
+        shop.pages["/app.js"] = FakePage(script, type="text/javascript")
+        crawled(shop, tmp_path / "c", render_post=sent)
+        methods = {request.method for request in shop.requests if request.target.startswith("/api/")}
+    assert methods == ({"POST"} if sent else set())
+
+
+def test_with_every_slot_taken_by_pages_that_wait_their_requests_still_go_out(tmp_path: Path) -> None:
+    with Shop(40, latency=0.05) as shop:
+        summary = crawled(shop, tmp_path / "c", concurrency=2, per_host=4, max_pages=12)
+    assert summary.pages == 12  # type: ignore[attr-defined]
+    assert rows(tmp_path / "c", "SELECT count(*) FROM pages WHERE render = 'done'") == [(12,)]
+
+
+def test_documents_are_not_rendered_and_no_browser_is_started(tmp_path: Path) -> None:
+    with FakeWeb.tree(2, 6) as web:
+        given = {
+            "output": str(tmp_path / "c"),
+            "delay": 0,
+            "min_free_disk": 0,
+            "render": "auto",
+            "browser": sys.executable,
+        }
+        summary = run(Crawl([web.url("/")], build(all_options(), given)))
+        assert summary.pages == len(web.expected)
+    assert rows(tmp_path / "c", "SELECT count(*) FROM pages WHERE render IS NOT NULL") == [(0,)]
+
+
+def test_without_a_browser_always_is_refused_and_auto_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Shop(2) as shop:
+        common = ["crawl", shop.url("/item/0"), "--delay", "0", "--browser", "/nowhere/chromium"]
+        assert main([*common, "-o", str(tmp_path / "a"), "--render", "always"]) == 2
+        assert "/nowhere/chromium" in capsys.readouterr().err
+        assert not shop.times
+        assert main([*common, "-o", str(tmp_path / "b"), "--render", "auto"]) == 0
+    assert rows(tmp_path / "b", "SELECT render FROM pages WHERE render IS NOT NULL") == [("no_browser",)]
+
+
+def start(directory: Path, seed: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-P", "-m", "gossamer", "crawl", seed, "-o", str(directory), "--delay", "0"]
+    resume = ["--resume"] if (directory / "crawl.toml").exists() else []
+    return subprocess.Popen(
+        [*command, "--render", "auto", "--quiet", *resume], stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(60, marks=pytest.mark.long)])
+def test_kills_of_agent_and_browser_lose_no_page_and_double_none(kills: int, tmp_path: Path) -> None:
+    directory, chance = tmp_path / "c", random.Random(5)
+    with Shop(20 * kills, latency=0.02) as shop:
+        seed = shop.url("/item/0")
+        for number in range(kills):
+            child = start(directory, seed)
+            shop.wait_for(len(shop.requests) + chance.randrange(10, 40))
+            if number % 3 == 2:  # the browser alone: the crawl goes on with another
+                kill_browser(child.pid)
+                shop.wait_for(len(shop.requests) + 5)
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+        done = start(directory, seed)
+        _, said = done.communicate(timeout=HUNG_AFTER)
+        assert done.returncode == 0, said.decode()
+    found = rows(
+        directory, "SELECT count(*), count(DISTINCT url), count(DISTINCT title) FROM pages WHERE render = 'done'"
+    )
+    assert found == [(20 * kills,) * 3]
+    assert main(["verify", str(directory), "--deep"]) == 0
+
+
+def kill_browser(agent: int) -> None:
+    """Kill the guards of an agent's browser; what they guarded ends with them."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        pid, parent, args = line.split(None, 2)
+        if parent == str(agent) and "guard.py" in args:
+            os.kill(int(pid), signal.SIGTERM)
+
+
+def test_a_crawl_that_is_stopped_renders_its_pages_again_in_the_next_run(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    with Shop(30, latency=0.2) as shop:
+        child = start(directory, shop.url("/item/0"))
+        shop.wait_for(12)
+        os.kill(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=HUNG_AFTER)
+        assert child.returncode in (0, 3), said.decode()
+        done = start(directory, shop.url("/item/0"))
+        _, said = done.communicate(timeout=HUNG_AFTER)
+        assert done.returncode == 0, said.decode()
+    found = rows(directory, "SELECT count(*), count(DISTINCT url) FROM pages WHERE render = 'done'")
+    assert found == [(30, 30)]

@@ -1,0 +1,98 @@
+"""Requests of rendered pages: which are sent, as what, and who gets the answers."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
+from gossamer.browser.wants import KEPT, Wants, WantsSheet
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Task
+from gossamer.values.visit import Record, Response, Visit
+
+Run = Callable[[Coroutine[Any, Any, None]], None]
+
+PAGE = Task("http://h.test/page", "h.test", depth=3)
+
+
+def answered(task: Task, outcome: Outcome = Outcome.OK, body: bytes = b"x") -> Record:
+    return Record(Visit(task, Response(outcome, 200, headers=(("content-type", "text/plain"),), body=body)))
+
+
+def test_a_want_is_a_task_beside_the_page_of_the_same_url() -> None:
+    task = Wants().task_of(Want("http://h.test/page", "xhr"), PAGE)
+    assert (task.host, task.depth, task.source, task.relation) == ("h.test", 3, "http://h.test/page", "render xhr")
+    assert task.is_want and task.identity != PAGE.identity
+
+
+def test_another_proof_of_who_asks_makes_another_request() -> None:
+    wants = Wants()
+    names = [
+        wants.task_of(Want("http://h.test/api", "fetch", headers=fields), PAGE).identity
+        for fields in ((), (("authorization", "Bearer a"),), (("authorization", "Bearer b"),), (("cookie", "c=1"),))
+    ]
+    assert len(set(names)) == 4
+    image = Want("http://h.test/i.png", "image", headers=(("cookie", "c=1"),))
+    assert wants.task_of(image, PAGE).request.headers == ()  # type: ignore[union-attr]  # a want has one
+
+
+@pytest.mark.parametrize(("method", "host", "post", "sent"), [
+    ("POST", "h.test", False, False),
+    ("POST", "h.test", True, True),
+    ("POST", "other.test", True, False),
+    ("DELETE", "h.test", True, False),
+    ("HEAD", "other.test", False, True),
+])  # fmt: skip
+def test_methods_that_may_change_something_are_refused(method: str, host: str, post: bool, sent: bool) -> None:
+    wants, want = Wants(WantsSheet(post=post)), Want(f"http://{host}/", "fetch", method)
+    if sent:
+        assert wants.task_of(want, PAGE).request.method == method  # type: ignore[union-attr]  # a want has one
+    else:
+        with pytest.raises(WantRefused, match=f"method:{method.lower()}"):
+            wants.task_of(want, PAGE)
+
+
+def test_two_pages_that_want_the_same_cause_one_request_and_get_its_answer_when_it_is_kept(run: Run) -> None:
+    async def course() -> None:
+        wants = Wants()
+        task = wants.task_of(Want("http://h.test/app.js", "script"), PAGE)
+        (first, is_new), (second, is_again) = wants.expect(task), wants.expect(task)
+        assert (is_new, is_again) == (True, False)
+        wants.stage([answered(task)], None)  # type: ignore[arg-type]  # the group is not touched
+        wants.take_back()
+        wants.committed({})
+        assert not first.done()
+        wants.stage([answered(task)], None)  # type: ignore[arg-type]  # as above
+        wants.committed({})
+        assert (await first).body == (await second).body == b"x"
+        assert (await wants.known(task)) == WantedAnswer(200, (("content-type", "text/plain"),), b"x")
+
+    run(course())
+
+
+def test_a_want_that_is_refused_or_fails_is_told_by_its_outcome_and_asked_for_again_by_the_next_page(run: Run) -> None:
+    async def course() -> None:
+        wants = Wants()
+        task = wants.task_of(Want("http://h.test/no", "fetch"), PAGE)
+        future, _ = wants.expect(task)
+        wants.stage([answered(task, Outcome.ROBOTS_DENIED)], None)  # type: ignore[arg-type]  # as above
+        wants.committed({})
+        with pytest.raises(WantRefused, match="robots_denied"):
+            await future
+        assert await wants.known(task) is None
+        assert wants.expect(task)[1]
+
+    run(course())
+
+
+def test_answers_in_memory_are_bounded(run: Run) -> None:
+    async def course() -> None:
+        wants = Wants()
+        for number in range(20):
+            task = wants.task_of(Want(f"http://h.test/{number}", "script"), PAGE)
+            wants.stage([answered(task, body=bytes(KEPT // 8))], None)  # type: ignore[arg-type]  # as above
+            wants.committed({})
+        assert wants.metrics.snapshot()["kept_bytes"] <= KEPT
+
+    run(course())
