@@ -69,9 +69,6 @@ class Proxy:
         self.until = 0.0
         """Monotonic instant until which it rests."""
 
-    def __repr__(self) -> str:
-        return f"<Proxy {self.scheme}://{self.place}>"
-
     @property
     def place(self) -> str:
         """Host and port, which are no secret."""

@@ -63,9 +63,6 @@ class FoundLinks:
         self.left_out = 0
         """How many were left out, each spelling once as far as that is known."""
 
-    def __repr__(self) -> str:
-        return f"<FoundLinks {len(self.links)}, {self.left_out} left out>"
-
     def take(self, found: Iterable[Found]) -> None:
         """Add these, which one tag or one style sheet can have a million of."""
         links = self.links

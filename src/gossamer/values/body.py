@@ -42,9 +42,6 @@ class SpoolFile:
         self._file = tempfile.TemporaryFile(buffering=0, dir=directory or None)  # noqa: SIM115  # lasts as long as this
         self.size = 0
 
-    def __repr__(self) -> str:
-        return f"<SpoolFile {self.size} bytes>"
-
     def __del__(self) -> None:
         # Meant, and so not worth the warning that an open file gets: what refers to a body is not one owner's to know.
         if hasattr(self, "_file"):

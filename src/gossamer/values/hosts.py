@@ -135,9 +135,6 @@ class HostTable(Generic[V]):
             table, name = (self._below, text[2:]) if text.startswith("*.") else (self._exact, text)
             table[given_host(name, text)] = value
 
-    def __repr__(self) -> str:
-        return f"<HostTable of {len(self)}>"
-
     def __len__(self) -> int:
         return len(self._exact) + len(self._below)
 

@@ -210,9 +210,6 @@ class Normaliser:
         """Names of parameters that are known to stay, within a bound: most queries are made of the same few."""
         self._changes_any = bool(self._aliases) or not self._steps.isdisjoint(("index-pages", "slashes", "www"))
 
-    def __repr__(self) -> str:
-        return f"<Normaliser {' '.join(step for step in STEPS if step in self._steps)}>"
-
     def __call__(self, url: str) -> str:
         """The normal form of a canonical URL. One without a host (`mailto:`) is left as it is."""
         # Nearly all URLs hold nothing of what the steps look for, which is quickly seen.
