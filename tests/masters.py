@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from gossamer.agents.contract import DesignationTable, HostNames, RecentUrls, SharedState
+from gossamer.agents.contract import DesignationTable, SharedState
+from gossamer.agents.marshaler import GivenHostNames, RecentUrlTable
 from gossamer.values.agents import Member
 
 #: Domains of every shape that a marshaler meets.
@@ -13,7 +14,7 @@ _DOMAINS = [*(f"d{number}.example" for number in range(300)), "127.0.0.1", "2001
 _AGENTS = (Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0))
 
 
-def check_recent_urls(make: Callable[[int], RecentUrls]) -> None:
+def check_recent_urls(make: Callable[[int], RecentUrlTable]) -> None:
     """Check that a recently-seen table of a given capacity keeps its promises."""
     table = make(4)
     urls = [f"http://a.test/{number}" for number in range(20)]
@@ -35,7 +36,7 @@ def check_recent_urls(make: Callable[[int], RecentUrls]) -> None:
     assert list(table.misses(urls[-1:])) == [], "the URL that was inserted last is not held"
 
 
-def check_host_names(names: HostNames) -> None:
+def check_host_names(names: GivenHostNames) -> None:
     """Check that a table of host names keeps its promises, for the hosts of this suite."""
     for host in (*_DOMAINS, *(f"www.{domain}" for domain in _DOMAINS)):
         name = names.name_of(host)

@@ -18,7 +18,10 @@ READ_WHOLE = {
     "HostOptions": "crawls/identity.py goes through all of them",
     "RecrawlOptions": "recrawl/wiring.py; tests/journeys/test_recrawl.py",
     "MobileOptions": "mobile/wiring.py; tests/journeys/test_crawl_mobile.py",
-    "CrawlOptions": "crawls/compiling.py goes through all of them; tests/unit/crawls/test_compiling.py shows each",
+    **dict.fromkeys(
+        ("BasicOptions", "ProcessOptions", "NetworkOptions", "ResultOptions", "CrawlOptions"),
+        "crawls/compiling.py goes through all of them; tests/unit/crawls/test_compiling.py shows each",
+    ),
 }
 
 

@@ -14,8 +14,8 @@ from gossamer.engine.unit import Provider
 NOT_OF_A_PLAIN_CRAWL = {
     "_duckdb", "brotli", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
     "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
-    "gossamer.api", "gossamer.crawls.control.settings", "gossamer.crawls.control.standing",
-    "gossamer.crawls.control.steering", "gossamer.analysis.reprocess",
+    "gossamer.api", "gossamer.crawls.control.steering", "gossamer.crawls.control.standing",
+    "gossamer.analysis.reprocess",
     "gossamer.analysis.why", "gossamer.bench", "gossamer.engine.remote.connector", "gossamer.engine.remote.links",
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
     "gossamer.analysis.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",

@@ -25,7 +25,7 @@ from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.control.client import Control, SteeringRefused
-from gossamer.crawls.control.host_facts import HostsNow
+from gossamer.crawls.control.facts import HostsNow
 from gossamer.crawls.control.messages import (
     BlockHosts,
     Change,

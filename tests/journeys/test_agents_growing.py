@@ -12,7 +12,7 @@ import pytest
 from tests.journeys.test_agents import options_for, seed_of, until, urls_in, web_of_hosts
 
 from gossamer.agents.crawl import SupervisedCrawl
-from gossamer.agents.growth import Growth, Load
+from gossamer.agents.joining import Growth, Load
 from gossamer.analysis.verifying import verify
 from gossamer.crawls.control.client import Control, SteeringRefused
 from gossamer.crawls.control.messages import Change, CheckChange, Pause, Status

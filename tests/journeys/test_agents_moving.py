@@ -11,9 +11,8 @@ import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
 
 from gossamer.agents.crawl import SupervisedCrawl
-from gossamer.agents.growth import Load
 from gossamer.agents.handing_over import MOVING, read_moved
-from gossamer.agents.joining import Balance, Wish
+from gossamer.agents.joining import Balance, Load, Wish
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main

@@ -13,8 +13,8 @@ from tests.journeys.test_agents_steered import asked
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.supervised import AgentProcess
 from gossamer.crawls.control.client import Control
-from gossamer.crawls.control.instances import UnitInstances
 from gossamer.crawls.control.messages import Change, Continue, Pause, ReadUnit
+from gossamer.crawls.control.picture import UnitInstances
 from gossamer.crawls.control.standing import SILENT
 from gossamer.values.agents import at_work
 

@@ -23,9 +23,9 @@ from tests.journeys.test_agents import (
 from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
 
 from gossamer.agents.crawl import SupervisedCrawl
-from gossamer.agents.designations_of_crawl import designations
 from gossamer.agents.ended import opened_ledger
-from gossamer.agents.held_domains import held_domains, let_go
+from gossamer.agents.membership import designations
+from gossamer.agents.ring import held_domains, let_go
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawls.control.client import Control

@@ -14,7 +14,7 @@ import pytest
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.control.at_rest import standing_at_rest
-from gossamer.crawls.control.url_facts import known_of
+from gossamer.crawls.control.facts import known_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.documents.document import Document

@@ -29,8 +29,8 @@ from gossamer.crawls.control.messages import (
     Undo,
     Unsuspend,
 )
-from gossamer.crawls.control.settings import set_values
 from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.control.steering import set_values
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary

@@ -28,10 +28,16 @@ import msgspec
 from gossamer.bench.harness import PLAIN, begun, pages_option, simulated
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.control.client import Control
-from gossamer.crawls.control.host_facts import HostKnown, HostNow, HostsNow, KeptOfHost
-from gossamer.crawls.control.instances import UnitInstance, UnitInstances
+from gossamer.crawls.control.facts import HostKnown, HostNow, HostsNow, KeptOfHost
 from gossamer.crawls.control.messages import Pause, ReadGraph, ReadHost, ReadHosts, ReadUnit, Status
-from gossamer.crawls.control.picture import GraphPicture, PictureConnector, PictureSetting, PictureUnit
+from gossamer.crawls.control.picture import (
+    GraphPicture,
+    PictureConnector,
+    PictureSetting,
+    PictureUnit,
+    UnitInstance,
+    UnitInstances,
+)
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.standing import AgentStanding, ConnectorFigures, CrawlStanding, UnitFigures
 from gossamer.crawls.control.wire import Answered, ControlRequest, NotDone, told

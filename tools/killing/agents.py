@@ -25,8 +25,8 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.agents.designations_of_crawl import designations
 from gossamer.agents.masters import master_name
+from gossamer.agents.membership import designations
 from gossamer.agents.rendezvous import living
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.verifying import verify

@@ -21,7 +21,7 @@ SUBJECT = Subject(
     wire="gossamer.agents.exchanging:exchange_by_files",
     wire_where=("exchange", "agent", "exchange_key"),
     beside={"file-outbox": "gossamer.agents.merging:FileExchange"},
-    forget="gossamer.agents.designations_of_crawl:forget_shared",
+    forget="gossamer.agents.membership:forget_shared",
     commands={
         "exchange": Command(
             "gossamer.agents.commands:exchange",
@@ -53,7 +53,7 @@ SUBJECT = Subject(
         "shared-designations": "gossamer.agents.designations:SharedDesignations",
         "shared-state": "gossamer.storage.mailbox.shared_state:CrawlSharedState",
         "mass-mail": "gossamer.agents.mail:MassMail",
-        "held-domains": "gossamer.agents.held_domains:HeldDomains",
+        "held-domains": "gossamer.agents.ring:HeldDomains",
         "least-loaded": "gossamer.agents.designations:LeastLoaded",
         "by-domain": "gossamer.agents.designations:ByDomain",
         "by-place": "gossamer.agents.designations:ByPlace",

@@ -54,12 +54,9 @@ _PATIENCE = 60.0
 
 
 async def checkpoint(crawl: "SeveralAgents", name: str) -> str:
-    """Keep the state of all agents under a name; returns the name. An empty one stands for the time.
-
-    Raises:
-        UsageError: the name cannot be used or is taken, or agents do not stay at work for long enough.
-        AgentRefused: an agent cannot make its part.
-    """
+    """Keep the state of all agents under a name; returns the name. An empty one stands for the time. Raises UsageError: the
+    name cannot be used or is taken, or agents do not stay at work for long enough; AgentRefused: an agent cannot make its
+    part."""
     name = name or checkpoint_name()
     directory, members = crawl.directory, crawl.roster.members
     resting.check_is_free_everywhere(directory, name)
@@ -142,12 +139,8 @@ class GraphChanges:
         self._before: GraphBefore | None = None
 
     def planned(self, now: Graph, change: Callable[[Wiring], Wiring]) -> Graph:
-        """The graph that a change makes. Nothing is changed.
-
-        Raises:
-            FlowError: it cannot be.
-            UsageError: several agents cannot run it, or state that agents keep would be left out.
-        """
+        """The graph that a change makes. Nothing is changed. Raises FlowError: it cannot be; UsageError: several agents cannot
+        run it, or state that agents keep would be left out."""
         source = now.wiring.source
         graph = self._plan.planned(with_protocols(change(now.wiring)))
         self._check(graph)
@@ -160,11 +153,8 @@ class GraphChanges:
         return self.planned(now, self._history[-1].opposite.applied)
 
     def keep(self, now: Graph, then: Graph, *, is_undone: bool = False) -> Difference:
-        """Note a change for this run and every later one; returns what it is.
-
-        Raises:
-            UsageError: it cannot be written; nothing has changed.
-        """
+        """Note a change for this run and every later one; returns what it is. Raises UsageError: it cannot be written; nothing
+        has changed."""
         difference = Difference.between(now.wiring, then.wiring)
         before = self._before or GraphBefore(now, self._history)
         self._write(then, self._history[:-1] if is_undone else [*self._history, difference])

@@ -45,7 +45,7 @@ def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]
     if assigned:
         print(_assigned(path, pairs_of(assigned, "example.org=agent-01")))
         return
-    from gossamer.agents.designations_of_crawl import designations as told
+    from gossamer.agents.membership import designations as told
     from gossamer.storage.tables.places import crawl_directory
 
     for domain, agent in told(crawl_directory(directory), domains):
@@ -60,7 +60,7 @@ def _assigned(directory: Path, agents: dict[str, str]) -> str:
         with Control(directory) as control:
             return control.do(Assign(agents))
     except NotRunning:
-        from gossamer.agents.designations_of_crawl import assign_at_rest
+        from gossamer.agents.membership import assign_at_rest
 
         return assign_at_rest(directory, agents)
 
@@ -75,9 +75,7 @@ LONGEST = 600.0
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.option(
-    "--again",
-    is_flag=True,
-    help="Also write the URLs that were written before and that no agent has confirmed.",
+    "--again", is_flag=True, help="Also write the URLs that were written before and that no agent has confirmed."
 )
 @click.option(
     "--lost",

@@ -6,7 +6,7 @@ shared state too, and write it where no master is at work.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -15,41 +15,6 @@ import msgspec
 from gossamer.values.agents import Member
 
 # The providers of the marshaler, which decides which agent gets each URL.
-
-
-class RecentUrls(Protocol):
-    """Remembers URLs that were passed on a short time ago, with the depth at which they were found.
-
-    Promises:
-        1. It holds back a URL only if it was inserted at this depth or a lesser one.
-        2. It never holds more URLs than its capacity, and may forget any of them.
-    """
-
-    def misses(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Return the URLs that are not remembered at this depth or a lesser one, in order.
-
-        The call changes nothing but reference bits.
-        """
-        ...
-
-    def insert(self, url: str, depth: int = 0) -> None: ...
-
-
-class HostNames(Protocol):
-    """Knows the canonical name of each host.
-
-    Promises:
-        1. A name that it returns is its own canonical name.
-        2. Equal tables give equal names, in every process.
-    """
-
-    def name_of(self, host: str) -> str:
-        """Return the canonical name of a host; the host itself if no other name is known."""
-        ...
-
-    async def learn(self, hosts: Iterable[str]) -> None:
-        """Look up what can be known of hosts before their names are asked for. An error leaves their names as they are."""
-        ...
 
 
 class DomainCount(msgspec.Struct, frozen=True):
@@ -89,11 +54,8 @@ class DesignationTable(Protocol):
     """
 
     async def designate(self, domains: Sequence[str]) -> list[str]:
-        """Return the agents of some assignable domains, in order; domains without an agent get one.
-
-        Raises:
-            DiskFull: a new designation cannot be kept. In that case the call assigns no domain.
-        """
+        """Return the agents of some assignable domains, in order; domains without an agent get one. Raises DiskFull: a new
+        designation cannot be kept. In that case the call assigns no domain."""
         ...
 
     def designated(self) -> Iterator[tuple[str, str]]:
@@ -101,11 +63,8 @@ class DesignationTable(Protocol):
         ...
 
     def assign(self, domain: str, agent: str) -> None:
-        """Give a domain to this agent, from now on.
-
-        Raises:
-            UsageError: no agent of this name is at work, or `domain` is not an assignable domain.
-        """
+        """Give a domain to this agent, from now on. Raises UsageError: no agent of this name is at work, or `domain` is not an
+        assignable domain."""
         ...
 
 
@@ -134,10 +93,6 @@ class SharedState(Protocol):
     def reading(self) -> sqlite3.Connection: ...
 
     def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Open a transaction. Keep it short, since other processes wait.
-
-        Raises:
-            DiskFull: it could not be written. Nothing has changed.
-            CrawlDirectoryError: the file cannot be read or written.
-        """
+        """Open a transaction. Keep it short, since other processes wait. Raises DiskFull: it could not be written. Nothing has
+        changed; CrawlDirectoryError: the file cannot be read or written."""
         ...

@@ -27,7 +27,7 @@ from gossamer.storage.recovery import members_of
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 
 if TYPE_CHECKING:
-    from gossamer.agents.growth import Growth
+    from gossamer.agents.joining import Growth
     from gossamer.agents.several import SeveralAgents
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.storage.ledger.opening import ProcessLock
@@ -35,11 +35,8 @@ if TYPE_CHECKING:
 
 
 def is_divided(options: CrawlOptions) -> bool:
-    """Whether several agents run a crawl with these options, or have run it before.
-
-    Raises:
-        CrawlDirectoryError: the names of its agents cannot be read.
-    """
+    """Whether several agents run a crawl with these options, or have run it before. Raises CrawlDirectoryError: the names of
+    its agents cannot be read."""
     return options.is_divided or bool(options.resume and options.output and members_of(Path(options.output)))
 
 

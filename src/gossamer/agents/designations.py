@@ -43,8 +43,7 @@ class DesignationSheet(Sheet, frozen=True):
     """Settings of :class:`KeptDesignations` and :class:`SharedDesignations`."""
 
     members: Annotated[
-        tuple[str, ...],
-        setting("Give domains to these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE."),
+        tuple[str, ...], setting("Give domains to these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE.")
     ] = (agent_name(0),)
 
 
@@ -71,12 +70,8 @@ class _Designations(Provider[DesignationSheet], ABC):
         self._members = {one.agent: one for one in self._ring.members}
 
     async def designate(self, domains: Sequence[str]) -> list[str]:
-        """The agents of some assignable domains, in order; those without one are given one.
-
-        Raises:
-            DiskFull: a new one cannot be kept. Nothing was given away then.
-            CrawlDirectoryError: the table cannot be read or written.
-        """
+        """The agents of some assignable domains, in order; those without one are given one. Raises DiskFull: a new one cannot
+        be kept. Nothing was given away then; CrawlDirectoryError: the table cannot be read or written."""
         known, members = self._known, self._members
         missing = [domain for domain in dict.fromkeys(domains) if known.get(domain) not in members]
         if not missing:
@@ -342,11 +337,7 @@ class ByPlace(Provider[ByPlaceSheet]):
         self._places = PlaceTable(self.sheet.places)
 
     async def start(self) -> None:
-        """Begin with the rules of the sheet.
-
-        Raises:
-            UsageError: there are none.
-        """
+        """Begin with the rules of the sheet. Raises UsageError: there are none."""
         if not self.sheet.places:
             raise UsageError(f"{self.name}: by-place has no places; give it some, as places = ['hu=budapest']")
 

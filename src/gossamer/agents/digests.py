@@ -92,9 +92,6 @@ class AgentDigests(Provider[NoSettings]):
     async def claim_again(self, rows: Iterable[DocumentRow]) -> int:
         """Claim all documents of the ledger, where one of them was never claimed.
 
-        Args:
-            rows: of the ledger's documents.
-
         Returns:
             How many were claimed. A run that is killed meanwhile begins again with the next start.
         """

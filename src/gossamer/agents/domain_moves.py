@@ -286,11 +286,8 @@ class DomainMoves:
             line.close()
 
     async def move(self, giver: str, taker: str, domains: Sequence[str]) -> Moved:
-        """Let an agent have these domains of another one; both are at work.
-
-        Raises:
-            UsageError: they cannot move, or another move is under way. Nothing has changed.
-        """
+        """Let an agent have these domains of another one; both are at work. Raises UsageError: they cannot move, or another
+        move is under way. Nothing has changed."""
         if self.is_under_way:
             raise UsageError("other domains are moving; try again in some seconds")
         if self._supervisor.is_resting:

@@ -14,10 +14,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawls.control.at_rest import standing_of_ledger
+from gossamer.crawls.control.at_rest import added_standing, standing_of_ledger
 from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.standing import CrawlStanding
-from gossamer.crawls.control.standing_of_agents import added_standing
 from gossamer.crawls.directory import damage_of
 from gossamer.crawls.summary import ENDED_FILE, Summary, cpu_seconds, cuts_of, has_documents, peak_rss
 from gossamer.engine.files import replace_file
@@ -129,13 +128,9 @@ def summary_of_run(
     """The summary of a run that has ended.
 
     Args:
-        directory: the crawl's.
-        ends: of all its agents.
         working: those of them that had work in this run.
         limit: what ended the run, by its setting's name; empty where nothing did.
-        is_stopping: the supervisor was told to stop.
         pages_before: what the crawl had when the run began.
-        seconds: the run took.
     """
     now, counters = added(directory, ends), Counter[str]()
     for end in ends.values():

@@ -26,12 +26,8 @@ _OWN_FILES = frozenset({"ledger", "warc", "tables", "sieve", "url-trie", "bloom-
 
 
 def exchange_by_files(builder: Builder) -> None:
-    """Let the wiring exchange URLs by files, where the options say so or an earlier run did.
-
-    Raises:
-        UsageError: the options do not fit together.
-        WiringError: the wiring cannot be divided.
-    """
+    """Let the wiring exchange URLs by files, where the options say so or an earlier run did. Raises UsageError: the options do
+    not fit together; WiringError: the wiring cannot be divided."""
     known = _outbox(builder.wiring)
     if known is None:
         members, agent = _chosen(builder.options)
@@ -69,19 +65,14 @@ def _with_exchange(wiring: Wiring, members: tuple[str, ...], agent: str) -> Wiri
     changed = {name: on_divided(wiring.components[name], {}) for name in found}
     return owing_orders(
         msgspec.structs.replace(
-            wiring,
-            providers={**wiring.providers, **providers},
-            components={**wiring.components, **changed},
+            wiring, providers={**wiring.providers, **providers}, components={**wiring.components, **changed}
         )
     )
 
 
 def _chosen(options: CrawlOptions) -> tuple[tuple[str, ...], str]:
-    """The agents of the exchange, and which of them this is; none where agents are connected.
-
-    Raises:
-        UsageError: the options do not fit together.
-    """
+    """The agents of the exchange, and which of them this is; none where agents are connected. Raises UsageError: the options do
+    not fit together."""
     if options.exchange != "files":
         for name, value in (("--agent", options.agent), ("--exchange-key", options.exchange_key)):
             if value:
@@ -132,11 +123,8 @@ class ExchangeNote:
     """The key of an exchange, on its way into the crawl directory."""
 
     def __init__(self, directory: Path, options: CrawlOptions, wiring: Wiring) -> None:
-        """Read the key, or make one; nothing is written yet.
-
-        Raises:
-            UsageError: it cannot be read, or it is another agent that makes it.
-        """
+        """Read the key, or make one; nothing is written yet. Raises UsageError: it cannot be read, or it is another agent that
+        makes it."""
         self._path = directory / EXCHANGE_KEY
         self._key: ExchangeKey | None = None
         self._agent = str(wiring.providers[OUTBOX].settings["agent"])

@@ -155,9 +155,7 @@ class TableMoves:
         """Write down what is to move.
 
         Args:
-            before: the members.
             after: the members that there are to be.
-            assigned: domains that a person gives to agents.
             policy: chooses for the domains of those that leave.
 
         Raises:
@@ -291,11 +289,7 @@ _WISHES = "state/supervisor/assigned.json"
 
 
 def check_shared(directory: Path) -> None:
-    """Refuse a crawl whose masters have lost what they share, or have another crawl's.
-
-    Raises:
-        CrawlDirectoryError: that is so.
-    """
+    """Refuse a crawl whose masters have lost what they share, or have another crawl's. Raises CrawlDirectoryError: that is so."""
     with closing(SharedFile(directory, crawl=crawl_id(directory))):
         pass
 
@@ -320,11 +314,8 @@ def forget_wishes(directory: Path, done: Mapping[str, str]) -> None:
 
 
 def given_domains(wanted: Mapping[str, str], agents: Sequence[str], wiring: Wiring) -> dict[str, str]:
-    """The domains that a person gives to agents, by domains or hosts of them.
-
-    Raises:
-        UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work.
-    """
+    """The domains that a person gives to agents, by domains or hosts of them. Raises UsageError: one is no domain, or belongs
+    to the crawl itself; or there is no such agent at work."""
     domains = domain_rule_of(ledger_settings(wiring))
     given: dict[str, str] = {}
     for name, agent in wanted.items():
@@ -341,9 +332,6 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
     """Give domains to agents: at once where nothing has to move; of the others it is noted.
 
     Args:
-        directory: of the crawl.
-        wiring: the crawl's own.
-        members: its agents.
         wanted: domains, or hosts of them, with the names of agents.
 
     Returns:

@@ -1,30 +1,28 @@
 """Agents that join and leave a crawl at work: by a person's word, by the rule of growth, or because their loads differ.
 
-Place in the flow: :mod:`crawl` has one; commands ask it, and it looks at the load of all agents. Where members change, the crawl
-comes to rest, domains change hands (:mod:`roster`), and its agents go on; single domains move while agents work
-(:mod:`domain_moves`).
+Place in the flow: :mod:`crawl` has one :class:`Joining`; commands ask it, and it looks about once a second at how loaded the
+agents are (:class:`LoadGauge`). The rules are pure. Where members change, the crawl comes to rest, domains change hands
+(:mod:`roster`), and its agents go on; single domains move while agents work (:mod:`domain_moves`).
+
+A crawl that waits for servers uses little of its core, so it never grows, however many sites wait. One that grows rests for some
+seconds, so it must have had no core left for a while, and must have work for longer than that.
 """
 
 import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.agents.exchanging import is_exchanging
-from gossamer.agents.growth import (
-    AGAIN,
-    BUSY,
-    LOOK,
-    Growth,
-    Load,
-    LoadGauge,
-    bounded,
-    together,
-    why_fixed,
-)
+import msgspec
+
+from gossamer.agents.wiring import domain_rule_of, has_application, ledger_settings
+from gossamer.crawls.crawlers import crawlers_of
+from gossamer.crawls.machine import cores, free_memory, room_for_agents
+from gossamer.crawls.process_options import MOST_AGENTS
 from gossamer.engine.errors import FlowError
+from gossamer.engine.graph import Graph
 from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.agents import agent_name, member
 from gossamer.values.errors import GossamerError, UsageError
@@ -32,6 +30,128 @@ from gossamer.values.errors import GossamerError, UsageError
 if TYPE_CHECKING:
     from gossamer.agents.crawl import SupervisedCrawl
     from gossamer.crawls.crawl import Crawl
+    from gossamer.crawls.work import CrawlAtWork
+
+#: Shares of a core. At the first one a crawl has none left: the system and other programs take the rest. Below the second one it
+#: has; between the two nothing is decided anew, so that a crawl at the border does not come and go.
+BUSY, CALM = 0.85, 0.7
+
+#: Seconds for which a crawl must be busy. What it tells is a mean of ten seconds already.
+GROWN_AFTER = 10.0
+
+#: Assignable domains with work that there must be for each agent: they are divided by hashing, which is uneven among fewer.
+EACH = 4
+
+#: Seconds of work that must be left: several times what it takes until all agents are at work.
+WORTH = 20.0
+
+#: Seconds after a crawl could not come to rest, or has grown, before it rests again; twice as long each time.
+AGAIN = 60.0
+
+#: Seconds between two looks at how loaded a crawl is.
+LOOK = 1.0
+
+
+class Load(msgspec.Struct, frozen=True):
+    """How loaded an agent is, or several on the average."""
+
+    busy: float = 0.0
+    """Share of a core that its process used over the last ten seconds."""
+    domains: int = 0
+    """Assignable domains with queued URLs that may be asked now."""
+    seconds_left: float = 0.0
+    """Seconds in which its queue would be fetched at the pace of the last ten seconds, within the limits of the crawl."""
+
+
+def together(loads: Iterable[Load]) -> Load:
+    """The load of several agents: their domains are different ones, and the one that has most to do is the last to end."""
+    found = list(loads)
+    return Load(
+        sum(load.busy for load in found) / len(found),
+        sum(load.domains for load in found),
+        max(load.seconds_left for load in found),
+    )
+
+
+def bounded(sheet: FrontierSheet, working: int) -> int:
+    """How many agents may work on this machine, with those that do, by the settings of the crawl's frontier."""
+    return min(sheet.max_agents or MOST_AGENTS, room_for_agents(working, cores(), free_memory()), MOST_AGENTS)
+
+
+def why_fixed(graph: Graph) -> str:
+    """Why no agent joins a crawl by itself, though a person may let others join; empty where one may."""
+    http = graph.providers.get("http")
+    if http is not None and getattr(http.sheet, "cookies", "off") != "off":
+        return "cookies are in the memory of its process"
+    if "store-publisher" in {plan.use for plan in graph.wiring.providers.values()}:
+        return "--store keeps a crawl of one agent"
+    if crawlers_of(graph.wiring):
+        return "crawlers share its queue already"
+    if any(plan.use == "crawlers" for plan in graph.wiring.components.values()):
+        return "mobile crawlers come home to its process"
+    if has_application(graph.wiring):
+        return "a program of its own chooses the URLs, and expects the number of agents that it was told"
+    return ""
+
+
+class Growth:
+    """Says how many agents a crawl should have. Pure: it is told the time, in monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._since = math.inf
+        self._not_before = -math.inf
+        self._pause = AGAIN
+
+    def hear(self, now: float, agents: int, most: int, load: Load) -> int:
+        """How many agents there should be."""
+        if load.busy < CALM:
+            self._since = math.inf
+        elif load.busy >= BUSY:
+            self._since = min(self._since, now)
+        if now - self._since < GROWN_AFTER or load.seconds_left < WORTH or now < self._not_before:
+            return agents
+        return max(agents, min(most, load.domains // EACH))
+
+    def postpone(self, now: float) -> None:
+        """The crawl could not come to rest, or has just grown: say nothing for a while, which is twice as long each time."""
+        self._since = math.inf
+        self._not_before = now + self._pause
+        self._pause *= 2
+
+
+class LoadGauge:
+    """Looks at a crawl, or at an agent, now and then; in between it tells the last look."""
+
+    def __init__(self, crawl: "CrawlAtWork") -> None:
+        self._crawl = crawl
+        self._rule = domain_rule_of(ledger_settings(crawl.graph.wiring))
+        self._last = Load()
+        self._next = -math.inf
+
+    def read(self, now: float) -> Load:
+        """How loaded it is, or was at the last look; `now` is monotonic seconds."""
+        if now >= self._next:
+            self._next = now + LOOK
+            busy = self._crawl.figures.pulse.busy
+            # Who is not busy does not grow: the hosts of a crawl that waits are not counted.
+            self._last = Load(busy, self._domains(), self._seconds_left(now)) if busy >= CALM else Load(busy)
+        return self._last
+
+    def _domains(self) -> int:
+        found = set[str]()
+        for host in self._crawl.units.frontier.hosts_due():
+            found.add(self._rule.assignable(host))
+            if len(found) >= EACH * MOST_AGENTS:
+                break
+        return len(found)
+
+    def _seconds_left(self, now: float) -> float:
+        frontier = self._crawl.units.frontier
+        pages, fetched = self._crawl.figures.pulse.speeds
+        left = [len(frontier.queues) / fetched if fetched else 0.0, frontier.totals.ends_at() - now]
+        if frontier.sheet.max_pages is not None and pages:
+            left.append((frontier.sheet.max_pages - self._crawl.ledger.counters().get("pages", 0)) / pages)
+        return min(left)
 
 
 # When an agent that has little to do should get domains of one that is busy. Pure.
@@ -70,7 +190,6 @@ class Balance:
         """What should move from the busiest agent to the idlest, so that both do the same; None where all stays as it is.
 
         Args:
-            now: monotonic seconds.
             loads: of the agents that work.
         """
         giver = max(loads, key=lambda name: loads[name].busy)
@@ -114,7 +233,7 @@ class Joining:
         lone = self._crawl.lone
         if lone is None or self._stays:
             return self._stays if lone is not None else ""
-        if is_exchanging(lone.wiring):
+        if lone.beside:
             return "it exchanges URLs by files"
         if lone.units.frontier.sheet.max_agents == 1:
             return "no more are allowed"
@@ -138,12 +257,8 @@ class Joining:
             check_can_change(lone.wiring, lone.directory)
 
     def resize(self, number: int) -> None:
-        """Let the crawl have so many agents, in some seconds.
-
-        Raises:
-            UsageError: it cannot have them, or is about to end. Nothing has changed.
-            WiringError: likewise.
-        """
+        """Let the crawl have so many agents, in some seconds. Raises UsageError: it cannot have them, or is about to end.
+        Nothing has changed; WiringError: likewise."""
         self.check_number(number)
         if self._crawl.lone is not None:
             self._wish = number
@@ -172,7 +287,7 @@ class Joining:
 
     def _wanted_beside(self, lone: "Crawl") -> int:
         """How many there should be in the place of the only one."""
-        if is_exchanging(lone.wiring):
+        if lone.beside:
             return 1
         if self._gauge is None:
             self._gauge = LoadGauge(lone)

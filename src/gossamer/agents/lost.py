@@ -23,7 +23,7 @@ from gossamer.agents.designations import SCHEMA, chosen, give
 from gossamer.agents.digests import CLAIMS_DUE
 from gossamer.agents.ended import end_of_ledger, ledger_of, opened_ledger
 from gossamer.agents.handing_over import Heirs, lies_in
-from gossamer.agents.held_domains import held_domains, hold_again
+from gossamer.agents.ring import held_domains, hold_again
 from gossamer.agents.wiring import domain_rule_of
 from gossamer.crawls.directory import begin_ledger_anew, damage_of
 from gossamer.engine.sheet import show_count
@@ -107,9 +107,6 @@ def take_found(
     """Queue what others have found for an agent; returns how many URLs were new.
 
     Args:
-        ledger: the agent's.
-        folder: where parcels lie.
-        agent: its name.
         lost: stretches of the circle that lost agents had.
         stamp: names the change, so that what was sent there is forgotten once.
         is_alone: no other agent works, so that nothing can be owed any more.
@@ -211,7 +208,7 @@ def told_of_missing(losses: Sequence[LostWork], missing: Sequence[str]) -> str:
 
 
 # Masters that have lost their shared file for good: the table of designations is made again of the domains that agents hold
-# (:mod:`held_domains`), where a person says so. Only mail of an older version is lost: its finders owe it no more. It is found
+# (:mod:`ring`), where a person says so. Only mail of an older version is lost: its finders owe it no more. It is found
 # again in the links of pages, and agents claim their documents anew.
 
 
@@ -225,9 +222,6 @@ def make_table_again(
     """Make the table that masters share again. A kill meanwhile leaves it lost, and harms nothing.
 
     Args:
-        directory: the crawl directory; no agent works.
-        settings: of the crawl's ledgers.
-        members: the agents of the crawl.
         policy: chooses for domains that no agent holds, and of which URLs are lost.
 
     Yields:

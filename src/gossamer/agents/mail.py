@@ -54,8 +54,7 @@ class MassMailSheet(DivisionSheet, frozen=True):
         ),
     ] = WAITING
     patience: Annotated[
-        float,
-        setting("Count an agent as absent if it has committed none of its mail for this time.", unit="s", gt=0),
+        float, setting("Count an agent as absent if it has committed none of its mail for this time.", unit="s", gt=0)
     ] = 1.0
     holds: Annotated[
         bool,
@@ -86,11 +85,7 @@ class MassMail(Provider[MassMailSheet]):
         """How often mail was delivered: a master at rest delivers none."""
 
     async def start(self) -> None:
-        """Begin to look who is away.
-
-        Raises:
-            CrawlDirectoryError: the shared file cannot be used.
-        """
+        """Begin to look who is away. Raises CrawlDirectoryError: the shared file cannot be used."""
         self.metrics.gauge("waiting", lambda: sum(map(len, self._queues.values())))
         self.metrics.gauge("away", lambda: len(self._away))
         self._has_older = count_older_mail(self.shared.reading) > 0
@@ -125,7 +120,6 @@ class MassMail(Provider[MassMailSheet]):
         """Take tasks for their agents, under the receipt that is current. Waits while neither they nor others have room.
 
         Args:
-            tasks: with their agents.
             is_mail: no finder owes these: their agents have to look whether they have them.
         """
         receipt = current.get()

@@ -4,16 +4,17 @@ Place in the flow: in a master, between the end that receives from all agents an
 batch of URLs at once: fetch and validate, recently seen, canonical host, domain constraints, assignable domain, designate.
 """
 
+import asyncio
+import ipaddress
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import compress
 from operator import not_
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from gossamer.agents.contract import DesignationTable, HostNames, RecentUrls
-from gossamer.agents.reverse_names import ReverseNames
+from gossamer.agents.contract import DesignationTable
 from gossamer.agents.ring import DivisionSheet
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out, Uses
@@ -31,6 +32,108 @@ from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of, is_machine, plain_host, scheme_of, scheme_rule, with_host
 from gossamer.values.url_normalization import aliases_of
 from gossamer.values.visit import ORDER
+
+if TYPE_CHECKING:
+    import aiodns
+
+#: Addresses that are remembered; the oldest goes.
+REMEMBERED = 65_536
+
+#: Seconds for which a name, or that there is none, is remembered; and that no server answered.
+KEPT, KEPT_FAILURE = 3_600.0, 60.0
+
+#: Look-ups at once: a batch of the marshaler may hold some hundred addresses.
+_AT_ONCE = 64
+
+#: Names of one address that are tried: a server of many sites may have hundreds.
+_TRIED = 8
+
+#: Seconds that a name server has for its first answer, and how often it is asked.
+_TIMEOUT, _TRIES = 1.5, 2
+
+
+class ReverseNames:
+    """Looks names of addresses up, and remembers them."""
+
+    def __init__(self, servers: Sequence[str], now: Callable[[], float]) -> None:
+        """`servers` are name servers as ADDRESS[:PORT], none for those of the system; `now` is a monotonic clock."""
+        self._servers = list(servers)
+        self._now = now
+        self._known: dict[str, tuple[str, float]] = {}
+        self._resolver: aiodns.DNSResolver | None = None
+        self._room = asyncio.Semaphore(_AT_ONCE)
+
+    def name_of(self, host: str) -> str:
+        return self._known[host][0] if host in self._known else ""
+
+    async def look_up(self, hosts: Iterable[str]) -> int:
+        """Find the names of those hosts that are addresses and not known; how many were looked up."""
+        now = self._now()
+        asked = {host for host in hosts if _address(host) and self._known.get(host, ("", 0.0))[1] <= now}
+        await asyncio.gather(*map(self._find, asked))
+        return len(asked)
+
+    async def close(self) -> None:
+        if self._resolver is not None:
+            await self._resolver.close()
+            self._resolver = None
+
+    async def _find(self, host: str) -> None:
+        import aiodns  # it takes 80 ms, and few crawls need it here
+
+        try:
+            async with self._room:
+                name, kept = await self._confirmed(_address(host)), KEPT
+        except aiodns.error.DNSError as error:
+            name, kept = (
+                "",
+                KEPT if error.args[0] in (aiodns.error.ARES_ENOTFOUND, aiodns.error.ARES_ENODATA) else KEPT_FAILURE,
+            )
+        self._known.pop(host, None)
+        self._known[host] = name, self._now() + kept
+        if len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+
+    async def _confirmed(self, address: str) -> str:
+        """The first name in the order of the alphabet that leads back to its address; empty where none does."""
+        import aiodns
+
+        if self._resolver is None:
+            self._resolver = aiodns.DNSResolver(timeout=_TIMEOUT, tries=_TRIES)
+            if self._servers:
+                self._resolver.nameservers = self._servers
+        found = await self._resolver.query_dns(ipaddress.ip_address(address).reverse_pointer, "PTR")
+        names = {_host(str(getattr(record.data, "dname", ""))) for record in found.answer} - {""}
+        for name in sorted(names)[:_TRIED]:
+            try:
+                answer = await self._resolver.getaddrinfo(name)
+            except aiodns.error.DNSError:
+                continue
+            if address in {_text(node.addr[0]) for node in answer.nodes}:
+                return name
+        return ""
+
+
+def _address(host: str) -> str:
+    """The address that a host of a URL is; empty for a name."""
+    try:
+        return str(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        return ""
+
+
+def _host(name: str) -> str:
+    """A name as hosts of URLs are written; empty for what cannot be one."""
+    try:
+        host = host_of(canonical(f"http://{name.rstrip('.')}/"))
+    except UnreadableUrl:
+        return ""
+    return host if is_machine(host) and not _address(host) else ""
+
+
+def _text(address: str | bytes) -> str:
+    return address.decode("ascii") if isinstance(address, bytes) else address
+
 
 # The second step: a table of URLs that were just sent spares agents these. It lies in memory, since an agent that is sent a URL
 # twice knows it already.
@@ -67,7 +170,11 @@ class RecentUrlsSheet(Sheet, frozen=True):
 
 
 class RecentUrlTable(Provider[RecentUrlsSheet]):
-    """Remembers URLs that were passed on a short time ago. Contract: `agents.contract.RecentUrls`."""
+    """Remembers URLs that were passed on a short time ago, with the depth at which they were found.
+
+    It holds back a URL only if it was inserted at this depth or a lesser one. It never holds more URLs than its capacity, and may
+    forget any of them.
+    """
 
     def __init__(self, sheet: RecentUrlsSheet | None = None) -> None:
         super().__init__(sheet)
@@ -120,7 +227,7 @@ def validated(task: Task, schemes: Collection[str]) -> Task | str:
     return msgspec.structs.replace(task, url=url, host=host)
 
 
-def not_recent(tasks: Iterable[Task], recent: RecentUrls) -> list[Task]:
+def not_recent(tasks: Iterable[Task], recent: RecentUrlTable) -> list[Task]:
     """Step 2: the tasks that were not passed on a short time ago, each once, those of one depth together.
 
     What names no page is never held back.
@@ -156,6 +263,74 @@ def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
     return [verdict if names_page(task) else "" for task, verdict in zip(tasks, verdicts, strict=True)]
 
 
+# The third step: the one name of a host that has several. A person's table is a setting, so that it lies with the crawl. Names of
+# addresses are looked up only if a person wants it, since they may change. `gossamer why` tells of aliases that pages have proved.
+
+
+class HostNamesSheet(Sheet, frozen=True):
+    """Settings of :class:`GivenHostNames`."""
+
+    aliases: Annotated[
+        tuple[str, ...],
+        setting(
+            "Use the second name of hosts that have two, as `www.example.org=example.org`; the first may be an address, as "
+            "`192.0.2.7=example.org`."
+        ),
+    ] = ()
+    reverse: Annotated[
+        bool,
+        setting(
+            "Look up the names of hosts that are addresses (PTR), and use a name that leads back to its address. Answers are "
+            "remembered for an hour."
+        ),
+    ] = False
+    servers: Annotated[
+        tuple[str, ...], setting("Ask these name servers, as ADDRESS[:PORT]; empty: those of the system.")
+    ] = ()
+
+
+class GivenHostNames(Provider[HostNamesSheet]):
+    """Replaces names of hosts by those in its table of aliases. A name that it returns is its own canonical name, and equal tables
+    give equal names in every process.
+
+    Raises:
+        SettingError: an alias cannot be read, or leads to another one; or a name server is none.
+    """
+
+    def __init__(self, sheet: HostNamesSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._names: dict[str, str] = {}
+        self._reverse: ReverseNames | None = None
+        self._read()
+
+    async def stop(self) -> None:
+        if self._reverse is not None:
+            await self._reverse.close()
+
+    def changed(self, before: HostNamesSheet) -> None:
+        self._read()
+
+    def _read(self) -> None:
+        check_servers(self.sheet.servers)
+        try:
+            self._names = aliases_of(self.sheet.aliases)
+        except UsageError as error:
+            raise SettingError(str(error)) from None
+
+    def name_of(self, host: str) -> str:
+        if host not in self._names and self._reverse is not None and self.sheet.reverse:
+            host = self._reverse.name_of(host) or host
+        return self._names.get(host, host)
+
+    async def learn(self, hosts: Iterable[str]) -> None:
+        """Look up the names of hosts that are addresses, if that is wanted."""
+        if self.sheet.reverse:
+            if self._reverse is None:
+                self._reverse = ReverseNames(self.sheet.servers, self.clock.monotonic)
+            asked = await self._reverse.look_up(host for host in hosts if host not in self._names)
+            self.metrics.count("looked_up", asked)
+
+
 # The filter that takes all steps.
 
 
@@ -186,8 +361,8 @@ class Marshal(Filter[MarshalSheet]):
 
     inbox: In[Task]
     outbox: Out[Designated]
-    recent: Uses[RecentUrls]
-    hosts: Uses[HostNames]
+    recent: Uses[RecentUrlTable]
+    hosts: Uses[GivenHostNames]
     constraints: Uses[TaskFilter]
     designations: Uses[DesignationTable]
 
@@ -260,70 +435,3 @@ class Marshal(Filter[MarshalSheet]):
         finally:
             current.reset(token)
         receipt.release()
-
-
-# The third step: the one name of a host that has several. A person's table is a setting, so that it lies with the crawl. Names of
-# addresses are looked up only if a person wants it, since they may change. `gossamer why` tells of aliases that pages have proved.
-
-
-class HostNamesSheet(Sheet, frozen=True):
-    """Settings of :class:`GivenHostNames`."""
-
-    aliases: Annotated[
-        tuple[str, ...],
-        setting(
-            "Use the second name of hosts that have two, as `www.example.org=example.org`; the first may be an address, as "
-            "`192.0.2.7=example.org`."
-        ),
-    ] = ()
-    reverse: Annotated[
-        bool,
-        setting(
-            "Look up the names of hosts that are addresses (PTR), and use a name that leads back to its address. Answers are "
-            "remembered for an hour."
-        ),
-    ] = False
-    servers: Annotated[
-        tuple[str, ...], setting("Ask these name servers, as ADDRESS[:PORT]; empty: those of the system.")
-    ] = ()
-
-
-class GivenHostNames(Provider[HostNamesSheet]):
-    """Replaces names of hosts by those in its table of aliases. Contract: `agents.contract.HostNames`.
-
-    Raises:
-        SettingError: an alias cannot be read, or leads to another one; or a name server is none.
-    """
-
-    def __init__(self, sheet: HostNamesSheet | None = None) -> None:
-        super().__init__(sheet)
-        self._names: dict[str, str] = {}
-        self._reverse: ReverseNames | None = None
-        self._read()
-
-    async def stop(self) -> None:
-        if self._reverse is not None:
-            await self._reverse.close()
-
-    def changed(self, before: HostNamesSheet) -> None:
-        self._read()
-
-    def _read(self) -> None:
-        check_servers(self.sheet.servers)
-        try:
-            self._names = aliases_of(self.sheet.aliases)
-        except UsageError as error:
-            raise SettingError(str(error)) from None
-
-    def name_of(self, host: str) -> str:
-        if host not in self._names and self._reverse is not None and self.sheet.reverse:
-            host = self._reverse.name_of(host) or host
-        return self._names.get(host, host)
-
-    async def learn(self, hosts: Iterable[str]) -> None:
-        """Look up the names of hosts that are addresses, if that is wanted."""
-        if self.sheet.reverse:
-            if self._reverse is None:
-                self._reverse = ReverseNames(self.sheet.servers, self.clock.monotonic)
-            asked = await self._reverse.look_up(host for host in hosts if host not in self._names)
-            self.metrics.count("looked_up", asked)

@@ -78,11 +78,8 @@ class Masters(msgspec.Struct, frozen=True):
 
 
 def masters_of(directory: Path) -> Masters:
-    """The masters of the crawl in a directory; none of one that goes by the ring.
-
-    Raises:
-        CrawlDirectoryError: what is kept of them is damaged.
-    """
+    """The masters of the crawl in a directory; none of one that goes by the ring. Raises CrawlDirectoryError: what is kept of
+    them is damaged."""
     path = directory / _NAMES
     try:
         names = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
@@ -183,12 +180,9 @@ def master_wiring(
     """The wiring of one master.
 
     Args:
-        masters: of the crawl.
         crawl: the crawl's own wiring, for the settings that masters share.
         members: all agents, as :func:`gossamer.values.agents.member` reads them.
-        master: the name of the one that is to run it.
         folder: where agents and masters meet; a socket of each lies in it.
-        place: the crawl directory.
 
     Raises:
         WiringError: the wiring lacks a part.

@@ -14,22 +14,43 @@ counters are part of the crawl as before. Of those who join, such agents come ba
 
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from gossamer.agents.handing_over import RingMoves, TableMoves, is_moving, mail_waits, read_moved, write_moved
+from gossamer.agents.designations import SCHEMA, designated, forget_domains
+from gossamer.agents.handing_over import (
+    DividedByRing,
+    DividedByTable,
+    RingMoves,
+    TableMoves,
+    assign,
+    is_moving,
+    mail_waits,
+    read_moved,
+    told_of_assigned,
+    write_moved,
+)
+from gossamer.agents.masters import masters_of
 from gossamer.agents.parcels import PARCELS, AgentsAtRest, MemberChange, ends_of
+from gossamer.agents.rendezvous import supervisor_lock
+from gossamer.agents.ring import let_go
+from gossamer.agents.wiring import domain_rule_of, ledger_settings
+from gossamer.crawls.directory import read_wiring
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.wiring import Wiring
+from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.parcels import Moved
+from gossamer.storage.mailbox.shared_state import SHARED, SharedFile, delete_older_mail, forget_copies
 from gossamer.storage.recovery import members_of, write_members
 from gossamer.values.agents import Member, agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.hosts import DeletionTarget, given_host
 
 #: The note of what is under way, in the supervisor's folder of the crawl's state.
 _NOTE = "changing.json"
@@ -67,11 +88,8 @@ def with_number(members: Sequence[str], number: int) -> tuple[str, ...]:
 
 
 def with_places(members: Sequence[str], given: Iterable[str]) -> tuple[str, ...]:
-    """The members with places that a person has given, as `agent-01=oslo`.
-
-    Raises:
-        UsageError: one is written in another way, or names no agent of the crawl.
-    """
+    """The members with places that a person has given, as `agent-01=oslo`. Raises UsageError: one is written in another way, or
+    names no agent of the crawl."""
     found = {one.agent: one for one in map(member, members)}
     for text in given:
         agent, equals, place = text.partition("=")
@@ -90,11 +108,7 @@ def without(members: Sequence[str], agent: str) -> tuple[str, ...]:
 
 
 def check_can_change(wiring: Wiring, directory: Path) -> None:
-    """Refuse to change the agents of a crawl whose state cannot be handed on.
-
-    Raises:
-        UsageError: that is so.
-    """
+    """Refuse to change the agents of a crawl whose state cannot be handed on. Raises UsageError: that is so."""
     others = sorted(name for name, plan in wiring.providers.items() if plan.use in _WHOLE)
     if others:
         raise UsageError(
@@ -105,10 +119,7 @@ def check_can_change(wiring: Wiring, directory: Path) -> None:
 
 async def needs_rest(directory: Path, wiring: Wiring, *, by_table: bool = False) -> bool:
     """Whether agents have to run before domains can change hands: one was killed, some move, or URLs are owed or wait as mail.
-
-    Raises:
-        CrawlDirectoryError: a ledger is damaged.
-    """
+    Raises CrawlDirectoryError: a ledger is damaged."""
     if (by_table and mail_waits(directory)) or is_moving(directory):
         return True
     ends = await ends_of(directory, wiring, at_work(members_of(directory)))
@@ -126,10 +137,7 @@ async def change_members(
     """Let a crawl at rest have these agents.
 
     Args:
-        directory: the crawl directory; the caller has it alone.
-        wiring: of the crawl, for the settings of its ledgers.
         members: all agents, with those that have left.
-        report: takes a line for people.
         table: given where masters say whose a domain is.
         lost: names agents that have lost their ledgers. Their heirs get what the others know of their domains.
 
@@ -185,10 +193,7 @@ async def settle(
     """Finish a change that a kill interrupted, or undo it, whichever leaves the crawl with the agents that it has.
 
     Args:
-        directory: the crawl directory; the caller has it alone.
-        wiring: of the crawl.
         table: what masters need to know of the change, where there are any.
-        report: takes a line for people.
 
     Raises:
         CrawlDirectoryError: a ledger is damaged, or in use.
@@ -284,3 +289,71 @@ def _write_note(directory: Path, work: MemberChange) -> None:
 
 def _note(directory: Path) -> Path:
     return directory / STATE_DIRECTORY / _SUPERVISOR / _NOTE
+
+
+# What people see of the division, and change: `gossamer designations` reads the table that masters share, also while they work. A
+# running crawl changes it itself, by a control message; of one at rest it is done here.
+
+
+def designations(directory: Path, names: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """Assignable domains with their agents: all that were given away, or those of some hosts; the agent is empty where none has
+    it.
+
+    Args:
+        names: hosts or domains; none for all.
+
+    Yields:
+        Domain and agent.
+
+    Raises:
+        UsageError: the crawl has one agent, or a name is none; or all are asked for of a crawl that goes by the ring.
+        CrawlDirectoryError: what the crawl keeps of agents and masters cannot be read.
+    """
+    members, masters = members_of(directory), masters_of(directory)
+    if not members:
+        raise UsageError(f"the crawl in {directory} has one agent, which has all domains")
+    settings = ledger_settings(read_wiring(directory))
+    if names:
+        kind = (
+            DividedByTable(directory, members, settings)
+            if masters
+            else DividedByRing(members, settings, read_moved(directory))
+        )
+        domains = domain_rule_of(settings)
+        for domain in dict.fromkeys(domains.assignable(given_host(name)) for name in names):
+            yield domain, kind.owner(domain)
+        return
+    if not masters:
+        raise UsageError(f"the crawl in {directory} goes by the ring, which has no table; name the domains")
+    with closing(SharedFile(directory)) as shared:
+        shared.open(SCHEMA)
+        yield from designated(shared.reading)
+
+
+def assign_at_rest(directory: Path, agents: Mapping[str, str]) -> str:
+    """Give domains to agents of a crawl at rest; returns what was done, in words. Raises UsageError: that cannot be. Nothing
+    has changed; CrawlDirectoryError: the crawl is at work, or what masters share cannot be read or written."""
+    with closing(supervisor_lock(directory)):
+        wiring = read_wiring(directory)
+        check_can_change(wiring, directory)
+        later = assign(directory, wiring, members_of(directory), agents)
+    return told_of_assigned(agents, later, "when the crawl goes on")
+
+
+def forget_shared(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarget, hosts: Sequence[str]) -> int:
+    """Take domains that were given away, and URLs that wait for agents, out of what masters share.
+
+    See `forget` of :class:`~gossamer.engine.subjects.Subject`. Raises CrawlDirectoryError.
+    """
+    if not (directory / SHARED).exists():
+        return 0
+    forget_copies(directory)
+    with closing(SharedFile(directory)) as shared:
+        shared.open(SCHEMA)
+        gone = {domain: agent for domain, agent in designated(shared.reading) if target.has_host(domain)}
+        for ledger in ledgers:  # before the table forgets which they are
+            let_go(ledger, list(gone))
+        with shared.erasing() as connection:
+            delete_older_mail(connection, target.has)
+            forget_domains(connection, gone)
+    return 0  # mail is in no queue of an agent

@@ -169,12 +169,8 @@ class FileExchange(Beside):
         return done
 
     async def write(self, units: UnitsAtWork, *, again: bool = False) -> list[WrittenFile]:
-        """Write what is owed into files; with `again` also what was written before and not confirmed.
-
-        Raises:
-            OSError: a file cannot be written.
-            DiskFull: likewise.
-        """
+        """Write what is owed into files; with `again` also what was written before and not confirmed. Raises OSError: a file
+        cannot be written; DiskFull: likewise."""
         made = list[WrittenFile]()
         for outbox in units.providers(FileOutbox):
             if again:
@@ -207,7 +203,6 @@ def taken_files(directory: Path, paths: Iterable[Path]) -> TakenFiles:
     """Prove exchange files, and copy those that are sound into the crawl directory, each whole or not at all.
 
     Args:
-        directory: of the crawl, which may be at work.
         paths: files, and folders whose exchange files are meant.
 
     Raises:
@@ -243,11 +238,8 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _judging(file: UrlFile, agent: str, owner: Callable[[str], str]) -> Iterator[None]:
-    """Judge every URL of a file before the first one is kept; a pause after some of them.
-
-    Raises:
-        UsageError: the file is not what its header says, or its agents divide the web in another way than ours.
-    """
+    """Judge every URL of a file before the first one is kept; a pause after some of them. Raises UsageError: the file is not
+    what its header says, or its agents divide the web in another way than ours."""
     host = ""
     for number, task in enumerate(file.tasks(), 1):
         if number % _AT_ONCE == 0:
@@ -298,11 +290,8 @@ def _copy(file: UrlFile, directory: Path) -> None:
 
 
 async def take_in(directory: Path, outbox: FileOutbox, intake: UrlIntake, report: Callable[[str], object]) -> Merged:
-    """Merge the files in the crawl directory that are not merged yet.
-
-    Raises:
-        DiskFull: they cannot be kept; what is not noted yet is merged again next time.
-    """
+    """Merge the files in the crawl directory that are not merged yet. Raises DiskFull: they cannot be kept; what is not noted
+    yet is merged again next time."""
     done, receipts = Merged(), list[str]()
     files = list[tuple[UrlFile, int]]()
     agent = outbox.sheet.agent
@@ -402,8 +391,6 @@ async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number
     """Owe an agent all again that it was sent, as far as the tables have the links; returns how many URLs are owed to it.
 
     Args:
-        directory: of a crawl at rest.
-        outbox: of the crawl.
         seen: says what the crawl has met, and so has sent.
         number: of the agent, counted from 1.
 

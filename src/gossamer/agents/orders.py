@@ -80,11 +80,7 @@ def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, 
     """The wiring of one agent.
 
     Args:
-        wiring: of the crawl.
-        graph: planned of it.
-        orders: names the agents.
         agent: the one that is to run it.
-        folder: where agents meet.
 
     Raises:
         WiringError: the wiring cannot be divided.
@@ -103,15 +99,7 @@ def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, 
 
 
 def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any:
-    """What one agent gets of a setting that is for the whole crawl; the value itself of any other one.
-
-    Args:
-        unit: whose setting it is.
-        setting: its name.
-        value: for the whole crawl.
-        number: of agents.
-        index: of the agent among them.
-    """
+    """What one agent gets of a setting that is for the whole crawl; the value itself of any other one."""
     if (unit, setting) == ("frontier", "concurrency"):
         return value // number + (index < value % number)
     if (unit, setting) in _DIVIDED_RATES and value is not None:
@@ -150,12 +138,9 @@ def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
 
 
 def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()) -> None:
-    """Refuse a crawl that several agents cannot run. Touches nothing.
-
-    Raises:
-        WiringError: its wiring cannot be divided.
-        UsageError: what is to be divided is less than there are agents, or a limit cannot be kept where hosts are assigned singly.
-    """
+    """Refuse a crawl that several agents cannot run. Touches nothing. Raises WiringError: its wiring cannot be divided;
+    UsageError: what is to be divided is less than there are agents, or a limit cannot be kept where hosts are assigned
+    singly."""
     wiring = graph.wiring
     if is_exchanging(wiring):
         raise UsageError(

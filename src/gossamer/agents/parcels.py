@@ -25,9 +25,9 @@ from gossamer.agents.handing_over import (
     lies_in,
     read_moved,
 )
-from gossamer.agents.held_domains import held_domains, hold_again, let_go
 from gossamer.agents.lost import begin_again, give_found, make_table_again, take_found
 from gossamer.agents.masters import designation_policy, masters_of
+from gossamer.agents.ring import held_domains, hold_again, let_go
 from gossamer.agents.wiring import domain_rule_of, ledger_settings
 from gossamer.crawls.control.resting import checkpoint_those
 from gossamer.engine.wiring import Wiring
@@ -147,12 +147,7 @@ class AgentsAtRest:
         await self.told(deed, agents, Any, change, words)
 
     async def told(
-        self,
-        deed: str,
-        agents: Sequence[str],
-        form: Any,
-        change: MemberChange | None = None,
-        words: Iterable[str] = (),
+        self, deed: str, agents: Sequence[str], form: Any, change: MemberChange | None = None, words: Iterable[str] = ()
     ) -> list[Any]:
         """What each agent says when it has done something, as values of this form. Raises CrawlDirectoryError: one cannot."""
         await self.prepare(agents)
@@ -318,15 +313,8 @@ _OWN = log_path(agent_name(0))
 
 
 def divide(directory: Path, ledger: RocksLedger) -> None:
-    """Make a crawl of one agent at rest a divided one, with the same agent.
-
-    Args:
-        directory: of the crawl.
-        ledger: its one ledger, open.
-
-    Raises:
-        CrawlDirectoryError: what was committed of its log is not there, or it cannot be copied. Nothing has changed.
-    """
+    """Make a crawl of one agent at rest a divided one, with the same agent. Raises CrawlDirectoryError: what was committed of
+    its log is not there, or it cannot be copied. Nothing has changed."""
     end = ledger.committed_ends().get(LOG_PATH, 0)
     try:
         if end:

@@ -40,7 +40,7 @@ def main() -> int:
         tune_collector()
         allow_open_files()
         with joined(folder), asyncio.Runner(loop_factory=loop_factory()) as runner:
-            if not _is_alone():
+            if not _has_said():  # the supervisor says nothing after its first word: what can be read of it is its end
                 runner.run(_run(run))
     except (FlowError, GossamerError) as error:
         _report(str(error))
@@ -79,11 +79,6 @@ def _is_called(folder: Path) -> bool:
             _, wiring = read_orders(folder)
             plan(wiring, catalog())
     return bool(os.read(sys.stdin.fileno(), len(WORD)))
-
-
-def _is_alone() -> bool:
-    """The supervisor is gone. It says nothing after its first word: what can be read of it is its end."""
-    return _has_said()
 
 
 def _has_said() -> bool:

@@ -145,60 +145,38 @@ class _Note(msgspec.Struct, frozen=True):
 
 
 class Solitude:
-    """How long an agent has not been asked for news. Pure: it is told the time."""
+    """The time of a process without a supervisor, and what it has to tell the next one. Pure: it is told the time."""
 
-    def __init__(self, now: float) -> None:
-        """It is as if it had just been asked; `now` is monotonic seconds."""
+    def __init__(self, report: Callable[[str], bool], now: float) -> None:
+        """It is as if it had just been asked. `report` tells a line, and says whether it is heard; `now` is monotonic seconds."""
+        self._tell = report
+        self._unheard: deque[str] = deque(maxlen=_MOST_UNHEARD)
         self._asked = now
 
-    def __repr__(self) -> str:
-        return f"<Solitude since {self._asked:g}>"
+    def tell(self, line: str) -> None:
+        """Tell a line, or keep it."""
+        if not self._tell(line):
+            self._unheard.append(line)
 
-    def asked(self, now: float) -> None:
+    def asked(self, now: float) -> list[str]:
+        """A supervisor asks for news: the lines that none has heard, once."""
         self._asked = now
+        lines = list(self._unheard)
+        self._unheard.clear()
+        return lines
 
     def is_over(self, now: float) -> bool:
         """It has been alone for so long that it is to stop."""
         return now - self._asked >= ALONE
 
 
-class Unheard:
-    """What an agent has to say, kept for the next supervisor while there is none."""
-
-    def __init__(self, report: Callable[[str], bool]) -> None:
-        """`report` tells a line, and says whether it is heard."""
-        self._tell = report
-        self._kept: deque[str] = deque(maxlen=_MOST_UNHEARD)
-
-    def __repr__(self) -> str:
-        return f"<Unheard: {len(self._kept)} lines>"
-
-    def tell(self, line: str) -> None:
-        if not self._tell(line):
-            self._kept.append(line)
-
-    def taken(self) -> list[str]:
-        lines = list(self._kept)
-        self._kept.clear()
-        return lines
-
-
 def supervisor_lock(directory: Path) -> ProcessLock:
-    """The lock by which a crawl has one supervisor.
-
-    Raises:
-        CrawlDirectoryError: it has another one.
-    """
+    """The lock by which a crawl has one supervisor. Raises CrawlDirectoryError: it has another one."""
     return ProcessLock(directory / STATE_DIRECTORY / _SUPERVISOR / "lock")
 
 
 def living(directory: Path, agents: Sequence[str]) -> dict[str, int]:
-    """The agents that are at work, with the numbers of their processes.
-
-    Args:
-        directory: the crawl directory.
-        agents: their names.
-    """
+    """The agents that are at work, with the numbers of their processes."""
     return {agent: process for agent in agents if (process := process_of(directory, agent))}
 
 
@@ -250,7 +228,6 @@ async def take_over(supervisor: "Supervisor", directory: Path) -> list[str]:
 
     Args:
         supervisor: the new one, which does not work yet.
-        directory: of the crawl.
 
     Raises:
         CrawlDirectoryError: a process that is no agent has the ledger of one.

@@ -1,8 +1,17 @@
-"""The ring: which agent has a host, by consistent hashing of assignable domains, and by places (Hunyadi 2007, section 3.3).
+"""Which agent has a host: the ring, by consistent hashing of assignable domains, and by places (Hunyadi 2007, section 3.3); and the
+domains that an agent holds which has masters.
 
 Each agent has points on a circle of 32 bits, as many as its capacity says, drawn from its name alone. A domain belongs to the
 agent of the next point. So the members alone say which agent has a domain, a new agent takes only what lies before its own
 points, and what an agent leaves behind falls to those behind its points.
+
+    found here, domain held ──► the ledger's queues
+    found here, not held ─────► the outbox, for any master ──► marshaled ──► `receive` of the agent that it is given to
+
+Place in the flow: in the wiring of an agent, behind the outbox. With masters :class:`HeldDomains` has the place of the ring. A
+domain is held from the group on that has its first URL from a master, and is handed over with everything else that the ledger
+keeps of it. URLs that this agent itself has found come back to it where the domain becomes its own: they are seen here, owed,
+and then queued.
 """
 
 from bisect import bisect_left
@@ -15,11 +24,18 @@ from typing import Annotated, NamedTuple
 
 from xxhash import xxh32_intdigest
 
+from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.values.agents import Member, agent_name, member
+from gossamer.storage.contract import Space
+from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.mailbox.contract import MASTERS, Designation
+from gossamer.values.agents import Member, agent_name, digest_names, member
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import Division, DomainRule, domain_point, domain_rule
+from gossamer.values.task import Task
+from gossamer.values.url import MAX_URL_BYTES
 
 #: Points of an agent of capacity 1. The share of an agent strays from its due by about 1/sqrt(points), here 3 %; two agents
 #: cost 2 ms when the ring is made, and a look-up costs one more step for each doubling.
@@ -47,11 +63,8 @@ class PlaceTable:
     """Says at which place a domain is best asked, by the longest suffix of labels, or for an address the narrowest network."""
 
     def __init__(self, rules: Iterable[str] = ()) -> None:
-        """Rules as `SUFFIX=PLACE` or `NETWORK=PLACE`, as `hu=budapest`, `example.com=oslo` or `192.0.2.0/24=oslo`.
-
-        Raises:
-            UsageError: a rule has another form.
-        """
+        """Rules as `SUFFIX=PLACE` or `NETWORK=PLACE`, as `hu=budapest`, `example.com=oslo` or `192.0.2.0/24=oslo`. Raises
+        UsageError: a rule has another form."""
         self._places: dict[str, str] = {}
         networks: dict[_Network, str] = {}
         for rule in rules:
@@ -92,10 +105,7 @@ class Ring:
 
     def __init__(self, members: Iterable[Member], places: PlaceTable | None = None) -> None:
         """The ring of those members that have not left. With places, a domain goes to those at its own, where there are any.
-
-        Raises:
-            UsageError: there are no members, or two have one name.
-        """
+        Raises UsageError: there are no members, or two have one name."""
         found = sorted(members, key=lambda one: one.agent)
         for one, other in pairwise(found):
             if one.agent == other.agent:
@@ -118,10 +128,7 @@ class Ring:
 
     def arcs(self, agent: str) -> Sequence[Arc]:
         """The stretches of the circle that belong to an agent, in order. Where places are told apart, they are not one circle.
-
-        Raises:
-            ValueError: they are.
-        """
+        Raises ValueError: they are."""
         if self._circles:
             raise ValueError("agents at different places share no circle")
         points, owners = self._all
@@ -195,13 +202,9 @@ class RingSheet(DivisionSheet, frozen=True):
     """Settings of :class:`RingDesignation`."""
 
     members: Annotated[
-        tuple[str, ...],
-        setting("Divide the hosts among these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE."),
+        tuple[str, ...], setting("Divide the hosts among these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE.")
     ] = (agent_name(0),)
-    places: Annotated[
-        tuple[str, ...],
-        setting(PLACES_HELP),
-    ] = ()
+    places: Annotated[tuple[str, ...], setting(PLACES_HELP)] = ()
     moved: Annotated[
         tuple[str, ...],
         setting(
@@ -214,11 +217,7 @@ class RingDesignation(Provider[RingSheet]):
     """Consistent hashing over the members of its sheet. Contract: `storage.mailbox.contract.Designation`."""
 
     def __init__(self, sheet: RingSheet | None = None) -> None:
-        """The ring of the sheet.
-
-        Raises:
-            UsageError: the sheet names agents, places or domains in a way that cannot be read.
-        """
+        """The ring of the sheet. Raises UsageError: the sheet names agents, places or domains in a way that cannot be read."""
         super().__init__(sheet)
         self._rule = DomainRule()
         self._owners: dict[str, str] = {}
@@ -312,3 +311,88 @@ def _suffixes(domain: str) -> Iterator[str]:
         return
     while domain := domain.partition(".")[2]:
         yield domain
+
+
+#: The domains that an agent holds, each under itself. The value repeats the domain, since a key has only its hash.
+HELD = Space("held-domains", value_bytes=MAX_URL_BYTES, host_bytes=MAX_URL_BYTES + 64)
+
+
+class HeldDomainsSheet(DivisionSheet, frozen=True):
+    """Settings of :class:`HeldDomains`."""
+
+    agent: Annotated[str, setting("Hold the domains of this agent.", restart="it names this agent")] = agent_name(0)
+
+
+class HeldDomains(Provider[HeldDomainsSheet]):
+    """Knows the domains that one agent holds. Contract: `Designation`."""
+
+    ledger: Uses[RocksLedger]
+    ring: Uses[Designation]
+    keeps_state = True
+
+    def __init__(self, sheet: HeldDomainsSheet | None = None) -> None:
+        super().__init__(sheet)
+        self._owners: dict[str, str] = {}
+        self._rule: DomainRule = domain_rule(self.sheet.division, self.sheet.together)
+
+    async def start(self) -> None:
+        self.ledger.spaces.open(HELD)
+
+    def owner(self, host: str) -> str:
+        known = self._owners.get(host)
+        if known is None:
+            known = self._remembered(host, self._owner(host))
+        return known
+
+    def _owner(self, host: str) -> str:
+        domain = self._rule.assignable(host)
+        name = digest_names().get(domain_point(domain))
+        if name is not None:
+            is_held = self.ring.owner(name) == self.sheet.agent
+        else:
+            is_held = self.ledger.spaces.get(HELD, domain) is not None
+        return self.sheet.agent if is_held else MASTERS
+
+    def _remembered(self, host: str, owner: str) -> str:
+        if len(self._owners) >= REMEMBERED:
+            self._owners.clear()
+        self._owners[host] = owner
+        return owner
+
+    def hold(self, hosts: Iterable[str], group: Group) -> None:
+        """Hold the domains of these hosts from this group on."""
+        digests = digest_names()
+        for domain in dict.fromkeys(map(self._rule.assignable, hosts)):
+            if domain_point(domain) not in digests and group.get(HELD, domain, b"") is None:
+                group.put(HELD, domain, b"", domain.encode())
+                self.metrics.count("domains")
+                self._remembered(domain, self.sheet.agent)  # the group itself asks, and does not see what it holds
+        for host in hosts:
+            # Where the group fails, the master sends its URLs again, and their domains are noted then.
+            self._remembered(host, self.sheet.agent)
+
+    def has_task(self, task: Task) -> bool:
+        """Whether this agent has a task that came as mail; that it has met the URL says nothing, since it may be who found it."""
+        return self.ledger.has_task(task.identity)
+
+
+def held_domains(ledger: Ledger) -> list[str]:
+    ledger.spaces.open(HELD)
+    return [value.decode() for _, value in ledger.spaces.walk(HELD)]
+
+
+def let_go(ledger: Ledger, domains: Sequence[str]) -> None:
+    """Hold domains no more that are deleted, or that were copied here and are not to move after all."""
+    if domains:
+        ledger.spaces.open(HELD)
+        with ledger.group() as group:
+            for domain in domains:
+                group.delete(HELD, domain, b"")
+
+
+def hold_again(ledger: Ledger, domains: Iterable[str]) -> None:
+    """Let a ledger that has lost everything hold the domains that its agent has by the table."""
+    ledger.spaces.open(HELD)
+    with ledger.group() as group:
+        for domain in domains:
+            group.put(HELD, domain, b"", domain.encode())

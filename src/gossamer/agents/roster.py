@@ -171,11 +171,8 @@ class Roster:
         return True
 
     async def part_with_lost(self, graph: Graph) -> list[LostWork]:
-        """Let agents leave that have lost their ledgers, since no agent runs; returns what they had fetched.
-
-        Raises:
-            CrawlDirectoryError: no ledger is left.
-        """
+        """Let agents leave that have lost their ledgers, since no agent runs; returns what they had fetched. Raises
+        CrawlDirectoryError: no ledger is left."""
         lost, self._lost = sorted(self._lost), set()
         ends = await ends_of(self._directory, graph.wiring, lost)
         lost = [agent for agent in lost if ends[agent].damage or ends[agent].standing is None]
@@ -252,11 +249,8 @@ class Roster:
                 self._report(line)
 
     async def _look_for_lost(self, graph: Graph, members: tuple[str, ...]) -> None:
-        """Let agents begin again that have lost their ledgers, where a person says so.
-
-        Raises:
-            CrawlDirectoryError: a ledger is lost, and that is not accepted; or no ledger is left.
-        """
+        """Let agents begin again that have lost their ledgers, where a person says so. Raises CrawlDirectoryError: a ledger is
+        lost, and that is not accepted; or no ledger is left."""
         names = [member(text).agent for text in members]
         ends = await ends_of(self._directory, graph.wiring, names)
         lost = [name for name, end in ends.items() if end.damage]

@@ -23,20 +23,21 @@ import msgspec
 from gossamer.agents.digests import claim_again, write_copies
 from gossamer.agents.domain_moves import MovingDomains
 from gossamer.agents.ended import forget_agent_end, note_agent_end
-from gossamer.agents.growth import Load, LoadGauge
+from gossamer.agents.joining import Load, LoadGauge
 from gossamer.agents.mail import MassMail
 from gossamer.agents.marshaler import Marshal
-from gossamer.agents.rendezvous import Solitude, Unheard
-from gossamer.agents.shares import AgentReport
+from gossamer.agents.rendezvous import Solitude
+from gossamer.agents.shares import AgentReport, LentRates
 from gossamer.agents.supervision import REQUESTS
-from gossamer.crawls.builder import with_protocols
+from gossamer.crawls.catalog import catalog
 from gossamer.crawls.companions import write_hosts
 from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.standing import MasterStanding
 from gossamer.crawls.control.wire import ProcessRequest, tag_of
 from gossamer.crawls.damage import bring_back, restored_lines
-from gossamer.crawls.figures import RunFigures, UnitsAtWork
+from gossamer.crawls.figures import RunFigures
+from gossamer.crawls.live import LiveChanges
 from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED
@@ -44,88 +45,18 @@ from gossamer.crawls.work import CrawlAtWork
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.wiring import Difference, Wiring
-from gossamer.fetcher.http import HttpModule
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.logs import log_path
 from gossamer.storage.recovery import crawl_id
-from gossamer.values.errors import CrawlDirectoryError, DiskFull, UsageError
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 if TYPE_CHECKING:
-    from gossamer.crawls.control.instances import UnitInstances
+    from gossamer.crawls.control.picture import UnitInstances
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.crawls.control.wire import Answered, ControlRequest
-
-
-# The shares of `--rate` and `--bandwidth` that an agent is lent (:mod:`shares`). They lie in its ledger, and outlive supervisor and
-# agent: an agent that came back with an even part would use what others have been lent meanwhile.
-
-#: The rates that are lent, by their settings' names.
-RATE = "rate"
-BANDWIDTH = "bandwidth"
-LENT = (RATE, BANDWIDTH)
-
-#: Under this name an agent's ledger keeps its shares.
-_NAME = "rate-shares"
-
-
-class KeptShares(msgspec.Struct, frozen=True):
-    """Shares as an agent keeps them."""
-
-    among: tuple[str, ...]
-    """The agents that they were divided among: other ones begin with even parts."""
-    shares: dict[str, float]
-    """Rate -> multiple of the even part."""
-
-
-class LentRates:
-    """What one agent is lent."""
-
-    def __init__(self, units: UnitsAtWork, among: Sequence[str]) -> None:
-        """`among` are the agents of the crawl that work."""
-        self._units = units
-        self._among = tuple(among)
-        self._shares = dict.fromkeys(LENT, 1.0)
-
-    def begin(self) -> None:
-        """Go by the shares that the ledger has, if they are of the same agents."""
-        kept = self._units.ledger.meta(_NAME)
-        if not kept:
-            return
-        known = msgspec.json.decode(kept, type=KeptShares)
-        if known.among == self._among:
-            self._give(known.shares)
-
-    def take(self, shares: Mapping[str, float]) -> None:
-        """Go by these from now on. Nothing changes while the disk is full: the supervisor hears that, and counts with what is."""
-        after = {**self._shares, **{name: share for name, share in shares.items() if name in LENT}}
-        try:
-            self._units.ledger.put_meta(_NAME, msgspec.json.encode(KeptShares(self._among, after)))
-        except DiskFull:
-            return
-        self._give(after)
-
-    def uses(self) -> dict[str, RateUse]:
-        """What it has used of each rate that the crawl has."""
-        for polite in self._units.providers(HostPoliteness):
-            pages, size = polite.rates()
-            if size is not None:
-                # A large body is paid for when it is there, and comes in long before: who counts more has seen more.
-                coming = sum(http.bytes_taken for http in self._units.providers(HttpModule))
-                size = msgspec.structs.replace(size, used=max(size.used, coming))
-            return {name: use for name, use in zip(LENT, (pages, size), strict=True) if use is not None}
-        return {}
-
-    def _give(self, shares: Mapping[str, float]) -> None:
-        self._shares = {**self._shares, **shares}
-        for polite in self._units.providers(HostPoliteness):
-            polite.take_rates(self._shares[RATE], self._shares[BANDWIDTH])
-        for http in self._units.providers(HttpModule):
-            http.take_bandwidth(self._shares[BANDWIDTH])
-        self._units.frontier.signal("tasks")
 
 
 #: Under this name an agent's ledger keeps the identity of its crawl.
@@ -175,15 +106,13 @@ class Watched:
     def __init__(self, name: str, directory: Path, report: Callable[[str], bool]) -> None:
         """`report` takes lines for people, and says whether they are heard."""
         self.life = f"{os.getpid()}-{time.time_ns()}"
-        self.unheard = Unheard(report)
-        self.solitude = Solitude(time.monotonic())
-        """How long no supervisor has asked."""
+        self.solitude = Solitude(report, time.monotonic())
         self._place = place_of(directory, name)
 
     @contextlib.asynccontextmanager
     async def reached(self, steer: "Callable[[ControlRequest], Awaitable[Answered]]") -> AsyncIterator[None]:
         """While the block runs, the supervisor can ask."""
-        control = ControlServer(self._place, steer, self.unheard.tell, requests=REQUESTS)
+        control = ControlServer(self._place, steer, self.solitude.tell, requests=REQUESTS)
         try:
             await control.start()
             yield
@@ -208,22 +137,17 @@ class AgentRun(CrawlAtWork):
         """Nothing is touched yet.
 
         Args:
-            agent: its name.
-            graph: planned of its own wiring.
-            directory: of the crawl.
-            folder: where agents meet.
             report: takes lines for people; says whether they are heard.
-            among: the agents of the crawl that work.
-            accept_loss: go on without what is lost.
         """
         self.agent = agent
         self.watched = Watched(agent, directory, report)
-        self.report = self.watched.unheard.tell
+        self.report = self.watched.solitude.tell
         """Takes a line for people."""
         super().__init__(directory, self.report)
         self._accept_loss = accept_loss
         keep_failed = setting_aside(directory, agent)
         self.running = RunningGraph(graph, report=self.report, meeting=str(folder), keep_failed=keep_failed)
+        self.changes = LiveChanges(self.running, lambda wiring: plan(wiring, catalog()))
         self._sampler = Sampler(self, beside=partial(write_copies, self))
         self._rates = LentRates(self.units, among)
         self._figures = RunFigures(directory, self.units, self._work, time.monotonic())
@@ -232,12 +156,8 @@ class AgentRun(CrawlAtWork):
         """Its part in moves of domains."""
 
     async def run(self) -> None:
-        """Work until the supervisor says that all is over, or that it is to stop.
-
-        Raises:
-            FlowError: a unit cannot start, or fails.
-            CrawlDirectoryError: its files are in use, damaged, or another crawl's.
-        """
+        """Work until the supervisor says that all is over, or that it is to stop. Raises FlowError: a unit cannot start, or
+        fails; CrawlDirectoryError: its files are in use, damaged, or another crawl's."""
         running = self.graph_at_work
         try:
             await running.start()
@@ -283,7 +203,6 @@ class AgentRun(CrawlAtWork):
 
     def news(self, *, first: bool = False) -> AgentNews:
         """What it has come to; `first` says that the supervisor has just taken the agent over."""
-        self.watched.solitude.asked(time.monotonic())
         frontier, counters = self.units.frontier, self.ledger.counters()
         # What raises these is a visit that was kept, or URLs that came in: an agent at rest does nothing else.
         commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
@@ -307,7 +226,7 @@ class AgentRun(CrawlAtWork):
             turns_back=back,
             turns_held=polite[0].turns_held() if polite and first else {},
             is_ending=self.is_stopping,
-            said=self.watched.unheard.taken(),
+            said=self.watched.solitude.asked(time.monotonic()),
             load=self._gauge.read(time.monotonic()),
             limit=frontier.totals.reached or self._work.cut_by,
             logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
@@ -330,27 +249,8 @@ class AgentRun(CrawlAtWork):
     def others(self) -> None:
         """Its supervisor lets agents join."""
 
-    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        self.graph_at_work.set(unit, settings)
-        self.units.frontier.signal("tasks")
-
-    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        return await self.graph_at_work.apply(lambda wiring: with_protocols(change(wiring)), self._planned)
-
-    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        return self.graph_at_work.foreseen(lambda wiring: with_protocols(change(wiring)), self._planned)
-
-    async def undo(self) -> Difference:
-        return await self.graph_at_work.undo(self._planned)
-
-    @staticmethod
-    def _planned(wiring: Wiring) -> Graph:
-        from gossamer.crawls.catalog import catalog
-
-        return plan(wiring, catalog())
-
     async def instances(self, name: str) -> "UnitInstances":
-        from gossamer.crawls.control.instances import instances_of
+        from gossamer.crawls.control.picture import instances_of
 
         return instances_of(name, self.graph_at_work, [], self.agent)
 
@@ -367,27 +267,20 @@ class MasterRun:
         """Nothing is touched yet.
 
         Args:
-            master: its name.
-            graph: planned of its own wiring.
-            directory: of the crawl.
             folder: where agents and masters meet.
             report: takes lines for people; says whether they are heard.
         """
         self.master = master
         self.directory = directory
         self.watched = Watched(master, directory, report)
-        self.report = self.watched.unheard.tell
+        self.report = self.watched.solitude.tell
         """Takes a line for people."""
         self._is_ending = asyncio.Event()
         self.graph_at_work = RunningGraph(graph, report=self.report, meeting=str(folder))
 
     async def run(self) -> None:
-        """Work until the supervisor says that all is over, or that it is to stop.
-
-        Raises:
-            FlowError: a unit cannot start, or fails.
-            CrawlDirectoryError: what masters share is damaged, or another crawl's.
-        """
+        """Work until the supervisor says that all is over, or that it is to stop. Raises FlowError: a unit cannot start, or
+        fails; CrawlDirectoryError: what masters share is damaged, or another crawl's."""
         running = self.graph_at_work
         with contextlib.closing(ProcessLock(place_of(self.directory, self.master) / "lock")):
             forget_agent_end(self.directory, self.master)
@@ -416,11 +309,13 @@ class MasterRun:
 
     def news(self, *, first: bool = False) -> AgentNews:
         """What it has come to. It is at rest when no mail waits."""
-        self.watched.solitude.asked(time.monotonic())
         mail = self._mail
         report = AgentReport(self.master, self.watched.life, mail.commits, mail.is_empty)
         return AgentNews(
-            report, is_settled=report.is_at_rest, is_ending=self._is_ending.is_set(), said=self.watched.unheard.taken()
+            report,
+            is_settled=report.is_at_rest,
+            is_ending=self._is_ending.is_set(),
+            said=self.watched.solitude.asked(time.monotonic()),
         )
 
     def master_standing(self) -> MasterStanding:

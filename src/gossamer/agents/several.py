@@ -17,8 +17,8 @@ import msgspec
 from gossamer.agents.checkpoints import GraphChanges
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, note_end, summary_of_run
-from gossamer.agents.growth import LOOK
 from gossamer.agents.handing_over import given_domains, told_of_assigned
+from gossamer.agents.joining import LOOK
 from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, fetched, told_of_missing
 from gossamer.agents.orders import is_renewed, write_orders
@@ -89,7 +89,9 @@ class SeveralAgents:
         self.roster = Roster(self.directory, self.graph, options, self.report)
         self._place = CrawlPlace(self.directory, options)
         self._place.check()
-        self.rewiring = GraphChanges(self.plan, self._place, self._check_members, goes_on=options.resume)
+        self.rewiring = GraphChanges(
+            self.plan, self._place, lambda graph: self.roster.check(graph, self.roster.members), goes_on=options.resume
+        )
         if options.resume:
             refuse_half_restored(self.directory)
             refuse_without_ledger(self.directory)
@@ -233,9 +235,6 @@ class SeveralAgents:
         await self.roster.look_at_left(self.graph)
         self._engage()
 
-    def _check_members(self, graph: Graph) -> None:
-        self.roster.check(graph, self.roster.members)
-
     def _lets_go(self, agent: str) -> bool:
         if is_leaving := self.roster.let_go(self.graph, agent):
             self._starter.prepare(self.roster.soon)
@@ -256,11 +255,8 @@ class SeveralAgents:
 
     async def assign(self, agents: Mapping[str, str]) -> str:
         """Give domains to agents: by the ring while they fetch on, by masters at once where no agent has them, else in some
-        seconds; returns what was done, in words.
-
-        Raises:
-            UsageError: that cannot be, or the crawl is about to end. Nothing has changed.
-        """
+        seconds; returns what was done, in words. Raises UsageError: that cannot be, or the crawl is about to end. Nothing has
+        changed."""
         self.check_goes_on()
         if not self.roster.masters:
             given = given_domains(agents, list(self.supervisor.agents), self.graph.wiring)
@@ -384,12 +380,9 @@ class SeveralAgents:
         return (agents.get(owner) or next(iter(agents.values()))).line
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of a unit in all agents, at once and for every later run.
-
-        Raises:
-            SettingError: a value that the setting cannot have, or a setting that changes only with a restart.
-            UsageError: the change cannot be kept, or what it sets cannot be divided among the agents.
-        """
+        """Change settings of a unit in all agents, at once and for every later run. Raises SettingError: a value that the
+        setting cannot have, or a setting that changes only with a restart; UsageError: the change cannot be kept, or what it
+        sets cannot be divided among the agents."""
         before = self.graph.sheet(unit)
         after = change(before, settings, running=True)
         new = msgspec.to_builtins(after)
@@ -407,12 +400,9 @@ class SeveralAgents:
             self._limit_by_frontier()
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """Change the graph, now and for every later run: all agents rest for a moment, and begin again with it.
-
-        Raises:
-            FlowError: the change does not fit. Nothing has changed.
-            UsageError: several agents cannot run the graph, it cannot be kept, or the crawl is about to end. Likewise.
-        """
+        """Change the graph, now and for every later run: all agents rest for a moment, and begin again with it. Raises
+        FlowError: the change does not fit. Nothing has changed; UsageError: several agents cannot run the graph, it cannot be
+        kept, or the crawl is about to end. Likewise."""
         return self._begin_again(self.rewiring.planned(self.graph, change))
 
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:

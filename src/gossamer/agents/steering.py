@@ -6,22 +6,20 @@ So commands need not know how many agents there are.
 
 import asyncio
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from gossamer.agents.checkpoints import checkpoint
 from gossamer.agents.supervised import AgentProcess, MasterProcess
 from gossamer.agents.supervision import ReadAside, ReadMaster, SetAsideRows
-from gossamer.crawls.control import resting, settings, steering
-from gossamer.crawls.control.host_facts import HostNow, HostsNow
-from gossamer.crawls.control.instances import UnitInstance, UnitInstances, check_unit, check_values_of_form
+from gossamer.crawls.control import resting, steering
+from gossamer.crawls.control.at_rest import added_standing
+from gossamer.crawls.control.facts import HostNow, HostsNow
 from gossamer.crawls.control.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
 from gossamer.crawls.control.messages import (
     GOES_ON,
     PAUSED,
-    STOPS,
-    STOPS_AT_ONCE,
     Assign,
     BlockHosts,
     Change,
@@ -44,9 +42,8 @@ from gossamer.crawls.control.messages import (
     Undo,
     Unsuspend,
     Why,
-    change_of,
 )
-from gossamer.crawls.control.picture import graph_picture
+from gossamer.crawls.control.picture import UnitInstance, UnitInstances, check_unit, graph_picture
 from gossamer.crawls.control.problems import problems_of
 from gossamer.crawls.control.standing import (
     SILENT,
@@ -57,10 +54,8 @@ from gossamer.crawls.control.standing import (
     limits_of,
     time_left_of,
 )
-from gossamer.crawls.control.standing_of_agents import added_standing
-from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of, told
 from gossamer.engine.sheet import nearest
-from gossamer.engine.wiring import Difference
 from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError
 from gossamer.values.url import host_of
@@ -75,12 +70,8 @@ LONGEST = 300.0
 
 
 async def answer(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
-    """Do what is asked, and note what was changed.
-
-    Raises:
-        GossamerError: it was not done, and nothing has changed.
-        FlowError: likewise.
-    """
+    """Do what is asked, and note what was changed. Raises GossamerError: it was not done, and nothing has changed; FlowError:
+    likewise."""
     answered = await (_of_one if getattr(request, "agent", "") else _answered)(crawl, request)
     if request.steers:
         steering.note_steering(crawl.directory, request.noted(crawl, answered))
@@ -89,45 +80,24 @@ async def answer(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
 
 async def _answered(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     match request:
-        case Pause():
+        case Stop() | Change() | SetHost() | BlockHosts() | Status() | CheckRewire() | CheckChange():
+            return await request.act(cast(Any, crawl))  # it has what these ask for, as a crawl of one agent has
+        case Rewire() | Undo():
+            done = await request.act(cast(Any, crawl))
+            return Done(f"{cast(Done, done).text} (all agents rest for some seconds, and begin again with it)")
+        case Pause() | Continue():
             await crawl.spread(request)
-            return Done(PAUSED)
-        case Continue():
-            await crawl.spread(request)
-            return Done(GOES_ON)
+            return Done(PAUSED if isinstance(request, Pause) else GOES_ON)
         case Suspend() | Unsuspend():
             return await _of_each(crawl, request)
-        case Stop(now=True):
-            crawl.abort()
-            return Done(STOPS_AT_ONCE)
-        case Stop():
-            crawl.stop()
-            return Done(STOPS)
-        case Change():
-            return Done(await _changed(crawl, request))
-        case SetHost():
-            return Done(await settings.set_host(crawl, request.name, request.values))
-        case BlockHosts():
-            return Done(await steering.block(crawl, request.names))
-        case Rewire():
-            return _begun_again(await crawl.rewire(change_of(crawl, request)))
-        case Undo():
-            return _begun_again(await crawl.undo())
         case Checkpoint():
             return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
-        case _:
-            return await _decided(crawl, request)
-
-
-async def _decided(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
-    """What a person has decided about a part of the crawl."""
-    match request:
         case Assign():
             return Done(await crawl.assign(request.agents))
         case Decide():
             lines = [agent.line for agent in crawl.supervisor.agents.values()]
-            told = await asyncio.gather(*(line.told(ReadAside(), SetAsideRows) for line in lines))
-            rows = chain.from_iterable(one.rows for one in told)
+            parts = await asyncio.gather(*(line.told(ReadAside(), SetAsideRows) for line in lines))
+            rows = chain.from_iterable(one.rows for one in parts)
             return Done(await steering.decide(crawl, rows, request.confirm, request.release))
         case _:
             return await _looked(crawl, request)
@@ -136,19 +106,10 @@ async def _decided(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
 async def _looked(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     """The answer to a request that changes nothing."""
     match request:
-        case Status():
-            return _told(await crawl.standing(units=request.units))
         case Checkpoints():
             return Listed(resting.checkpoints(crawl.directory))
-        case CheckRewire():
-            return Done(crawl.foreseen(change_of(crawl, request)).told)
-        case CheckChange():
-            if request.by_form:
-                check_values_of_form(crawl.graph, request.values)
-            settings.check_all_values(crawl, request.values)
-            return Done("these values do")
         case ReadGraph():
-            return _told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
+            return told(graph_picture(crawl.graph, at_work(crawl.roster.members)))
         case Why():
             return await crawl.line_to(host_of(request.url)).ask(request)
         case ReadHost():
@@ -206,7 +167,7 @@ async def _instances_of_all(crawl: "SeveralAgents", request: ReadUnit) -> Told:
     check_unit(crawl.graph, request.name)
     lines = [agent.line for agent in crawl.supervisor.agents.values()]
     found = await asyncio.gather(*(_instances(line, request) for line in lines))
-    return _told(UnitInstances(request.name, list(chain.from_iterable(found))))
+    return told(UnitInstances(request.name, list(chain.from_iterable(found))))
 
 
 async def _instances(line: AgentLine, request: ReadUnit) -> list[UnitInstance]:
@@ -217,16 +178,6 @@ async def _instances(line: AgentLine, request: ReadUnit) -> list[UnitInstance]:
     return found.instances
 
 
-def _begun_again(difference: Difference) -> Done:
-    return Done(f"{difference.told} (all agents rest for some seconds, and begin again with it)")
-
-
-async def _changed(crawl: "SeveralAgents", request: Change) -> str:
-    if request.by_form:
-        check_values_of_form(crawl.graph, request.values)
-    return await settings.change_values(crawl, request.values)
-
-
 async def standing_of_all(crawl: "SeveralAgents", process: int, *, units: bool) -> CrawlStanding:
     """How the crawl stands, by all agents that answer."""
     supervisor = crawl.supervisor
@@ -234,8 +185,8 @@ async def standing_of_all(crawl: "SeveralAgents", process: int, *, units: bool) 
     if is_changing and crawl.working:
         return crawl.glance()
     names = list(supervisor.agents)
-    told = await asyncio.gather(*(_asked(supervisor.agents[name].line, units) for name in names))
-    found = [one for one in told if one is not None]
+    answers = await asyncio.gather(*(_asked(supervisor.agents[name].line, units) for name in names))
+    found = [one for one in answers if one is not None]
     state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
     added = added_standing(crawl.directory, [*found, *crawl.roster.left])
     seconds, before = crawl.pace
@@ -247,7 +198,7 @@ async def standing_of_all(crawl: "SeveralAgents", process: int, *, units: bool) 
         process=process,
         agents=len(names),
         limits=limits_of(crawl.graph),
-        each_agent=[_with_beat(supervisor.agents[name], one) for name, one in zip(names, told, strict=True)],
+        each_agent=[_with_beat(supervisor.agents[name], one) for name, one in zip(names, answers, strict=True)],
         each_master=list(await asyncio.gather(*map(_master_standing, supervisor.masters.values()))),
     )
     # Agents may have begun later than the crawl, and each knows its own pages alone.
@@ -293,9 +244,9 @@ async def _hosts_of_all(crawl: "SeveralAgents", names: "Sequence[str]") -> Told:
     lines = {agent: one.line for agent, one in crawl.supervisor.agents.items()}
     asked = (_hosts_of(lines[agent], part) for agent, part in parts.items() if agent in lines)
     found: dict[str, HostNow] = {}
-    for told in await asyncio.gather(*asked):
-        found |= told
-    return _told(HostsNow(found))
+    for part in await asyncio.gather(*asked):
+        found |= part
+    return told(HostsNow(found))
 
 
 async def _hosts_of(line: AgentLine, names: "Sequence[str]") -> dict[str, HostNow]:
@@ -304,7 +255,3 @@ async def _hosts_of(line: AgentLine, names: "Sequence[str]") -> dict[str, HostNo
     except (AgentSilent, AgentRefused):
         return {}
     return found.hosts
-
-
-def _told(value: msgspec.Struct) -> Told:
-    return Told(msgspec.Raw(msgspec.json.encode(value)))

@@ -126,7 +126,7 @@ class SupervisedProcess:
         self.is_late = False
         """It has not answered what it was asked last: whatever else it has to know waits until it does."""
         self.edition = 0
-        """The changes of settings that it was told (:mod:`setting_sync`); those in its orders do no harm when they are told
+        """The changes of settings that it was told (:mod:`lending`); those in its orders do no harm when they are told
         again."""
         self.process: asyncio.subprocess.Process | None = None
         self.is_ending = False

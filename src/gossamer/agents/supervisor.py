@@ -12,11 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.agents.lending import Lending, PlaceTurns
+from gossamer.agents.lending import Giving, Lending, PlaceTurns
 from gossamer.agents.orders import AgentOrders
 from gossamer.agents.rendezvous import Heartbeats
 from gossamer.agents.run import AgentNews
-from gossamer.agents.setting_sync import Giving
 from gossamer.agents.shares import Quiescence
 from gossamer.agents.supervised import AgentProcess, MasterProcess, Starter, SupervisedProcess
 from gossamer.agents.supervision import Finish
@@ -72,8 +71,6 @@ class Supervisor:
 
         Args:
             orders: what they are to run, as it is written in the folder where they meet.
-            starter: starts their processes.
-            report: takes lines for people.
             turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that a person has stopped may leave the crawl; it is started again where it may not.
             is_damaged: says whether the ledger of an agent that has ended is damaged.
@@ -129,12 +126,8 @@ class Supervisor:
         return sum(agent.restarts.count for agent in self.agents.values())
 
     async def work(self) -> None:
-        """Run the agents to the end of the crawl, or to :meth:`stop`.
-
-        Raises:
-            AgentEnded: one of them cannot run.
-            ComponentFailed: one of them died again and again.
-        """
+        """Run the agents to the end of the crawl, or to :meth:`stop`. Raises AgentEnded: one of them cannot run;
+        ComponentFailed: one of them died again and again."""
         watches = [asyncio.create_task(self._watch(agent), name=agent.name) for agent in self.agents.values()]
         watches += [asyncio.create_task(self._watch_master(one), name=one.name) for one in self.masters.values()]
         rounds = asyncio.create_task(self._rounds())
@@ -226,11 +219,8 @@ class Supervisor:
         return self._has_damage is not None and await self._has_damage(agent)
 
     async def _comes_back(self, agent: AgentProcess) -> bool:
-        """One agent has lost its ledger: whether a person brings it back in time. If not, the others rest, and take over its part.
-
-        Raises:
-            AgentEnded: no other agent is at work, or the crawl cannot go on without it.
-        """
+        """One agent has lost its ledger: whether a person brings it back in time. If not, the others rest, and take over its
+        part. Raises AgentEnded: no other agent is at work, or the crawl cannot go on without it."""
         others = [one for one in self.agents.values() if one is not agent and one.is_alive]
         if not others or not self._loses(agent.name):
             raise AgentEnded(

@@ -20,7 +20,7 @@ from typing import Annotated, cast
 
 import msgspec
 
-from gossamer.agents.held_domains import HeldDomains
+from gossamer.agents.ring import HeldDomains
 from gossamer.engine.component import AsynchronousFilter, Filter, Producer
 from gossamer.engine.ends import In, Out, Uses, UsesMany
 from gossamer.engine.errors import ComponentFailed
@@ -148,11 +148,8 @@ class _Receives(Filter[CommitSheet]):
     async def _committed(
         self, tasks: Sequence[Task], mail: Sequence[Designated] = (), *, is_mail: bool = False
     ) -> tuple[Arrived]:
-        """Keep tasks of ours, and mail for others. While the disk is full this waits, and so does the other side.
-
-        Raises:
-            ComponentFailed: they cannot be kept.
-        """
+        """Keep tasks of ours, and mail for others. While the disk is full this waits, and so does the other side. Raises
+        ComponentFailed: they cannot be kept."""
         sound = self._sound(tasks)
         while True:
             try:
@@ -232,11 +229,8 @@ class UrlIntake(msgspec.Struct, frozen=True):
     mailbox: Mailbox | None = None
 
     async def receive(self, tasks: Sequence[Task]) -> int:
-        """Keep them; returns how many were new. To be called again with the same ones does no harm.
-
-        Raises:
-            DiskFull: they cannot be kept.
-        """
+        """Keep them; returns how many were new. To be called again with the same ones does no harm. Raises DiskFull: they
+        cannot be kept."""
         new = self.kept(tasks)
         await self.ledger.settle()
         return new

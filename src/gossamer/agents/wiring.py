@@ -45,9 +45,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     """A copy of a crawl's wiring for one of its agents.
 
     Args:
-        wiring: of the crawl.
         members: all agents, as :func:`gossamer.values.agents.member` reads them.
-        agent: the name of the one that is to run it.
         folder: where agents meet; a socket of each lies in it.
         masters: names those that say whose a host is. Without any, the ring does, and agents send each other what they find.
 
@@ -184,12 +182,8 @@ def _own_files(use: str, agent: str) -> dict[str, Any]:
 
 
 def divisible(wiring: Wiring) -> tuple[str, str]:
-    """The names of the frontier and of the commit of a wiring whose URLs can be divided.
-
-    Raises:
-        WiringError: it has not one of each.
-        UsageError: a random walk is to be divided.
-    """
+    """The names of the frontier and of the commit of a wiring whose URLs can be divided. Raises WiringError: it has not one of
+    each; UsageError: a random walk is to be divided."""
     frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
     if wiring.components[commit].settings.get("again"):
         raise UsageError("a random walk returns to pages, so its URLs cannot be divided; leave --agents at 1")

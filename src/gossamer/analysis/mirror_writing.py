@@ -1,8 +1,8 @@
 """The folder of a mirror, written out of the archive.
 
-Place in the flow: a crawl with `--mirror` has a worker call :func:`write_noted` when it stops (:mod:`gossamer.crawls.mirrors`), and
-`gossamer export --to folder` calls :func:`write_mirror`. The folder is written beside its place and put there whole; a folder that
-holds anything that no mirror wrote is left alone.
+Place in the flow: a crawl with `--mirror` has a worker call :func:`write_noted` when it stops
+(:mod:`gossamer.crawls.companions`), and `gossamer export --to folder` calls :func:`write_mirror`. The folder is written beside
+its place and put there whole; a folder that holds anything that no mirror wrote is left alone.
 """
 
 import os
@@ -21,8 +21,8 @@ from gossamer.analysis.mirror import (
     mirror_names,
     resolved_names,
 )
+from gossamer.crawls.companions import MIRROR_MARK, MirrorMark, check_folder, read_note
 from gossamer.crawls.directory import read_wiring
-from gossamer.crawls.mirrors import MIRROR_MARK, MirrorMark, check_folder, read_note
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
 from gossamer.engine.wiring import Wiring

@@ -18,7 +18,7 @@ import msgspec
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
-from gossamer.crawls.control.host_facts import NAMED, FailedUrl, HostKnown, HostNow, HostsNow, host_known
+from gossamer.crawls.control.facts import NAMED, FailedUrl, HostKnown, HostNow, HostsNow, host_known
 from gossamer.crawls.control.messages import ReadHost, ReadHosts, Status
 from gossamer.crawls.control.standing import CrawlStanding, ledgers_of
 from gossamer.crawls.control.wire import ControlRequest

@@ -61,6 +61,39 @@ class CrawlKeywords(TypedDict, total=False):
     """Cut bodies at this size."""
     max_links: int
     """Keep at most this many different links of a page."""
+    concurrency: int
+    """Allow at most this many requests in flight in all."""
+    per_host: int
+    """Allow at most this many requests in flight to one host; use more than 1 only if you own it."""
+    delay: float | str
+    """Wait this long between two requests to a host; `auto` adapts to its latency and waits at least 1 s."""
+    domain_delay: float | str | None
+    """Wait this long between the starts of two requests to one registered domain; default: 0.25 s."""
+    ip_delay: float | str | None
+    """Wait this long between the starts of two requests to one IP address; default: 0.25 s."""
+    rate: float | str | None
+    """Fetch at most this many pages a second in all."""
+    bandwidth: float | str | None
+    """Read at most this many bytes a second in all."""
+    retries: int
+    """Try a failed request this many times more: after 10 s, 10 minutes and 60 minutes."""
+    linger: float | str
+    """When only retries are left, wait this long for them, then end; with `forever`, never end. A resumed crawl makes
+    the retries that are left."""
+    strategy: Literal["breadth", "depth", "host-breadth", "priority", "opic", "trie", "random-walk"]
+    """Choose which page is fetched next: breadth, depth, host-breadth, priority, opic, trie or random-walk."""
+    robots: Literal["obey", "ignore"]
+    """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
+    robots_cache: Literal["off", "shared", "refresh"]
+    """Share robots.txt answers of sites with your other crawls, for a day at most: `shared` uses their answers,
+    `refresh` asks each site itself and lets the others use its answers."""
+    sitemaps: bool
+    """Also fetch the sitemaps that robots.txt names."""
+    i_own_these_hosts: bool
+    """Confirm that every host that the crawl asks is yours."""
+    hosts: dict[str, dict[str, Any]]
+    """Set delay, per-host, max-pages, min-interval, max-interval and header for single hosts; in a configuration file:
+    `[hosts."*.example.org"]`."""
     agents: int | None
     """Divide the hosts among this many processes, each with its own part of the crawl; without it, a crawl begins with
     one, and others join when the processor is busy and several sites wait. Each of them keeps a connection to each of
@@ -92,36 +125,6 @@ class CrawlKeywords(TypedDict, total=False):
     """With --exchange files: number of this agent, counted from 1."""
     exchange_key: str
     """With --exchange files: use this copy of the key that agent 1 made when it began; all agents share it."""
-    concurrency: int
-    """Allow at most this many requests in flight in all."""
-    per_host: int
-    """Allow at most this many requests in flight to one host; use more than 1 only if you own it."""
-    delay: float | str
-    """Wait this long between two requests to a host; `auto` adapts to its latency and waits at least 1 s."""
-    domain_delay: float | str | None
-    """Wait this long between the starts of two requests to one registered domain; default: 0.25 s."""
-    ip_delay: float | str | None
-    """Wait this long between the starts of two requests to one IP address; default: 0.25 s."""
-    rate: float | str | None
-    """Fetch at most this many pages a second in all."""
-    bandwidth: float | str | None
-    """Read at most this many bytes a second in all."""
-    retries: int
-    """Try a failed request this many times more: after 10 s, 10 minutes and 60 minutes."""
-    linger: float | str
-    """When only retries are left, wait this long for them, then end; with `forever`, never end. A resumed crawl makes
-    the retries that are left."""
-    strategy: Literal["breadth", "depth", "host-breadth", "priority", "opic", "trie", "random-walk"]
-    """Choose which page is fetched next: breadth, depth, host-breadth, priority, opic, trie or random-walk."""
-    robots: Literal["obey", "ignore"]
-    """Obey robots.txt; `ignore` needs --i-own-these-hosts, except on this machine."""
-    robots_cache: Literal["off", "shared", "refresh"]
-    """Share robots.txt answers of sites with your other crawls, for a day at most: `shared` uses their answers,
-    `refresh` asks each site itself and lets the others use its answers."""
-    sitemaps: bool
-    """Also fetch the sitemaps that robots.txt names."""
-    i_own_these_hosts: bool
-    """Confirm that every host that the crawl asks is yours."""
     user_agent: str
     """Send this user agent instead of `Gossamer/VERSION (+CONTACT)`."""
     contact: str
@@ -153,9 +156,6 @@ class CrawlKeywords(TypedDict, total=False):
     """Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080`."""
     allow_network: Sequence[str]
     """Let links reach this private network (CIDR)."""
-    hosts: dict[str, dict[str, Any]]
-    """Set delay, per-host, max-pages, min-interval, max-interval and header for single hosts; in a configuration file:
-    `[hosts."*.example.org"]`."""
     page_requisites: bool
     """Also fetch the style sheets, images, scripts and media that pages show, from any host."""
     rdf: bool

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.crawls.options import CHANGES_GRAPH, part_of
+from gossamer.crawls.basic_options import CHANGES_GRAPH
+from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.errors import UsageError
 

@@ -31,11 +31,7 @@ class Builder:
         return unit in self.wiring.components or unit in self.wiring.providers
 
     def set(self, option: str, unit: str, values: Mapping[str, Any]) -> None:
-        """Change settings of a unit.
-
-        Raises:
-            WiringError: the wiring has no such unit; names the option.
-        """
+        """Change settings of a unit. Raises WiringError: the wiring has no such unit; names the option."""
         try:
             self.wiring = wirings.with_settings(self.wiring, unit, dict(values))
         except WiringError as error:
@@ -47,22 +43,16 @@ class Builder:
             self.wiring = wirings.with_settings(self.wiring, unit, dict(values))
 
     def put(self, option: str, unit: str, use: str) -> None:
-        """Put another provider, with its own defaults, into the place of one.
-
-        Raises:
-            WiringError: the wiring has no such provider; names the option.
-        """
+        """Put another provider, with its own defaults, into the place of one. Raises WiringError: the wiring has no such
+        provider; names the option."""
         if unit not in self.wiring.providers:
             raise WiringError(f"--{option.replace('_', '-')} replaces unit {unit!r}, but {self.wiring.source} has none")
         providers = {**self.wiring.providers, unit: wirings.ProviderPlan(use=use)}
         self.wiring = msgspec.structs.replace(self.wiring, providers=providers)
 
     def add_provider(self, name: str, use: str, settings: Mapping[str, Any], providers: Mapping[str, Any] = {}) -> None:
-        """Add a provider; one that an earlier run of the crawl has added keeps its place and gets these settings.
-
-        Raises:
-            WiringError: something else bears the name.
-        """
+        """Add a provider; one that an earlier run of the crawl has added keeps its place and gets these settings. Raises
+        WiringError: something else bears the name."""
         known = self.wiring.providers.get(name)
         if name in self.wiring.components or (known is not None and known.use != use):
             raise WiringError(
@@ -72,20 +62,14 @@ class Builder:
         self.wiring = msgspec.structs.replace(self.wiring, providers={**self.wiring.providers, name: plan})
 
     def add_table(self, table: str) -> None:
-        """Have the row log keep one more table; a wiring without a row log keeps none.
-
-        Raises:
-            WiringError: the row log of the wiring knows no tables.
-        """
+        """Have the row log keep one more table; a wiring without a row log keeps none. Raises WiringError: the row log of the
+        wiring knows no tables."""
         if "log" in self.wiring.providers:
             self.wiring = wirings.with_settings(self.wiring, "log", more_tables(self.wiring, table))
 
     def bind_also(self, unit: str, role: str, key: str, provider: str) -> None:
-        """Bind one more provider to a role that takes many, behind those that are bound under the key.
-
-        Raises:
-            WiringError: the wiring has no such unit.
-        """
+        """Bind one more provider to a role that takes many, behind those that are bound under the key. Raises WiringError: the
+        wiring has no such unit."""
         for table in ("components", "providers"):
             units = getattr(self.wiring, table)
             if unit in units:
@@ -166,11 +150,8 @@ def _keeps_files(use: str) -> bool:
 
 
 def served(wiring: Wiring) -> dict[str, str]:
-    """Scheme -> the provider that fetches its URLs.
-
-    Raises:
-        WiringError: a scheme has several, so that no URL says which of them it is for.
-    """
+    """Scheme -> the provider that fetches its URLs. Raises WiringError: a scheme has several, so that no URL says which of them
+    it is for."""
     found: dict[str, str] = {}
     for component, plan in wiring.components.items():
         protocols = plan.providers.get("protocols", {})

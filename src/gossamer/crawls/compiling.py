@@ -1,7 +1,7 @@
 """Options to wiring: a plain crawl is a wiring that its options filled in (row C4).
 
-An option is a line of :data:`SETTINGS` where its value becomes one or more settings of named units, and otherwise a small function
-in :data:`RULES`. A wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
+An option names settings of units that get its value (:mod:`options`), and otherwise is a small function in :data:`RULES`. A
+wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from gossamer.crawls import identity
 from gossamer.crawls.builder import Builder, with_protocols
 from gossamer.crawls.documents import with_documents
 from gossamer.crawls.identity import contact_of, put_hosts, token_of, user_agent
-from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.options import CrawlOptions, settings_of_options
 from gossamer.crawls.robots_cache import READING_GATES, share_robots
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import SettingError, WiringError
@@ -33,41 +33,6 @@ from gossamer.values.errors import UsageError
 from gossamer.values.url import place_of_site, site_of
 from gossamer.values.url_normalization import chosen
 
-#: Option -> the settings that it sets, as (unit, setting). An option that is left at its default sets nothing.
-SETTINGS: dict[str, tuple[tuple[str, str], ...]] = {
-    "scope": (("scope", "scope"),),
-    "depth": (("ledger", "depth"),),
-    "include": (("patterns", "include"),),
-    "exclude": (("patterns", "exclude"),),
-    "only": (("constraints", "only"),),
-    "never": (("constraints", "never"),),
-    "max_pages": (("frontier", "max_pages"),),
-    "sitemaps": (("commit", "sitemaps"),),
-    "max_pages_per_host": (("commit", "max_per_host"),),
-    "max_time": (("frontier", "max_time"),),
-    "max_agents": (("frontier", "max_agents"),),
-    "total_time": (("frontier", "total_time"),),
-    "max_bytes": (("frontier", "max_bytes"),),
-    "until": (("expressions", "until"),),
-    "max_page_size": (("http", "max_body"), ("ftp", "max_body"), ("gopher", "max_body"), ("file", "max_body")),
-    "max_links": (("links", "max_links"),),
-    "concurrency": (("frontier", "concurrency"),),
-    "per_host": (("politeness", "per_host"),),
-    "min_free_disk": (("frontier", "min_free_disk"),),
-    "linger": (("frontier", "linger"), ("frontier", "stay")),
-    "delay": (("politeness", "delay"),),
-    "domain_delay": (("politeness", "domain_delay"),),
-    "ip_delay": (("politeness", "ip_delay"),),
-    "rate": (("politeness", "rate"),),
-    "bandwidth": (("politeness", "bandwidth"), ("http", "bandwidth")),
-    "text": (("process", "text"),),
-    "resolve": (("dns", "resolve"),),
-    "allow_network": (("dns", "allow_networks"),),
-    "cookies": (("http", "cookies"),),
-    "http2": (("http", "http2"),),
-    "ca_file": (("http", "ca_file"),),
-}
-
 #: Strategy -> its traversal, where that has another name: a subject brings the rest (:mod:`gossamer.labs.wiring`).
 _TRAVERSALS = {"opic": "priority", "trie": "breadth"}
 
@@ -79,11 +44,7 @@ WIRINGS = Path(__file__).parent / "wirings"
 
 
 def shipped(name: str) -> Wiring:
-    """A wiring that ships with the package.
-
-    Raises:
-        WiringError: there is none of that name; lists those that are.
-    """
+    """A wiring that ships with the package. Raises WiringError: there is none of that name; lists those that are."""
     known = sorted(path.stem for path in WIRINGS.glob("*.toml"))
     if name not in known:
         raise WiringError(f"there is no shipped wiring {name!r}; known: {', '.join(known)}")
@@ -97,15 +58,12 @@ def find_wiring(name: str) -> Wiring:
 
 
 def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | None = None) -> Wiring:
-    """The wiring of a crawl: `base` (the shipped default) with seeds and options filled in.
-
-    Raises:
-        WiringError: an option that was given sets a unit that the wiring does not have.
-    """
+    """The wiring of a crawl: `base` (the shipped default) with seeds and options filled in. Raises WiringError: an option that
+    was given sets a unit that the wiring does not have."""
     builder = Builder(base or shipped("default"), seeds, options)
     given = msgspec.structs.asdict(options)
     defaults = msgspec.structs.asdict(CrawlOptions())
-    for option, settings in SETTINGS.items():
+    for option, settings in settings_of_options().items():
         if given[option] != defaults[option]:
             _fill(builder, option, settings, given[option])
     for option, rule in RULES.items():
@@ -126,11 +84,8 @@ def _fill(builder: Builder, option: str, settings: Sequence[tuple[str, str]], gi
 
 
 def with_fetchers(wiring: Wiring, number: int) -> Wiring:
-    """The wiring with a worker for each of so many requests in flight: more would idle, fewer would make slots wait.
-
-    Raises:
-        WiringError: it has no such unit.
-    """
+    """The wiring with a worker for each of so many requests in flight: more would idle, fewer would make slots wait. Raises
+    WiringError: it has no such unit."""
     if "fetch" not in wiring.components:
         raise WiringError(f"--concurrency sets unit 'fetch', but {wiring.source} has none")
     plan = msgspec.structs.replace(wiring.components["fetch"], workers=number)
@@ -176,10 +131,6 @@ def _until(builder: Builder) -> None:
 def _traps(builder: Builder) -> None:
     if builder.options.traps == "report":
         builder.set("traps", "traps", {"cut": False})
-
-
-def _no_warc(builder: Builder) -> None:
-    builder.put("no_warc", "archive", "no-archive")
 
 
 def _strategy(builder: Builder) -> None:
@@ -299,7 +250,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "filter": _filter,
     "until": _until,
     "traps": _traps,
-    "no_warc": _no_warc,
+    "no_warc": lambda builder: builder.put("no_warc", "archive", "no-archive"),
     "strategy": _strategy,
     "robots": _robots,
     "robots_cache": share_robots,
@@ -316,11 +267,7 @@ ALWAYS: tuple[Callable[[Builder], None], ...] = (
 
 
 def normal_steps(words: Sequence[str]) -> list[str]:
-    """What links are normalised by, from the words of `--normalize`.
-
-    Raises:
-        SettingError: there is no such word.
-    """
+    """What links are normalised by, from the words of `--normalize`. Raises SettingError: there is no such word."""
     try:
         return list(chosen(words))
     except ValueError as error:
@@ -343,8 +290,7 @@ def _without_content_seen(wiring: Wiring) -> Wiring:
     ports = components.pop("content-seen").ports
     kept = {
         name: msgspec.structs.replace(
-            plan,
-            ports={role: ports["inbox"] if end == ports["outbox"] else end for role, end in plan.ports.items()},
+            plan, ports={role: ports["inbox"] if end == ports["outbox"] else end for role, end in plan.ports.items()}
         )
         for name, plan in components.items()
     }

@@ -20,7 +20,7 @@ from gossamer.crawls.damage import bring_back, refuse_without_ledger, restored_l
 from gossamer.crawls.directory import CrawlPlace, begin_anew, refuse_unfinished_work
 from gossamer.crawls.figures import RunFigures
 from gossamer.crawls.leases import LeaseUrls
-from gossamer.crawls.live import LiveChanges, read_changes
+from gossamer.crawls.live import KeptChanges, read_changes
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
@@ -36,7 +36,7 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.planning import Catalog
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.unit import Clock
-from gossamer.engine.wiring import Difference, Wiring
+from gossamer.engine.wiring import Wiring
 from gossamer.frontier.component import Seeds
 from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.storage.commit.records import Tally
@@ -45,9 +45,9 @@ from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
 
 if TYPE_CHECKING:
-    from gossamer.crawls.control.instances import UnitInstances
+    from gossamer.crawls.control.picture import UnitInstances
     from gossamer.crawls.control.standing import CrawlStanding
-    from gossamer.crawls.control.steerable import Others
+    from gossamer.crawls.control.steering import Others
     from gossamer.crawls.control.wire import Answered, ControlRequest
 
 
@@ -84,7 +84,6 @@ class Crawl(CrawlAtWork):
         self._check_place()
         self._companions = Companions(self.plan, self.options, report, has_tables=tables)
         self.fleet: Fleet | None = None
-        self._changes: LiveChanges | None = None
         self.others: Others | None = None
         """Who lets other agents join. None where they cannot: a program runs it, in a process of its own."""
         self.told: Callable[[Record], None] | None = None
@@ -142,7 +141,7 @@ class Crawl(CrawlAtWork):
             )
             self.running.history = read_changes(self.directory, self.wiring)
             self._figures = RunFigures(self.directory, self.units, self._work, began)
-            self._changes = LiveChanges(self.plan, self.running, self.fleet, self._place)
+            self.changes = KeptChanges(self.plan, self.running, self.fleet, self._place)
             return await self._run(self.running, self.fleet)
 
     async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
@@ -284,24 +283,6 @@ class Crawl(CrawlAtWork):
     def _torn(self) -> None:
         self._companions.abort()
 
-    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
-        await self._live.set(unit, settings)
-        self.units.frontier.signal("tasks")
-
-    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        return await self._live.rewire(change)
-
-    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        return self._live.foreseen(change)
-
-    async def undo(self) -> Difference:
-        return await self._live.undo()
-
-    @property
-    def _live(self) -> LiveChanges:
-        assert self._changes is not None, "it does not run yet"
-        return self._changes
-
     # -- what stands now, of a crawl that runs or has run
 
     def glance(self) -> "CrawlStanding":
@@ -323,7 +304,7 @@ class Crawl(CrawlAtWork):
         return standing_of(self, os.getpid(), units=units, elsewhere=elsewhere, alone=alone)
 
     async def instances(self, name: str) -> "UnitInstances":
-        from gossamer.crawls.control.instances import instances_of
+        from gossamer.crawls.control.picture import instances_of
 
         return instances_of(name, self.graph_at_work, await self.fleet.figures() if self.fleet is not None else [])
 

@@ -64,8 +64,6 @@ def compile_with_crawlers(
     """The wiring of a crawl, with as many crawlers as its options or its own wiring say.
 
     Args:
-        seeds: to be filled in.
-        options: of the crawl.
         base: what they are filled into: the shipped default, a wiring of a person's own, or the one that a crawl goes on with.
         settings: of units. One that each crawler has is named without the crawler, as `lease`.
 
@@ -81,7 +79,8 @@ def compile_with_crawlers(
             f"leave out {' and '.join(options.dividing)}, or choose --crawlers 0"
         )
     compiled = compile_wiring(seeds, options, None if base is None else gathered(base))
-    before = {} if base is None else {name: base.components[name].settings for name in _first_leases(base)}
+    first = [f"{unit}-{crawler_name(1)}" for unit in _OWN]
+    before = {name: base.components[name].settings for name in first if base is not None and name in base.components}
     later = {unit: values for unit, values in settings.items() if number and unit in _OWN}
     for unit, values in settings.items():
         if unit not in later:
@@ -90,10 +89,6 @@ def compile_with_crawlers(
         return compiled
     own = {unit: {**before.get(f"{unit}-{crawler_name(1)}", {}), **later.get(unit, {})} for unit in _OWN}
     return with_crawlers(compiled, number, own)
-
-
-def _first_leases(wiring: Wiring) -> list[str]:
-    return [name for unit in _OWN if (name := f"{unit}-{crawler_name(1)}") in wiring.components]
 
 
 def copies_of(units: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -107,12 +102,8 @@ def copies_of(units: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[str, Any]]) -> Wiring:
-    """The wiring in which so many crawlers share queue and URL cache; `settings` are those of :data:`_OWN`.
-
-    Raises:
-        UsageError: what the crawl needs cannot be shared.
-        WiringError: the wiring has not one fetch and one frontier.
-    """
+    """The wiring in which so many crawlers share queue and URL cache; `settings` are those of :data:`_OWN`. Raises UsageError:
+    what the crawl needs cannot be shared; WiringError: the wiring has not one fetch and one frontier."""
     frontier, fetch = (_only(wiring, use) for use in ("frontier", "fetch"))
     _check(wiring, fetch)
     leaving = _leaving(wiring, fetch)

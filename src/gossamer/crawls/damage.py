@@ -75,8 +75,6 @@ def damages_of(directory: Path, ends: Mapping[str, int], *, deep: bool = False) 
     """Hold ends and notes against files.
 
     Args:
-        directory: the crawl directory.
-        ends: what its ledgers have committed.
         deep: read tables too.
     """
     files = find_losses(directory, ends, lambda missing: are_tables(known_notes(directory), missing))
@@ -86,15 +84,8 @@ def damages_of(directory: Path, ends: Mapping[str, int], *, deep: bool = False) 
 
 def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple[Restored, Accepted]:
     """Bring archive and files of keepers back to what the ledgers committed. Call it when units are up and none has worked yet.
-
-    Args:
-        running: the crawl; its ledgers are open.
-        directory: the crawl directory.
-        accept: go on without what is lost.
-
-    Raises:
-        CrawlDirectoryError: committed bytes are missing, and that is not accepted; names the files. Or a deletion is not finished.
-    """
+    Raises CrawlDirectoryError: committed bytes are missing, and that is not accepted; names the files. Or a deletion is not
+    finished."""
     refuse_unfinished(directory)
     providers = running.providers.values()
     disks = [Path(disk) for unit in providers if isinstance(unit, WarcArchive) for disk in unit.sheet.disks]
@@ -169,7 +160,8 @@ def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
         ends = ledger.committed_ends()
         losses = find_losses(directory, ends, partial(are_tables, notes))
         told += map(str, losses)
-        given_up = {loss.file: _what_is_left(directory / loss.file, loss) for loss in losses if not _is_archive(loss)}
+        logs = [loss for loss in losses if not loss.file.startswith(f"{WARC_DIRECTORY}/")]
+        given_up = {loss.file: _what_is_left(directory / loss.file, loss) for loss in logs}
         holes = _holes(directory, ends, losses, told)
         blanked = _blank_lines(directory, ends, told)
         if members_of(directory):
@@ -208,10 +200,6 @@ def _blank_lines(directory: Path, ends: Mapping[str, int], told: list[str]) -> s
                 told.append(f"{file}, line {number} is damaged")
                 found.add(file)
     return found
-
-
-def _is_archive(loss: Loss) -> bool:
-    return loss.file.startswith(f"{WARC_DIRECTORY}/")
 
 
 def _what_is_left(path: Path, loss: Loss) -> int | None:
@@ -288,11 +276,7 @@ def _add_files_of_others(directory: Path, ledger: RocksLedger, holes: _Holes, to
 
 
 def refuse_without_ledger(directory: Path) -> None:
-    """Refuse to begin a new ledger where files of a crawl lie whose ledger is gone.
-
-    Raises:
-        CrawlDirectoryError: that is so.
-    """
+    """Refuse to begin a new ledger where files of a crawl lie whose ledger is gone. Raises CrawlDirectoryError: that is so."""
     state = directory / STATE_DIRECTORY
     if any(next(state.glob(f"*/{name}"), None) for name in ("ledger", "made", "replaced")):
         return

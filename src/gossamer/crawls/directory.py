@@ -42,12 +42,8 @@ def kept_wiring(output: str) -> Wiring:
 
 
 def read_wiring(directory: Path) -> Wiring:
-    """The wiring that a crawl directory keeps, as it stands there.
-
-    Raises:
-        CrawlDirectoryError: it is missing, empty or cut.
-        WiringError: it says what cannot be.
-    """
+    """The wiring that a crawl directory keeps, as it stands there. Raises CrawlDirectoryError: it is missing, empty or cut;
+    WiringError: it says what cannot be."""
     path = directory / CRAWL_FILE
     try:
         if not path.stat().st_size:
@@ -71,11 +67,8 @@ _ASIDE = "damaged"
 
 
 def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
-    """Put an empty ledger in the place of one that is lost, and say so; nothing happens where none is.
-
-    Raises:
-        CrawlDirectoryError: it cannot: several agents share the crawl, or it has a store of seen URLs besides.
-    """
+    """Put an empty ledger in the place of one that is lost, and say so; nothing happens where none is. Raises
+    CrawlDirectoryError: it cannot: several agents share the crawl, or it has a store of seen URLs besides."""
     ledgers = _ledgers(directory, graph)
     for ledger in ledgers:
         sheet, damage = ledger.sheet, damage_of(ledger)
@@ -101,10 +94,7 @@ def _ledgers(directory: Path, graph: Graph) -> list[RocksLedger]:
 
 def refuse_unfinished_work(directory: Path, graph: Graph, *, accept: bool) -> None:
     """Refuse a crawl that is half deleted or trimmed; not where a person goes on without its ledger, which that would need.
-
-    Raises:
-        CrawlDirectoryError: that is so.
-    """
+    Raises CrawlDirectoryError: that is so."""
     if not (accept and any(damage_of(ledger) for ledger in _ledgers(directory, graph))):
         refuse_unfinished(directory)
 
@@ -120,11 +110,8 @@ def damage_of(ledger: RocksLedger) -> CrawlDirectoryError | None:
 
 
 def begin_ledger_anew(directory: Path, ledger: RocksLedger) -> int:
-    """Put an empty ledger in the place of a lost one; returns how many files of its agent stay.
-
-    Raises:
-        CrawlDirectoryError: it cannot be written.
-    """
+    """Put an empty ledger in the place of a lost one; returns how many files of its agent stay. Raises CrawlDirectoryError: it
+    cannot be written."""
     seek_again(directory)
     ends = dict(_ends(directory, ledger.sheet.agent))
     _set_aside(ledger.places.ledger)
@@ -184,12 +171,8 @@ class CrawlPlace:
         """The crawl that is being replaced stands aside."""
 
     def check(self) -> None:
-        """Refuse what is no place for this crawl. Touches nothing.
-
-        Raises:
-            UsageError: it holds something else, or a crawl that is neither to be resumed nor replaced.
-            CrawlDirectoryError: it holds a crawl that is to be replaced, and runs.
-        """
+        """Refuse what is no place for this crawl. Touches nothing. Raises UsageError: it holds something else, or a crawl that
+        is neither to be resumed nor replaced; CrawlDirectoryError: it holds a crawl that is to be replaced, and runs."""
         path = self.path
         if self._options.resume and self._options.overwrite:
             raise UsageError("--resume goes on with a crawl, and --overwrite removes it; leave one of them out")
@@ -218,8 +201,6 @@ class CrawlPlace:
         A crawl that is replaced stands aside until the new one has begun.
 
         Args:
-            wiring: what is about to run.
-            graph: the same, planned.
             note: writes what a new crawl has to know beside its wiring; a kill leaves both or no crawl.
 
         Raises:
@@ -272,11 +253,8 @@ class CrawlPlace:
             raise CrawlDirectoryError(f"{self.path} is in use by process {process}; stop that one first")
 
     def write(self, wiring: Wiring, graph: Graph) -> None:
-        """Write the wiring that runs from now on; where it holds a password, for its owner alone.
-
-        Raises:
-            OSError: it cannot be written; what stood there stands there.
-        """
+        """Write the wiring that runs from now on; where it holds a password, for its owner alone. Raises OSError: it cannot be
+        written; what stood there stands there."""
         write(self.path / CRAWL_FILE, wiring, is_private=_holds_secrets(wiring, graph))
 
     @property

@@ -17,11 +17,8 @@ from gossamer.values.visit import HTML_TYPES
 
 
 def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
-    """A copy whose process stage, filters and what stands behind it do what the options say.
-
-    Raises:
-        WiringError: an option that was given needs a unit that the wiring does not have.
-    """
+    """A copy whose process stage, filters and what stands behind it do what the options say. Raises WiringError: an option that
+    was given needs a unit that the wiring does not have."""
     if options.page_requisites or options.mirror:
         for unit in ("html", "css", "scope"):
             wiring = _set(wiring, "page-requisites", unit, {"requisites": True})
@@ -43,11 +40,8 @@ def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
 
 
 def with_structured_data(wiring: Wiring) -> Wiring:
-    """A copy whose process stage reads the structured data of pages, and whose log keeps the triples.
-
-    Raises:
-        WiringError: the wiring has no component `process`, or no provider `log`.
-    """
+    """A copy whose process stage reads the structured data of pages, and whose log keeps the triples. Raises WiringError: the
+    wiring has no component `process`, or no provider `log`."""
     name, process = "structured-data", wiring.components.get("process")
     if process is None:
         raise WiringError(f"--rdf needs unit 'process', but {wiring.source} has none")
@@ -71,11 +65,8 @@ def with_structured_data(wiring: Wiring) -> Wiring:
 
 
 def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:
-    """A copy in which every page passes a comparison of fingerprints behind the process stage, in the process that has the ledger.
-
-    Raises:
-        WiringError: the wiring has no component `process` with an outbox.
-    """
+    """A copy in which every page passes a comparison of fingerprints behind the process stage, in the process that has the
+    ledger. Raises WiringError: the wiring has no component `process` with an outbox."""
     if "near-duplicates" in wiring.components:
         return _set(wiring, "near-duplicates", "near-duplicates", {"skip": skip})
     stage = ComponentPlan(

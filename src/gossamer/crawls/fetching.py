@@ -25,11 +25,7 @@ class Fetching:
     """Fetches one URL that a person gave: the same options, guard and limits as a crawl with that seed; robots are not asked."""
 
     def __init__(self, url: str, options: CrawlOptions) -> None:
-        """Check everything, open nothing.
-
-        Raises:
-            UsageError: the URL cannot be read, or nothing serves its scheme.
-        """
+        """Check everything, open nothing. Raises UsageError: the URL cannot be read, or nothing serves its scheme."""
         [self.url] = read_seeds([url])
         options = msgspec.structs.replace(options, auth=(*users_of([url]), *options.auth))
         self._graph: Graph = plan(_timed(compile_wiring([self.url], options)), catalog())
@@ -63,11 +59,7 @@ class Fetching:
             await unit.stop()
 
     async def fetch(self) -> Response:
-        """What came of it.
-
-        Raises:
-            UsageError: the address is one that may not be asked; says what would open it.
-        """
+        """What came of it. Raises UsageError: the address is one that may not be asked; says what would open it."""
         response = await self._module.fetch(Task(self.url, host_of(self.url)))
         if response.outcome is Outcome.ADDRESS_REFUSED and response.error.endswith("off loopback"):
             raise UsageError(

@@ -54,22 +54,14 @@ class UnitsAtWork:
 
     @property
     def frontier(self) -> Frontier:
-        """The component that hands out.
-
-        Raises:
-            WiringError: the wiring has none.
-        """
+        """The component that hands out. Raises WiringError: the wiring has none."""
         for component in self.components(Frontier):
             return component
         raise WiringError("the wiring has no component of class Frontier; a crawl needs one")
 
     @property
     def ledger(self) -> RocksLedger:
-        """What keeps what the crawl must not forget.
-
-        Raises:
-            WiringError: the wiring has none.
-        """
+        """What keeps what the crawl must not forget. Raises WiringError: the wiring has none."""
         for ledger in self.providers(RocksLedger):
             return ledger
         raise WiringError("the wiring has no ledger; a crawl needs one")

@@ -9,13 +9,16 @@ and ends them when everything is committed. A crawl that goes on goes on with wh
 
 import asyncio
 import contextlib
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.crawls.item_files import ItemFiles
 from gossamer.crawls.options import CrawlOptions
+from gossamer.engine.files import replace_file
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import Worker, WorkerFailed
 from gossamer.storage.tables.contract import FollowerNote, FollowerOrder
@@ -29,6 +32,92 @@ from gossamer.storage.tables.places import (
     has_rows,
 )
 from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.query.item_files import ItemLayout
+
+#: How an item file may end: that says how it is written.
+FORMS = (".jsonl", ".csv", ".json", ".parquet", ".xlsx")
+
+#: `KIND=FILE`. A file whose name looks so is written with its folder: `./a=b.csv`.
+_OF_KIND = re.compile(r"(?P<kind>[\w.:-]+)=(?P<file>.+)", re.DOTALL)
+
+
+class ItemFiles:
+    """The item files of one crawl directory."""
+
+    def __init__(self, directory: Path, options: CrawlOptions) -> None:
+        """Name files that items are written to, besides those that the crawl has.
+
+        Args:
+            options: `items` and the options that begin so.
+
+        Raises:
+            UsageError: the name of a file does not say how it is to be written, or two are the same file.
+        """
+        self._directory = directory
+        self._files = dict(map(self._named, options.items))
+        self._options = options
+        if len({path.absolute() for path in self._files}) < len(options.items):
+            raise UsageError(
+                "--items names a file twice; give each file once, with --items KIND=FILE for one kind of items"
+            )
+        if not options.items and (options.item_columns or options.item_key or options.item_formulas == "keep"):
+            raise UsageError("--item-columns, --item-key and --item-formulas need --items FILE; name a file")
+
+    @staticmethod
+    def _named(text: str) -> tuple[Path, str]:
+        """A file, and the kind of items that it takes; empty for all."""
+        of_kind = _OF_KIND.fullmatch(text)
+        file, kind = (of_kind["file"], of_kind["kind"]) if of_kind else (text, "")
+        if Path(file).suffix not in FORMS:
+            raise UsageError(f"--items {text}: the name decides the format; let it end in {', '.join(FORMS)}")
+        return Path(file), kind
+
+    def _layout(self, kind: str) -> "ItemLayout":
+        from gossamer.query.item_files import ItemLayout  # few crawls have item files
+
+        options = self._options
+        return ItemLayout(kind, options.item_columns, options.item_key, options.item_formulas == "keep")
+
+    def check(self, *, overwrite: bool) -> None:
+        """Refuse to write over a file that this crawl did not make. Touches nothing. Raises UsageError: there is such a file,
+        or no folder for it."""
+        for file, kind in self._files.items():
+            if not file.absolute().parent.is_dir():
+                raise UsageError(f"--items {file}: there is no directory {file.absolute().parent}")
+            if file.is_dir():
+                raise UsageError(f"--items {file} is a directory; name a file in it")
+            if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+                raise UsageError(f"--items {file} cannot be written: its permissions do not allow it")
+            if not overwrite:
+                self._check_known(file, kind)
+
+    def _check_known(self, file: Path, kind: str) -> None:
+        known = None
+        if (self._directory / ITEM_FILE_NOTES).is_dir():
+            from gossamer.query.item_files import known_layout  # few crawls have item files
+
+            known = known_layout(self._directory, file)
+        if known is None and file.exists() and file.stat().st_size:  # an empty one may be what a kill left
+            raise UsageError(f"{file} exists; name another file with --items, or replace it with --overwrite")
+        if known is not None and known != self._layout(kind):
+            raise UsageError(
+                f"--items {file}: this crawl writes it with another kind, --item-columns, --item-key or --item-formulas; "
+                "name another file"
+            )
+
+    def register(self) -> None:
+        """Note the files in the crawl's directory, so that they are written from now on. Raises UsageError: a file cannot be
+        written."""
+        for file, kind in self._files.items():
+            from gossamer.query.item_files import register  # few crawls have item files
+
+            try:
+                register(self._directory, file, self._layout(kind))
+            except OSError as error:
+                raise UsageError(f"--items {file} cannot be written: {error.strerror}") from None
+
 
 #: What follows a crawl, by the name of its follower: where it shows that the crawl has it, and how it is called.
 _PLACES = {
@@ -68,7 +157,6 @@ class Following:
         """Name what is to follow, besides what the crawl has.
 
         Args:
-            directory: the crawl directory.
             options: `items` and the options that begin so, `triple_store`, `index` and `sinks`.
             report: takes what goes wrong: something has not got every row.
             remark: takes what else a person has to know of what has got every row; `report` does unless told.
@@ -99,11 +187,8 @@ class Following:
         self._is_over = asyncio.Event()
 
     def check(self, *, overwrite: bool) -> None:
-        """Refuse to write over a file that this crawl did not make, and a bad file of sinks. Touches nothing.
-
-        Raises:
-            UsageError: there is such a file, or no folder for it.
-        """
+        """Refuse to write over a file that this crawl did not make, and a bad file of sinks. Touches nothing. Raises
+        UsageError: there is such a file, or no folder for it."""
         if self._sinks is not None:
             from gossamer.query.schema import tables_of  # few crawls have databases
             from gossamer.sinks.mapping import read_sinks
@@ -112,12 +197,8 @@ class Following:
         self._files.check(overwrite=overwrite)
 
     def register(self) -> None:
-        """Note in the directory what follows the crawl from now on, so that every later run feeds it.
-
-        Raises:
-            UsageError: a file of items cannot be written, or that of the sinks cannot be read.
-            OSError: it cannot be noted.
-        """
+        """Note in the directory what follows the crawl from now on, so that every later run feeds it. Raises UsageError: a file
+        of items cannot be written, or that of the sinks cannot be read; OSError: it cannot be noted."""
         self._files.register()
         if self._has_triples:
             (self._directory / TRIPLES).mkdir(exist_ok=True)
@@ -128,7 +209,8 @@ class Following:
         if self._has_index:
             (self._directory / FOLLOWING_INDEX).touch()
         if self._sinks is not None:
-            _copy(self._sinks, self._directory / SINKS_FILE)
+            # It tells where databases are.
+            replace_file(self._directory / SINKS_FILE, self._sinks.read_bytes(), mode=0o600)
 
     async def start(self, *, once: bool = False) -> None:
         """Feed what is registered from now on, or once. A follower without work starts when it has some."""
@@ -180,11 +262,8 @@ class Following:
 
 
 def _followers(directory: Path) -> dict[str, str]:
-    """What follows the crawl in a directory: the name of its follower -> what is told where that fails.
-
-    Raises:
-        UsageError: the file of the sinks cannot be read.
-    """
+    """What follows the crawl in a directory: the name of its follower -> what is told where that fails. Raises UsageError: the
+    file of the sinks cannot be read."""
     found = {name: failure for name, (place, failure) in _PLACES.items() if (directory / place).exists()}
     if (directory / SINKS_FILE).exists():
         from gossamer.query.schema import tables_of  # few crawls have databases
@@ -193,11 +272,3 @@ def _followers(directory: Path) -> dict[str, str]:
         for name in read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks:
             found[f"sink-{name}"] = f"the database of sink {name} is not complete"
     return found
-
-
-def _copy(source: Path, target: Path) -> None:
-    """The file as it is, whole or not at all; only its owner may read it, since it tells where databases are."""
-    fresh = target.with_name(f"{target.name}.new")
-    fresh.touch(mode=0o600)
-    fresh.write_bytes(source.read_bytes())
-    fresh.replace(target)

@@ -74,7 +74,6 @@ def server(
     """A server of a guarded application.
 
     Args:
-        guard: around the application.
         most: connections at once.
         head: bytes of the head of a request.
         certificate: a file with the chain of certificates, as PEM; with it the server speaks TLS.

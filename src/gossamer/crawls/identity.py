@@ -41,11 +41,7 @@ _CONTACT = re.compile(r"https?://[^\s/]+\S*|(?:mailto:)?[^\s@<>,;:]+@[^\s@<>,;:]
 
 
 def contact_of(options: CrawlOptions) -> str:
-    """From the option, or the environment (design question 15).
-
-    Raises:
-        UsageError: it is neither a URL nor a mail address.
-    """
+    """From the option, or the environment (design question 15). Raises UsageError: it is neither a URL nor a mail address."""
     contact = options.contact or os.environ.get("GOSSAMER_CONTACT", "")
     if contact and not _CONTACT.fullmatch(contact):
         source = "--contact" if options.contact else "GOSSAMER_CONTACT"
@@ -73,11 +69,8 @@ _REFERRED = re.compile(r"(?:(?P<host>(?:https?://)?[^\s/=@$]+/?)=)?(?P<where>[$@
 def credentials(
     auth: Sequence[str], header: Sequence[str], seeds: Sequence[str], header_for: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The entries of the options `auth`, `header` and `header_for`.
-
-    Raises:
-        UsageError: an entry of `auth` or `header_for` cannot be read; says how it is written, and nothing of a password.
-    """
+    """The entries of the options `auth`, `header` and `header_for`. Raises UsageError: an entry of `auth` or `header_for`
+    cannot be read; says how it is written, and nothing of a password."""
     if not (auth or header or header_for):
         return ()  # as of most crawls, whose seeds may be many
     own = list(dict.fromkeys(site_of(seed) for seed in seeds if scheme_of(seed) in ("http", "https")))

@@ -36,8 +36,7 @@ class LeaseUrlsSheet(Sheet, frozen=True):
     ] = ""
     slots: Annotated[int, setting("Lease at most this many URLs at once.", unit="URLs", ge=1)] = 64
     lease: Annotated[
-        float,
-        setting("Take URLs back from a crawler that has not renewed its leases for this long.", unit="s", gt=0),
+        float, setting("Take URLs back from a crawler that has not renewed its leases for this long.", unit="s", gt=0)
     ] = 30.0
 
 

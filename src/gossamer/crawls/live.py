@@ -1,13 +1,12 @@
 """Changes of a crawl at work, at once in every process and for every later run, or not at all.
 
-Place in the flow: a crawl is steered (:mod:`~gossamer.crawls.control.steering`), and :class:`LiveChanges` carries the change
-out: first in the running graph, then in child processes, last in the directory. An option that only names settings of units
-takes them from :data:`~gossamer.crawls.compiling.SETTINGS`, others from :data:`RULES`; one that cannot change says why where it
-is declared (:mod:`gossamer.crawls.options`). Changes of the graph can be taken back, also in a later run.
+Place in the flow: a crawl is steered (:mod:`~gossamer.crawls.control.steering`), and :class:`KeptChanges` carries the change
+out: first in the running graph, then in child processes, last in the directory. An option that names settings of units sets
+these, others go by :data:`RULES`; one that cannot change says why where it is declared (:mod:`gossamer.crawls.options`).
+Changes of the graph can be taken back, also in a later run.
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,14 @@ import msgspec
 
 from gossamer.crawls import identity
 from gossamer.crawls.builder import with_protocols
-from gossamer.crawls.compiling import OPTIONAL, SETTINGS, normal_steps
+from gossamer.crawls.compiling import OPTIONAL, normal_steps
 from gossamer.crawls.directory import CrawlPlace
 from gossamer.crawls.identity import token_of, user_agent
-from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.crawls.options import CrawlOptions, all_options, settings_of_options
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.processes import Fleet
 from gossamer.engine.errors import FlowError, WiringError
+from gossamer.engine.files import replace_file
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import build, nearest, properties, renamed
@@ -55,10 +55,7 @@ class Suspensions:
 
     async def suspend(self, name: str) -> bool:
         """Let a component take up nothing more. Returns, after some seconds at most, whether it has nothing in hand any more.
-
-        Raises:
-            UsageError: there is no such component in this process.
-        """
+        Raises UsageError: there is no such component in this process."""
         running = self._running()
         _check(running.whole, name)
         if name not in self._suspended:
@@ -102,11 +99,7 @@ Settings = dict[str, dict[str, Any]]
 
 
 def option_of(key: str) -> str:
-    """The option that a person means by this key.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
+    """The option that a person means by this key. Raises UsageError: there is none of that name."""
     known = [prop.name for prop in properties(all_options())]
     [option] = renamed({key.replace("-", "_"): None}, properties(all_options()))
     if option not in known:
@@ -119,8 +112,6 @@ def settings_of(key: str, value: str, units: Units) -> Settings:
 
     Args:
         key: the option as a person wrote it, with `-` or `_`.
-        value: as a person wrote it.
-        units: those of the crawl.
 
     Raises:
         UsageError: there is no such option, or it cannot change; says why.
@@ -141,7 +132,7 @@ def settings_of(key: str, value: str, units: Units) -> Settings:
 def _named(option: str, value: Any, units: Units) -> Settings:
     """The settings that are named for an option."""
     made: Settings = {}
-    for unit, setting in SETTINGS[option]:
+    for unit, setting in settings_of_options()[option]:
         if unit in OPTIONAL and unit not in units:
             continue
         made.setdefault(unit, {})[setting] = value
@@ -245,7 +236,7 @@ def _agent(agent: str, units: Units) -> Settings:
     return {"http": {"user_agent": agent}}
 
 
-#: Option -> its settings, where they are more than :data:`~gossamer.crawls.compiling.SETTINGS` says.
+#: Option -> its settings, where they are more than it names.
 RULES: dict[str, Callable[[CrawlOptions, Units], Settings]] = {
     "retries": _retries,
     "normalize": _normalise,
@@ -281,22 +272,14 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 def write_changes(directory: Path, changes: Sequence[Difference]) -> None:
-    """Keep the changes, the first one first. Where there are none and never were, nothing is written.
-
-    Raises:
-        OSError: they cannot be written; what stood there stands there.
-    """
+    """Keep the changes, the first one first. Where there are none and never were, nothing is written. Raises OSError: they
+    cannot be written; what stood there stands there."""
     path = directory / CHANGES
     if not changes and not path.exists():
         return
     path.parent.mkdir(exist_ok=True)
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(msgspec.json.encode([change.entries for change in changes[-KEPT:]]))
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    data = msgspec.json.encode([change.entries for change in changes[-KEPT:]])
+    replace_file(path, data, sync=True, mode=0o600)
 
 
 def read_changes(directory: Path, wiring: Wiring) -> list[Difference]:
@@ -332,11 +315,32 @@ def _entry(one: _Entry) -> ChangedEntry:
 
 
 class LiveChanges:
-    """What may change a crawl while it runs."""
+    """What may change a graph while it runs. It stays so until the graph ends."""
+
+    def __init__(self, running: RunningGraph, planned: Callable[[Wiring], Graph]) -> None:
+        """`planned` makes the graph of a wiring."""
+        self._running = running
+        self._planned = planned
+
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        self._running.set(unit, settings)
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        return await self._running.apply(lambda wiring: with_protocols(change(wiring)), self._planned)
+
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        return self._running.foreseen(lambda wiring: with_protocols(change(wiring)), self._planned)
+
+    async def undo(self) -> Difference:
+        return await self._running.undo(self._planned)
+
+
+class KeptChanges(LiveChanges):
+    """What may change a crawl, in all of its processes and for every later run: a change that cannot be kept is taken back."""
 
     def __init__(self, plan: CrawlPlan, running: RunningGraph, fleet: Fleet, place: CrawlPlace) -> None:
+        super().__init__(running, plan.planned)
         self._plan = plan
-        self._running = running
         self._fleet = fleet
         self._place = place
 
@@ -361,24 +365,21 @@ class LiveChanges:
                 await self._fleet.give(process, unit, settings)
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        done = await self._running.apply(lambda wiring: with_protocols(change(wiring)), self._plan.planned)
+        done = await super().rewire(change)
         try:
             self._keep()
         except UsageError:
-            await self._running.undo(self._plan.planned)
+            await self._running.undo(self._planned)
             raise
         return done
 
-    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        return self._running.foreseen(lambda wiring: with_protocols(change(wiring)), self._plan.planned)
-
     async def undo(self) -> Difference:
         last = self._running.history[-1:]
-        done = await self._running.undo(self._plan.planned)
+        done = await super().undo()
         try:
             self._keep()
         except UsageError:
-            await self._running.apply(last[0].applied, self._plan.planned)
+            await self._running.apply(last[0].applied, self._planned)
             raise
         return done
 

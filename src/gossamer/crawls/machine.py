@@ -49,7 +49,6 @@ def room_for_agents(working: int, cores: int, free: int | None) -> int:
 
     Args:
         working: agents at work, which have their core and their memory.
-        cores: of the machine.
         free: bytes of memory, without those that agents have; None where it is not known.
     """
     by_memory = math.inf if free is None else working + free // AGENT_MEMORY

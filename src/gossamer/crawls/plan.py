@@ -41,12 +41,8 @@ class CrawlPlan:
         catalog: Catalog | None,
         subscribers: Sequence[str],
     ) -> None:
-        """Compile and check; touches nothing.
-
-        Raises:
-            UsageError: there is nothing to crawl, or the options do not fit.
-            FlowError: the graph cannot be.
-        """
+        """Compile and check; touches nothing. Raises UsageError: there is nothing to crawl, or the options do not fit;
+        FlowError: the graph cannot be."""
         if users := users_of(seeds):
             options = msgspec.structs.replace(options, auth=(*users, *options.auth))
         self._options = options
@@ -71,11 +67,7 @@ class CrawlPlan:
         check_schemes(self.seeds, self.graph)
 
     def planned(self, wiring: Wiring) -> Graph:
-        """The graph of a wiring of this crawl.
-
-        Raises:
-            FlowError: it cannot be.
-        """
+        """The graph of a wiring of this crawl. Raises FlowError: it cannot be."""
         graph = plan(wiring, self.catalog)
         check_bodies_cross(graph)
         check_children_can_import(graph, self.catalog)
@@ -107,11 +99,8 @@ class CrawlPlan:
 
 
 def _check_patterns(options: CrawlOptions) -> None:
-    """Refuse a pattern that is none before anything is said of the directory.
-
-    Raises:
-        SettingError: one of --include or --exclude.
-    """
+    """Refuse a pattern that is none before anything is said of the directory. Raises SettingError: one of --include or
+    --exclude."""
     for name in ("include", "exclude"):
         for pattern in getattr(options, name):
             try:

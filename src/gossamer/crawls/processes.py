@@ -47,11 +47,8 @@ GRACE = 5.0
 
 
 def check_bodies_cross(graph: Graph) -> None:
-    """The largest body may cross every arrow that it has to: as sent and decoded, in one frame.
-
-    Raises:
-        WiringError: one of them is too narrow; says what to change.
-    """
+    """The largest body may cross every arrow that it has to: as sent and decoded, in one frame. Raises WiringError: one of them
+    is too narrow; says what to change."""
     largest = max((getattr(node.sheet, "max_body", 0) for node in graph.providers.values()), default=0)
     for name, node in graph.connectors.items():
         if node.scheme not in _WITH_FRAMES or node.item_type not in (Visit, Record):
@@ -78,11 +75,8 @@ def with_pre_filters(wiring: Wiring) -> Wiring:
 
 
 def check_children_can_import(graph: Graph, catalog: Catalog) -> None:
-    """Every class of the program's own that another process runs can be imported there.
-
-    Raises:
-        WiringError: one cannot; says which, and what to do.
-    """
+    """Every class of the program's own that another process runs can be imported there. Raises WiringError: one cannot; says
+    which, and what to do."""
     for process in graph.wiring.processes:
         if process == MAIN_PROCESS or is_outside(process):
             continue
@@ -210,11 +204,7 @@ class Fleet:
         return list(await asyncio.gather(*(line.look() for line in self._lines.values())))
 
     async def give(self, process: str, unit: str, settings: dict[str, Any]) -> None:
-        """Change settings of a child's unit.
-
-        Raises:
-            SettingError: the unit refuses them.
-        """
+        """Change settings of a child's unit. Raises SettingError: the unit refuses them."""
         line = self._lines.get(process)
         if line is not None and (refused := await line.give(unit, settings)):
             raise SettingError(refused)
@@ -237,12 +227,8 @@ class Fleet:
         self._lines[name] = Child(ours)
 
     async def _watch(self, name: str, path: Path) -> None:
-        """Start the child again when it dies before its work is done.
-
-        Raises:
-            WiringError: its part of the wiring cannot be run.
-            ComponentFailed: it keeps dying.
-        """
+        """Start the child again when it dies before its work is done. Raises WiringError: its part of the wiring cannot be run;
+        ComponentFailed: it keeps dying."""
         loop = asyncio.get_running_loop()
         deaths: list[float] = []
         while True:

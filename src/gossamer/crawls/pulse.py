@@ -71,10 +71,8 @@ class Pulse:
         """Nothing is sampled yet.
 
         Args:
-            count: gives the counters as they stand.
             measure: gives the bytes of each data set; it must look at no directory.
             survey: gives those of data sets that are directories; called in a thread, once a minute.
-            clock: the clock by which samples are taken.
         """
         self._count = count
         self._measure = measure
@@ -223,10 +221,6 @@ def sample_of(crawl: "CrawlAtWork", agent: str, now: float, *, every: int, ended
     """How a running crawl stands, as a row.
 
     Args:
-        crawl: the crawl.
-        agent: who takes the sample.
-        now: seconds since the epoch.
-        every: as in the table.
         ended: the state in which the run ends; empty while it goes on.
     """
     summary, frontier, pulse = crawl.figures.summary(), crawl.units.frontier, crawl.figures.pulse

@@ -22,12 +22,8 @@ ANSWERS = "robots-answers"
 
 
 def share_robots(builder: Builder) -> None:
-    """Put a gate that shares answers into the place of the one that obeys.
-
-    Raises:
-        UsageError: robots.txt is not read at all.
-        WiringError: the wiring has no gate that can share, or something bears a name that is needed here.
-    """
+    """Put a gate that shares answers into the place of the one that obeys. Raises UsageError: robots.txt is not read at all;
+    WiringError: the wiring has no gate that can share, or something bears a name that is needed here."""
     wiring, options = builder.wiring, builder.options
     if options.robots == "ignore":
         raise UsageError("--robots-cache shares robots.txt, and --robots ignore never reads it; leave one of them out")

@@ -45,7 +45,6 @@ def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str
     """Canonical URLs of seeds, each once, in order.
 
     Args:
-        texts: as a person wrote them.
         hostless: schemes that are served though their URLs name no host, beside `file`.
 
     Raises:
@@ -70,11 +69,8 @@ def read_seed(text: str, hostless: Container[str]) -> str:
 
 
 def users_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """What seeds such as `https://USER:PASSWORD@example.org/` say of who asks, as entries of `--auth`.
-
-    Raises:
-        UsageError: a site has two users, or is of a scheme that knows none.
-    """
+    """What seeds such as `https://USER:PASSWORD@example.org/` say of who asks, as entries of `--auth`. Raises UsageError: a
+    site has two users, or is of a scheme that knows none."""
     found: dict[str, str] = {}
     for text in texts:
         user = user_of(text.strip()) if "@" in text else ""
@@ -134,11 +130,8 @@ def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
 async def check_addresses(
     seeds: Sequence[str], graph: Graph, options: CrawlOptions, report: Callable[[str], None]
 ) -> None:
-    """Refuse seeds that this crawl must not ask; report those whose names lead nowhere.
-
-    Raises:
-        UsageError: one must not be asked; says what to do about it.
-    """
+    """Refuse seeds that this crawl must not ask; report those whose names lead nowhere. Raises UsageError: one must not be
+    asked; says what to do about it."""
     sheets = [node.sheet for node in graph.components.values() if isinstance(node.sheet, FrontierSheet)]
     proxied = any(sheet.proxied for sheet in sheets)
     unresolved = {scheme for sheet in sheets for scheme in sheet.unresolved}

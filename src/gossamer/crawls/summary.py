@@ -128,7 +128,6 @@ def cuts_of(counters: Mapping[str, int], ended_by: str, queued: int, set_aside: 
     are no such limits: they lead to the same pages in whatever order they come.
 
     Args:
-        counters: of the ledger.
         ended_by: what ended the run before its queues were empty, as `limit:max_pages`; empty if nothing did.
         queued: URLs that were still queued then.
         set_aside: URLs that look like parts of traps, of which some were fetched as probes.

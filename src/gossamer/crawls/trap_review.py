@@ -72,11 +72,7 @@ class Suspicions(msgspec.Struct, frozen=True):
 
 def suspicions_of(directory: Path) -> Suspicions:
     """What a crawl has set aside, the largest family first, and hosts with unusually many URLs. The crawl may be at work.
-
-    Raises:
-        UsageError: there is no crawl.
-        CrawlDirectoryError: its ledger is missing or damaged.
-    """
+    Raises UsageError: there is no crawl; CrawlDirectoryError: its ledger is missing or damaged."""
     settings = _settings(directory)
     said = {name: set(settings.get(name, ())) for name in ("confirmed", "released")}
     families: list[ListedFamily] = []
@@ -127,9 +123,6 @@ def decided(
     """The settings of the unit `traps` after a person has confirmed and released families.
 
     Args:
-        settings: as they are.
-        rows: what was set aside.
-        confirm: identifiers of families that are traps.
         release: those of families that are none; `all` for every one that is suspected.
 
     Raises:
@@ -164,11 +157,8 @@ def _move(family: Family, to: list[str], out_of: list[str]) -> None:
 
 
 def decided_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[str]) -> dict[str, list[str]]:
-    """The same, of a crawl at rest. Nothing is written.
-
-    Raises:
-        UsageError: there is no crawl, it does not look for traps, or nothing was set aside under one of the identifiers.
-    """
+    """The same, of a crawl at rest. Nothing is written. Raises UsageError: there is no crawl, it does not look for traps, or
+    nothing was set aside under one of the identifiers."""
     return decided(_settings(directory), rows_aside(directory), confirm, release)
 
 
@@ -188,11 +178,7 @@ def decide_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[st
 
 
 def with_released(wiring: Wiring, directory: Path, release: Sequence[str]) -> Wiring:
-    """A copy in which these families are trusted.
-
-    Raises:
-        UsageError: nothing was set aside under one of them.
-    """
+    """A copy in which these families are trusted. Raises UsageError: nothing was set aside under one of them."""
     return with_settings(wiring, UNIT, decided_at_rest(directory, (), release))
 
 

@@ -9,19 +9,20 @@ the terminal and the run's log.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gossamer.crawls.figures import RunFigures, UnitsAtWork
-from gossamer.crawls.live import Suspensions
+from gossamer.crawls.live import LiveChanges, Suspensions
 from gossamer.crawls.summary import option_name
 from gossamer.engine.component import Producer
 from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import Sheet
 from gossamer.engine.unit import Provider
+from gossamer.engine.wiring import Difference, Wiring
 from gossamer.frontier.component import Frontier
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.logs import note_line
@@ -46,7 +47,6 @@ class CrawlWork:
         """Nothing runs yet.
 
         Args:
-            report: takes lines for people.
             torn: called when the work is torn off, so that what runs beside it ends too.
         """
         self._report = report
@@ -171,6 +171,8 @@ class CrawlAtWork:
         self.directory = directory
         self.running: RunningGraph | None = None
         self._figures: RunFigures | None = None
+        self.changes: LiveChanges | None = None
+        """What may change it while it runs; what is to last is kept by the crawl as a whole."""
         self._work = CrawlWork(report, self._torn)
         self.suspensions = Suspensions(lambda: self.graph_at_work)
         """Its components that take up nothing now."""
@@ -245,6 +247,29 @@ class CrawlAtWork:
         if not self._is_resting:
             self.units.frontier.go_on()
 
+    async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
+        """Change settings of a running unit. Raises SettingError: a value or a setting that cannot change; UsageError: it cannot
+        be kept. Nothing has changed then, here and below."""
+        await self._live.set(unit, settings)
+        self.units.frontier.signal("tasks")
+
+    async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """Change the graph while it runs; returns what has changed. Raises FlowError: it does not fit; UsageError."""
+        return await self._live.rewire(change)
+
+    def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
+        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
+        return self._live.foreseen(change)
+
+    async def undo(self) -> Difference:
+        """Take the last change of the graph back. Raises as :meth:`rewire`."""
+        return await self._live.undo()
+
+    @property
+    def _live(self) -> LiveChanges:
+        assert self.changes is not None, "it does not run yet"
+        return self.changes
+
     async def rest(self) -> bool:
         """End as soon as nothing is in flight, if it has more to do, so that others go on with it. False where it ended or goes on
         otherwise."""
@@ -279,8 +304,6 @@ class RunLines:
         """Nothing is told yet.
 
         Args:
-            directory: of the crawl.
-            report: takes each line.
             is_working: whether units are up now.
         """
         self._directory = directory

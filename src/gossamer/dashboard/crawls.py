@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gossamer.analysis.watching import CrawlWatch, combined, read_samples
-from gossamer.crawls.control.host_facts import HostNow
+from gossamer.crawls.control.facts import HostNow
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.dashboard.sites import is_own
 from gossamer.query.host_list import HostList, HostPage

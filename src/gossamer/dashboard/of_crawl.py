@@ -28,8 +28,7 @@ from gossamer.analysis.why import Story, story_of
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control import resting
 from gossamer.crawls.control.client import Control, NotRunning
-from gossamer.crawls.control.host_facts import HostNow
-from gossamer.crawls.control.instances import UnitInstances
+from gossamer.crawls.control.facts import HostNow
 from gossamer.crawls.control.messages import (
     MAX_CHANGE,
     BlockHosts,
@@ -49,7 +48,7 @@ from gossamer.crawls.control.messages import (
     Undo,
     Unsuspend,
 )
-from gossamer.crawls.control.picture import GraphPicture, graph_picture
+from gossamer.crawls.control.picture import GraphPicture, UnitInstances, graph_picture
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.crawls.directory import read_wiring

@@ -134,7 +134,15 @@ class NoSettings(Sheet, frozen=True):
 
 
 def setting(
-    doc: str, *, unit: str = "", restart: str = "", secret: bool = False, names: str = "", was: str = "", **bounds: Any
+    doc: str,
+    *,
+    unit: str = "",
+    restart: str = "",
+    secret: bool = False,
+    names: str = "",
+    was: str = "",
+    sets: str = "",
+    **bounds: Any,
 ) -> msgspec.Meta:
     """What a field of a sheet says of itself.
 
@@ -146,11 +154,12 @@ def setting(
         names: what of this machine or its network a value can name, as `a file`, `code`, `a secret` or `a private network`; a
             browser may not give one.
         was: a name that it had, which is still understood.
+        sets: for an option of a crawl, the units that get its value, as `frontier`; `http.max_body` where its name differs there.
         bounds: msgspec constraints (`ge`, `le`, `gt`, `lt`, `min_length`, `pattern`, ...).
     """
     return msgspec.Meta(
         description=doc,
-        extra={"unit": unit, "restart": restart, "secret": secret, "names": names, "was": was},
+        extra={"unit": unit, "restart": restart, "secret": secret, "names": names, "was": was, "sets": sets},
         **bounds,
     )
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from gossamer.crawls.options import CHANGES_GRAPH
+from gossamer.crawls.basic_options import CHANGES_GRAPH
 from gossamer.engine.sheet import Sheet, setting
 
 

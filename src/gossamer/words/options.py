@@ -3,7 +3,8 @@
 import importlib.util
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from gossamer.crawls.options import CHANGES_GRAPH, part_of
+from gossamer.crawls.basic_options import CHANGES_GRAPH
+from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.url import scheme_of, site_of
 from gossamer.values.visit import HTML_TYPES

@@ -16,7 +16,8 @@ from gossamer.agents.supervised import LONGEST_WAIT, MOST_VAIN, Restarts
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.crawl import Crawl
-from gossamer.crawls.options import MOST_AGENTS, CrawlOptions, all_options
+from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.crawls.process_options import MOST_AGENTS
 from gossamer.engine.errors import SettingError
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build

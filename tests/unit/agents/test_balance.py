@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.agents.growth import BUSY, Load
 from gossamer.agents.handing_over import DividedByRing, RingMoves, lies_in, read_moved, without_points, write_moved
-from gossamer.agents.joining import IDLE, LASTING, LEFT, Balance, Wish
+from gossamer.agents.joining import BUSY, IDLE, LASTING, LEFT, Balance, Load, Wish
 from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.options import CrawlOptions
 from gossamer.values.agents import at_work

@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from gossamer.agents.growth import AGAIN, BUSY, CALM, EACH, LASTING, WORTH, Growth, Load, bounded, together, why_fixed
+from gossamer.agents.joining import (
+    AGAIN,
+    BUSY,
+    CALM,
+    EACH,
+    GROWN_AFTER,
+    WORTH,
+    Growth,
+    Load,
+    bounded,
+    together,
+    why_fixed,
+)
 from gossamer.crawls import machine
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import compile_wiring
@@ -29,8 +41,8 @@ def busy(seconds: float, share: float = 0.95) -> Iterator[Load]:
 
 
 def test_agents_join_a_crawl_that_has_been_busy_for_a_while() -> None:
-    said = heard(Growth(), *busy(LASTING))
-    assert said == [1] * int(LASTING) + [8]
+    said = heard(Growth(), *busy(GROWN_AFTER))
+    assert said == [1] * int(GROWN_AFTER) + [8]
 
 
 def test_a_crawl_that_waits_for_servers_never_grows_however_many_sites_wait() -> None:
@@ -39,21 +51,21 @@ def test_a_crawl_that_waits_for_servers_never_grows_however_many_sites_wait() ->
 
 
 def test_moments_of_work_among_moments_of_waiting_are_not_enough() -> None:
-    waves = [*busy(LASTING - 2), Load(CALM - 0.01, 400, 600.0)] * 100
+    waves = [*busy(GROWN_AFTER - 2), Load(CALM - 0.01, 400, 600.0)] * 100
     assert set(heard(Growth(), *waves)) == {1}
 
 
 def test_what_lies_between_busy_and_calm_decides_nothing() -> None:
-    wavering = [Load(0.95 if second % 2 else (BUSY + CALM) / 2, 400, 600.0) for second in range(int(LASTING) + 2)]
+    wavering = [Load(0.95 if second % 2 else (BUSY + CALM) / 2, 400, 600.0) for second in range(int(GROWN_AFTER) + 2)]
     assert heard(Growth(), *wavering)[-1] == 8
 
 
 def test_there_are_as_many_agents_as_domains_bound_and_machine_allow() -> None:
-    assert heard(Growth(), *busy(LASTING), most=2)[-1] == 2
-    few = [Load(0.95, 3 * EACH + 1, 600.0)] * (int(LASTING) + 1)
+    assert heard(Growth(), *busy(GROWN_AFTER), most=2)[-1] == 2
+    few = [Load(0.95, 3 * EACH + 1, 600.0)] * (int(GROWN_AFTER) + 1)
     assert heard(Growth(), *few)[-1] == 3
     assert heard(Growth(), *few, agents=3)[-1] == 3, "those that there are have their part"
-    one = [Load(0.95, EACH, 600.0)] * (int(LASTING) + 1)
+    one = [Load(0.95, EACH, 600.0)] * (int(GROWN_AFTER) + 1)
     assert heard(Growth(), *one)[-1] == 1, "a crawl of few sites stays as it is"
 
 
@@ -63,9 +75,9 @@ def test_a_crawl_that_is_soon_over_stays_as_it_is() -> None:
 
 def test_a_crawl_that_could_not_come_to_rest_is_asked_later_and_later() -> None:
     rule = Growth()
-    assert heard(rule, *busy(LASTING))[-1] == 8
-    rule.postpone(LASTING)
-    again = heard(rule, *busy(AGAIN), since=LASTING + 1)
+    assert heard(rule, *busy(GROWN_AFTER))[-1] == 8
+    rule.postpone(GROWN_AFTER)
+    again = heard(rule, *busy(AGAIN), since=GROWN_AFTER + 1)
     assert again.index(8) + 1 == AGAIN
     rule.postpone(2 * AGAIN)
     assert set(heard(rule, *busy(2 * AGAIN - 2), since=2 * AGAIN + 1)) == {1}

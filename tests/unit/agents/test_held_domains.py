@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.agents.held_domains import HELD, HeldDomains, HeldDomainsSheet
-from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.agents.ring import HELD, HeldDomains, HeldDomainsSheet, RingDesignation, RingSheet
 from gossamer.agents.url_exchange import UrlIntake
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
 from gossamer.storage.commit.queueing import CommitSheet

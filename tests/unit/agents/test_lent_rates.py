@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from gossamer.agents.run import LentRates
+from gossamer.agents.shares import LentRates
 from gossamer.crawls.figures import UnitsAtWork
 from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.request import HttpSheet

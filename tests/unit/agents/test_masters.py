@@ -20,10 +20,9 @@ from gossamer.agents.handing_over import (
     mail_waits,
     read_wishes,
 )
-from gossamer.agents.held_domains import hold_again
 from gossamer.agents.lost import is_table_lost, make_table_again
 from gossamer.agents.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
-from gossamer.agents.ring import Ring
+from gossamer.agents.ring import Ring, hold_again
 from gossamer.agents.roster import Roster
 from gossamer.agents.run import MasterRun
 from gossamer.agents.supervision import REQUESTS

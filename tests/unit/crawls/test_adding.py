@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from gossamer.crawls.control.at_rest import added_standing
 from gossamer.crawls.control.standing import (
     ConnectorFigures,
     CrawlStanding,
@@ -11,7 +12,6 @@ from gossamer.crawls.control.standing import (
     UnitFigures,
     time_left_of,
 )
-from gossamer.crawls.control.standing_of_agents import added_standing
 from gossamer.crawls.control.waits import DataSet, Wait
 from gossamer.frontier.limits import FrontierSheet, RetriesWaiting
 

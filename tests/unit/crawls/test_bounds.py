@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.compiling import SETTINGS, compile_wiring
+from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.identity import HOST_SETTINGS, HostOptions
 from gossamer.crawls.live import settings_of
-from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.crawls.options import CrawlOptions, all_options, settings_of_options
 from gossamer.engine.errors import SettingError
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import Sheet, build, properties
@@ -50,7 +50,9 @@ def bounds_of(sheet: type[Sheet], name: str) -> list[tuple[str, Any]]:
     return sorted(limits(get_type_hints(sheet, include_extras=True)[name]))
 
 
-PAIRS = [(CrawlOptions, option, unit, name) for option, places in SETTINGS.items() for unit, name in places]
+PAIRS = [
+    (CrawlOptions, option, unit, name) for option, places in settings_of_options().items() for unit, name in places
+]
 PAIRS += [(HostOptions, option, unit, name) for option, (unit, name) in HOST_SETTINGS.items()]
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.crawls.compiling import RULES, SETTINGS, compile_wiring, shipped
-from gossamer.crawls.options import HEADINGS, CrawlOptions, all_options
+from gossamer.crawls.compiling import RULES, compile_wiring, shipped
+from gossamer.crawls.options import HEADINGS, CrawlOptions, all_options, settings_of_options
 from gossamer.engine.errors import FlowError
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
@@ -85,7 +85,7 @@ def test_every_option_of_the_core_stands_under_one_heading_of_the_help() -> None
 
 
 def test_every_option_is_a_matter_of_the_wiring_or_of_the_run() -> None:
-    assert set(CrawlOptions.__struct_fields__) == set(SETTINGS) | set(CHANGES) | ELSEWHERE
+    assert set(CrawlOptions.__struct_fields__) == set(settings_of_options()) | set(CHANGES) | ELSEWHERE
     assert set(RULES) <= set(CHANGES)
 
 
@@ -97,10 +97,10 @@ def test_an_option_changes_what_it_says_and_only_that(option: str) -> None:
     assert {what: told(wiring, what) for what in changes} == changes
 
 
-@pytest.mark.parametrize("option", SETTINGS)
+@pytest.mark.parametrize("option", settings_of_options())
 def test_an_option_that_is_left_alone_sets_nothing(option: str) -> None:
     default = getattr(CrawlOptions(), option)
-    for unit, setting in SETTINGS[option]:
+    for unit, setting in settings_of_options()[option]:
         plan = compiled().components.get(unit) or compiled().providers[unit]
         shipped_plan = shipped("default").components.get(unit) or shipped("default").providers[unit]
         assert plan.settings.get(setting) == shipped_plan.settings.get(setting), default

@@ -28,8 +28,8 @@ from gossamer.analysis.why.traces import (
 )
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.client import check_is_crawl
+from gossamer.crawls.control.facts import Known, known_of
 from gossamer.crawls.control.messages import Why
-from gossamer.crawls.control.url_facts import Known, known_of
 from gossamer.crawls.control.waits import held_at_rest
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.old_wirings import completed

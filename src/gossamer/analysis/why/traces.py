@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawls.control.url_facts import Known
+from gossamer.crawls.control.facts import Known
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider, bind

@@ -80,8 +80,6 @@ class Control:
         """Connect.
 
         Args:
-            directory: the crawl directory.
-            timeout: seconds for an answer.
             agent: the one that is asked, of a crawl that has no supervisor; empty for the crawl as a whole.
             changing: seconds that a crawl may take to begin to listen, or to end after it has listened.
             is_ours: says whether a connection's other end belongs to our user.
@@ -223,11 +221,7 @@ def unsupervised(directory: Path) -> list[str]:
 
 
 def check_is_crawl(directory: Path) -> None:
-    """Refuse a directory that holds no crawl.
-
-    Raises:
-        UsageError: it is none, or there is none.
-    """
+    """Refuse a directory that holds no crawl. Raises UsageError: it is none, or there is none."""
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory; name the directory of a crawl")
     crawl_directory(str(directory))

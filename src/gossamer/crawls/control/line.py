@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.control import wire
-from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Malformed, NotDone, Told, is_ours, sockets
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Malformed, NotDone, Told, other_end_is, sockets
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.values.errors import GossamerError
 
@@ -47,12 +47,7 @@ class AgentLine:
         """It has not answered for long: the others do not wait for it, while one question stays open."""
 
     async def ask(self, request: ControlRequest, patience: float = PATIENCE) -> Answered:
-        """Ask, and wait for the answer.
-
-        Raises:
-            AgentSilent: there is none.
-            AgentRefused: it was not done.
-        """
+        """Ask, and wait for the answer. Raises AgentSilent: there is none; AgentRefused: it was not done."""
         if self.is_silent:
             raise AgentSilent(f"{self._place.name} does not answer: it is silent")
         return await self._answer(request, patience)
@@ -106,7 +101,7 @@ class AgentLine:
                 reader, writer = await asyncio.open_unix_connection(path)
             except OSError:
                 continue  # no process has listened here, or none does any more
-            if _is_ours(writer):
+            if other_end_is(writer):
                 self._streams = reader, writer
                 return self._streams
             writer.close()
@@ -116,13 +111,3 @@ class AgentLine:
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
-
-
-def _is_ours(writer: asyncio.StreamWriter) -> bool:
-    import os
-    import socket
-
-    connection = writer.get_extra_info("socket")
-    # A duplicate: the event loop shows its socket behind a cover that answers no such question.
-    with socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
-        return is_ours(duplicate)

@@ -15,7 +15,7 @@ from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed,
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.crawls.control.steerable import HasGraph, Steerable, Stoppable
+    from gossamer.crawls.control.steering import Settable, Steerable, Stoppable
     from gossamer.engine.wiring import Wiring
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
@@ -131,16 +131,16 @@ class Change(ControlRequest, frozen=True, tag="set"):
     """A browser asks: what names files, code or secrets is refused."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.instances import check_values_of_form
-        from gossamer.crawls.control.settings import change_values
+        from gossamer.crawls.control.picture import check_values_of_form
+        from gossamer.crawls.control.steering import change_values
 
         if self.by_form:
             check_values_of_form(crawl.graph, self.values)
         return Done(await change_values(crawl, self.values))
 
-    def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
+    def noted(self, crawl: "Settable", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
-        from gossamer.crawls.control.settings import without_secrets
+        from gossamer.crawls.control.steering import without_secrets
 
         return {**super().noted(crawl, answered), "values": without_secrets(crawl.graph, self.values)}
 
@@ -158,7 +158,7 @@ class Rewire(ControlRequest, frozen=True, tag="rewire"):
     async def act(self, crawl: "Steerable") -> "Answered":
         return Done((await crawl.rewire(change_of(crawl, self))).told)
 
-    def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
+    def noted(self, crawl: "Settable", answered: "Answered") -> dict[str, Any]:
         """What was changed; the text may hold a password."""
         told = {"do": "rewire", "source": self.source, "done": getattr(answered, "text", "")}
         return {**told, "agent": self.agent} if self.agent else told
@@ -197,8 +197,8 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
     """As in :class:`Change`."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.instances import check_values_of_form
-        from gossamer.crawls.control.settings import check_all_values
+        from gossamer.crawls.control.picture import check_values_of_form
+        from gossamer.crawls.control.steering import check_all_values
 
         if self.by_form:
             check_values_of_form(crawl.graph, self.values)
@@ -270,7 +270,7 @@ class Why(ControlRequest, frozen=True, tag="why"):
     url: Text
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.url_facts import known_of
+        from gossamer.crawls.control.facts import known_of
 
         return told(known_of(crawl.ledger, self.url))
 
@@ -282,7 +282,7 @@ class ReadHost(ControlRequest, frozen=True, tag="host"):
     name: Name
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.host_facts import host_of_running
+        from gossamer.crawls.control.facts import host_of_running
 
         return told(host_of_running(crawl, self.name))
 
@@ -294,7 +294,7 @@ class ReadHosts(ControlRequest, frozen=True, tag="hosts"):
     names: Annotated[list[Name], msgspec.Meta(max_length=500)]
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.host_facts import hosts_of_running
+        from gossamer.crawls.control.facts import hosts_of_running
 
         return told(hosts_of_running(crawl, self.names))
 
@@ -309,14 +309,14 @@ class SetHost(ControlRequest, frozen=True, tag="set-host"):
     """`none` takes away what was set."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.settings import set_host
+        from gossamer.crawls.control.steering import set_host
 
         return Done(await set_host(crawl, self.name, self.values))
 
 
-def change_of(crawl: "HasGraph", request: Rewire | CheckRewire) -> "Callable[[Wiring], Wiring]":
+def change_of(crawl: "Settable", request: Rewire | CheckRewire) -> "Callable[[Wiring], Wiring]":
     """What a request makes of a wiring. What a form may not change is refused when it is called."""
-    from gossamer.crawls.control.instances import check_wiring_of_form
+    from gossamer.crawls.control.picture import check_wiring_of_form
     from gossamer.engine.wiring import changed
 
     def made(wiring: "Wiring") -> "Wiring":

@@ -89,10 +89,6 @@ def _named(names: list[str]) -> str:
     return f": {', '.join(names[:_NAMED])}" if names else ""
 
 
-def _most_at(names: list[str]) -> str:
-    return f"; most at {', '.join(names[:_NAMED])}" if names else ""
-
-
 def _wait(now: "CrawlStanding", why: str) -> "Wait | None":
     return next((wait for wait in now.waits if wait.why == why), None)
 
@@ -398,11 +394,12 @@ def _aside(now: "CrawlStanding") -> Iterator[Problem]:
     if now.set_aside:
         share, wait = now.set_aside / max(1, now.discovered), _wait(now, "set_aside")
         names = list(wait.names) if wait is not None else []
+        told = f"; most at {', '.join(names[:_NAMED])}" if names else ""
         yield Problem(
             "set_aside",
             "loss" if share > 0.5 else "note",
             "URLs look like parts of traps, and wait behind everything else",
-            f"{show_count(now.set_aside, 'URL')}, {share:.0%} of those that were found{_most_at(names)}",
+            f"{show_count(now.set_aside, 'URL')}, {share:.0%} of those that were found{told}",
             _command(now, "traps"),
             min(1.0, share),
             [name for name in names if not name.startswith("*.")],

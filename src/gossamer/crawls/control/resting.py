@@ -38,12 +38,8 @@ def checkpoints(directory: Path) -> list[str]:
 
 
 def checkpoint(directory: Path, name: str) -> str:
-    """Keep the state that the crawl rests in; returns the name.
-
-    Raises:
-        UsageError: the name cannot be used, or is taken.
-        CrawlDirectoryError: the ledger is in use or damaged.
-    """
+    """Keep the state that the crawl rests in; returns the name. Raises UsageError: the name cannot be used, or is taken;
+    CrawlDirectoryError: the ledger is in use or damaged."""
     name = name or checkpoint_name()
     check_is_free_everywhere(directory, name)
     checkpoint_those(directory, [ledger.sheet.agent for ledger in ledgers_of(directory)], name)
@@ -76,12 +72,9 @@ def note_members(directory: Path, name: str, members: Sequence[str]) -> None:
 
 
 def _members_at(directory: Path, name: str) -> tuple[str, ...]:
-    """The agents that the crawl had at a checkpoint; without a note those that it has, since each has a part of it.
-
-    Raises:
-        UsageError: the crawl has agents that it did not have then, so that no state of them can be gone back to.
-        CrawlDirectoryError: the note is damaged.
-    """
+    """The agents that the crawl had at a checkpoint; without a note those that it has, since each has a part of it. Raises
+    UsageError: the crawl has agents that it did not have then, so that no state of them can be gone back to;
+    CrawlDirectoryError: the note is damaged."""
     path, now = directory / _MEMBERS / f"{name}.json", members_of(directory)
     try:
         then = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
@@ -112,12 +105,9 @@ def _opened(ledger: RocksLedger) -> Iterator[None]:
 
 
 def restore(directory: Path, name: str) -> None:
-    """Go back to a checkpoint. What was archived since then stays in the archive.
-
-    Raises:
-        UsageError: there is no such checkpoint, or agents have joined since. Nothing has changed.
-        CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
-    """
+    """Go back to a checkpoint. What was archived since then stays in the archive. Raises UsageError: there is no such
+    checkpoint, or agents have joined since. Nothing has changed; CrawlDirectoryError: the ledger is in use, or the checkpoint
+    is damaged."""
     known = checkpoints(directory)
     if name not in known:
         raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
@@ -154,11 +144,8 @@ def _note_return(directory: Path) -> None:
 
 
 def refuse_half_restored(directory: Path) -> None:
-    """Refuse to go on with a crawl of which only some agents have gone back to a checkpoint.
-
-    Raises:
-        CrawlDirectoryError: that is so.
-    """
+    """Refuse to go on with a crawl of which only some agents have gone back to a checkpoint. Raises CrawlDirectoryError: that
+    is so."""
     with suppress(FileNotFoundError):
         name = (directory / _RESTORING).read_text(encoding="utf-8")
         raise CrawlDirectoryError(
@@ -191,24 +178,16 @@ def block(directory: Path, names: Sequence[str]) -> str:
 
 
 def check_can_block(directory: Path) -> None:
-    """Refuse a crawl that has no list of hosts that it asks for nothing.
-
-    Raises:
-        UsageError: that is so.
-        CrawlDirectoryError: its wiring is damaged.
-    """
+    """Refuse a crawl that has no list of hosts that it asks for nothing. Raises UsageError: that is so; CrawlDirectoryError:
+    its wiring is damaged."""
     unit, _ = BLOCKING
     if unit not in read_wiring(directory).providers:
         raise UsageError(f"the crawl in {directory} cannot block hosts: it has no unit {unit!r}")
 
 
 def close_hosts(directory: Path, names: Sequence[str]) -> tuple[list[str], int]:
-    """Put hosts and domains on the list; returns their names as they are compared, and how many names the list has then.
-
-    Raises:
-        UsageError: one is no host or domain, or the crawl cannot block any.
-        CrawlDirectoryError: its wiring is damaged.
-    """
+    """Put hosts and domains on the list; returns their names as they are compared, and how many names the list has then. Raises
+    UsageError: one is no host or domain, or the crawl cannot block any; CrawlDirectoryError: its wiring is damaged."""
     check_can_block(directory)
     wiring = read_wiring(directory)
     unit, setting = BLOCKING

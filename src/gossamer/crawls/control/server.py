@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import functools
 import operator
-import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from gossamer.crawls.control.wire import (
     forget,
     is_ours,
     note,
+    other_end_is,
     socket_name,
     tag_of,
 )
@@ -62,11 +62,8 @@ _tags = msgspec.json.Decoder(_Tagged)
 
 
 def read_request(body: bytes, others: Sequence[type[ControlRequest]] = ()) -> ControlRequest:
-    """A request from its bytes: one that ships, one of these others, or one of an installed package.
-
-    Raises:
-        Malformed: it is none; says what is wrong.
-    """
+    """A request from its bytes: one that ships, one of these others, or one of an installed package. Raises Malformed: it is
+    none; says what is wrong."""
     named: _Tagged = decoded(_tags, body)
     other = next((one for one in others if tag_of(one) == named.do), None)
     own = None if named.do in _SHIPPED else other or offered_request(named.do)
@@ -76,11 +73,8 @@ def read_request(body: bytes, others: Sequence[type[ControlRequest]] = ()) -> Co
 
 
 def offered_request(name: str) -> type[ControlRequest] | None:
-    """The request that an installed package offers under this name; None where none does.
-
-    Raises:
-        Malformed: what it offers is no request of this name, or cannot be loaded.
-    """
+    """The request that an installed package offers under this name; None where none does. Raises Malformed: what it offers is
+    no request of this name, or cannot be loaded."""
     from gossamer.engine.subjects import offered
 
     entry = next(iter(offered(GROUP, name)), None)
@@ -171,7 +165,7 @@ class ControlServer:
         assert task is not None
         self._clients.add(task)
         try:
-            if len(self._clients) <= self._max_clients and self._is_of_ours(writer):
+            if len(self._clients) <= self._max_clients and other_end_is(writer, self._is_ours):
                 await self._converse(reader, writer)
         except asyncio.CancelledError:
             pass  # the crawl ends: only `stop` waits for this task
@@ -210,9 +204,3 @@ class ControlServer:
         writer.write(wire.encode(answer))
         async with asyncio.timeout(self._patience):
             await writer.drain()
-
-    def _is_of_ours(self, writer: asyncio.StreamWriter) -> bool:
-        connection = writer.get_extra_info("socket")
-        # A duplicate: the event loop shows its socket behind a cover that answers no such question.
-        with socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
-            return self._is_ours(duplicate)

@@ -1,7 +1,7 @@
 """How a crawl stands, as one value, with a part for each agent and master of several.
 
 Place in the flow: a crawl makes it while it runs; of a crawl at rest, :mod:`~gossamer.crawls.control.at_rest` makes it out of
-the ledger, and of several agents :mod:`~gossamer.crawls.control.standing_of_agents` adds it up. The names are those of the line
+the ledger, and of several agents :mod:`~gossamer.crawls.control.at_rest` adds it up. The names are those of the line
 with which `--json` ends a crawl.
 """
 
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.crawls.children import Figures, figures_of
-from gossamer.crawls.compiling import SETTINGS
 from gossamer.crawls.control.problems import Problem, problems_of
 from gossamer.crawls.control.steering import blocked
 from gossamer.crawls.control.waits import DataSet, Wait, data_sets, disk_free, waits_of
+from gossamer.crawls.options import settings_of_options
 from gossamer.crawls.summary import Summary
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.sheet import show_seconds
@@ -368,7 +368,7 @@ def limits_of(graph: Graph) -> dict[str, float]:
     """The limits that are set, by the names of their options."""
     found: dict[str, float] = {}
     for option in LIMITS:
-        for unit, setting in SETTINGS[option]:
+        for unit, setting in settings_of_options()[option]:
             if unit in graph.components:
                 sheet = graph.sheet(unit)
                 value = getattr(sheet, setting)
@@ -417,11 +417,7 @@ def _connectors(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[Conn
 
 
 def ledgers_of(directory: Path) -> list[RocksLedger]:
-    """The ledgers of a crawl's agents, not open.
-
-    Raises:
-        CrawlDirectoryError: there is none.
-    """
+    """The ledgers of a crawl's agents, not open. Raises CrawlDirectoryError: there is none."""
     found = sorted(path.parent.name for path in (directory / STATE_DIRECTORY).glob("*/ledger"))
     if not found:
         raise CrawlDirectoryError(

@@ -137,7 +137,7 @@ def waits_of(crawl: "CrawlAtWork", *, set_aside: int, queued: int, in_flight: in
         *_network(crawl, now),
         *_retries(crawl.ledger.owed(MOST_COUNTED)),
         *_hosts(crawl, now, 0 if in_flight else queued),
-        *_look_ups(int(frontier.metrics.snapshot()["lookups"])),
+        *([Wait("look_ups", hosts=look_ups)] if (look_ups := int(frontier.metrics.snapshot()["lookups"])) else []),
         *_slow(crawl),
         *lent_waits(crawl.ledger.counters()),
         *_set_aside(set_aside, crawl.ledger.aside()),
@@ -214,11 +214,6 @@ def lent_waits(counters: Mapping[str, int]) -> Iterator[Wait]:
     urls, crawlers = counters.get("lent", 0), counters.get("crawlers_away", 0)
     if urls or crawlers:
         yield Wait("crawlers", urls=urls, hosts=crawlers)
-
-
-def _look_ups(number: int) -> Iterator[Wait]:
-    if number:
-        yield Wait("look_ups", hosts=number)
 
 
 def _slow(crawl: "CrawlAtWork") -> Iterator[Wait]:

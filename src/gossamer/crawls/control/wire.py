@@ -26,7 +26,10 @@ from gossamer.engine.files import replace_file
 from gossamer.storage.recovery import AGENTS
 
 if TYPE_CHECKING:
-    from gossamer.crawls.control.steerable import HasGraph, Steerable, Stoppable
+    import asyncio
+    from collections.abc import Callable
+
+    from gossamer.crawls.control.steering import Settable, Steerable, Stoppable
 
 
 # Requests and answers, and their form on the wire.
@@ -48,15 +51,11 @@ class ControlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
     """It changes the crawl, and a line of the steering log says so."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        """Do it to a crawl, in the crawl's process.
-
-        Raises:
-            GossamerError: it cannot be done, and nothing has changed.
-            FlowError: likewise.
-        """
+        """Do it to a crawl, in the crawl's process. Raises GossamerError: it cannot be done, and nothing has changed;
+        FlowError: likewise."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does")
 
-    def noted(self, crawl: "HasGraph", answered: "Answered") -> dict[str, Any]:
+    def noted(self, crawl: "Settable", answered: "Answered") -> dict[str, Any]:
         """What the steering log says of it once it is done."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
@@ -113,11 +112,7 @@ def encode(message: ControlRequest | Reply) -> bytes:
 
 
 def read_length(header: bytes, limit: int) -> int:
-    """The length of the message that follows.
-
-    Raises:
-        Malformed: it is longer than `limit`, or empty.
-    """
+    """The length of the message that follows. Raises Malformed: it is longer than `limit`, or empty."""
     length = int.from_bytes(header)
     if not 0 < length <= limit:
         raise Malformed(f"a message of {length} bytes; at most {limit} are taken")
@@ -129,11 +124,7 @@ def tag_of(request: type[ControlRequest]) -> str:
 
 
 def read_answer(body: bytes) -> Answered:
-    """An answer from its bytes.
-
-    Raises:
-        Malformed: it is none; says what is wrong.
-    """
+    """An answer from its bytes. Raises Malformed: it is none; says what is wrong."""
     answer: Answered = decoded(_answers, body)
     return answer
 
@@ -225,3 +216,11 @@ def is_ours(connected: socket.socket) -> bool:
         peer = connected.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, 128)
         _, user, _ = _XUCRED.unpack(peer[: _XUCRED.size])
     return bool(user == os.getuid())
+
+
+def other_end_is(writer: "asyncio.StreamWriter", ours: "Callable[[socket.socket], bool]" = is_ours) -> bool:
+    """Whether the process at the other end of a stream is one of ours."""
+    connection = writer.get_extra_info("socket")
+    # A duplicate: the event loop shows its socket behind a cover that answers no such question.
+    with socket.socket(fileno=os.dup(connection.fileno())) as duplicate:
+        return ours(duplicate)

@@ -98,11 +98,7 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
     key: ExchangeKey
 
     async def start(self) -> None:
-        """Go on with what an earlier process has left.
-
-        Raises:
-            UsageError: the key of the exchange is gone, or none.
-        """
+        """Go on with what an earlier process has left. Raises UsageError: the key of the exchange is gone, or none."""
         self.key = read_key(Path(self.sheet.directory, EXCHANGE_KEY))
         for space in (OWED, WRITTEN, FILES):
             self.ledger.spaces.open(space)

@@ -26,6 +26,7 @@ import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from gossamer.engine.files import replace_file
 from gossamer.values.agents import fault_of, member, named
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
@@ -74,11 +75,7 @@ def new_key(members: Sequence[str]) -> ExchangeKey:
 
 
 def read_key(path: Path) -> ExchangeKey:
-    """The key in a file.
-
-    Raises:
-        UsageError: it cannot be read, or is none.
-    """
+    """The key in a file. Raises UsageError: it cannot be read, or is none."""
     try:
         if path.exists() and not path.is_file():
             raise UsageError(
@@ -106,17 +103,8 @@ def read_key(path: Path) -> ExchangeKey:
 
 
 def write_key(path: Path, key: ExchangeKey) -> None:
-    """Write a key whole, so that only its owner can read it.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    beside = path.with_name(f"{path.name}.new")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(msgspec.json.format(msgspec.json.encode(key)) + b"\n")
-    beside.replace(path)
+    """Write a key whole, so that only its owner can read it. Raises OSError: it cannot be written."""
+    replace_file(path, msgspec.json.format(msgspec.json.encode(key)) + b"\n", mode=0o600)
 
 
 #: What the ends of the names of exchange files are.
@@ -194,10 +182,7 @@ class UrlFileWriter:
 
     def write(self, path: Path, key: ExchangeKey, header: UrlFileHeader) -> None:
         """Close the file and put it in its place, on the disk for good; length, digest and seal are filled into the header.
-
-        Raises:
-            OSError: it cannot be written; nothing is left.
-        """
+        Raises OSError: it cannot be written; nothing is left."""
         self._parts.append(self._packer.flush())
         digest = sha256()
         for part in self._parts:
@@ -206,18 +191,11 @@ class UrlFileWriter:
             header, urls=self.urls, bytes=sum(map(len, self._parts)), sha256=digest.hexdigest()
         )
         sealed = msgspec.structs.replace(whole, seal=_seal(whole, key))
-        beside = path.with_name(f".{path.name}.new")
         try:
-            with beside.open("wb") as out:
-                out.write(msgspec.json.encode(sealed) + b"\n")
-                out.writelines(self._parts)
-                out.flush()
-                os.fsync(out.fileno())
-            beside.replace(path)
+            replace_file(path, msgspec.json.encode(sealed) + b"\n" + b"".join(self._parts), sync=True)
         except OSError:
-            beside.unlink(missing_ok=True)
+            path.with_name(f"{path.name}.new").unlink(missing_ok=True)
             raise
-        _sync_folder(path.parent)
 
 
 def new_header(key: ExchangeKey, sender: str, receiver: str, made_at: float, merged: Iterable[str]) -> UrlFileHeader:
@@ -243,11 +221,8 @@ class UrlFile:
         self._start = start
 
     def tasks(self) -> Iterator[Task]:
-        """Its URLs, one after the other, but for those that cannot be kept.
-
-        Raises:
-            UsageError: they are not those that the header speaks of.
-        """
+        """Its URLs, one after the other, but for those that cannot be kept. Raises UsageError: they are not those that the
+        header speaks of."""
         self.refused, self.examples, number = 0, [], 0
         try:
             for line in _lines(self.path, self._start):
@@ -385,11 +360,3 @@ def _lines(path: Path, start: int) -> Iterator[bytes]:
                 raise zlib.error("a line is too long")
     if rest:
         raise zlib.error("the last line is cut")
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -40,7 +40,6 @@ class SharedFile:
         """Open the file of a crawl.
 
         Args:
-            directory: the crawl directory.
             crawl: the identity of the crawl; a file of another one is refused, a new one is marked. Empty: whatever it is.
             is_new: make the file where there is none.
 
@@ -123,11 +122,8 @@ def copy_shared(directory: Path, name: str) -> None:
 
 
 def restore_shared(directory: Path, name: str) -> None:
-    """Put the copy of a checkpoint in the place of the file; no master is at work.
-
-    Raises:
-        CrawlDirectoryError: there is no such copy.
-    """
+    """Put the copy of a checkpoint in the place of the file; no master is at work. Raises CrawlDirectoryError: there is no such
+    copy."""
     source = _copy_of(directory, name)
     if not source.exists():
         raise CrawlDirectoryError(f"{source} is gone, so that the crawl cannot go back to {name!r}")
@@ -140,11 +136,8 @@ def restore_shared(directory: Path, name: str) -> None:
 
 @contextmanager
 def shared_again(directory: Path, crawl: str) -> Iterator[SharedFile]:
-    """Make the file of a crawl again that has lost it; it is there when the block has ended.
-
-    Raises:
-        CrawlDirectoryError: it cannot be written.
-    """
+    """Make the file of a crawl again that has lost it; it is there when the block has ended. Raises CrawlDirectoryError: it
+    cannot be written."""
     path = directory / SHARED
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -244,11 +237,7 @@ class CrawlSharedState(Provider[SharedStateSheet]):
     _file: SharedFile
 
     async def start(self) -> None:
-        """Open it.
-
-        Raises:
-            CrawlDirectoryError: it is damaged, or another crawl's.
-        """
+        """Open it. Raises CrawlDirectoryError: it is damaged, or another crawl's."""
         self._file = SharedFile(Path(self.sheet.directory), crawl=self.sheet.crawl, is_new=not self.sheet.crawl)
 
     async def stop(self) -> None:
