@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from gossamer.crawls.options import CHANGES_GRAPH, part_of
+from gossamer.crawls.basic_options import CHANGES_GRAPH
+from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.errors import UsageError
 
