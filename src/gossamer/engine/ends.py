@@ -111,9 +111,11 @@ class Out(Generic[T]):
 
     async def room(self) -> int:
         """Wait until something can be sent; how many items, at least one."""
-        while self._held is not None:
-            await self._held.wait()
-        return await self._usable().room()
+        while not self.is_free:
+            self._usable()
+            if self._held is not None:
+                await self._held.wait()
+        return await self.connector.room()
 
     def clone(self) -> "Out[T]":
         """Another producing end of the same connector, to be closed by its own owner."""

@@ -243,7 +243,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
                 self._come_back()
                 until = None
         if until is None:
-            dispatch.refuse_blocked()
+            dispatch.refuse(self.politeness.take_blocked())
         dispatch.batch.write(self.ledger, steady)
         if until is not None:
             termination.wait(until, now, steady)

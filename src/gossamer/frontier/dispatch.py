@@ -7,6 +7,7 @@ visit is committed.
 """
 
 from collections import deque
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -224,7 +225,7 @@ class Dispatch:
                 is_passed = frontier.turns.passes_over(host, wants_only=wants_only)
                 if not is_passed and (task := self._next_task(host, now)) is not None:
                     found.append(task)
-            elif not self.refuse_blocked():
+            elif not (blocked := frontier.politeness.take_blocked()) or not self.refuse(blocked):
                 return name
         return None
 
@@ -312,10 +313,10 @@ class Dispatch:
         frontier.turns.put(host.name)
         return None
 
-    def refuse_blocked(self) -> bool:
+    def refuse(self, blocked: Sequence[str]) -> bool:
         """End the story of tasks of hosts that turned out to be blocked, as many as there are slots for; False for none."""
         any_refused, frontier = False, self._frontier
-        for name in frontier.politeness.take_blocked():
+        for name in blocked:
             if frontier.turns.is_withheld(name):
                 continue
             host, slots = frontier.turns.get(name), max(1, frontier.slots.free)

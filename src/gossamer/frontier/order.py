@@ -319,6 +319,8 @@ class WeightedPrioritizer(Provider[WeightSheet]):
             self._tell()
 
     def _settle(self) -> None:
+        self.wants_in_degree = self.sheet.in_degree > 0.0
+        """Links to hosts are to be counted for it."""
         self._rules = tuple(map(_rule, self.sheet.rules))
         self._scores = read_scores(self.sheet.importance) if self.sheet.importance else Scores()
         self._has_scores = bool(len(self._scores))
@@ -331,10 +333,6 @@ class WeightedPrioritizer(Provider[WeightSheet]):
         if trouble := self._scores.trouble:
             self.metrics.count("bad_lines", self._scores.bad)
             self.report(f"{self.sheet.importance}: {trouble}")
-
-    @property
-    def wants_in_degree(self) -> bool:
-        return self.sheet.in_degree > 0.0
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
         if self._sites or self._has_scores or self._rules:

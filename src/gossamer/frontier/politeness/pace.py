@@ -292,7 +292,7 @@ def _usual(pace: Pace, rules: PaceRules) -> float:
 
 def _period(pace: Pace, now: float) -> float:
     """The smoothed time between two answers, learned only while nothing slows the host down."""
-    if not pace.seen or pace.strain > 1 or pace.gap:
+    if not pace.seen or pace.strain > 1 or (pace.control is not None and pace.control.gap):
         return pace.period
     sample = now - pace.seen
     if not pace.period:

@@ -413,4 +413,5 @@ def closed_until(circuits: Circuits) -> float:
 
 
 def longest(known: Pace, rules: PaceRules) -> float:
-    return max(pace.delay_of(known, rules), known.gap)
+    delay = pace.delay_of(known, rules)
+    return delay if known.control is None else max(delay, known.control.gap)

@@ -251,7 +251,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
         return max(0.0, network.next_probe - self.clock.monotonic()) if network.is_down else None
 
     def rule_against(self, host: str) -> str:
-        return self._blocklist.rule(host) or self._closed.rule(host)
+        rule = self._blocklist.rule(host) if self._blocklist.entries else ""
+        return rule or (self._closed.rule(host) if self._closed.entries else "")
 
     def take_blocked(self) -> Sequence[str]:
         blocked, self._schedule.blocked = self._schedule.blocked, []
@@ -263,7 +264,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def closed(self, task: Task, now: float) -> float:
         entry = self.gates.hosts.get(task.host)
-        return 0.0 if entry is None else entry.closed_for(task.url, now)
+        return entry.closed_for(task.url, now) if entry is not None and entry.circuits else 0.0
 
     def is_closed(self, host: str, now: float) -> bool:
         entry = self.gates.hosts.get(host)

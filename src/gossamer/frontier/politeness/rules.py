@@ -225,12 +225,12 @@ class Blocklist:
         Raises:
             UsageError: one of them is no host name.
         """
-        self._entries: dict[str, None] = {}
+        self.entries: dict[str, None] = {}
         for entry in entries:
             self.block(entry)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def block(self, entry: str) -> str:
         """Close a host or domain; returns the name as it is compared: lower case, in its ASCII form.
@@ -239,12 +239,12 @@ class Blocklist:
             UsageError: it is no host name.
         """
         name = _name(entry)
-        self._entries[name] = None
+        self.entries[name] = None
         return name
 
     def rule(self, host: str) -> str:
         """The entry that closes this host; empty where none does."""
-        entries = self._entries
+        entries = self.entries
         if not entries:
             return ""
         name = host
@@ -258,7 +258,7 @@ class Blocklist:
 
     def lines(self) -> Iterator[str]:
         """The entries as lines, without their ends, in the order in which they came."""
-        yield from self._entries
+        yield from self.entries
 
 
 def _name(entry: str) -> str:

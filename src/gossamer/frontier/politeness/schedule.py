@@ -183,7 +183,8 @@ class Schedule:
             turn = self._turns[host] = _Turn(domain, address, level)
             # Only its own place is looked at here; the shared ones are when its turn comes.
             own = self.gates.hosts.get(host)
-            self._place(host, turn, own.ready_at() if own is not None else -inf, own)
+            until = -inf if own is None else inf if own.live >= own.limit else own.next
+            self._place(host, turn, until, own)
         else:
             turn.level, turn.address = level, address
 
@@ -238,8 +239,11 @@ class Schedule:
         """
         if self._changes != self.gates.changes:
             self.reconsider()
-        if (opens := self.gates.crawl.ready_at(now)) > now:
-            return opens
+        crawl = self.gates.crawl
+        if crawl.quiet_until > now or crawl.is_capped or crawl.network.down_since is not None:
+            opens = crawl.ready_at(now)
+            if opens > now:
+                return opens
         if self._left:
             for parking in self._left:
                 self._arm(parking)

@@ -242,14 +242,14 @@ class WholeCrawl:
         self._bytes = Bucket(rules.bytes_per_second)
         self._page_share = self._byte_share = 1.0
         self._reserve = Reserve(self._bytes)
-        self._quiet_until = -inf
+        self.quiet_until = -inf
         self.change(rules)
 
     def ready_at(self, now: float) -> float:
         """The instant from which hosts may be asked; infinite while a probe of our network is out."""
         if not self.is_capped and self.network.down_since is None:
-            return self._quiet_until
-        return max(self._quiet_until, self._pages.ready_at(), self._bytes.ready_at(), self.network.ready_at(now))
+            return self.quiet_until
+        return max(self.quiet_until, self._pages.ready_at(), self._bytes.ready_at(), self.network.ready_at(now))
 
     def begin(self, host: str, now: float) -> float:
         """A request goes out. Returns the bytes that are booked for it, for :meth:`received`."""
@@ -292,4 +292,4 @@ class WholeCrawl:
 
         Nor is any domain or address before its own gap.
         """
-        self._quiet_until = now + max(pace.delay_of(FRESH, rules.pace), rules.domain.gap, rules.address.gap)
+        self.quiet_until = now + max(pace.delay_of(FRESH, rules.pace), rules.domain.gap, rules.address.gap)

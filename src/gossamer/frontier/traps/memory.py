@@ -146,7 +146,7 @@ class Memory:
 
     def host(self, name: str) -> TrapHost:
         """The facts about a host that is about to be touched, new where nothing is known."""
-        found = self.look(name)
+        found = self._hosts.get(name) or self.look(name)
         if found is None:
             found = self._hosts[name] = TrapHost()
             self._make_room(name)

@@ -318,7 +318,8 @@ class Commit(Filter[CommitSheet]):
         for watcher in self.watchers.get("visits", ()):
             if is_learner(watcher):
                 try:
-                    self._learnt.update({(one.host, one.what): one for one in watcher.learnt()})
+                    for one in watcher.learnt():
+                        self._learnt[one.host, one.what] = one
                 except Exception as error:
                     self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
         for one in self._learnt.values():
