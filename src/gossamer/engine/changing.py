@@ -60,11 +60,8 @@ class Steps(msgspec.Struct, frozen=True):
 
 
 def steps(now: Graph, then: Graph, process: str) -> Steps:
-    """The steps of this process by which the graph `now` becomes `then`.
-
-    Raises:
-        WiringError: what cannot be done while the graph runs, one line for each finding.
-    """
+    """The steps of this process by which the graph `now` becomes `then`. Raises WiringError: what cannot be done while the
+    graph runs, one line for each finding."""
     return _Comparison(now, then).steps(process)
 
 
@@ -225,12 +222,8 @@ class _Change:
         self.left: list[Connector[Any] | Provider[Any]] = []
 
     async def begin(self) -> None:
-        """Make and start what comes.
-
-        Raises:
-            FlowError: a stream that a new unit would feed has ended, something cannot start, or refuses its settings; then nothing
-                has changed.
-        """
+        """Make and start what comes. Raises FlowError: a stream that a new unit would feed has ended, something cannot start,
+        or refuses its settings; then nothing has changed."""
         running = self.running
         for name in self.todo.coming_components:
             for connector in self.then.components[name].outputs.values():

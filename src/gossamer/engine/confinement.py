@@ -46,11 +46,8 @@ def landlock_version() -> int:
 
 
 def restrict() -> int:
-    """Give up everything that this kernel's Landlock can take, in this thread and in all that it starts; the version.
-
-    Raises:
-        OSError: there is no Landlock here, or it refuses.
-    """
+    """Give up everything that this kernel's Landlock can take, in this thread and in all that it starts; the version. Raises
+    OSError: there is no Landlock here, or it refuses."""
     version = landlock_version()
     if not version:
         raise OSError(0, "the kernel has no Landlock, or it is switched off")
@@ -75,11 +72,8 @@ def restrict() -> int:
 
 
 def give_up_new_privileges() -> None:
-    """No program that is started from now on gains a privilege (`PR_SET_NO_NEW_PRIVS`).
-
-    Raises:
-        OSError: the kernel refuses.
-    """
+    """No program that is started from now on gains a privilege (`PR_SET_NO_NEW_PRIVS`). Raises OSError: the kernel
+    refuses."""
     if _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise _error()
 
@@ -107,11 +101,8 @@ NOBODY = 65_534
 
 
 def empty_directory() -> int:
-    """A descriptor of a directory that has no name any more, so that no process can put anything into it.
-
-    Raises:
-        OSError: none can be made.
-    """
+    """A descriptor of a directory that has no name any more, so that no process can put anything into it. Raises OSError:
+    none can be made."""
     path = Path(tempfile.mkdtemp(prefix="gossamer-nothing-"))
     try:
         path.chmod(0o555)
@@ -121,11 +112,7 @@ def empty_directory() -> int:
 
 
 def become_nobody() -> None:
-    """Leave root's identity, where the process has it.
-
-    Raises:
-        OSError: the system refuses.
-    """
+    """Leave root's identity, where the process has it. Raises OSError: the system refuses."""
     if os.getuid() == 0 or os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)

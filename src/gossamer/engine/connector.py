@@ -109,12 +109,8 @@ class Retired(Exception):
 
 
 def class_of(item_type: Any) -> type:
-    """The class that items of this type are instances of.
-
-    Raises:
-        WiringError: the type is no class, or msgspec has no codec for it: every item type must be able to cross a
-            process, also on `local:` (row C2).
-    """
+    """The class that items of this type are instances of. Raises WiringError: the type is no class, or msgspec has no codec
+    for it: every item type must be able to cross a process, also on `local:` (row C2)."""
     bare = typing.get_origin(item_type) or item_type
     if not isinstance(bare, type) or bare in (types.UnionType, Any):
         raise WiringError(f"{item_type!r} cannot be an item type: name one class, or a container of classes")
@@ -201,11 +197,7 @@ class Connector(ABC, Generic[T]):
 
     @abstractmethod
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
-        """Between one and `limit` items.
-
-        Raises:
-            EndOfItems: there will be none any more.
-        """
+        """Between one and `limit` items. Raises EndOfItems: there will be none any more."""
 
     @abstractmethod
     async def room(self) -> int:
@@ -253,11 +245,8 @@ class Connector(ABC, Generic[T]):
         self.end()
 
     def check(self, items: Sequence[Any]) -> None:
-        """Refuse what is not of this connector's type.
-
-        Raises:
-            WrongItem: names the connector, what came and what would be right.
-        """
+        """Refuse what is not of this connector's type. Raises WrongItem: names the connector, what came and what would be
+        right."""
         expected = self.item_class
         for item in items:
             if not isinstance(item, expected):

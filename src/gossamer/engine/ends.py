@@ -188,11 +188,7 @@ class In(Generic[T]):
         return items[0] if items else None
 
     async def receive(self) -> T:
-        """One item, suspended while there is none.
-
-        Raises:
-            EndOfItems: there will be none any more.
-        """
+        """One item, suspended while there is none. Raises EndOfItems: there will be none any more."""
         if self._receipts is not None:
             self.acknowledge()
         items, self._receipts = self.connector.poll(1)
@@ -201,11 +197,7 @@ class In(Generic[T]):
         return items[0]
 
     async def receive_many(self, limit: int = DEFAULT_LIMIT) -> list[T]:
-        """Between one and `limit` items, suspended while there is none.
-
-        Raises:
-            EndOfItems: there will be none any more.
-        """
+        """Between one and `limit` items, suspended while there is none. Raises EndOfItems: there will be none any more."""
         if self._receipts is not None:
             self.acknowledge()
         items, self._receipts = self.connector.poll(limit)
@@ -275,11 +267,8 @@ class Declared(msgspec.Struct, frozen=True):
 
 
 def declared(unit: type) -> Declared:
-    """Read the annotations of a unit's class, inherited ones included.
-
-    Raises:
-        WiringError: they name something that is not there at run time.
-    """
+    """Read the annotations of a unit's class, inherited ones included. Raises WiringError: they name something that is not
+    there at run time."""
     return _declared(unit)
 
 

@@ -91,11 +91,8 @@ _FOR_ONE_RUN = ("archive-v0", "environments-v2")
 
 
 def install_command(extra: str) -> str:
-    """The command that installs the packages of an extra here, as a user types it.
-
-    Raises:
-        UnknownName: Gossamer has no such extra.
-    """
+    """The command that installs the packages of an extra here, as a user types it. Raises UnknownName: Gossamer has no such
+    extra."""
     return command_for(_packages(extra), Path(sys.prefix), sys.executable)
 
 

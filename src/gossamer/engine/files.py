@@ -51,11 +51,7 @@ class AppendFile:
         self.end = os.lseek(self._descriptor, 0, os.SEEK_END)
 
     def append(self, data: bytes, *, sync: bool = False) -> int:
-        """Write all of `data`; returns the offset where it begins.
-
-        Raises:
-            OSError: nothing of it was kept.
-        """
+        """Write all of `data`; returns the offset where it begins. Raises OSError: nothing of it was kept."""
         start = self.end
         view = memoryview(data)
         try:

@@ -132,11 +132,8 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 def start_order(providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:
-    """Providers in the order in which they start: the used before their users.
-
-    Raises:
-        WiringError: they use each other in a circle.
-    """
+    """Providers in the order in which they start: the used before their users. Raises WiringError: they use each other in a
+    circle."""
     uses = {name: set(used_names(node.roles)) for name, node in providers.items()}
     try:
         return {name: providers[name] for name in graphlib.TopologicalSorter(uses).static_order()}
@@ -235,11 +232,8 @@ def _rings(graph: Graph) -> Iterator[Finding]:
 
 
 def in_flow_order(graph: Graph) -> list[str]:
-    """Components in the order in which items reach them; inputs that spill do not count.
-
-    Raises:
-        graphlib.CycleError: there is a ring without a spill.
-    """
+    """Components in the order in which items reach them; inputs that spill do not count. Raises graphlib.CycleError: there is
+    a ring without a spill."""
     feeds: dict[str, set[str]] = {name: set() for name in graph.components}
     for node in graph.components.values():
         spilling = node.unit.spills if issubclass(node.unit, AsynchronousFilter) else frozenset()

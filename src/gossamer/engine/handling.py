@@ -261,11 +261,8 @@ class Performer:
             await handling.send(produced)
 
     async def _skip(self, handling: Handling, item: Any, error: Exception) -> None:
-        """Set an item aside and let it go on as it came, as if the component were not there.
-
-        Raises:
-            ComponentFailed: the component has failed on too many.
-        """
+        """Set an item aside and let it go on as it came, as if the component were not there. Raises ComponentFailed: the
+        component has failed on too many."""
         name, counters = self.component.name, self.component.metrics.counters
         if counters["skipped"] >= self.policy.errors:
             raise ComponentFailed(
@@ -283,10 +280,7 @@ class Performer:
 
     async def restart(self, error: Exception, item: Any) -> None:
         """Stop and start the unit, if its policy allows that once more, when no other worker is in the middle of an item.
-
-        Raises:
-            ComponentFailed: it does not, or the unit does not come back.
-        """
+        Raises ComponentFailed: it does not, or the unit does not come back."""
         if self.policy.on_error != "restart":
             raise self.failure(error, item) from error
         incarnation = self._incarnation

@@ -337,11 +337,7 @@ class FusedConnector(Connector[T]):
         self._retired = False
 
     def attach(self, handling: Handling) -> None:
-        """Name the one consumer.
-
-        Raises:
-            WiringError: there is one already.
-        """
+        """Name the one consumer. Raises WiringError: there is one already."""
         if self.call is not None:
             raise WiringError(f"connector {self.name!r} is fused and takes one consumer; make it local: for several")
         handling.flow = self._flow

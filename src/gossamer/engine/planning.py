@@ -55,29 +55,18 @@ class Catalog:
         self._known: dict[str, dict[str, type | str]] = {"components": dict(components), "providers": dict(providers)}
 
     def component(self, name: str) -> type[Component[Any]]:
-        """The component class of this name.
-
-        Raises:
-            UnknownName: there is none; lists the known ones.
-        """
+        """The component class of this name. Raises UnknownName: there is none; lists the known ones."""
         found: type[Component[Any]] = self._find("components", name, Component)
         return found
 
     def provider(self, name: str) -> type[Provider[Any]]:
-        """The provider class of this name.
-
-        Raises:
-            UnknownName: there is none; lists the known ones.
-        """
+        """The provider class of this name. Raises UnknownName: there is none; lists the known ones."""
         found: type[Provider[Any]] = self._find("providers", name, Provider)
         return found
 
     def add(self, name: str, unit: Any) -> None:
-        """Register a class of one's own, as a program does that makes its wiring itself.
-
-        Raises:
-            WiringError: it is neither a component nor a provider.
-        """
+        """Register a class of one's own, as a program does that makes its wiring itself. Raises WiringError: it is neither a
+        component nor a provider."""
         for table, base in (("components", Component), ("providers", Provider)):
             if isinstance(unit, type) and issubclass(unit, base):
                 self._known[table][name] = unit
@@ -163,11 +152,8 @@ U = typing.TypeVar("U", bound=type)
 
 
 def plan(wiring: Wiring, catalog: Catalog) -> Graph:
-    """Check a wiring and make its graph.
-
-    Raises:
-        WiringError: what is wrong, one line for each finding, each naming file, key and what would be right.
-    """
+    """Check a wiring and make its graph. Raises WiringError: what is wrong, one line for each finding, each naming file, key
+    and what would be right."""
     return _Planner(wiring, catalog).graph()
 
 

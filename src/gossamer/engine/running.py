@@ -90,11 +90,8 @@ class RunningGraph:
         return self.whole.wiring
 
     async def run(self) -> None:
-        """Start everything, work until every input has ended, stop everything.
-
-        Raises:
-            FlowError: a unit could not start, or a component failed and its policy says stop.
-        """
+        """Start everything, work until every input has ended, stop everything. Raises FlowError: a unit could not start, or a
+        component failed and its policy says stop."""
         try:
             await self.start()
             await self.work()
@@ -126,10 +123,7 @@ class RunningGraph:
 
     async def start(self) -> None:
         """Make and start all units. Connectors are made first, so that a wrong address is known before anything has started.
-
-        Raises:
-            FlowError: a unit cannot start; names it. What was started is stopped by :meth:`stop`.
-        """
+        Raises FlowError: a unit cannot start; names it. What was started is stopped by :meth:`stop`."""
         graph = self.graph
         for connector in graph.connectors.values():
             self.connectors[connector.name] = self.open(connector, self.whole)
@@ -144,11 +138,8 @@ class RunningGraph:
             await self.start_one(unit)
 
     async def start_providers(self, names: Iterable[str]) -> None:
-        """Make and start these providers and those that they use, and nothing else: for work on what a graph keeps while it rests.
-
-        Raises:
-            FlowError: one cannot start; names it. What was started is stopped by :meth:`stop`.
-        """
+        """Make and start these providers and those that they use, and nothing else: for work on what a graph keeps while it
+        rests. Raises FlowError: one cannot start; names it. What was started is stopped by :meth:`stop`."""
         wanted = self.graph.reached(names)
         for provider in self.graph.providers.values():
             if provider.name in wanted:
@@ -156,11 +147,7 @@ class RunningGraph:
                 await self.start_one(self.providers[provider.name])
 
     async def start_one(self, unit: Unit[Any] | Connector[Any]) -> None:
-        """Start a unit or connector.
-
-        Raises:
-            FlowError: it raised; names it.
-        """
+        """Start a unit or connector. Raises FlowError: it raised; names it."""
         self._started.add(unit)
         try:
             await unit.start()
@@ -389,11 +376,8 @@ class RunningGraph:
         return await self._change(self._become(change, planner))
 
     def foreseen(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:
-        """What :meth:`apply` would change, as far as that can be said before anything new starts.
-
-        Raises:
-            FlowError: the wiring is wrong, or this graph cannot become it while it runs.
-        """
+        """What :meth:`apply` would change, as far as that can be said before anything new starts. Raises FlowError: the
+        wiring is wrong, or this graph cannot become it while it runs."""
         then = planner(change(self.wiring))
         changing.steps(self.whole, then, self.process)
         return Difference.between(self.wiring, then.wiring)

@@ -39,11 +39,8 @@ EXAMPLES = {"s": "10m, 90s, 250ms, 1.5h or 1h30m", "bytes": "16MB, 512KiB or 1GB
 
 
 def parse(text: str, unit: str) -> float:
-    """The number that `text` stands for, in `unit` (`s`, `bytes`, `bytes/s`, anything else: a plain number).
-
-    Raises:
-        ValueError: it is no quantity of that unit; the message says how one is written.
-    """
+    """The number that `text` stands for, in `unit` (`s`, `bytes`, `bytes/s`, anything else: a plain number). Raises
+    ValueError: it is no quantity of that unit; the message says how one is written."""
     whole, rest = _leading_parts(text) if unit == "s" else (0.0, text)
     match = _QUANTITY.fullmatch(rest)
     if match is None or (match[3] and not unit.endswith("/s")) or (whole and not match[2]):
@@ -99,11 +96,8 @@ def show_count(number: int, noun: str) -> str:
 
 
 def written(data: bytes) -> str:
-    """The text of a file that a person wrote, in UTF-8; some editors put a byte order mark before it.
-
-    Raises:
-        ValueError: it is in another encoding; the message names the line and the byte.
-    """
+    """The text of a file that a person wrote, in UTF-8; some editors put a byte order mark before it. Raises ValueError: it
+    is in another encoding; the message names the line and the byte."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("the file is in UTF-16; save it as UTF-8")
     data = data.removeprefix(codecs.BOM_UTF8)
@@ -311,11 +305,8 @@ def nearest(name: str, known: typing.Iterable[str]) -> str:
 
 
 def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S:
-    """A sheet from plain values (TOML, JSON or text), on top of `base` where given.
-
-    Raises:
-        SettingError: unknown name, wrong type or out of bounds; the message names the setting and what would be right.
-    """
+    """A sheet from plain values (TOML, JSON or text), on top of `base` where given. Raises SettingError: unknown name, wrong
+    type or out of bounds; the message names the setting and what would be right."""
     if not values and base is None:
         try:
             return msgspec.convert({}, sheet)
@@ -416,11 +407,8 @@ def _hint(prop: Property) -> str:
 
 
 def change(sheet: S, values: Mapping[str, Any], *, running: bool) -> S:
-    """A copy of `sheet` with some values replaced.
-
-    Raises:
-        SettingError: as :func:`build`; or, for a running unit, the setting takes a restart.
-    """
+    """A copy of `sheet` with some values replaced. Raises SettingError: as :func:`build`; or, for a running unit, the setting
+    takes a restart."""
     if running:
         fixed = {p.name: p.reason for p in properties(type(sheet)) if not p.live}
         for name in values:

@@ -98,20 +98,13 @@ def shipped() -> tuple[Subject, ...]:
 
 
 def subjects() -> tuple[Subject, ...]:
-    """All subjects: those that ship, then those of installed packages by their names.
-
-    Raises:
-        WiringError: a package offers something else than a subject, or a name that another subject has.
-    """
+    """All subjects: those that ship, then those of installed packages by their names. Raises WiringError: a package offers
+    something else than a subject, or a name that another subject has."""
     return (*shipped(), *installed())
 
 
 def installed() -> tuple[Subject, ...]:
-    """The subjects of installed packages.
-
-    Raises:
-        WiringError: as :func:`subjects`.
-    """
+    """The subjects of installed packages. Raises WiringError: as :func:`subjects`."""
     return _installed(tuple(sys.path))
 
 
@@ -143,11 +136,7 @@ def _names(one: Subject) -> Iterator[tuple[str, str]]:
 
 
 def found_at(place: str) -> Any:
-    """The object at `module:attribute`.
-
-    Raises:
-        UnknownName: nothing does.
-    """
+    """The object at `module:attribute`. Raises UnknownName: nothing does."""
     module, _, attribute = place.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)

@@ -190,11 +190,8 @@ class Unit(Generic[S]):
         """Release it again. Called once, also after a failure, before the unit's own providers stop."""
 
     def read_sheet(self) -> None:
-        """Make what follows from the sheet: when it is there, and again for each later one, which is not taken if this raises.
-
-        Raises:
-            SettingError: the sheet asks for what cannot be.
-        """
+        """Make what follows from the sheet: when it is there, and again for each later one, which is not taken if this
+        raises. Raises SettingError: the sheet asks for what cannot be."""
 
     def changed(self, before: S) -> None:
         """The sheet was replaced while running; `before` is the old one."""

@@ -203,11 +203,8 @@ def write(path: Path, wiring: Wiring, *, is_private: bool = False) -> None:
 
 
 def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:
-    """A plan from plain dictionaries, as TOML gives them.
-
-    Raises:
-        WiringError: not of the form above; names source, key, what is wrong, what would be right.
-    """
+    """A plan from plain dictionaries, as TOML gives them. Raises WiringError: not of the form above; names source, key, what
+    is wrong, what would be right."""
     known = {*TABLES, "description"}
     for key in plain:
         if key not in known:
@@ -226,11 +223,8 @@ def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:
 
 
 def read_entry(entry: Any, table: str, name: str, source: str) -> Any:
-    """The plan of one unit or connector, from plain dictionaries.
-
-    Raises:
-        WiringError: not of the form above; names source, key, what is wrong, what would be right.
-    """
+    """The plan of one unit or connector, from plain dictionaries. Raises WiringError: not of the form above; names source,
+    key, what is wrong, what would be right."""
     key, plan = f"{table}.{name}", TABLES[table]
     if not _NAME.fullmatch(name):
         raise WiringError(f"{source}: {key}: a name is made of letters, digits, - and _")
@@ -278,11 +272,8 @@ def _without_none(value: Any, long: list[str]) -> Any:
 
 
 def with_settings(wiring: Wiring, unit: str, values: dict[str, Any]) -> Wiring:
-    """A copy in which a component's or provider's settings are replaced where `values` names them.
-
-    Raises:
-        WiringError: the plan has no such unit.
-    """
+    """A copy in which a component's or provider's settings are replaced where `values` names them. Raises WiringError: the
+    plan has no such unit."""
     for table in ("components", "providers"):
         plans = getattr(wiring, table)
         if unit in plans:
@@ -345,10 +336,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     def applied(self, wiring: Wiring) -> Wiring:
         """A copy of a wiring with this difference. What was changed elsewhere since, as another setting of a unit, stays.
-
-        Raises:
-            WiringError: the wiring lacks what is to be changed or removed, or has what is to be added.
-        """
+        Raises WiringError: the wiring lacks what is to be changed or removed, or has what is to be added."""
         for entry in self.entries:
             plans = dict(getattr(wiring, entry.table))
             if (entry.before is None) == (entry.name in plans):
@@ -381,11 +369,8 @@ def _merged(now: P, before: Any, after: Any) -> P:
 
 
 def changed(wiring: Wiring, text: str, source: str = "change") -> Wiring:
-    """A wiring with a change file's entries, and with the file as the source that messages name.
-
-    Raises:
-        WiringError: it is no TOML or not of the form above, or it names what is not there; says which key.
-    """
+    """A wiring with a change file's entries, and with the file as the source that messages name. Raises WiringError: it is no
+    TOML or not of the form above, or it names what is not there; says which key."""
     try:
         plain = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -83,11 +83,7 @@ class Frames:
         self._longest = longest
 
     def put(self, *parts: bytes) -> None:
-        """Write a frame.
-
-        Raises:
-            PeerGone: nothing reads it any more.
-        """
+        """Write a frame. Raises PeerGone: nothing reads it any more."""
         try:
             self._writer.write(sum(map(len, parts)).to_bytes(4) + b"".join(parts))
             self._writer.flush()
@@ -130,11 +126,7 @@ class Caller:
         self._frames.put(ANSWER, data)
 
     def take(self) -> bytes:
-        """Bytes that follow the request.
-
-        Raises:
-            PeerGone: there are none.
-        """
+        """Bytes that follow the request. Raises PeerGone: there are none."""
         return self._frames.take()
 
     def has_closed(self, patience: float) -> bool:

@@ -66,11 +66,7 @@ class Worker:
         return worker
 
     async def ready(self) -> None:
-        """Wait until it has loaded its function.
-
-        Raises:
-            WorkerFailed: it could not.
-        """
+        """Wait until it has loaded its function. Raises WorkerFailed: it could not."""
         try:
             async with asyncio.timeout(START):
                 await self._frame()
@@ -90,22 +86,14 @@ class Worker:
         self._input.close()
 
     async def part(self) -> bytes | None:
-        """The next part of the answer to the last request; None at its end.
-
-        Raises:
-            WorkerFailed: there is none.
-        """
+        """The next part of the answer to the last request; None at its end. Raises WorkerFailed: there is none."""
         frame = await self._frame()
         while frame[:1] == READY:
             frame = await self._frame()
         return None if frame[:1] == END else frame[1:]
 
     async def answer(self) -> bytes:
-        """The answer to the last request, whole; empty where it has none.
-
-        Raises:
-            WorkerFailed: there is none.
-        """
+        """The answer to the last request, whole; empty where it has none. Raises WorkerFailed: there is none."""
         parts = []
         while (part := await self.part()) is not None:
             parts.append(part)

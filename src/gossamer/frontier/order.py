@@ -233,11 +233,7 @@ class Scores:
 
 
 def read_scores(name: str) -> Scores:
-    """The scores of a file.
-
-    Raises:
-        SettingError: it cannot be read, or no line of it can.
-    """
+    """The scores of a file. Raises SettingError: it cannot be read, or no line of it can."""
     try:
         with Path(name).open(encoding="utf-8-sig", errors="replace") as lines:
             scores = Scores(iter(lambda: lines.readline(LINE_BYTES + 1), ""))

@@ -38,11 +38,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 def parse(address: str) -> Address:
-    """An address from the wiring.
-
-    Raises:
-        WiringError: it is malformed; says what is right.
-    """
+    """An address from the wiring. Raises WiringError: it is malformed; says what is right."""
     scheme, _, rest = address.partition(":")
     if scheme == "unix":
         if not rest or "\0" in rest:
@@ -63,11 +59,8 @@ def parse(address: str) -> Address:
 
 
 def listening_unix_socket(path: Path) -> tuple[socket.socket, int]:
-    """A socket that listens at `path`, and the file's inode.
-
-    Raises:
-        WiringError: the folder is open to others, another process listens there, or something else has that name.
-    """
+    """A socket that listens at `path`, and the file's inode. Raises WiringError: the folder is open to others, another
+    process listens there, or something else has that name."""
     _check_folder(path.parent)
     _check_free(path)
     hidden = path.with_name(f"{path.name}.{secrets.token_hex(4)}")

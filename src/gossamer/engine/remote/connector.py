@@ -147,11 +147,8 @@ class RemoteConnector(Connector[T]):
     # -- its life
 
     async def start(self) -> None:
-        """Listen, and begin to dial: the other side may come later.
-
-        Raises:
-            WiringError: the socket or the journal cannot be used.
-        """
+        """Listen, and begin to dial: the other side may come later. Raises WiringError: the socket or the journal cannot be
+        used."""
         listens, dials = self._parties()
         if self._sender is not None:
             self._sender.open()
@@ -166,11 +163,8 @@ class RemoteConnector(Connector[T]):
             self._dialling = asyncio.ensure_future(self._exchange.dial(self._address, self._secret, dials))
 
     async def stop(self) -> None:
-        """Close in order: what is left is sent, then connections, sockets and the journal are closed.
-
-        Raises:
-            ConnectorError: the producers had closed, and what they sent last was not acknowledged in time.
-        """
+        """Close in order: what is left is sent, then connections, sockets and the journal are closed. Raises ConnectorError:
+        the producers had closed, and what they sent last was not acknowledged in time."""
         left = await self._linger()
         listens, _ = self._parties()
         if self._receiver is not None:

@@ -207,11 +207,7 @@ class FramePipe(asyncio.Protocol):
         self._out.append(payload)
 
     async def write(self, kind: FrameKind, payload: bytes) -> None:
-        """Write a frame, suspended while the peer does not read.
-
-        Raises:
-            LinkLost: the connection is gone.
-        """
+        """Write a frame, suspended while the peer does not read. Raises LinkLost: the connection is gone."""
         self.put(kind, payload)
         self._flush()
         await self._drained.wait()
@@ -281,12 +277,8 @@ class Codec(Generic[T]):
         self._decode_many = msgspec.msgpack.Decoder(list[item_type], dec_hook=_from_parcel).decode
 
     def encode(self, items: Sequence[T]) -> list[bytes]:
-        """Each item on its own.
-
-        Raises:
-            WrongItem: an item is not of the type, not even a subclass of it (the other side would get another class),
-                cannot be decoded again as it is filled, or is longer than a frame may be.
-        """
+        """Each item on its own. Raises WrongItem: an item is not of the type, not even a subclass of it (the other side would
+        get another class), cannot be decoded again as it is filled, or is longer than a frame may be."""
         try:
             encoded = [self._encode(item) for item in items if type(item) is self._class]
             if not self._proven:
@@ -314,11 +306,7 @@ class Codec(Generic[T]):
         return b"".join((_ITEMS.pack(first, _ARRAY_32, len(parcels)), *parcels))
 
     def unpack(self, payload: bytes) -> tuple[int, list[T]]:
-        """The number of the first item, and the items.
-
-        Raises:
-            BrokenFrame: it is not what :meth:`pack` makes.
-        """
+        """The number of the first item, and the items. Raises BrokenFrame: it is not what :meth:`pack` makes."""
         try:
             (first,) = _NUMBER.unpack_from(payload)
             items = self._decode_many(memoryview(payload)[_NUMBER.size :])
@@ -404,11 +392,7 @@ def encode(message: object) -> bytes:
 
 
 def decode(payload: bytes, kind: type[M]) -> M:
-    """A message from a payload.
-
-    Raises:
-        BrokenFrame: it is none of that kind.
-    """
+    """A message from a payload. Raises BrokenFrame: it is none of that kind."""
     try:
         return msgspec.msgpack.decode(payload, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -77,11 +77,8 @@ class Party(Protocol):
 
 
 def read_secret(secret_file: str, environment: Mapping[str, str]) -> bytes:
-    """The shared secret, or nothing where none is set.
-
-    Raises:
-        WiringError: the file cannot be read, others can read it, or the secret is too short to be one.
-    """
+    """The shared secret, or nothing where none is set. Raises WiringError: the file cannot be read, others can read it, or
+    the secret is too short to be one."""
     if not secret_file:
         return _judged(environment.get(SECRET_VARIABLE, "").strip().encode(), f"the variable {SECRET_VARIABLE}")
     try:

@@ -117,11 +117,8 @@ class FileJournal:
         self._database: sqlite3.Connection | None = None
 
     def open(self) -> Loaded:
-        """Read the frames from before, or begin a new stream.
-
-        Raises:
-            WiringError: the file belongs to another connector, is in use, or is no journal.
-        """
+        """Read the frames from before, or begin a new stream. Raises WiringError: the file belongs to another connector, is
+        in use, or is no journal."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             return self._open()

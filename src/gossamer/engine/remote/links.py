@@ -92,11 +92,8 @@ class Listener:
         self._tasks: dict[asyncio.Task[None], tuple[FramePipe, Party | None]] = {}
 
     async def start(self) -> None:
-        """Open the socket. On port 0 the address then has the port that the system chose.
-
-        Raises:
-            WiringError: it cannot be opened.
-        """
+        """Open the socket. On port 0 the address then has the port that the system chose. Raises WiringError: it cannot be
+        opened."""
         loop, address = asyncio.get_running_loop(), self.address
         if address.scheme == "unix":
             bound, self._inode = listening_unix_socket(Path(address.path))
@@ -220,11 +217,8 @@ class Exchange:
         return f"<Exchange listening at {', '.join(map(str, self._listeners)) or 'nothing'}>"
 
     async def listen(self, address: Address, secret: bytes, party: Party) -> Address:
-        """Let peers find a party at an address; returns where that is, which differs on port 0.
-
-        Raises:
-            WiringError: the address cannot be used, has another secret, or another connector of that name.
-        """
+        """Let peers find a party at an address; returns where that is, which differs on port 0. Raises WiringError: the
+        address cannot be used, has another secret, or another connector of that name."""
         async with self._lock:
             listener = self._listeners.get(address)
             if listener is None:
@@ -275,11 +269,8 @@ class Exchange:
         return pipe
 
     async def _use(self, pipe: FramePipe, secret: bytes, party: Party) -> bool:
-        """Shake hands and serve; True if it came to that, so that the next attempt comes soon.
-
-        Raises:
-            RemoteRefused: the other side refused us, or is not the one that we look for.
-        """
+        """Shake hands and serve; True if it came to that, so that the next attempt comes soon. Raises RemoteRefused: the
+        other side refused us, or is not the one that we look for."""
         try:
             async with asyncio.timeout(HANDSHAKE_DEADLINE):
                 peer = await handshake.introduce(pipe, secret, party)

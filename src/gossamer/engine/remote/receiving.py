@@ -257,11 +257,8 @@ class Receiver(Generic[T]):
                 stream.pipe = None
 
     def _join(self, pipe: FramePipe, peer: About) -> Stream:
-        """The stream of a sender, new or known; an older one from its slot is superseded.
-
-        Raises:
-            RemoteRefused: it may not send (any more), or goes on after items that our consumer never had.
-        """
+        """The stream of a sender, new or known; an older one from its slot is superseded. Raises RemoteRefused: it may not
+        send (any more), or goes on after items that our consumer never had."""
         reason = self.objection(peer)
         if reason:
             raise RemoteRefused(reason)
@@ -317,11 +314,8 @@ class Receiver(Generic[T]):
         return False
 
     async def _accept(self, stream: Stream, first: int, items: list[T]) -> None:
-        """Put what is new of a frame into the queue; suspended while that is full.
-
-        Raises:
-            LinkLost: frames are missing; the sender starts again from what is acknowledged.
-        """
+        """Put what is new of a frame into the queue; suspended while that is full. Raises LinkLost: frames are missing; the
+        sender starts again from what is acknowledged."""
         last = first + len(items) - 1
         known = stream.received - first + 1
         if known < 0:

@@ -115,11 +115,7 @@ class Sender(Generic[T]):
     # -- its life
 
     def open(self) -> None:
-        """Open the journal and begin to take items.
-
-        Raises:
-            WiringError: the journal cannot be used.
-        """
+        """Open the journal and begin to take items. Raises WiringError: the journal cannot be used."""
         loaded = self._journal.open()
         self._about = msgspec.structs.replace(self._about, stream=loaded.stream)
         self.acknowledged = loaded.acknowledged
@@ -146,11 +142,7 @@ class Sender(Generic[T]):
 
     @property
     def delivered(self) -> bool:
-        """Everything is acknowledged, and the end too if there was one.
-
-        Raises:
-            ConnectorError: it never will be.
-        """
+        """Everything is acknowledged, and the end too if there was one. Raises ConnectorError: it never will be."""
         self.check()
         return self.intake.vacant and not self.unacknowledged and (self._over or not self._ended)
 
@@ -346,11 +338,8 @@ class Sender(Generic[T]):
             self._say_end()
 
     def acknowledge(self, position: int) -> None:
-        """Everything up to this number is safe on the other side.
-
-        Raises:
-            BrokenFrame: the receiver claims items that were never sent: it knows another life of this stream.
-        """
+        """Everything up to this number is safe on the other side. Raises BrokenFrame: the receiver claims items that were
+        never sent: it knows another life of this stream."""
         if position > self.numbered:
             self.fail(
                 f"it has {position} items of this stream, but {self.numbered} were sent: the journal is older than it"

@@ -113,11 +113,8 @@ class Gates:
     # -- events
 
     def begin(self, host: str, domain: str, address: str, now: float) -> float:
-        """A request goes out. Returns the bytes that are booked for it, for :meth:`WholeCrawl.received`.
-
-        Raises:
-            ValueError: it may not yet.
-        """
+        """A request goes out. Returns the bytes that are booked for it, for :meth:`WholeCrawl.received`. Raises ValueError:
+        it may not yet."""
         entry = self.hosts.get(host)
         shared, there = self.domains.get(domain), self.addresses.get(address)
         for place in (entry, shared, there):

@@ -220,11 +220,7 @@ class Blocklist:
     """Names that are closed. `rule(host)` costs one look-up for each label of the name."""
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
-        """A list with these entries.
-
-        Raises:
-            UsageError: one of them is no host name.
-        """
+        """A list with these entries. Raises UsageError: one of them is no host name."""
         self.entries: dict[str, None] = {}
         for entry in entries:
             self.block(entry)
@@ -233,11 +229,8 @@ class Blocklist:
         return len(self.entries)
 
     def block(self, entry: str) -> str:
-        """Close a host or domain; returns the name as it is compared: lower case, in its ASCII form.
-
-        Raises:
-            UsageError: it is no host name.
-        """
+        """Close a host or domain; returns the name as it is compared: lower case, in its ASCII form. Raises UsageError: it is
+        no host name."""
         name = _name(entry)
         self.entries[name] = None
         return name

@@ -63,11 +63,7 @@ class FrontQueues(Generic[T]):
         self.taken |= 1 << level
 
     def pop(self) -> T:
-        """Take the oldest thing of a level drawn at random.
-
-        Raises:
-            IndexError: there is nothing.
-        """
+        """Take the oldest thing of a level drawn at random. Raises IndexError: there is nothing."""
         taken = self.taken
         level = self._chosen(taken) if taken & (taken - 1) else taken.bit_length() - 1
         if level < 0:

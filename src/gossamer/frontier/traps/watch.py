@@ -405,11 +405,7 @@ def written(family: Family) -> str:
 
 
 def decisions(sheet: TrapSheet) -> tuple[list[Family], list[Family]]:
-    """The families that a person takes for traps, and those for none.
-
-    Raises:
-        SettingError: one of them has another form.
-    """
+    """The families that a person takes for traps, and those for none. Raises SettingError: one of them has another form."""
     return [_read(text, "confirmed") for text in sheet.confirmed], [_read(text, "released") for text in sheet.released]
 
 
