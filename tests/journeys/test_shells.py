@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.control.problems import problems_of
@@ -39,6 +40,8 @@ def test_pages_of_one_shell_are_told_and_are_no_traps_and_no_near_duplicates(tmp
     assert log.count('"needs_browser":true') == ROUTES and "near_duplicate_of" not in log
     with Database(tmp_path / "c") as database:
         assert list(database.ask("SELECT count(*), count(duplicate_of) FROM pages")) == [(ROUTES, 0)]
+    told = story_of(tmp_path / "c", seeds[-1]).told
+    assert ("byte for byte: the shell of pages that need a browser" in told) is not has_title
     assert main(["cat", str(tmp_path / "c"), seeds[-1]]) == 0 and main(["verify", str(tmp_path / "c"), "--deep"]) == 0
 
 

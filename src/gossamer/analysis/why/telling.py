@@ -319,7 +319,8 @@ def _led(known: Known, traces: _Traces) -> str:
 def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
     """The URL whose document it repeats, as the rest of a sentence."""
     if row.duplicate_of:
-        return f"; its document is the same as that of {row.duplicate_of}, byte for byte"
+        shell = ": the shell of pages that need a browser" if visits and visits[-1].get("needs_browser") else ""
+        return f"; its document is the same as that of {row.duplicate_of}, byte for byte{shell}"
     first = _near_duplicate_of(visits)
     return f"; its text is nearly the same as that of {first}" if first else ""
 
