@@ -21,10 +21,9 @@ from gossamer.storage.archive.cdxj import read_line
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.archive.reading import CAPTURES, Gap, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
-from gossamer.storage.checksums import changed_files
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
-from gossamer.storage.recovery import ROW_LOG, is_away, unreadable_lines
+from gossamer.storage.recovery import ROW_LOG, changed_files, is_away, unreadable_lines
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.manifest import failure_of, unmade
 from gossamer.storage.tables.places import COMMITTED, INDEX_DIRECTORY, TABLES, is_mark_damaged

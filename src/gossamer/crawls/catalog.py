@@ -20,11 +20,11 @@ COMPONENTS = {
     "filter": "gossamer.parsing.filters:Filtering",
     "url-seen": "gossamer.parsing.duplicates:UrlSeen",
     "commit": "gossamer.storage.commit.component:Commit",
-    "copy-records": "gossamer.storage.commit.records:CopyRecords",
-    "tally": "gossamer.storage.commit.records:Tally",
+    "copy-records": "gossamer.storage.commit.component:CopyRecords",
+    "tally": "gossamer.storage.commit.component:Tally",
     "lease-urls": "gossamer.crawls.leases:LeaseUrls",
     "take-leases": "gossamer.crawls.leases:TakeLeases",
-    "application": "gossamer.storage.commit.records:Application",
+    "application": "gossamer.storage.commit.component:Application",
 }
 
 #: Name -> `module:Class`.

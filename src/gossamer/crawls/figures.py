@@ -32,7 +32,7 @@ from gossamer.frontier.contract import JUDGED, RELEVANT
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.parsing.contract import SessionsStanding, SessionsTold
-from gossamer.storage.commit.records import Tally
+from gossamer.storage.commit.component import Tally
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.values.outcome import Outcome

@@ -17,7 +17,7 @@ from gossamer.query.engine import ParquetWriter, select_table
 from gossamer.query.schema import EVERY, HOSTS_VIEW, lasting, select_from_log, tables_of, tables_that_ship
 from gossamer.storage.archive.cdxj import merge, write_run
 from gossamer.storage.archive.contract import INDEX
-from gossamer.storage.checksums import changing, noted
+from gossamer.storage.recovery import changing, noted
 from gossamer.storage.tables.contract import TableSpec
 from gossamer.storage.tables.manifest import (
     Damage,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gossamer.query.database import Database
 from gossamer.query.schema import mark_of, words
-from gossamer.storage.checksums import changing
+from gossamer.storage.recovery import changing
 from gossamer.storage.tables.places import RANKS, TABLES
 from gossamer.values.relations import RELATIONS
 

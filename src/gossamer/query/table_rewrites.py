@@ -17,7 +17,7 @@ import msgspec
 from gossamer.engine.files import scratch
 from gossamer.query.engine import PARQUET, Connection, connect, linked, select_table
 from gossamer.query.schema import HOSTS, TELLS, WHEN, host_of, literal, tables_of, tables_that_ship
-from gossamer.storage.checksums import Noted, noted
+from gossamer.storage.recovery import Noted, noted
 from gossamer.storage.tables.contract import VISIT, TableSpec
 from gossamer.storage.tables.manifest import switch
 from gossamer.storage.tables.places import (

@@ -21,7 +21,7 @@ from gossamer.engine.sheet import show_count
 from gossamer.query.contract import INDEX_FORMAT_FILE, check_index, has_index, index_path
 from gossamer.query.schema import tells
 from gossamer.search.fields import CJK, FORMAT, MARK, PLAIN_WEIGHT, parents, register, schema, stem_field
-from gossamer.storage.checksums import drop_sums, sum_up
+from gossamer.storage.recovery import drop_sums, sum_up
 from gossamer.storage.tables.contract import FeedBatch, FeedMark
 from gossamer.storage.tables.places import INDEX_DIRECTORY
 from gossamer.values.errors import CrawlDirectoryError, UsageError

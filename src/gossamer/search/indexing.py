@@ -30,7 +30,7 @@ from gossamer.query.schema import LARGEST_LINE
 from gossamer.search.asking import FACETS, Search, SearchFilters
 from gossamer.search.fields import CJK, PLAIN_WEIGHT, analyzers
 from gossamer.search.index import SearchIndex, indexed_text, remove_index, written
-from gossamer.storage.checksums import changing
+from gossamer.storage.recovery import changing
 from gossamer.storage.tables.places import RANKS, TABLES, TERMS, following, table_names
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 from gossamer.values.visit import HTML_TYPES

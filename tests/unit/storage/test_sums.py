@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.storage.checksums import SUMS, changed_files, changing, drop_sums, sum_up
+from gossamer.storage.recovery import SUMS, changed_files, changing, drop_sums, sum_up
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import msgspec
 
 from gossamer.engine.files import Point, crash_at
-from gossamer.storage.checksums import changed_files
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
 from gossamer.storage.ledger.group import LedgerGroup
@@ -40,6 +39,7 @@ from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrl
 from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import AsideTasks
+from gossamer.storage.recovery import changed_files
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from pathlib import Path
 import msgspec
 
 from gossamer.engine.files import Point, crash_at, scratch
-from gossamer.storage.checksums import SUMS, sum_up
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
 from gossamer.storage.ledger.reader import LedgerSheet, LedgerState
 from gossamer.storage.ledger.store import RocksStore, damaged, missing_between
+from gossamer.storage.recovery import SUMS, sum_up
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError
 from gossamer.values.hosts import DomainRule, domain_rule
 

@@ -13,8 +13,7 @@ import msgspec
 
 from gossamer.engine.files import replace_file
 from gossamer.storage.archive.contract import INDEX
-from gossamer.storage.checksums import Noted, damage_of, noted
-from gossamer.storage.recovery import find_losses, read_kept
+from gossamer.storage.recovery import Noted, damage_of, find_losses, noted, read_kept
 from gossamer.storage.tables.places import (
     COMMITTED,
     REPLACED,

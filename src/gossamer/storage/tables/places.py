@@ -33,8 +33,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.engine.files import replace_file
-from gossamer.storage.checksums import changing
-from gossamer.storage.recovery import read_kept
+from gossamer.storage.recovery import changing, read_kept
 from gossamer.storage.tables.contract import TableSpec
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
