@@ -143,10 +143,6 @@ class ActiveHost:
         return any(lane.flying for lane in self.lanes.values())
 
     @property
-    def is_buffering(self) -> bool:
-        return any(lane.buffer for lane in self.lanes.values())
-
-    @property
     def has_work(self) -> bool:
         return self.explored < LEVELS or self.first() is not None
 

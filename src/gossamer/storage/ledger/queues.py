@@ -199,7 +199,7 @@ class HostQueues:
             return taken
         entry.popped += len(taken)
         self._buffered -= len(taken)
-        if entry.is_buffering:
+        if any(lane.buffer for lane in entry.lanes.values()):
             self._buffers[name] = entry
             self._buffers.move_to_end(name)
         else:
@@ -327,14 +327,16 @@ class HostQueues:
     def write(self, plan: Plan, batch: Batch) -> None:
         """Put the plan into a batch; the plan's marks then stand behind what was written."""
         self._write_moves(plan, batch)
-        self._write_requests(plan.changes, batch)
+        changes, marks = plan.changes, plan.marks
+        ended = {url: n for url, n in changes.ended.items() if url in self._requesting} if self._requesting else {}
+        if changes.requests or ended or changes.begun:
+            self.requests.write(changes.requests, ended, changes.begun, batch)
         for ending in plan.ended.values():
             host = ending.entry.key
             batch.put("hosts", host + CURSOR, pack_cursors(ending.cursors))
             for lane, chunks in ending.chunks.items():
                 for serial in chunks:
                     batch.delete("frontier", lane_key(CHUNK + host, lane.level, serial))
-        changes, marks = plan.changes, plan.marks
         put, host_id = batch.putter("frontier"), self._keys.host
         for (name, level), tasks in changes.pushed.items():
             prefix = CHUNK + host_id(name)
@@ -349,11 +351,6 @@ class HostQueues:
             names = msgspec.msgpack.encode(plan.rotated[start : start + ROTATION_NAMES])
             batch.put("frontier", serial_key(ROTATION, marks.serial), names)
             marks.serial += 1
-
-    def _write_requests(self, changes: QueueChanges, batch: Batch) -> None:
-        ended = {url: n for url, n in changes.ended.items() if url in self._requesting} if self._requesting else {}
-        if changes.requests or ended or changes.begun:
-            self.requests.write(changes.requests, ended, changes.begun, batch)
 
     def _write_moves(self, plan: Plan, batch: Batch) -> None:
         for key in plan.spent:

@@ -225,15 +225,11 @@ class LedgerHosts:
             self._states.set(name, state)
             errors = state.counters.get("errors", 0)
             if errors:
-                self._note_errors(name, errors)
+                self.failing[name] = errors
+                if len(self.failing) > 2 * FAILING:
+                    self.failing = dict(sorted(self.failing.items(), key=lambda pair: -pair[1])[:FAILING])
         for key, count in tallies.items():
             self._tallies.set(key, count)
-
-    def _note_errors(self, name: str, errors: int) -> None:
-        self.failing[name] = errors
-        if len(self.failing) > 2 * FAILING:
-            most = sorted(self.failing.items(), key=lambda pair: -pair[1])
-            self.failing = dict(most[:FAILING])
 
     def _learnt_key(self, host: str, what: str) -> bytes:
         return self._keys.host(host) + LEARNT + what.encode()

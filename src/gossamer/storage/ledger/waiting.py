@@ -217,30 +217,24 @@ class AsideTasks:
         for _, data in self._store.scan("frontier", start, after(ASIDE)):
             yield _rows.decode(data)
 
-    def of_owner(self, owner: str) -> list[SetAside]:
-        prefix = ASIDE + self._keys.host(owner)
-        return [_rows.decode(data) for _, data in self._store.scan("frontier", prefix, after(prefix))]
-
     def chunks(self, family: Family, *, newest: bool = False) -> Iterator[tuple[bytes, list[Task]]]:
         """Keys and tasks of a family's chunks, those that came first at the beginning, or the other way round."""
-        prefix = self._prefix(family)
+        prefix = self.prefix(family)
         for key, value in self._store.scan("frontier", prefix, after(prefix), back=newest):
             yield key, unpack_with_level(value)
 
-    def _prefix(self, family: Family) -> bytes:
+    def prefix(self, family: Family) -> bytes:
+        """What keys of its chunks begin with, before a serial."""
         return SHELF + self._keys.host(family.owner) + family.key
 
     def row_key(self, family: Family) -> bytes:
         return ASIDE + self._keys.host(family.owner) + family.key
 
-    def chunk_key(self, family: Family, serial: int) -> bytes:
-        """The key of a chunk."""
-        return serial_key(self._prefix(family), serial)
-
     def find(self, owners: Sequence[str], url: str, most: int) -> tuple[Family, Task] | None:
         """The family and the task of a URL that is set aside, among the first `most` chunks of these owners' families."""
         for owner in owners:
-            for row in self.of_owner(owner):
+            prefix = ASIDE + self._keys.host(owner)
+            for row in [_rows.decode(data) for _, data in self._store.scan("frontier", prefix, after(prefix))]:
                 if not row.count:
                     continue
                 for _, tasks in self.chunks(row.family):
@@ -274,7 +268,7 @@ class AsideChanges:
         serial, count = row.serial, 0
         for (host, level), those in by_lane.items():
             for chunk in pack_with_level(host, level, those):
-                self._chunks[self._kept.chunk_key(family, serial)] = chunk
+                self._chunks[serial_key(self._kept.prefix(family), serial)] = chunk
                 serial += 1
             count += len(those)
         self._rows[family.key] = msgspec.structs.replace(row, family=family, count=row.count + count, serial=serial)

@@ -340,9 +340,11 @@ def sift(keys: SieveKeys, runs: Iterable[SieveRun]) -> Sifted:
     """Which of these fingerprints, in the order of the offers, no run holds; each once."""
     high, low = numbers(keys)
     order = np.argsort(high)
-    if _have_neighbours_apart(high[order], low[order]):
-        order = np.lexsort((low, high))
     sorted_high, sorted_low = high[order], low[order]
+    if ((sorted_high[1:] == sorted_high[:-1]) & (sorted_low[1:] != sorted_low[:-1])).any():
+        # Different fingerprints share `high`: they must be sorted by `low` too, so that equal ones meet.
+        order = np.lexsort((low, high))
+        sorted_high, sorted_low = high[order], low[order]
     starts = np.ones(len(order), np.bool_)
     starts[1:] = (sorted_high[1:] != sorted_high[:-1]) | (sorted_low[1:] != sorted_low[:-1])
     # The sort is not stable: the first offer of a URL is the least of its places.
@@ -354,11 +356,6 @@ def sift(keys: SieveKeys, runs: Iterable[SieveRun]) -> Sifted:
     new: Mask = np.zeros(len(high), np.bool_)
     new[places] = True
     return Sifted(sorted_high, sorted_low, new)
-
-
-def _have_neighbours_apart(high: Highs, low: Lows) -> bool:
-    """Different fingerprints share `high`: they must be sorted by `low` too, so that equal ones meet."""
-    return bool(((high[1:] == high[:-1]) & (low[1:] != low[:-1])).any())
 
 
 def crowded(sizes: Sequence[int]) -> list[int]:

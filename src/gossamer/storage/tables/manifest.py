@@ -244,13 +244,10 @@ def damaged_index(directory: Path, notes: Notes, *, deep: bool = False) -> Damag
         stem = Path(file).stem
         if table != "pages" or stem in merged or run_of_name(file):
             continue
-        if not any(directory.glob(f"state/*/index/{stem}.cdxj")) and not _is_logged(directory, stem):
+        is_run = any(directory.glob(f"state/*/index/{stem}.cdxj"))
+        if not is_run and not any(one.table == "pages" and one.stem == stem for one in segments(directory)):
             return Damage(f"state/{stem.rsplit('-', 3)[0]}/index/{stem}.cdxj", "is missing")
     return None
-
-
-def _is_logged(directory: Path, stem: str) -> bool:
-    return any(one.table == "pages" and one.stem == stem for one in segments(directory))
 
 
 def _name(path: Path) -> str:
