@@ -13,7 +13,7 @@ from enum import Enum
 
 import msgspec
 
-from gossamer.storage.ledger.keys import NEW, PLACE_BITS, WALKED_OVER, Cursor, Cursors, Place
+from gossamer.storage.ledger.layout import NEW, PLACE_BITS, WALKED_OVER, Cursor, Cursors, Place
 from gossamer.values.task import Task
 
 #: Levels of urgency: the level is one byte of a chunk's key.

@@ -18,23 +18,7 @@ from itertools import groupby
 import msgspec
 
 from gossamer.storage.contract import COPIES, DIGESTS, MAIL, OWED
-from gossamer.storage.ledger.keys import (
-    ASIDE,
-    CHUNK,
-    CURSOR,
-    HOST_ID_BYTES,
-    LATER,
-    PLACE_BITS,
-    STATE,
-    after,
-    pack,
-    pack_cursors,
-    pack_with_level,
-    unfinished,
-    unpack,
-    unpack_cursors,
-    unpack_with_level,
-)
+from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.moving import LedgerRewriting, disown, parts
 from gossamer.storage.ledger.waiting import AsideTasks
@@ -204,8 +188,8 @@ class _Work:
         if target.kind == "url":
             return set()
         names = {target.name}
-        for key, data in self._store.scan("hosts", b"", b"\xff" * (HOST_ID_BYTES + 2)):
-            if key[HOST_ID_BYTES:] == STATE and target.has_host(name := _states.decode(data).host):
+        for key, data in self._store.scan("hosts", b"", b"\xff" * (layout.HOST_ID_BYTES + 2)):
+            if key[layout.HOST_ID_BYTES :] == layout.STATE and target.has_host(name := _states.decode(data).host):
                 names.add(name)
         names.update(host for host, _ in self._queued() if target.has_host(host))
         for _, data in self._store.scan("documents", b"", b"\xff" * 32):
@@ -216,12 +200,12 @@ class _Work:
 
     def _queued(self) -> Iterator[tuple[str, bytes]]:
         """Each host with a queue, and what its chunks begin with."""
-        start = CHUNK
-        while row := next(self._store.scan("frontier", start, after(CHUNK)), None):
+        start = layout.CHUNK
+        while row := next(self._store.scan("frontier", start, layout.after(layout.CHUNK)), None):
             key, data = row
-            prefix = key[: 1 + HOST_ID_BYTES]
-            yield unpack(data)[0].host, prefix
-            start = after(prefix)
+            prefix = key[: 1 + layout.HOST_ID_BYTES]
+            yield layout.unpack(data)[0].host, prefix
+            start = layout.after(prefix)
 
     # -- tasks
 
@@ -233,35 +217,39 @@ class _Work:
                 continue
             if target.kind == "host" and not target.has_host(host):
                 continue
-            for chunk, data in self._store.scan("frontier", prefix, after(prefix)):
+            for chunk, data in self._store.scan("frontier", prefix, layout.after(prefix)):
                 gone += self._without(host, chunk, data)
         return gone
 
     def _without(self, host: str, chunk: bytes, data: bytes) -> int:
         level, serial = chunk[-9], int.from_bytes(chunk[-8:])
-        if not any(self._target.has(task.url) for task in unpack(data, level)):
+        if not any(self._target.has(task.url) for task in layout.unpack(data, level)):
             return 0
-        key = chunk[1:-9] + CURSOR
-        cursors = unpack_cursors(self._store.get("hosts", key))
-        left = unfinished(cursors, chunk, data)
+        key = chunk[1:-9] + layout.CURSOR
+        cursors = layout.unpack_cursors(self._store.get("hosts", key))
+        left = layout.unfinished(cursors, chunk, data)
         kept = [task for task in left if not self._target.has(task.url)]
         batch = self._store.batch()
-        batch.change("frontier", chunk, pack(host, kept)[0] if kept else None)
+        batch.change("frontier", chunk, layout.pack(host, kept)[0] if kept else None)
         cursor = cursors.get(level)
         if cursor is not None:
             # What is finished of this chunk was left out: its places count from its beginning again.
-            first = min(cursor.place, serial << PLACE_BITS) if cursor.place >> PLACE_BITS == serial else cursor.place
-            finished = tuple(place for place in cursor.finished if place >> PLACE_BITS != serial)
+            first = (
+                min(cursor.place, serial << layout.PLACE_BITS)
+                if cursor.place >> layout.PLACE_BITS == serial
+                else cursor.place
+            )
+            finished = tuple(place for place in cursor.finished if place >> layout.PLACE_BITS != serial)
             cursors[level] = msgspec.structs.replace(cursor, place=first, finished=finished)
-            batch.put("hosts", key, pack_cursors(cursors))
+            batch.put("hosts", key, layout.pack_cursors(cursors))
         self._rewriting.write(batch, finished=len(left) - len(kept))
         return len(left) - len(kept)
 
     def later(self) -> int:
         gone = (
             key
-            for key, value in self._store.scan("frontier", LATER, after(LATER))
-            if self._target.has(unpack_with_level(value)[0].url)
+            for key, value in self._store.scan("frontier", layout.LATER, layout.after(layout.LATER))
+            if self._target.has(layout.unpack_with_level(value)[0].url)
         )
         return self._rewriting.drop("frontier", gone, unfinished=1)
 
@@ -275,7 +263,7 @@ class _Work:
                 if len(rest) == len(tasks):
                     continue
                 here += len(tasks) - len(rest)
-                chunk = pack_with_level(rest[0].host, rest[0].level, rest)[0] if rest else None
+                chunk = layout.pack_with_level(rest[0].host, rest[0].level, rest)[0] if rest else None
                 batch.change("frontier", key, chunk)
             is_whole = target.has_host(row.family.owner.removeprefix("*."))
             if is_whole or here:
@@ -317,5 +305,11 @@ class _Work:
         for host in sorted(hosts):
             self._rewriting.drop_tallies([host])
             for family in (*_BY_HOST, *(["seen"] if self._forget else [])):
-                drop(family, (key for key, _ in self._store.scan(family, host, after(host))))
-            drop("frontier", (key for key, _ in self._store.scan("frontier", ASIDE + host, after(ASIDE + host))))
+                drop(family, (key for key, _ in self._store.scan(family, host, layout.after(host))))
+            drop(
+                "frontier",
+                (
+                    key
+                    for key, _ in self._store.scan("frontier", layout.ASIDE + host, layout.after(layout.ASIDE + host))
+                ),
+            )

@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.engine.errors import SettingError
 from gossamer.storage.ledger.contract import Links
-from gossamer.storage.ledger.keys import OWN_PREFIX, LedgerKeys
+from gossamer.storage.ledger.layout import OWN_PREFIX, LedgerKeys
 from gossamer.storage.ledger.seen import DEEPEST
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.errors import CrawlDirectoryError

@@ -10,7 +10,7 @@ import msgspec
 
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Links, Tallied
-from gossamer.storage.ledger.keys import OWN_PREFIX
+from gossamer.storage.ledger.layout import OWN_PREFIX
 from gossamer.storage.ledger.queues import QueueChanges
 from gossamer.storage.ledger.reader import LedgerReader
 from gossamer.storage.ledger.spaces import StagedSpaces

@@ -18,7 +18,7 @@ from gossamer.engine.files import Point, crash_at
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
 from gossamer.storage.ledger.group import LedgerGroup
-from gossamer.storage.ledger.keys import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, KeptRequests, Marks
+from gossamer.storage.ledger.layout import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, KeptRequests, Marks
 from gossamer.storage.ledger.opening import (
     Places,
     ProcessLock,

@@ -20,24 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from gossamer.storage.archive.records import uri_field
-from gossamer.storage.ledger.keys import (
-    ASIDE,
-    CHUNK,
-    CURSOR,
-    DOMAIN_BYTES,
-    HELD,
-    HOST_ID_BYTES,
-    LATER,
-    RESTING,
-    ROTATION,
-    SHELF,
-    TALLIES,
-    LedgerKeys,
-    after,
-    unfinished,
-    unpack_cursors,
-    unpack_with_level,
-)
+from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.spaces import is_of
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.ledger_rows import DocumentRow
@@ -66,7 +49,7 @@ class LedgerRewriting:
     """The store of a ledger at rest, and ways to change it."""
 
     def __init__(
-        self, store: RocksStore, keys: LedgerKeys, write: Callable[[Batch, Mapping[str, int], int], None]
+        self, store: RocksStore, keys: layout.LedgerKeys, write: Callable[[Batch, Mapping[str, int], int], None]
     ) -> None:
         self.store = store
         self.keys = keys
@@ -98,11 +81,11 @@ class LedgerRewriting:
 
     def drop_turns(self, is_gone: Callable[[str], bool]) -> None:
         """Delete the names of hosts among those that are active, rest, or wait for their turn."""
-        for kind in (HELD, RESTING):
-            rows = self.store.scan("frontier", kind, after(kind))
+        for kind in (layout.HELD, layout.RESTING):
+            rows = self.store.scan("frontier", kind, layout.after(kind))
             self.drop("frontier", (key for key, name in rows if is_gone(name.decode())))
         batch = self.store.batch()
-        for key, value in self.store.scan("frontier", ROTATION, after(ROTATION)):
+        for key, value in self.store.scan("frontier", layout.ROTATION, layout.after(layout.ROTATION)):
             names = msgspec.msgpack.decode(value, type=list[str])
             left = [name for name in names if not is_gone(name)]
             if not left:
@@ -114,16 +97,16 @@ class LedgerRewriting:
     def drop_tallies(self, hosts: Iterable[bytes]) -> None:
         """Delete the tallies of hosts, given by their ids: a host that has one was counted, and counts no more."""
         for host in hosts:
-            if self.store.get("hosts", host + TALLIES["host"]) is not None:
+            if self.store.get("hosts", host + layout.TALLIES["host"]) is not None:
                 batch = self.store.batch()
-                batch.delete("hosts", host + TALLIES["host"])
+                batch.delete("hosts", host + layout.TALLIES["host"])
                 self.write(batch, {"hosts": -1})
 
 
 def tallied(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[bytes]:
     for key, _ in rows:
-        if key[HOST_ID_BYTES:] == TALLIES["host"]:
-            yield key[:HOST_ID_BYTES]
+        if key[layout.HOST_ID_BYTES :] == layout.TALLIES["host"]:
+            yield key[: layout.HOST_ID_BYTES]
 
 
 def move(
@@ -166,7 +149,7 @@ def disown(ledger: "RocksLedger", digests: Iterable[str]) -> None:
 #: First and last point of a stretch of the circle of domains (:func:`gossamer.values.hosts.domain_point`).
 Arc = tuple[int, int]
 
-_LAST_POINT = (1 << 8 * DOMAIN_BYTES) - 1
+_LAST_POINT = (1 << 8 * layout.DOMAIN_BYTES) - 1
 
 #: Families whose entries move as they are. Seen URLs stay with the ledger that forgets the rest.
 BY_DOMAIN = ("seen", "documents", "links", "requests", "hosts", "spaces")
@@ -197,7 +180,7 @@ def dropping(
             ledger.queues.evict(lambda host: is_in(arcs, host))
             ledger.flush_moves()
         # Cursors say how much of a chunk is finished: they go when the chunks are gone.
-        for part in parts(ranges(store, "frontier", CHUNK, arcs)):
+        for part in parts(ranges(store, "frontier", layout.CHUNK, arcs)):
             batch = store.batch()
             tasks = 0
             for key, value in part:
@@ -231,43 +214,43 @@ def forget_seen(ledger: "RocksLedger", arcs: Sequence[Arc]) -> None:
 def _drop_aside(rewriting: LedgerRewriting, arcs: Sequence[Arc]) -> None:
     """Drop tasks that are set aside: a family's tasks go before its row, which says how many they are."""
     store = rewriting.store
-    rewriting.drop("frontier", (key for key, _ in ranges(store, "frontier", SHELF, arcs)))
-    for key, value in list(ranges(store, "frontier", ASIDE, arcs)):
+    rewriting.drop("frontier", (key for key, _ in ranges(store, "frontier", layout.SHELF, arcs)))
+    for key, value in list(ranges(store, "frontier", layout.ASIDE, arcs)):
         batch = store.batch()
         batch.delete("frontier", key)
         rewriting.write(batch, {"set_aside": -aside_rows.decode(value).count})
 
 
 def ranges(store: RocksStore, family: str, kind: bytes, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
-    behind_all = after(kind) if kind else b"\xff" * (HOST_ID_BYTES + 1)
+    behind_all = layout.after(kind) if kind else b"\xff" * (layout.HOST_ID_BYTES + 1)
     for first, last in arcs:
-        end = kind + (last + 1).to_bytes(DOMAIN_BYTES) if last < _LAST_POINT else behind_all
-        yield from store.scan(family, kind + first.to_bytes(DOMAIN_BYTES), end)
+        end = kind + (last + 1).to_bytes(layout.DOMAIN_BYTES) if last < _LAST_POINT else behind_all
+        yield from store.scan(family, kind + first.to_bytes(layout.DOMAIN_BYTES), end)
 
 
 def is_in(arcs: Sequence[Arc], host: bytes) -> bool:
-    point = int.from_bytes(host[:DOMAIN_BYTES])
+    point = int.from_bytes(host[: layout.DOMAIN_BYTES])
     at = bisect_right(arcs, (point, _LAST_POINT)) - 1
     return at >= 0 and arcs[at][1] >= point
 
 
 def resting(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
-    for key, value in store.scan("frontier", RESTING, after(RESTING)):
-        if is_in(arcs, key[-HOST_ID_BYTES:]):
+    for key, value in store.scan("frontier", layout.RESTING, layout.after(layout.RESTING)):
+        if is_in(arcs, key[-layout.HOST_ID_BYTES :]):
             yield key, value
 
 
-def later(store: RocksStore, keys: LedgerKeys, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
-    for key, value in store.scan("frontier", LATER, after(LATER)):
-        if is_in(arcs, keys.host(unpack_with_level(value)[0].host)):
+def later(store: RocksStore, keys: layout.LedgerKeys, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
+    for key, value in store.scan("frontier", layout.LATER, layout.after(layout.LATER)):
+        if is_in(arcs, keys.host(layout.unpack_with_level(value)[0].host)):
             yield key, value
 
 
 def queued_hosts(store: RocksStore, key: bytes, value: bytes) -> list[str]:
     """The host of each task of a chunk that is not finished."""
-    cursors = unpack_cursors(store.get("hosts", key[1:-9] + CURSOR))
-    return [task.host for task in unfinished(cursors, key, value)]
+    cursors = layout.unpack_cursors(store.get("hosts", key[1:-9] + layout.CURSOR))
+    return [task.host for task in layout.unfinished(cursors, key, value)]
 
 
 def without(found: Iterable[tuple[bytes, bytes]], owner: str) -> Iterator[tuple[bytes, bytes]]:
-    return (one for one in found if not is_of(one[0][HOST_ID_BYTES:], owner))
+    return (one for one in found if not is_of(one[0][layout.HOST_ID_BYTES :], owner))

@@ -21,7 +21,7 @@ import msgspec
 
 from gossamer.engine.files import Point, crash_at, scratch
 from gossamer.storage.ledger import schema
-from gossamer.storage.ledger.keys import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
+from gossamer.storage.ledger.layout import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
 from gossamer.storage.ledger.reader import LedgerSheet, LedgerState
 from gossamer.storage.ledger.store import RocksStore, damaged, missing_between
 from gossamer.storage.recovery import SUMS, sum_up

@@ -3,7 +3,7 @@
 Place in the flow: where agents join a crawl, leave it, or get domains of a busy one, the giver writes all that it has of some
 stretches of the circle of domains: rows, links, queues, requests, hosts and spaces (:func:`giving`). The taker reads it
 (:func:`taking`), and the giver forgets its part afterwards (:func:`~gossamer.storage.ledger.moving.dropping`): no process opens
-two ledgers. All keys of a domain lie together (:mod:`~gossamer.storage.ledger.keys`), so that a stretch is a range in each
+two ledgers. All keys of a domain lie together (:mod:`~gossamer.storage.ledger.layout`), so that a stretch is a range in each
 family, and nothing else is read.
 
 Both work in steps and may be killed anywhere: a parcel is whole or not there, and a taker notes with each part that it has it. A
@@ -19,23 +19,9 @@ from typing import BinaryIO, TypeVar, cast
 import msgspec
 
 from gossamer.storage.contract import Space
+from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.depth import NAME as REACH
 from gossamer.storage.ledger.depth import merged_reach
-from gossamer.storage.ledger.keys import (
-    ASIDE,
-    CHUNK,
-    DOMAIN_BYTES,
-    HOST_ID_BYTES,
-    OWN_PREFIX,
-    RESTING,
-    ROTATION,
-    SHELF,
-    SPACE_VERSION_PREFIX,
-    TALLIES,
-    LedgerKeys,
-    after,
-    serial_key,
-)
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.moving import (
     BY_DOMAIN,
@@ -63,13 +49,13 @@ _SIGNS = ("learnt:", "ordered:", "digests")
 _SERIAL_BYTES = 8
 
 #: Where a ledger keeps how many frames of each parcel it has read; and what stands there of one that it has read whole.
-_TAKEN, _WHOLE = OWN_PREFIX + b"parcels", -1
+_TAKEN, _WHOLE = layout.OWN_PREFIX + b"parcels", -1
 
 #: Bytes of the length of a frame.
 _LENGTH = 4
 
 #: Stands behind the last point of a stretch, so that every key with that point lies before it.
-_BEHIND = b"\xff" * HOST_ID_BYTES
+_BEHIND = b"\xff" * layout.HOST_ID_BYTES
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -172,7 +158,7 @@ def giving(
             ledger.secret,
             ledger.queues.marks.serial,
             dict(ledger.counters()),
-            dict(given.store.scan("meta", SPACE_VERSION_PREFIX, after(SPACE_VERSION_PREFIX))),
+            dict(given.store.scan("meta", layout.SPACE_VERSION_PREFIX, layout.after(layout.SPACE_VERSION_PREFIX))),
             ledger.depths.kept,
             {owner: common_entries(given.store, owner) for owner in common},
             dict(notes),
@@ -186,26 +172,28 @@ def giving(
     return moved
 
 
-def _given(store: RocksStore, keys: LedgerKeys, arcs: Sequence[Arc], staying: str, *, rests: bool) -> Iterator[_Part]:
+def _given(
+    store: RocksStore, keys: layout.LedgerKeys, arcs: Sequence[Arc], staying: str, *, rests: bool
+) -> Iterator[_Part]:
     """The parts of a parcel. Queued tasks come behind the cursors that say which of them are finished."""
     for family in BY_DOMAIN:
         found = ranges(store, family, b"", arcs)
         if family == "spaces" and staying:
             found = without(found, staying)
         elif family == "hosts" and not rests:
-            found = (one for one in found if one[0][HOST_ID_BYTES:] != RESTING)
+            found = (one for one in found if one[0][layout.HOST_ID_BYTES :] != layout.RESTING)
         for part in parts(found):
             yield _Part(family, part)
     for part in parts(later(store, keys, arcs)):
         yield _Part("frontier", part, len(part), is_numbered=True)
-    for part in parts(ranges(store, "frontier", SHELF, arcs)):
+    for part in parts(ranges(store, "frontier", layout.SHELF, arcs)):
         yield _Part("frontier", part)
-    for part in parts(ranges(store, "frontier", ASIDE, arcs)):
+    for part in parts(ranges(store, "frontier", layout.ASIDE, arcs)):
         yield _Part("frontier", part, set_aside=sum(aside_rows.decode(value).count for _, value in part))
     for part in parts(resting(store, arcs) if rests else ()):
         yield _Part("frontier", part)
     before = b""
-    for part in parts(ranges(store, "frontier", CHUNK, arcs), ROTATION_NAMES):
+    for part in parts(ranges(store, "frontier", layout.CHUNK, arcs), ROTATION_NAMES):
         tasks, names = 0, []
         for key, value in part:
             hosts = queued_hosts(store, key, value)
@@ -248,7 +236,7 @@ def seen_in(ledger: RocksLedger, path: Path, identities: Sequence[str]) -> froze
 
 def found_within(ledger: RocksLedger, space: Space, arcs: Sequence[Arc]) -> list[bytes]:
     """The values that an owner of a space has under hosts of these stretches."""
-    ends = [(first.to_bytes(DOMAIN_BYTES), last.to_bytes(DOMAIN_BYTES) + _BEHIND) for first, last in arcs]
+    ends = [(first.to_bytes(layout.DOMAIN_BYTES), last.to_bytes(layout.DOMAIN_BYTES) + _BEHIND) for first, last in arcs]
     return [value for start, end in ends for value in ledger.spaces.within(space, start, end)]
 
 
@@ -305,8 +293,8 @@ class _Taking:
         for key, value in head.versions.items():
             if store.get("meta", key) is None:
                 batch.put("meta", key, value)
-        place = OWN_PREFIX + REACH.encode()
-        is_empty = next(store.scan("seen", b"", b"\xff" * (HOST_ID_BYTES + 1)), None) is None
+        place = layout.OWN_PREFIX + REACH.encode()
+        is_empty = next(store.scan("seen", b"", b"\xff" * (layout.HOST_ID_BYTES + 1)), None) is None
         reach = merged_reach(None if is_empty else store.get("meta", place), head.reach)
         if reach is not None:
             batch.put("meta", place, reach)
@@ -334,17 +322,19 @@ class _Taking:
         for key, value in entries:
             put(key, value)
         if part.hosts:
-            batch.put("frontier", serial_key(ROTATION, marks.serial), _encode(part.hosts))
+            batch.put("frontier", layout.serial_key(layout.ROTATION, marks.serial), _encode(part.hosts))
             marks.serial += 1
         new_hosts = 0
         if part.family == "hosts":
-            new_hosts = sum(store.get("hosts", host + TALLIES["host"]) is None for host in tallied(entries))
+            new_hosts = sum(store.get("hosts", host + layout.TALLIES["host"]) is None for host in tallied(entries))
         self._write(batch, number, {"hosts": new_hosts, "set_aside": part.set_aside}, part.tasks)
 
     def end(self, arcs: Sequence[Arc]) -> None:
         """Count what the taker's own entries and those that came are together."""
         batch = self._store.batch()
         for first, last in arcs:
-            recount(self._store, batch, first.to_bytes(DOMAIN_BYTES), last.to_bytes(DOMAIN_BYTES) + _BEHIND)
+            recount(
+                self._store, batch, first.to_bytes(layout.DOMAIN_BYTES), last.to_bytes(layout.DOMAIN_BYTES) + _BEHIND
+            )
         self._write(batch, _WHOLE, {})
         self._store.sync()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.storage.ledger.active_hosts import ActiveHost, HostEnding, HostLeaving, Lane, QueueFlights
-from gossamer.storage.ledger.keys import (
+from gossamer.storage.ledger.layout import (
     CHUNK,
     CURSOR,
     HELD,

@@ -13,27 +13,9 @@ import msgspec
 from gossamer.engine.sheet import setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import AgentSheet
+from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.contract import Links, Tallied
 from gossamer.storage.ledger.depth import KeptLinks
-from gossamer.storage.ledger.keys import (
-    CHUNK,
-    CURSOR,
-    DOMAIN_BYTES,
-    HOST_ID_BYTES,
-    LATER,
-    LEARNT,
-    OWN_PREFIX,
-    ROBOTS,
-    STATE,
-    TALLIES,
-    LedgerKeys,
-    Marks,
-    after,
-    time_of,
-    unfinished,
-    unpack_cursors,
-    unpack_with_level,
-)
 from gossamer.storage.ledger.queues import HostQueues
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.spaces import KeptSpaces
@@ -163,7 +145,7 @@ _states = msgspec.msgpack.Decoder(HostState)
 class LedgerHosts:
     """Rows of hosts, robots bytes of their sites, what watchers learnt of them, tallies."""
 
-    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
+    def __init__(self, store: RocksStore, keys: layout.LedgerKeys) -> None:
         self._store = store
         self._keys = keys
         self.forget()
@@ -179,15 +161,15 @@ class LedgerHosts:
         found = {name: state for name in names if (state := known.get(name)) is not None}
         rest = [name for name in dict.fromkeys(names) if name not in found]
         if rest:
-            keys = [self._keys.host(name) + STATE for name in rest]
+            keys = [self._keys.host(name) + layout.STATE for name in rest]
             for name, data in zip(rest, self._store.get_many("hosts", keys), strict=True):
                 found[name] = state = HostState(name) if data is None else _states.decode(data)
                 known.set(name, state)
         return [found[name] for name in names]
 
     def all(self) -> Iterator[HostState]:
-        for key, data in self._store.scan("hosts", b"", b"\xff" * (HOST_ID_BYTES + 2)):
-            if key[HOST_ID_BYTES:] == STATE:
+        for key, data in self._store.scan("hosts", b"", b"\xff" * (layout.HOST_ID_BYTES + 2)):
+            if key[layout.HOST_ID_BYTES :] == layout.STATE:
                 yield _states.decode(data)
 
     def robots(self, site: str, host: str) -> bytes | None:
@@ -199,7 +181,7 @@ class LedgerHosts:
     def tally(self, what: Tallied, name: str) -> int:
         count = self._tallies.get((what, name))
         if count is None:
-            count = int.from_bytes(self._store.get("hosts", self._keys.host(name) + TALLIES[what]) or b"")
+            count = int.from_bytes(self._store.get("hosts", self._keys.host(name) + layout.TALLIES[what]) or b"")
             self._tallies.set((what, name), count)
         return count
 
@@ -212,13 +194,13 @@ class LedgerHosts:
         batch: Batch,
     ) -> None:
         for name, state in states.items():
-            batch.put("hosts", self._keys.host(name) + STATE, _encode(state))
+            batch.put("hosts", self._keys.host(name) + layout.STATE, _encode(state))
         for (site, host), data in robots.items():
             batch.put("hosts", self._robots_key(site, host), data)
         for (name, watcher), data in learnt.items():
             batch.put("hosts", self._learnt_key(name, watcher), data)
         for (what, name), count in tallies.items():
-            batch.put("hosts", self._keys.host(name) + TALLIES[what], count.to_bytes(8))
+            batch.put("hosts", self._keys.host(name) + layout.TALLIES[what], count.to_bytes(8))
 
     def applied(self, states: Mapping[str, HostState], tallies: Mapping[tuple[Tallied, str], int]) -> None:
         for name, state in states.items():
@@ -232,10 +214,10 @@ class LedgerHosts:
             self._tallies.set(key, count)
 
     def _learnt_key(self, host: str, what: str) -> bytes:
-        return self._keys.host(host) + LEARNT + what.encode()
+        return self._keys.host(host) + layout.LEARNT + what.encode()
 
     def _robots_key(self, site: str, host: str) -> bytes:
-        return self._keys.host(host) + ROBOTS + site.encode("utf-8", "surrogatepass")
+        return self._keys.host(host) + layout.ROBOTS + site.encode("utf-8", "surrogatepass")
 
 
 #: Chunks of a host's queue that are looked at for a task, 128 tasks each: some 4 ms.
@@ -247,7 +229,7 @@ _rows = msgspec.msgpack.Decoder(DocumentRow)
 class LedgerState(msgspec.Struct, array_like=True):
     """The part that each commit rewrites: where the queues stand, and the counters."""
 
-    marks: Marks
+    marks: layout.Marks
     counters: dict[str, int]
     commits: int = 0
 
@@ -269,7 +251,7 @@ class LedgerReader(Provider[LedgerSheet]):
     contents: SeenContents
     fingerprints: KeptFingerprints
     spaces: KeptSpaces
-    keys: LedgerKeys
+    keys: layout.LedgerKeys
     host_table: LedgerHosts
     page_links: KeptLinks
     shelf: AsideTasks
@@ -300,23 +282,26 @@ class LedgerReader(Provider[LedgerSheet]):
 
     def hosts_within(self, first: int, last: int) -> Iterator[str]:
         """The hosts that have rows, from one point of the circle of domains to another, each once: a search for each of them."""
-        at, end = first.to_bytes(DOMAIN_BYTES), last.to_bytes(DOMAIN_BYTES) + b"\xff" * (HOST_ID_BYTES + 1)
+        at, end = (
+            first.to_bytes(layout.DOMAIN_BYTES),
+            last.to_bytes(layout.DOMAIN_BYTES) + b"\xff" * (layout.HOST_ID_BYTES + 1),
+        )
         while (found := next(self._store.scan("documents", at, end), None)) is not None:
             yield host_of(_rows.decode(found[1]).url)
-            at = after(found[0][:HOST_ID_BYTES])
+            at = layout.after(found[0][: layout.HOST_ID_BYTES])
 
     def documents_of(self, host: str) -> Iterator[DocumentRow]:
         """The rows of one host's URLs, in no order that means anything."""
         prefix = self.keys.host(host)
-        for _, data in self._store.scan("documents", prefix, after(prefix)):
+        for _, data in self._store.scan("documents", prefix, layout.after(prefix)):
             yield _rows.decode(data)
 
     def queue_of(self, host: str) -> Iterator[Task]:
         """The tasks of one host that are neither finished nor delayed: in the order of their hand-out, those in flight too."""
         id_ = self.keys.host(host)
-        cursors = unpack_cursors(self._store.get("hosts", id_ + CURSOR))
-        for key, value in self._store.scan("frontier", CHUNK + id_, after(CHUNK + id_)):
-            yield from unfinished(cursors, key, value)
+        cursors = layout.unpack_cursors(self._store.get("hosts", id_ + layout.CURSOR))
+        for key, value in self._store.scan("frontier", layout.CHUNK + id_, layout.after(layout.CHUNK + id_)):
+            yield from layout.unfinished(cursors, key, value)
 
     def links_of(self, url: str) -> Links | None:
         return self.page_links.of(url)
@@ -355,7 +340,7 @@ class LedgerReader(Provider[LedgerSheet]):
         return self.shelf.find((host, f"*.{registered_domain(host)}"), url, most)
 
     def meta(self, name: str) -> bytes | None:
-        return self._store.get("meta", OWN_PREFIX + name.encode())
+        return self._store.get("meta", layout.OWN_PREFIX + name.encode())
 
     def is_seen(self, url: str) -> bool:
         return self._store.get("seen", self.keys.url(url)) is not None
@@ -364,24 +349,24 @@ class LedgerReader(Provider[LedgerSheet]):
         """The task of a canonical URL that is queued or in flight; None where there is none among the first `most` chunks of its
         host's queue, and as many delayed tasks."""
         host = self.keys.host(host_of(url))
-        cursors = unpack_cursors(self._store.get("hosts", host + CURSOR))
-        prefix, text = CHUNK + host, url.encode()
-        for key, value in islice(self._store.scan("frontier", prefix, after(prefix)), most):
+        cursors = layout.unpack_cursors(self._store.get("hosts", host + layout.CURSOR))
+        prefix, text = layout.CHUNK + host, url.encode()
+        for key, value in islice(self._store.scan("frontier", prefix, layout.after(prefix)), most):
             if text in value:
-                found = next((task for task in unfinished(cursors, key, value) if task.url == url), None)
+                found = next((task for task in layout.unfinished(cursors, key, value) if task.url == url), None)
                 if found is not None:
                     return Waiting(found)
-        for key, value in islice(self._store.scan("frontier", LATER, after(LATER)), most):
+        for key, value in islice(self._store.scan("frontier", layout.LATER, layout.after(layout.LATER)), most):
             if text in value:  # as part of another URL too, so that the task itself is looked at
-                [task] = unpack_with_level(value)
+                [task] = layout.unpack_with_level(value)
                 if task.url == url:
-                    return Waiting(task, time_of(key))
+                    return Waiting(task, layout.time_of(key))
         return None
 
     def is_looked_at_whole(self, url: str, most: int) -> bool:
         """Whether :meth:`waiting` sees each task that may be that of a canonical URL: no more than `most` rows wait."""
-        prefix = CHUNK + self.keys.host(host_of(url))
-        ranges = ((prefix, after(prefix)), (LATER, after(LATER)))
+        prefix = layout.CHUNK + self.keys.host(host_of(url))
+        ranges = ((prefix, layout.after(prefix)), (layout.LATER, layout.after(layout.LATER)))
         return all(next(islice(self._store.scan("frontier", *one), most, None), None) is None for one in ranges)
 
     def has_task(self, url: str) -> bool:

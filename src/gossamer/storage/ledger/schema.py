@@ -14,20 +14,7 @@ from types import MappingProxyType
 import msgspec
 
 from gossamer.engine.files import Point, crash_at
-from gossamer.storage.ledger.keys import (
-    CHUNK,
-    CURSOR,
-    HOST_ID_BYTES,
-    PLACE_BITS,
-    ROBOTS,
-    SCHEMA_KEY,
-    STATE,
-    Cursor,
-    after,
-    lane_key,
-    pack,
-    pack_cursors,
-)
+from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.ledger_rows import HostState
@@ -37,7 +24,7 @@ from gossamer.values.task import Task
 AT_ONCE = 2_000
 
 #: The length of a key of version 1: `q`, host, serial.
-OLD_CHUNK_KEY = 1 + HOST_ID_BYTES + 8
+OLD_CHUNK_KEY = 1 + layout.HOST_ID_BYTES + 8
 
 
 class _OldChunk(msgspec.Struct, array_like=True):
@@ -69,8 +56,8 @@ _Change = Callable[[Batch, bytes, bytes], None]
 
 
 def to_lanes(store: RocksStore) -> None:
-    _rewrite(store, store.scan("frontier", CHUNK, after(CHUNK)), _chunk)
-    _rewrite(store, store.scan("hosts", b"", b"\xff" * (HOST_ID_BYTES + 2)), _row)
+    _rewrite(store, store.scan("frontier", layout.CHUNK, layout.after(layout.CHUNK)), _chunk)
+    _rewrite(store, store.scan("hosts", b"", b"\xff" * (layout.HOST_ID_BYTES + 2)), _row)
 
 
 def _rewrite(store: RocksStore, rows: Iterator[tuple[bytes, bytes]], change: _Change) -> None:
@@ -92,23 +79,23 @@ def _chunk(batch: Batch, key: bytes, value: bytes) -> None:
     tasks = [
         Task(url, old.host, depth, source, relation, attempt) for url, depth, source, relation, attempt in old.rows
     ]
-    [chunk] = pack(old.host, tasks)
-    batch.put("frontier", lane_key(key[:-8], 0, int.from_bytes(key[-8:])), chunk)
+    [chunk] = layout.pack(old.host, tasks)
+    batch.put("frontier", layout.lane_key(key[:-8], 0, int.from_bytes(key[-8:])), chunk)
     batch.delete("frontier", key)
 
 
 def _row(batch: Batch, key: bytes, value: bytes) -> None:
-    kind = key[HOST_ID_BYTES:]
+    kind = key[layout.HOST_ID_BYTES :]
     try:
-        if kind == CURSOR:
+        if kind == layout.CURSOR:
             cursor = _cursors.decode(value)
-            finished = tuple((serial << PLACE_BITS) + index for serial, index in cursor.finished)
-            place = (cursor.serial << PLACE_BITS) + cursor.index
-            batch.put("hosts", key, pack_cursors({0: Cursor(place, 0, finished)}))
-        elif kind == STATE:
+            finished = tuple((serial << layout.PLACE_BITS) + index for serial, index in cursor.finished)
+            place = (cursor.serial << layout.PLACE_BITS) + cursor.index
+            batch.put("hosts", key, layout.pack_cursors({0: layout.Cursor(place, 0, finished)}))
+        elif kind == layout.STATE:
             state = _states.decode(value)
             batch.put("hosts", key, _encoder.encode(HostState(state.host, counters=state.counters)))
-        elif kind == ROBOTS:
+        elif kind == layout.ROBOTS:
             batch.delete("hosts", key)
     except msgspec.ValidationError:  # it has its new form
         return
@@ -132,24 +119,24 @@ MIGRATIONS: Mapping[int, Migration] = MappingProxyType({1: to_lanes, 2: _as_it_i
 
 def stamp(batch: Batch, version: int = VERSION, following: int | None = None) -> None:
     """Write the version, and to which one it is on the way: until it is there, no other program can make sense of it."""
-    batch.put("meta", SCHEMA_KEY, f"{version}{'' if following is None else f'>{following}'}".encode())
+    batch.put("meta", layout.SCHEMA_KEY, f"{version}{'' if following is None else f'>{following}'}".encode())
 
 
 def migrate(store: RocksStore, version: int = VERSION, migrations: Mapping[int, Migration] = MIGRATIONS) -> int:
     """Take a store to `version`; returns the version that it had. Raises CrawlDirectoryError: it is newer, or has none."""
     found = version_of(store, version)
     for step in range(found, version):
-        store.put("meta", SCHEMA_KEY, f"{step}>{step + 1}".encode())
+        store.put("meta", layout.SCHEMA_KEY, f"{step}>{step + 1}".encode())
         migrations[step](store)
         crash_at(Point.RECOVERY)
-        store.put("meta", SCHEMA_KEY, str(step + 1).encode())
+        store.put("meta", layout.SCHEMA_KEY, str(step + 1).encode())
     return found
 
 
 def version_of(store: RocksStore, known: int = VERSION) -> int:
     """The version of a store; of one that was on its way to another, the one that it had. Raises CrawlDirectoryError: it is newer
     than the one that is known, or it has none."""
-    found, newest = parse_version(store.get("meta", SCHEMA_KEY) or b"")
+    found, newest = parse_version(store.get("meta", layout.SCHEMA_KEY) or b"")
     if found is None:
         raise CrawlDirectoryError(f"the ledger in {store.path} has no version; go back to a checkpoint")
     if newest > known:

@@ -14,7 +14,7 @@ import msgspec
 
 from gossamer.engine.files import Point, crash_at
 from gossamer.storage.contract import KEY_BYTES, Migration, Space, SpaceEntry, SpaceFigures
-from gossamer.storage.ledger.keys import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, LedgerKeys, after
+from gossamer.storage.ledger.layout import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, LedgerKeys, after
 from gossamer.storage.ledger.schema import parse_version
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.errors import CrawlDirectoryError

@@ -11,22 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from gossamer.storage.ledger.keys import (
-    ASIDE,
-    LATER,
-    RESTING,
-    ROTATION,
-    SHELF,
-    LedgerKeys,
-    Marks,
-    after,
-    due_key,
-    pack_with_level,
-    serial_key,
-    time_key,
-    time_of,
-    unpack_with_level,
-)
+from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.seen.memory import RecentlyUsed
 from gossamer.values.task import Family, SetAside, Task
@@ -41,7 +26,7 @@ WAITING_REMEMBERED = 65_536
 class Rotation:
     """Names of hosts, in the order in which their turns come."""
 
-    def __init__(self, store: RocksStore, marks: Marks) -> None:
+    def __init__(self, store: RocksStore, marks: layout.Marks) -> None:
         self.marks = marks
         self.spent: list[bytes] = []
         """Keys of what was taken since the last commit."""
@@ -51,14 +36,14 @@ class Rotation:
         self._store = store
         self._turns: deque[str] = deque()
         self._turns_key = b""
-        self._rested = RESTING
+        self._rested = layout.RESTING
         self.next_rest = self._first_rest()
         """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
 
     def look_again(self) -> None:
         """Hosts may have come that no commit has brought."""
         self.is_over = False
-        self._rested = RESTING
+        self._rested = layout.RESTING
         self.next_rest = self._first_rest()
 
     def woken(self, now: float, room: int) -> list[str]:
@@ -66,7 +51,7 @@ class Rotation:
         if now < self.next_rest:
             return []
         names: list[str] = []
-        rows = self._store.scan("frontier", self._rested, due_key(RESTING, now))
+        rows = self._store.scan("frontier", self._rested, layout.due_key(layout.RESTING, now))
         for key, value in islice(rows, room):
             self._rested = key + b"\x00"
             self.spent.append(key)
@@ -75,8 +60,8 @@ class Rotation:
         return names
 
     def _first_rest(self) -> float:
-        row = next(self._store.scan("frontier", self._rested, after(RESTING)), None)
-        return float("inf") if row is None else time_of(row[0])
+        row = next(self._store.scan("frontier", self._rested, layout.after(layout.RESTING)), None)
+        return float("inf") if row is None else layout.time_of(row[0])
 
     def rests(self, until: float) -> None:
         self.next_rest = min(self.next_rest, until)
@@ -84,8 +69,8 @@ class Rotation:
     def next_turns(self, room: int) -> list[str]:
         """The names that follow in the rotation, at most `room`; none where it ends."""
         if not self._turns and not self.is_over:
-            start = serial_key(ROTATION, self.marks.rotation)
-            row = next(self._store.scan("frontier", start, after(ROTATION)), None)
+            start = layout.serial_key(layout.ROTATION, self.marks.rotation)
+            row = next(self._store.scan("frontier", start, layout.after(layout.ROTATION)), None)
             if row is None:
                 self.is_over = True
             else:
@@ -100,12 +85,12 @@ class Rotation:
             self.waiting.forget(name)
         return names
 
-    def applied(self, marks: Marks, resting: Sequence[bytes], rotated: Sequence[str]) -> None:
+    def applied(self, marks: layout.Marks, resting: Sequence[bytes], rotated: Sequence[str]) -> None:
         """A commit was written: hosts rest under these keys, and these wait at the end of the rotation."""
         self.marks = marks
         self.spent.clear()
         for key in resting:
-            self.rests(time_of(key))
+            self.rests(layout.time_of(key))
             self._rested = min(self._rested, key)
         if rotated:
             self.is_over = False
@@ -138,7 +123,7 @@ class DelayedTasks:
 
     def __init__(self, store: RocksStore) -> None:
         self._store = store
-        self._first = LATER
+        self._first = layout.LATER
         self.next_due = float("inf")
         """When the next one is due, in seconds since the epoch; infinite where there is none."""
         self._look()
@@ -147,29 +132,29 @@ class DelayedTasks:
         """Those that are due, the earliest first, up to a number."""
         if now < self.next_due:
             return []
-        rows = self._store.scan("frontier", self._first, due_key(LATER, now))
-        return [(key, unpack_with_level(value)[0]) for key, value in islice(rows, WOKEN_AT_ONCE)]
+        rows = self._store.scan("frontier", self._first, layout.due_key(layout.LATER, now))
+        return [(key, layout.unpack_with_level(value)[0]) for key, value in islice(rows, WOKEN_AT_ONCE)]
 
     def owed(self, most: int, names: int = 3) -> Owed:
         """Count up to `most` of them, and name up to so many hosts."""
         hosts: dict[str, None] = {}
         urls = 0
-        for _, value in islice(self._store.scan("frontier", self._first, after(LATER)), most):
+        for _, value in islice(self._store.scan("frontier", self._first, layout.after(layout.LATER)), most):
             urls += 1
-            hosts[unpack_with_level(value)[0].host] = None
+            hosts[layout.unpack_with_level(value)[0].host] = None
         return Owed(urls, len(hosts), self.next_due, tuple(islice(hosts, names))) if urls else Owed()
 
     def of(self, host: str, most: int) -> list[tuple[Task, float]]:
         """The tasks of a host among the first `most`, each with the time that it waits for, in seconds since the epoch."""
-        rows = islice(self._store.scan("frontier", self._first, after(LATER)), most)
-        found = [(unpack_with_level(value)[0], time_of(key)) for key, value in rows]
+        rows = islice(self._store.scan("frontier", self._first, layout.after(layout.LATER)), most)
+        found = [(layout.unpack_with_level(value)[0], layout.time_of(key)) for key, value in rows]
         return [(task, due) for task, due in found if task.host == host]
 
     @staticmethod
     def put(tasks: Sequence[tuple[Task, float]], serial: int, batch: Batch) -> None:
         for number, (task, due) in enumerate(tasks, serial):
-            [value] = pack_with_level(task.host, task.level, [task])
-            batch.put("frontier", time_key(LATER, due, number.to_bytes(8)), value)
+            [value] = layout.pack_with_level(task.host, task.level, [task])
+            batch.put("frontier", layout.time_key(layout.LATER, due, number.to_bytes(8)), value)
 
     def applied(self, tasks: Sequence[tuple[Task, float]], woken: Sequence[bytes]) -> None:
         """These were written, and those under the keys `woken` have left."""
@@ -177,19 +162,19 @@ class DelayedTasks:
             self._first = max(woken) + b"\x00"
             self._look()
         for _, due in tasks:
-            key = time_key(LATER, due, b"")
+            key = layout.time_key(layout.LATER, due, b"")
             self._first = min(self._first, key)
-            self.next_due = min(self.next_due, time_of(key))
+            self.next_due = min(self.next_due, layout.time_of(key))
 
     def look_again(self) -> None:
         """Tasks may have come that no commit has brought."""
-        self._first = LATER
+        self._first = layout.LATER
         self._look()
 
     def _look(self) -> None:
         """Find out when the next one is due. Keys before `_first` were deleted, and are not walked over."""
-        row = next(self._store.scan("frontier", self._first, after(LATER)), None)
-        self.next_due = float("inf") if row is None else time_of(row[0])
+        row = next(self._store.scan("frontier", self._first, layout.after(layout.LATER)), None)
+        self.next_due = float("inf") if row is None else layout.time_of(row[0])
 
 
 # Tasks that are set aside: those of families that look like traps, behind everything else (design question 22). They are neither
@@ -203,7 +188,7 @@ _encode = msgspec.msgpack.Encoder().encode
 class AsideTasks:
     """Tasks that are set aside, as the store has them."""
 
-    def __init__(self, store: RocksStore, keys: LedgerKeys) -> None:
+    def __init__(self, store: RocksStore, keys: layout.LedgerKeys) -> None:
         self._store = store
         self._keys = keys
 
@@ -213,28 +198,28 @@ class AsideTasks:
 
     def rows(self, after_this: Family | None = None) -> Iterator[SetAside]:
         """Every row, those of one domain together; behind that of a family, where one is given."""
-        start = ASIDE if after_this is None else self.row_key(after_this) + b"\x00"
-        for _, data in self._store.scan("frontier", start, after(ASIDE)):
+        start = layout.ASIDE if after_this is None else self.row_key(after_this) + b"\x00"
+        for _, data in self._store.scan("frontier", start, layout.after(layout.ASIDE)):
             yield _rows.decode(data)
 
     def chunks(self, family: Family, *, newest: bool = False) -> Iterator[tuple[bytes, list[Task]]]:
         """Keys and tasks of a family's chunks, those that came first at the beginning, or the other way round."""
         prefix = self.prefix(family)
-        for key, value in self._store.scan("frontier", prefix, after(prefix), back=newest):
-            yield key, unpack_with_level(value)
+        for key, value in self._store.scan("frontier", prefix, layout.after(prefix), back=newest):
+            yield key, layout.unpack_with_level(value)
 
     def prefix(self, family: Family) -> bytes:
         """What keys of its chunks begin with, before a serial."""
-        return SHELF + self._keys.host(family.owner) + family.key
+        return layout.SHELF + self._keys.host(family.owner) + family.key
 
     def row_key(self, family: Family) -> bytes:
-        return ASIDE + self._keys.host(family.owner) + family.key
+        return layout.ASIDE + self._keys.host(family.owner) + family.key
 
     def find(self, owners: Sequence[str], url: str, most: int) -> tuple[Family, Task] | None:
         """The family and the task of a URL that is set aside, among the first `most` chunks of these owners' families."""
         for owner in owners:
-            prefix = ASIDE + self._keys.host(owner)
-            for row in [_rows.decode(data) for _, data in self._store.scan("frontier", prefix, after(prefix))]:
+            prefix = layout.ASIDE + self._keys.host(owner)
+            for row in [_rows.decode(data) for _, data in self._store.scan("frontier", prefix, layout.after(prefix))]:
                 if not row.count:
                     continue
                 for _, tasks in self.chunks(row.family):
@@ -267,8 +252,8 @@ class AsideChanges:
         row = self._row(family)
         serial, count = row.serial, 0
         for (host, level), those in by_lane.items():
-            for chunk in pack_with_level(host, level, those):
-                self._chunks[serial_key(self._kept.prefix(family), serial)] = chunk
+            for chunk in layout.pack_with_level(host, level, those):
+                self._chunks[layout.serial_key(self._kept.prefix(family), serial)] = chunk
                 serial += 1
             count += len(those)
         self._rows[family.key] = msgspec.structs.replace(row, family=family, count=row.count + count, serial=serial)
@@ -283,7 +268,7 @@ class AsideChanges:
             room = most - len(found)
             taken, rest = (tasks[-room:], tasks[:-room]) if newest else (tasks[:room], tasks[room:])
             found += taken
-            self._chunks[key] = pack_with_level(tasks[0].host, tasks[0].level, rest)[0] if rest else b""
+            self._chunks[key] = layout.pack_with_level(tasks[0].host, tasks[0].level, rest)[0] if rest else b""
             if len(found) >= most:
                 break
         row = self._row(family)

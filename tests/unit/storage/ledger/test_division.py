@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.storage.ledger.keys import DOMAIN_BYTES
+from gossamer.storage.ledger.layout import DOMAIN_BYTES
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task

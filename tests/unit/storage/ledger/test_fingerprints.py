@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from gossamer.documents.terms import THRESHOLD
-from gossamer.storage.ledger.keys import LedgerKeys
+from gossamer.storage.ledger.layout import LedgerKeys
 from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.ledger.seen import LEAST_CROWD, SLOTS, KeptFingerprints
 from gossamer.storage.ledger.store import RocksStore

@@ -1,7 +1,7 @@
 """The cursor of a lane: what it says is finished stays finished. And what is read of a host, in which order."""
 
 from gossamer.storage.ledger.active_hosts import LEVELS, ActiveHost, Lane, Stretch
-from gossamer.storage.ledger.keys import PLACE_BITS, WALKED_OVER, Cursor, Place, pack_cursors, unpack_cursors
+from gossamer.storage.ledger.layout import PLACE_BITS, WALKED_OVER, Cursor, Place, pack_cursors, unpack_cursors
 from gossamer.values.task import Task
 
 CHUNK = [Task(f"http://a.test/{n}", "a.test") for n in range(6)]

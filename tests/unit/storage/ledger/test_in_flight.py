@@ -1,7 +1,7 @@
 """Flights of the queues: what a commit ends, and where it had been popped."""
 
 from gossamer.storage.ledger.active_hosts import ActiveHost, Lane, QueueFlights
-from gossamer.storage.ledger.keys import NEW, Place
+from gossamer.storage.ledger.layout import NEW, Place
 
 URL = "http://a.test/"
 

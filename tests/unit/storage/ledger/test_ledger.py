@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.storage.ledger import schema
-from gossamer.storage.ledger.keys import SCHEMA_KEY, LedgerKeys, due_key, time_key
+from gossamer.storage.ledger.layout import SCHEMA_KEY, LedgerKeys, due_key, time_key
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.reader import FAILING
 from gossamer.storage.ledger.store import RocksStore, in_memory

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger import schema as lanes
-from gossamer.storage.ledger.keys import LedgerKeys
+from gossamer.storage.ledger.layout import LedgerKeys
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.storage.ledger.store import RocksStore

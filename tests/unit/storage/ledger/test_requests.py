@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.storage.ledger.keys import as_queued, pack, unpack
+from gossamer.storage.ledger.layout import as_queued, pack, unpack
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.testing.storage import visit

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.storage.contract import Space, SpaceFigures
-from gossamer.storage.ledger.keys import LedgerKeys
+from gossamer.storage.ledger.layout import LedgerKeys
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.store import RocksStore
 from gossamer.values.errors import CrawlDirectoryError

@@ -1,8 +1,13 @@
-"""Keys of the ledger: where everything is found, and why it lies beside what it is asked with.
+"""Keys and chunks of the ledger: where everything is found, why it lies beside what it is asked with, and how queued tasks lie
+there.
 
 Every key of a URL or a host begins with a hash of the assignable domain, so that handing a domain to another agent is
 one range (design question 5); then comes the host, then the URL, so that the links of a page, which mostly stay on their
 host, meet in few blocks (M6: host and URL fingerprint apart).
+
+Tasks that were found together share source, relation, depth, attempt, hops, validators and request (mostly none): a chunk holds
+*runs* of such tasks, which name what they share once, so that a page's links cost little more than their URLs. Chunks that lie in
+no lane, of tasks that are delayed or set aside, stand behind one byte with their level. Cursors say how far lanes are done.
 
 =========  ==========================================  ===========================================================
 family     key                                         value
