@@ -77,6 +77,10 @@ class Shared:
         """Return the web's own time in whole seconds, at a reading of the monotonic clock in nanoseconds."""
         return self._epoch + int((now - self._started) * self._scale)
 
+    def close(self) -> None:
+        for connection in list(self.connections):
+            connection.close()
+
     def routes_of(self, scheme: str, address: str) -> dict[bytes, Route]:
         if len(self.routes) >= REMEMBERED:
             self.routes.clear()

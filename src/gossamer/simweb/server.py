@@ -18,7 +18,7 @@ import struct
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -71,7 +71,7 @@ async def serve(
             log = stack.enter_context(RequestLog(options.log))
             log.open(web.spec, begin, join=joining)
         shared = Shared(web, log, begin, options.every_address)
-        stack.callback(_abort_all, shared)
+        stack.callback(shared.close)
         port = await _listen(stack, shared, options, "http", options.port, None)
         https_port = certificate = None
         if options.https_port is not None:
@@ -85,13 +85,12 @@ async def serve(
                 options.authority.write_bytes(certificate)
         dns_port = None
         if options.dns_port is not None:
-            dns_port = await _listen_dns(stack, web, options)
+            names, _ = await asyncio.get_running_loop().create_datagram_endpoint(
+                lambda: NameServer(web.hosts, options.every_address), local_addr=("127.0.0.1", options.dns_port or 0)
+            )
+            stack.callback(names.close)
+            dns_port = names.get_extra_info("sockname")[1]
         yield Serving(web, port, https_port, dns_port, certificate)
-
-
-def _abort_all(shared: Shared) -> None:
-    for connection in list(shared.connections):
-        connection.close()
 
 
 async def _listen(
@@ -114,16 +113,6 @@ async def _listen(
     stack.callback(server.close)
     number: int = listener.getsockname()[1]
     return number
-
-
-async def _listen_dns(stack: contextlib.AsyncExitStack, web: SimWeb, options: ServeOptions) -> int:
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.create_datagram_endpoint(
-        lambda: NameServer(web.hosts, options.every_address), local_addr=("127.0.0.1", options.dns_port or 0)
-    )
-    stack.callback(transport.close)
-    port: int = transport.get_extra_info("sockname")[1]
-    return port
 
 
 def run(spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], None] | None = None) -> None:
@@ -184,17 +173,35 @@ _NOT_IMPLEMENTED: Final = 4
 _FORMAT_ERROR: Final = 1
 
 
-class DnsQuestion(NamedTuple):
-    """The one question of a query."""
+def answer_query(hosts: SimHosts, packet: bytes, shared_addresses: bool) -> bytes | None:
+    """Return the answer to a query packet, or None for one that deserves none (RFC 1035).
 
-    name: str
-    kind: int
-    end: int
-    """Where in the packet it ends."""
+    With `shared_addresses` hosts live on the addresses that they share with others in 127.0.0.0/8;
+    without, all of them are at 127.0.0.1.
+    """
+    if len(packet) < 12:
+        return None
+    number, flags, questions = struct.unpack_from(">HHH", packet)
+    if flags & 0x8000:
+        return None
+    # Answer, authoritative; "recursion desired" is copied from the query.
+    reply = 0x8400 | (flags & 0x0100)
+    asked = _question(packet)
+    if asked is None or questions != 1:
+        return struct.pack(">HHHHHH", number, 0x8400 | _FORMAT_ERROR, 0, 0, 0, 0)
+    name, kind, question = asked
+    rank = hosts.rank_of_name(name) if name.endswith(".sim") else None
+    error = _NOT_IMPLEMENTED if flags & 0x7800 else _NAME_ERROR if rank is None else 0
+    if rank is None or error or kind != TYPE_A:
+        return struct.pack(">HHHHHH", number, reply | error, 1, 0, 0, 0) + question
+    address = socket.inet_aton(hosts.address(rank) if shared_addresses else "127.0.0.1")
+    # 0xC00C points back at the name in the question.
+    record = struct.pack(">HHHIH", 0xC00C, TYPE_A, CLASS_IN, TIME_TO_LIVE, 4) + address
+    return struct.pack(">HHHHHH", number, reply, 1, 1, 0, 0) + question + record
 
 
-def read_question(packet: bytes) -> DnsQuestion | None:
-    """Return the first question of a query, or None if the packet holds none (RFC 1035, 4.1.2)."""
+def _question(packet: bytes) -> tuple[str, int, bytes] | None:
+    """Return name, kind and bytes of the first question of a query, or None if the packet holds none (RFC 1035, 4.1.2)."""
     labels: list[str] = []
     place = 12
     while place < len(packet) and packet[place]:
@@ -205,38 +212,7 @@ def read_question(packet: bytes) -> DnsQuestion | None:
         place += 1 + length
     if place + 5 > len(packet):
         return None
-    kind, _ = struct.unpack_from(">HH", packet, place + 1)
-    return DnsQuestion(".".join(labels), kind, place + 5)
-
-
-def answer_query(hosts: SimHosts, packet: bytes, shared_addresses: bool) -> bytes | None:
-    """Return the answer to a query packet, or None for one that deserves none (RFC 1035).
-
-    With `shared_addresses` hosts live on the addresses that they share with others in 127.0.0.0/8;
-    without, all of them are at 127.0.0.1.
-    """
-    if len(packet) < 12:
-        return None
-    number, flags = struct.unpack_from(">HH", packet)
-    if flags & 0x8000:
-        return None
-    question = read_question(packet)
-    if question is None or struct.unpack_from(">H", packet, 4)[0] != 1:
-        return struct.pack(">HHHHHH", number, 0x8400 | _FORMAT_ERROR, 0, 0, 0, 0)
-    # Answer, authoritative; "recursion desired" is copied from the query.
-    reply = 0x8400 | (flags & 0x0100)
-    asked = packet[12 : question.end]
-    if flags & 0x7800:
-        return struct.pack(">HHHHHH", number, reply | _NOT_IMPLEMENTED, 1, 0, 0, 0) + asked
-    rank = hosts.rank_of_name(question.name) if question.name.endswith(".sim") else None
-    if rank is None:
-        return struct.pack(">HHHHHH", number, reply | _NAME_ERROR, 1, 0, 0, 0) + asked
-    if question.kind != TYPE_A:
-        return struct.pack(">HHHHHH", number, reply, 1, 0, 0, 0) + asked
-    address = socket.inet_aton(hosts.address(rank) if shared_addresses else "127.0.0.1")
-    # 0xC00C points back at the name in the question.
-    record = struct.pack(">HHHIH", 0xC00C, TYPE_A, CLASS_IN, TIME_TO_LIVE, 4) + address
-    return struct.pack(">HHHHHH", number, reply, 1, 1, 0, 0) + asked + record
+    return ".".join(labels), int.from_bytes(packet[place + 1 : place + 3]), packet[12 : place + 5]
 
 
 class NameServer(asyncio.DatagramProtocol):

@@ -12,15 +12,9 @@ from concurrent.futures import Executor
 from itertools import count
 from typing import Any, Final, TypeVar, TypeVarTuple, Unpack
 
-# How long a test waits for something before it calls it hung. Below every test that waits for a process, a socket, a thread or an
-# event. Such a bound ends a hang and is no promise about speed, so all tests share the one, and a loaded machine never reaches
-# it.
-
 HUNG_AFTER: Final = 180.0
-"""Seconds: enough for any single crawl of the suite on a machine that is busy with other work."""
-
-
-# A clock that a test moves by hand, so that it can assert "waited 30 s" without sleeping.
+"""Seconds that a test waits for a process, a socket, a thread or an event before it calls it hung. The bound ends a hang and is no
+promise about speed, so all tests share it, and a machine that is busy with other work never reaches it."""
 
 
 class FakeClock:
@@ -93,17 +87,16 @@ async def _turn(times: int) -> None:
         await asyncio.sleep(0)
 
 
-# An event loop on a simulated clock: whenever nothing is left to do, the clock moves to the time of the next sleeper.
-#
-# A crawl on it, with a protocol module that answers by itself, runs through hours in a second, and each run has the same order:
-# the speed of the machine does not matter.
-
 _Arguments = TypeVarTuple("_Arguments")
 _Result = TypeVar("_Result")
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """An event loop that moves a clock by itself. Give units the same clock; the loop's own timers stay in real time."""
+    """An event loop that moves a clock to the next sleeper whenever nothing is left to do. Give units the same clock; the loop's
+    own timers stay in real time.
+
+    A crawl on it, with a protocol module that answers by itself, runs through hours in a second, and each run has the same order.
+    """
 
     def __init__(self, clock: FakeClock) -> None:
         self.working = 0

@@ -15,6 +15,7 @@ import asyncio
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from http.client import responses
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -312,19 +313,13 @@ def _rendered(page: FakePage, request: FakeRequest) -> tuple[bytes, bool]:
         fields.append(("Content-Length", str(len(body))))
     if page.close:
         fields.append(("Connection", "close"))
-    head = f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Status')}\r\n"
+    head = f"HTTP/1.1 {page.status} {responses.get(page.status, 'Status')}\r\n"
     head += "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
     if page.cut >= 0:
         body = body[: page.cut]
     if page.chunked:
-        body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in _parts(body)) + b"0\r\n\r\n" * (page.cut < 0)
+        parts = (body[start : start + 4096] for start in range(0, len(body), 4096))
+        body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n" * (page.cut < 0)
     if request.method == "HEAD" or page.status in (204, 304):
         body = b""
     return head.encode("latin-1") + body, page.cut < 0
-
-
-def _parts(body: bytes) -> list[bytes]:
-    return [body[start : start + 4096] for start in range(0, len(body), 4096)]
-
-
-_REASONS = {200: "OK", 301: "Moved Permanently", 302: "Found", 304: "Not Modified", 404: "Not Found", 410: "Gone"}

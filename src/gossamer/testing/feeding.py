@@ -8,6 +8,8 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import count
 from types import FrameType
 from typing import Any
 
@@ -77,31 +79,34 @@ def check_feed_consumer(
         row: returns the row for a number; equal numbers give equal values in `kept`, and others do not.
         step: kill after each multiple of this many lines: 1 is anywhere; more is for a consumer that starts slowly.
     """
-    kills = _Kills(make, step)
+    actions = count()
+
+    def until_done(work: Callable[[FeedConsumer], None], mark: FeedMark) -> None:
+        """Run an action in a process that is killed after some lines, then again with `step` lines more, until it is done.
+
+        Each action begins at another line, so that all lines are covered by several actions.
+        """
+        killed_at = next(actions) % step
+        while make().mark() != mark:
+            killed_at += step
+            assert killed_at <= _MOST_LINES, f"it is not done after {_MOST_LINES} lines"
+            killed_after(killed_at, lambda: work(make()))
+
     assert make().mark() == FeedMark(), "a consumer that has kept nothing names a position"
     wanted: list[Any] = []
     for generation in (0, 1):
         if generation:
-            kills.until_done(lambda consumer: consumer.rebuild(1), lambda: make().mark() == FeedMark(1))
+            until_done(lambda consumer: consumer.rebuild(1), FeedMark(1))
             assert not kept(), "rows of an earlier generation are left after rebuild"
         for batch in _batches(generation, columns, row):
             before = list(kept())
-            kills.until_done(_taking(batch), _has_taken(make, batch))
+            until_done(partial(_take, batch=batch), batch.mark)
             wanted = list(kept())
             assert wanted[: len(before)] == before, "rows that were kept have changed"
             assert len(wanted) == len(before) + len(batch.rows), "rows are missing, or there twice"
             assert len({repr(one) for one in wanted}) == len(wanted), "a row is there twice"
         assert len(wanted) == _ROWS * _BATCHES, "rows are missed"
-    _goes_on(make, kept, columns, row)
-
-
-def _goes_on(
-    make: Callable[[], FeedConsumer],
-    kept: Callable[[], Sequence[Any]],
-    columns: tuple[str, ...],
-    row: Callable[[int], tuple[Any, ...]],
-) -> None:
-    """Check that a consumer takes batch after batch in one process, and continues after a restart."""
+    # It takes batch after batch in one process, and continues after a restart.
     consumer = make()
     consumer.rebuild(2)
     for batch in _batches(2, columns, row):
@@ -112,12 +117,8 @@ def _goes_on(
     assert len(kept()) == _ROWS * _BATCHES, "rows are missing, or there twice"
 
 
-def _taking(batch: FeedBatch) -> Callable[[FeedConsumer], None]:
-    return lambda consumer: consumer.take(batch)
-
-
-def _has_taken(make: Callable[[], FeedConsumer], batch: FeedBatch) -> Callable[[], bool]:
-    return lambda: make().mark() == batch.mark
+def _take(consumer: FeedConsumer, batch: FeedBatch) -> None:
+    consumer.take(batch)
 
 
 def _batches(generation: int, columns: tuple[str, ...], row: Callable[[int], tuple[Any, ...]]) -> Iterator[FeedBatch]:
@@ -128,27 +129,6 @@ def _batches(generation: int, columns: tuple[str, ...], row: Callable[[int], tup
         agent = f"agent-{number % 2:02d}"
         places = {**places, agent: FeedPlace("20260301120000-00000000", 1, _ROWS * (number // 2 + 1))}
         yield FeedBatch(columns, rows, FeedMark(generation, places))
-
-
-class _Kills:
-    """Runs a consumer's actions in processes that are killed."""
-
-    def __init__(self, make: Callable[[], FeedConsumer], step: int) -> None:
-        self._make = make
-        self._step = step
-        self._things = 0
-
-    def until_done(self, work: Callable[[FeedConsumer], None], is_done: Callable[[], bool]) -> None:
-        """Run an action in a process that is killed after some lines, then again with `step` lines more, until it is done.
-
-        Each action begins at another line, so that all lines are covered by several actions.
-        """
-        killed_at = self._things % self._step
-        self._things += 1
-        while not is_done():
-            killed_at += self._step
-            assert killed_at <= _MOST_LINES, f"it is not done after {_MOST_LINES} lines"
-            killed_after(killed_at, lambda: work(self._make()))
 
 
 def killed_after(lines: int, work: Callable[[], object]) -> None:

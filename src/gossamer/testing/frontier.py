@@ -140,40 +140,22 @@ OTHERS = ("https://a.test", "http://a.test:8080", "http://www.a.test", "http://b
 
 ANSWER = Response(Outcome.OK, status=200, body=b"User-agent: *\nDisallow: /private/\nCrawl-delay: 7\n")
 
+_LOCATIONS = (
+    "",
+    "\0",
+    *["/", "/robots.txt", "http://b.test/r", "javascript:x", "http://[", "//", "http://a.test/robots.txt"],
+)
+_RETRIES = ("", "5", "-5", "9" * 400, "soon", "٣", "Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 GMT")
+
 #: Every way in which a request can end, with what hostile servers add.
 ENDINGS = (
     *(Response(outcome, status=0) for outcome in Outcome),
     *(Response(Outcome.OK, status=200, body=body) for body in (b"", b"\0" * 9, b"\xff\xfe\xfd", b"<html>" * 999)),
     Response(Outcome.OK, status=200, body=b"User-agent: *\nDisall", cut="disconnect"),
     Response(Outcome.OK, status=200, body=b"#" * (1 << 21)),
-    *(
-        Response(Outcome.REDIRECT, status=301, headers=(("location", to),))
-        for to in (
-            "",
-            "/",
-            "/robots.txt",
-            "http://b.test/r",
-            "javascript:x",
-            "http://[",
-            "//",
-            "\0",
-            "http://a.test/robots.txt",
-        )
-    ),
+    *(Response(Outcome.REDIRECT, status=301, headers=(("location", to),)) for to in _LOCATIONS),
     *(Response(Outcome.CLIENT_ERROR, status=status) for status in (400, 401, 403, 404, 410, 418, 451, 499)),
-    *(
-        Response(Outcome.RATE_LIMITED, status=429, headers=(("retry-after", text),))
-        for text in (
-            "",
-            "5",
-            "-5",
-            "9" * 400,
-            "Fri, 31 Dec 9999 23:59:59 GMT",
-            "Mon, 01 Jan 0001 00:00:00 GMT",
-            "soon",
-            "٣",
-        )
-    ),
+    *(Response(Outcome.RATE_LIMITED, status=429, headers=(("retry-after", text),)) for text in _RETRIES),
 )
 
 

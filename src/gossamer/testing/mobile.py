@@ -1,4 +1,4 @@
-"""Conformance suites for mobile crawlers: lenders, sources of pages, links to runtimes."""
+"""Conformance suites for mobile crawlers: sources of pages, links to runtimes."""
 
 from collections.abc import Awaitable, Callable
 
@@ -8,15 +8,15 @@ from gossamer.values.visit import Response
 
 #: Paths that a stranger may write into a link, canonical as far as a URL can be. None may raise, and none may lead out.
 HOSTILE_PATHS = (
-    *(
+    *[
         "/..",
         "/../",
         "/../../etc/passwd",
         "/%2e%2e/%2e%2e/etc/passwd",
         "/..%2f..%2fetc%2fpasswd",
         "/%2e%2e%2fetc%2fpasswd",
-    ),
-    *(
+    ],
+    *[
         "/..%5c..%5cetc",
         "/a%5c..%5cb",
         "/%00",
@@ -25,7 +25,7 @@ HOSTILE_PATHS = (
         "/%ff%fe",
         "/%c0%ae%c0%ae/",
         "/%252e%252e/",
-    ),
+    ],
     *("//", "///etc/passwd", "/a//b", "/./", "/.", "/%2e", "/%2f", "/%", "/%zz", "/" + "a" * 5_000, "/a" * 500),
     *("/~root/", "/?", "/?../..", "/;a=b", "/%e2%80%ae", "/aux.", "/con", "/c:/", "/file:///etc/passwd"),
 )
@@ -126,7 +126,7 @@ async def check_runtime_link(
     """
     offer = await link.offer()
     assert offer.versions and offer.crawlers > 0, "the offer says neither versions nor how many crawlers it runs"
-    await _check_unknown(link)
+    await _check_unknown(link, "nobody", "nobody sent this one")
     await _check_refusals(link)
     await _check_sending(link, crawler, other)
     first = await _had(link, "journey-1", 0)
@@ -141,13 +141,13 @@ async def check_runtime_link(
     return frames
 
 
-async def _check_unknown(link: RuntimeLink) -> None:
+async def _check_unknown(link: RuntimeLink, identity: str, promise: str) -> None:
     for standing in (
-        await link.batch("nobody", 0, 0.0),
-        await link.acknowledge("nobody", 3),
-        await link.cancel("nobody"),
+        await link.batch(identity, 0, 0.0),
+        await link.acknowledge(identity, 10),
+        await link.cancel(identity),
     ):
-        assert isinstance(standing, CrawlerStanding) and standing.state == "unknown", "nobody sent this one"
+        assert isinstance(standing, CrawlerStanding) and standing.state == "unknown", promise
 
 
 async def _check_refusals(link: RuntimeLink) -> None:
@@ -170,12 +170,7 @@ async def _check_sending(link: RuntimeLink, crawler: bytes, other: bytes) -> Non
 
 
 async def _check_stranger(stranger: RuntimeLink, crawler: bytes) -> None:
-    for standing in (
-        await stranger.batch("journey-1", 0, 0.0),
-        await stranger.acknowledge("journey-1", 10),
-        await stranger.cancel("journey-1"),
-    ):
-        assert isinstance(standing, CrawlerStanding) and standing.state == "unknown", "promise 7: another's is known"
+    await _check_unknown(stranger, "journey-1", "promise 7: another's is known")
     assert (await stranger.send("journey-1", crawler)).state != "unknown", "promise 7: identities are a sender's own"
     await stranger.cancel("journey-1")
 

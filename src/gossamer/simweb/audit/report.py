@@ -1,9 +1,15 @@
-"""The auditor's verdict as text, as JSON and as a picture."""
+"""The auditor's verdict: every judge's findings in one value, as text, as JSON and as a picture.
+
+Place in the flow: the last step of an audit. `audit` reads a log, asks each judge, and returns an `Audit`; the command line prints
+it, tests look into it. The picture has importance gathered over the crawl, and freshness below it, as SVG: written by hand, so that
+it needs nothing; it explains itself in any browser, in light and dark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -27,9 +33,6 @@ from gossamer.simweb.audit.coverage import (
 )
 from gossamer.simweb.audit.trace import Gaps, RequestTrace, RobotsReport, judge_gaps, judge_robots, read_trace
 from gossamer.simweb.graph import WebGraph, expected_pages
-
-# The auditor's verdict: every judge's findings in one value, as text and as JSON. The last step of an audit. `audit` reads a log,
-# asks each judge, and returns an `Audit`; the command line prints it, tests look into it.
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,16 +144,9 @@ def _lines(verdict: Audit) -> Iterator[str]:
 
 
 def _coverage_lines(coverage: Coverage, repeats: Repeats) -> Iterator[str]:
-    share = coverage.found / coverage.expected if coverage.expected else 1.0
-    yield (
-        f"Coverage     {coverage.found:,} of {coverage.expected:,} expected pages ({share:.2%}), "
-        f"{coverage.missed:,} missed ({coverage.missed_flaky:,} of them flaky), "
-        f"{coverage.extra:,} extra"
-    )
-    for url in coverage.missed_examples[:5]:
-        yield f"  missed {url}"
-    for url in coverage.extra_examples[:5]:
-        yield f"  extra  {url}"
+    flaky = f"({coverage.missed_flaky:,} of them flaky), "
+    yield f"Coverage     {_found(coverage, 'expected pages')}, {coverage.missed:,} missed {flaky}{coverage.extra:,} extra"
+    yield from _examples(coverage.missed_examples, coverage.extra_examples)
     yield (
         f"Repeats      {repeats.pages:,} pages fetched again ({repeats.requests:,} requests), "
         f"{repeats.aliases:,} under a second URL, {repeats.conditional:,} conditional "
@@ -158,16 +154,19 @@ def _coverage_lines(coverage: Coverage, repeats: Repeats) -> Iterator[str]:
     )
 
 
-def _statement_lines(statements: StatedTriples) -> Iterator[str]:
-    share = statements.found / statements.expected if statements.expected else 1.0
-    yield (
-        f"Statements   {statements.found:,} of {statements.expected:,} triples of these pages ({share:.2%}), "
-        f"{statements.missed:,} missed, {statements.extra:,} extra"
-    )
-    for told in statements.missed_examples[:5]:
-        yield f"  missed {told}"
-    for told in statements.extra_examples[:5]:
-        yield f"  extra  {told!r}"
+def _statement_lines(one: StatedTriples) -> Iterator[str]:
+    yield f"Statements   {_found(one, 'triples of these pages')}, {one.missed:,} missed, {one.extra:,} extra"
+    yield from _examples(one.missed_examples, map(repr, one.extra_examples))
+
+
+def _found(one: Coverage | StatedTriples, what: str) -> str:
+    share = one.found / one.expected if one.expected else 1.0
+    return f"{one.found:,} of {one.expected:,} {what} ({share:.2%})"
+
+
+def _examples(missed: Iterable[str], extra: Iterable[str]) -> Iterator[str]:
+    yield from (f"  missed {one}" for one in islice(missed, 5))
+    yield from (f"  extra  {one}" for one in islice(extra, 5))
 
 
 def _robots_lines(robots: RobotsReport) -> Iterator[str]:
@@ -194,18 +193,9 @@ def _gap_lines(label: str, gaps: Gaps) -> Iterator[str]:
             yield f"  {line}"
 
 
-# The auditor's one picture: importance gathered over the crawl, and freshness below it, as SVG. The command line writes it to a
-# file. Written by hand, so that it needs nothing; it explains itself in any browser, in light and dark.
-
-WIDTH: Final = 720
-HEIGHT: Final = 560
-LEFT: Final = 60
-RIGHT: Final = 20
-TOP: Final = 50
-UPPER: Final = 280
-"""Height of the upper panel."""
-LOWER: Final = 110
-GAP: Final = 60
+WIDTH, HEIGHT, LEFT, RIGHT, TOP = 720, 560, 60, 20, 50
+UPPER, LOWER, GAP = 280, 110, 60
+"""Heights of the panels, and what lies between them."""
 
 _STYLE: Final = (
     "svg{background:#fff;color:#222;font:13px sans-serif}text{fill:currentColor}"
@@ -232,7 +222,8 @@ def to_svg(verdict: Audit) -> str:
         values: list[float] = getattr(verdict.order, field)
         places = [k / max(1, len(values) - 1) for k in range(len(values))]
         parts.append(_curve(places, values, TOP, UPPER, colour))
-        parts.append(_legend(number, label, colour))
+        x, y = LEFT + 20 + number * 150, TOP + UPPER - 16
+        parts.append(f'<path stroke="{colour}" d="M{x} {y - 4}h24"/><text x="{x + 30}" y="{y}">{label}</text>')
     below = TOP + UPPER + GAP
     parts.append(f'<text x="{LEFT}" y="{below - 12}">Copies that are current</text>')
     parts.append(_frame(below, LOWER, "0 s", f"{verdict.seconds:,.1f} s"))
@@ -264,8 +255,3 @@ def _curve(places: list[float], values: list[float], top: int, height: int, colo
         for place, value in zip(places, values, strict=True)
     ]
     return f'<path stroke="{colour}" d="M{"L".join(points)}"/>' if points else ""
-
-
-def _legend(number: int, label: str, colour: str) -> str:
-    x, y = LEFT + 20 + number * 150, TOP + UPPER - 16
-    return f'<path stroke="{colour}" d="M{x} {y - 4}h24"/><text x="{x + 30}" y="{y}">{label}</text>'
