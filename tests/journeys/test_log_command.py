@@ -49,6 +49,7 @@ def test_the_log_of_several_agents_is_followed_while_they_work_and_ends_with_the
 
     assert main(["log", str(directory), "--agent", "agent-01", "--json"]) == 0
     own = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert not any("line_sum" in one for one in own), "it is the sum of the line in the file"
     assert {entry["agent"] for entry in own} == {"agent-01"} and 0 < len(own) < len(pages)
     assert main(["log", str(directory), "--host", "h3.test", "--kind", "page", "-n", "5"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -26,7 +26,7 @@ from gossamer.crawls.control.steering import STEERING_LOG
 from gossamer.engine.sheet import show_bytes
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import holder_of
-from gossamer.storage.logs import LOG_PATH, NOTES_LOG, log_path, printable
+from gossamer.storage.logs import LOG_PATH, NOTES_LOG, SUM, log_path, printable
 from gossamer.storage.recovery import members_of
 from gossamer.storage.tables.places import crawl_directory
 from gossamer.values.agents import member
@@ -136,6 +136,7 @@ def _entry(line: bytes, agent: str) -> Entry | None:
     event = found.pop("event", "steering")
     if event == "deleted":
         return None
+    found.pop(SUM, None)  # of the line in its file
     at = found.pop("at", None) or found.get("fetched_at") or ""
     head = {"at": str(at).replace("+00:00", "Z"), "event": str(event)}
     return {**head, **({"agent": agent} if agent else {}), **found}

@@ -66,7 +66,9 @@ MAX_LINE_BYTES = 4 << 20
 #: The words of a line of the log of a crawl that `gossamer delete` took.
 DELETED = b'{"event":"deleted"}'
 
-_SUM, _SUM_END = b',"line_sum":"', 11
+#: The name of the sum of a line.
+SUM = "line_sum"
+_SUM, _SUM_END = f',"{SUM}":"'.encode(), 11
 _SUM_BYTES = len(_SUM) + _SUM_END
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
