@@ -130,7 +130,8 @@ class Form:
         pressed = self._pressed(button)
         entries = list(self._entries(given))
         if pressed is not None and (name := pressed.get("name") or ""):
-            entries.extend(_pressing(name, pressed))
+            is_image = (pressed.get("type") or "").strip().lower() == "image"
+            entries += [(f"{name}.x", "0"), (f"{name}.y", "0")] if is_image else [(name, pressed.get("value") or "")]
         entries.extend((extra or {}).items())
         asked = {"label": label, "data": data, "priority": priority, "key": key, "safe": safe, "session": self._session}
         request = self._request(entries, pressed or {}, asked)
@@ -283,12 +284,6 @@ def _chosen(select: "LexborNode") -> Iterator[str]:
     for one in chosen:
         value = one.attributes.get("value")
         yield " ".join(one.text().split()) if value is None else value
-
-
-def _pressing(name: str, button: Mapping[str, str | None]) -> list[tuple[str, str]]:
-    if (button.get("type") or "").strip().lower() == "image":
-        return [(f"{name}.x", "0"), (f"{name}.y", "0")]
-    return [(name, button.get("value") or "")]
 
 
 # -- sending

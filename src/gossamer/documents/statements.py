@@ -158,7 +158,9 @@ def field_links(headers: Iterable[tuple[str, str]], url: str) -> Iterator[FieldL
         given = _parameters(match[2])
         relations = frozenset(given.get("rel", "").lower().split())
         target = _resolved(match[1], url)
-        if not relations or not target or not _is_of(given.get("anchor"), url):
+        anchor = given.get("anchor")  # a context that is another document, or a place in this one (section 3.2)
+        is_elsewhere = anchor is not None and ("#" in anchor or _resolved(anchor, url) != url)
+        if not relations or not target or is_elsewhere:
             continue
         yield FieldLink(target, relations, given.get("imagesrcset", ""))
         found += 1
@@ -173,11 +175,6 @@ def _parameters(text: str) -> dict[str, str]:
         name, quoted, token = match.groups()
         given.setdefault(name.lower(), _QUOTED.sub(r"\1", quoted) if quoted is not None else token or "")
     return given
-
-
-def _is_of(anchor: str | None, url: str) -> bool:
-    """Whether a link of this context is one of the document (section 3.2); a place in it is another context."""
-    return anchor is None or ("#" not in anchor and _resolved(anchor, url) == url)
 
 
 def _resolved(target: str, url: str) -> str:

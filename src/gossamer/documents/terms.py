@@ -173,7 +173,11 @@ def keywords(title: str, text: str, most: int = MOST_KEYWORDS) -> tuple[str, ...
     singles, pairs = Counter(heading), Counter(pairwise(heading))
     singles.update(words)
     pairs.update(pairwise(words))
-    telling = {word: count for word, count in singles.items() if _says_something(word)}
+    telling = {
+        word: count
+        for word, count in singles.items()
+        if len(word) > 1 and word not in COMMON_WORDS and not word.isdecimal()
+    }
     weights = {word: count * math.log2(len(word)) for word, count in telling.items()}
     for (one, other), count in pairs.items():
         if len(one) == len(other) == 1:
@@ -194,15 +198,8 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _says_something(word: str) -> bool:
-    return len(word) > 1 and word not in COMMON_WORDS and not word.isdecimal()
-
-
 #: Bits in which the fingerprints of near-duplicates differ at the most (Manku et al., section 5.1.1).
 THRESHOLD = 3
-
-#: Words of a run. Runs, unlike words, keep their order.
-SHINGLE = 3
 
 #: Words below which a text has no fingerprint: two short texts are alike by chance ("not found", "log in").
 MIN_WORDS = 24

@@ -258,15 +258,11 @@ def secret_of(reference: str, what: str = "credentials", most: int = _LARGEST_SE
     if match is None:
         raise SettingError(f"{what}: name a variable as $NAME, or a file as @FILE")
     if match["name"]:
-        return _variable(match["name"], what)
+        text = os.environ.get(match["name"], "").strip()
+        if not text:
+            raise SettingError(f"{what}: the environment has no {match['name']}; set it before the crawl starts")
+        return text
     return _private(Path(match["file"]), most).decode("utf-8-sig", "replace").strip()
-
-
-def _variable(name: str, what: str) -> str:
-    text = os.environ.get(name, "").strip()
-    if not text:
-        raise SettingError(f"{what}: the environment has no {name}; set it before the crawl starts")
-    return text
 
 
 def _private(path: Path, most: int) -> bytes:

@@ -168,10 +168,7 @@ class Constants(msgspec.Struct, frozen=True):
     verifies: bool = True
     """Servers whose certificate is not valid for their name are refused."""
     session_pools: tuple[pycurl.CurlShare, ...] = ()
-
-    def session_pool_of(self, authority: str) -> pycurl.CurlShare:
-        """The pool that remembers the TLS sessions with a server."""
-        return self.session_pools[hash(authority) % _SESSION_POOLS]
+    """They remember the TLS sessions, those with one server in one of them."""
 
 
 def constants(sheet: HttpSheet, *, is_proxied: bool = False) -> Constants:

@@ -213,15 +213,17 @@ class Transfer(Receiving[HttpSheet]):
                     curl.unsetopt(pycurl.PROXYUSERPWD)
             self._endpoint, self._proxy = (address, port), proxy
         if url.startswith("https"):
-            pool = self.shared.session_pool_of(authority_of(url))
+            pool = self.shared.session_pools[hash(authority_of(url)) % len(self.shared.session_pools)]
             if pool is not self._session_pool:
                 curl.unsetopt(pycurl.SHARE)
                 curl.setopt(pycurl.SHARE, pool)
                 self._session_pool = pool
         if self._fields != fields or self._sent is not None:
             # A cookie goes back octet by octet as it came; fields have one character for each.
+            # libcurl would add a field to a large body, and wait a second for an answer that few servers give.
+            unsaid = () if self._sent is None else ("Expect:",)
             own = [field if field.isascii() else field.encode("latin-1") for field in fields]
-            curl.setopt(pycurl.HTTPHEADER, [*self._constant_fields(self.shared.header), *own, *self._unsaid])
+            curl.setopt(pycurl.HTTPHEADER, [*self._constant_fields(self.shared.header), *own, *unsaid])
             self._fields = fields
         if self._is_single != single:
             curl.setopt(pycurl.FRESH_CONNECT, int(single))
@@ -232,11 +234,6 @@ class Transfer(Receiving[HttpSheet]):
         if self._names_target or "%" in url:
             curl.setopt(pycurl.REQUEST_TARGET, self._target(url))
             self._names_target = True
-
-    @property
-    def _unsaid(self) -> tuple[str, ...]:
-        """Fields that libcurl would add to a large body: it would wait a second for an answer that few servers give."""
-        return () if self._sent is None else ("Expect:",)
 
     def _constant_fields(self, fields: Sequence[str]) -> Sequence[str]:
         """Those that the request does not name itself."""

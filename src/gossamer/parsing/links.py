@@ -142,12 +142,11 @@ def with_queries(found: Sequence[Found], base: str, charset: str) -> Sequence[Fo
     if charset in ("", "utf-8") or all(one.href.isascii() for one in found):
         return found
     return [
-        one if one.href.isascii() or one.relation in _IN_STYLES else _with_query(one, base, charset) for one in found
+        one
+        if one.href.isascii() or one.relation in _IN_STYLES
+        else Found(in_charset(one.href, base, charset), one.relation, one.anchor, one.nofollow, one.request)
+        for one in found
     ]
-
-
-def _with_query(one: Found, base: str, charset: str) -> Found:
-    return Found(in_charset(one.href, base, charset), one.relation, one.anchor, one.nofollow, one.request)
 
 
 def resolve_links(
