@@ -56,7 +56,7 @@ class Learner(Watcher, Protocol):
         """The facts that have changed since the last call."""
 
 
-class Reading(msgspec.Struct, frozen=True):
+class TemplateReading(msgspec.Struct, frozen=True):
     """A page, told apart."""
 
     own: Set[int]
@@ -91,7 +91,7 @@ class HostTemplate(Protocol):
         4. The ledger keeps at most 16 KiB of one host; they are given only when they have changed.
     """
 
-    def read(self, host: str, marks: Set[int], *, learn: bool = True) -> Reading:
+    def read(self, host: str, marks: Set[int], *, learn: bool = True) -> TemplateReading:
         """Tell a page of a host apart by its marks, and remember it unless `learn` is False."""
 
     def learnt(self) -> Iterable[Learnt]:

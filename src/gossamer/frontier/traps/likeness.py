@@ -26,7 +26,7 @@ import msgspec
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.frontier.traps.contract import Learnt, Reading
+from gossamer.frontier.traps.contract import Learnt, TemplateReading
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import host_of, path_of
@@ -164,7 +164,7 @@ class LearntTemplates(Provider[TemplateSheet]):
         """Nothing is learnt but from those who ask."""
         return ""
 
-    def read(self, host: str, marks: Set[int], *, learn: bool = True) -> Reading:
+    def read(self, host: str, marks: Set[int], *, learn: bool = True) -> TemplateReading:
         """Tell a page apart, and remember it unless `learn` is False."""
         kinds = self._kinds(host)
         known = len(kinds)
@@ -180,7 +180,7 @@ class LearntTemplates(Provider[TemplateSheet]):
         own = weighed - kind.core
         drawn = sketch_of(own)
         likeness = likeness_of(drawn, kind.sketches)
-        reading = Reading(own, kind.limit / _ALL, kind.pages, known, likeness)
+        reading = TemplateReading(own, kind.limit / _ALL, kind.pages, known, likeness)
         if learn:
             self._counted += kind.learn(weighed, drawn.tobytes(), likeness)
             self._changed[host] = None
