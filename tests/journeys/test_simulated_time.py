@@ -139,13 +139,13 @@ def simulated(seed: int) -> tuple[Web, list[str]]:
 
 
 def without_names(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows but for what is random so that no two crawls share it: the crawl's part of each visit's name, and the identifiers of
-    records, which decide where the archive has them."""
+    """Rows but for what is random so that no two crawls share it: the crawl's part of each visit's name, which the sum of
+    its line has too, and the identifiers of records, which decide where the archive has them."""
     return [
         {
             name: value.partition("-")[2] if name == "visit" else value
             for name, value in row.items()
-            if not name.startswith("warc_")
+            if name != "line_sum" and not name.startswith("warc_")
         }
         for row in rows
     ]
