@@ -24,17 +24,6 @@ from gossamer.simweb.hosts import SimHost, SimHosts
 from gossamer.simweb.page import EXTERNAL_BLOCKS, LOCAL_BLOCKS, PageKind, Pages, path_of, size_class
 from gossamer.simweb.text import markup_of
 
-TRAP_ENTRIES: Final = {
-    "calendar": "/calendar/2026/01.html",
-    "loop": "/loop/a/",
-    "session": "/session/start/1.html",
-    "facets": "/shop/list?color=red",
-    "soft404": "/missing/1.html",
-}
-"""Where each kind of trap begins."""
-
-_PREFIXES: Final = {"calendar": "/calendar/", "loop": "/loop/", "session": "/session/", "facets": "/shop/"}
-
 _FACETS: Final = {
     "color": ("red", "green", "blue", "black"),
     "size": ("s", "m", "l", "xl"),
@@ -49,12 +38,12 @@ def is_in_trap(trap: str, target: str) -> bool:
 
     A host of soft 404s answers *every* unknown path; the caller asks here only for those.
     """
-    return trap == "soft404" or (trap != "" and target.startswith(_PREFIXES[trap]))
+    return trap != "" and target.startswith(TRAPS[trap].prefix)
 
 
 def trap_page(trap: str, target: str) -> bytes:
     """Return the HTML that a trap shows at a path; `is_in_trap` must hold."""
-    title, links = _WRITERS[trap](target)
+    title, links = TRAPS[trap].write(target)
     anchors = "".join(f'<li><a href="{_escape(link)}">{_escape(link)}</a></li>' for link in links)
     return (
         f"<!DOCTYPE html><html lang=en><head><meta charset=utf-8><title>{_escape(title)}</title>"
@@ -104,14 +93,24 @@ def _soft404(target: str) -> tuple[str, list[str]]:
     return "Page not found", ["/", f"/missing/{number}.html", f"/missing/{number // 2}.html"]
 
 
-_WRITERS: Final[dict[str, Callable[[str], tuple[str, list[str]]]]] = {
-    "calendar": _calendar,
-    "loop": _loop,
-    "session": _session,
-    "facets": _facets,
-    "soft404": _soft404,
-}
+class Trap(NamedTuple):
+    """A kind of trap."""
 
+    entry: str
+    """Where it begins."""
+    prefix: str
+    """How the paths inside it begin."""
+    write: Callable[[str], tuple[str, list[str]]]
+    """Title and links of the page at a path."""
+
+
+TRAPS: Final = {
+    "calendar": Trap("/calendar/2026/01.html", "/calendar/", _calendar),
+    "loop": Trap("/loop/a/", "/loop/", _loop),
+    "session": Trap("/session/start/1.html", "/session/", _session),
+    "facets": Trap("/shop/list?color=red", "/shop/", _facets),
+    "soft404": Trap("/missing/1.html", "", _soft404),
+}
 
 IMAGES: Final = 64
 """Different images of a host; each page shows two."""
@@ -229,7 +228,7 @@ class Skin:
         anchors = self.pool.anchors
         items = b"".join(b'<a href="%b">%b</a>\n' % (path_of(k).encode(), anchors[k % len(anchors)]) for k in menu)
         self.middle = b'</title></head>\n<body><nav><a href="/">Home</a>\n' + items + b"</nav>\n<main><h1>"
-        entry = TRAP_ENTRIES.get(host.trap, "")
+        entry = TRAPS[host.trap].entry if host.trap else ""
         self.trap = f'<p><a href="{entry}" rel="more">More</a></p>\n'.encode() if entry else b""
         self.fixed = len(self.head) + len(self.middle) + SMALL
         """About how long a page is without its list of links and its paragraphs."""
