@@ -5,7 +5,6 @@ site, and the picture of README.md.
 from __future__ import annotations
 
 import html
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,19 +14,10 @@ import time
 from pathlib import Path
 
 from gossamer import __version__
+from gossamer.cli.reference import pages
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import Property, properties
 from tools import REFERENCE, ROOT
-
-SOURCE = "gossamer.cli.reference"
-
-
-def pages() -> dict[str, str] | None:
-    """File name -> text of every generated page; None where this checkout has no generator."""
-    if importlib.util.find_spec(SOURCE) is None:
-        return None
-    made: dict[str, str] = importlib.import_module(SOURCE).pages()
-    return made
 
 
 def stale(made: dict[str, str]) -> list[str]:
@@ -39,10 +29,7 @@ def stale(made: dict[str, str]) -> list[str]:
 
 def problems() -> list[str]:
     """For `check`: one line for each page that is not fresh."""
-    made = pages()
-    if not made:
-        return []
-    found = [f"docs/reference/{name}" for name in stale(made)]
+    found = [f"docs/reference/{name}" for name in stale(pages())]
     found += [file.relative_to(ROOT).as_posix() for file in stale_files()]
     return [f"{name} is stale; run ./gossamer dev docs" for name in found]
 
@@ -73,15 +60,11 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--check"]):
         print("usage: ./gossamer dev docs [--check | --site FOLDER]", file=sys.stderr)
         return 2
-    made = pages()
-    if made is None:
-        print(f"No reference to write: {SOURCE} does not exist in this checkout.")
-        return 0
     if not arguments:
-        write(made)
+        write(pages())
         return 0
     found = problems()
-    print("\n".join(found) or f"docs/reference is fresh ({len(made)} pages)")
+    print("\n".join(found) or f"docs/reference is fresh ({len(pages())} pages)")
     return 1 if found else 0
 
 
@@ -206,22 +189,6 @@ FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http
 """
 
 
-def crawled(folder: Path, port: int, resolve: str, seed: str) -> subprocess.Popen[bytes]:
-    """A crawl of the simulated web at this port."""
-    line = [
-        str(ROOT / "gossamer"),
-        "crawl",
-        seed,
-        "--scope",
-        "any",
-        "--resolve",
-        resolve,
-        "--allow-network",
-        "127.0.0.0/8",
-    ]
-    return subprocess.Popen([*line, "-o", "mycrawl", "--quiet"], cwd=folder)
-
-
 def drawn(folder: Path) -> str:
     """The overview of the crawl in a folder, as a picture."""
     from rich.console import Console
@@ -252,7 +219,9 @@ def picture(arguments: list[str]) -> int:
         return 2
     spec = WebSpec(pages=40_000, hosts=400, latency=0.02)
     with tempfile.TemporaryDirectory(prefix="picture-") as name, beside(spec, ServeOptions()) as port:
-        crawl = crawled(Path(name), port, f"*.sim=127.0.0.1:{port}", f"http://{SimWeb(spec).hosts.name(0)}/")
+        line = [str(ROOT / "gossamer"), "crawl", f"http://{SimWeb(spec).hosts.name(0)}/", "--scope", "any", "--quiet"]
+        line += ["--resolve", f"*.sim=127.0.0.1:{port}", "--allow-network", "127.0.0.0/8", "-o", "mycrawl"]
+        crawl = subprocess.Popen(line, cwd=name)
         try:
             time.sleep(SECONDS)
             picture = drawn(Path(name))
