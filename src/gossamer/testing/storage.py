@@ -6,6 +6,8 @@ import asyncio
 import random
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -13,7 +15,7 @@ import msgspec
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store
 from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.storage.archive.contract import Archive, Keeper
-from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex, LateSeenSet, SeenSet
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
@@ -157,110 +159,68 @@ def check_keeper(
         kept: returns the URLs of the kept visits as another reader finds them, each as often as it is there.
         wanted: says whether it keeps a visit.
     """
-    _Suite(reopen, directory, kept, wanted).run()
+    ledger, keeper = reopen()
+    expected: list[str] = []
+    numbers = count(1)
 
-
-class _Suite:
-    def __init__(
-        self, reopen: Reopen, directory: Path, kept: Callable[[], Sequence[str]], wanted: Callable[[Visit], bool]
-    ) -> None:
-        self._reopen = reopen
-        self._directory = directory
-        self._kept = kept
-        self._wanted = wanted
-        self._expected: list[str] = []
-        self._number = 0
-
-    def run(self) -> None:
-        self._kill()
-        self._check("something is kept before anything was committed")
-        with self.ledger.group() as group:
-            self._stage([], group)
-        self._check("a group without visits left something")
-        self._commit(self._records())
-        self._check("a committed group is not there")
-        for fails in (self._raise_behind_stage, self._kill_behind_stage, self._kill_behind_ends):
-            for _ in range(2):
-                self._again(fails)
-        for _ in range(3):  # a kill behind a commit, and one at the next start
-            self._commit(self._records())
-            self._kill()
-            self._kill()
-            self._check("a group that was committed before a kill is not there once")
-        self._commit([Record(one, None) for one in hostile_visits()])
-        self._kill()
-        self._check("text that a server can send was kept with changes, or in part")
-
-    def _records(self) -> list[Record]:
-        """Keep an answer, a visit without one and another answer in a group of their own."""
-        self._number += 1
-        base = f"http://a.test/{self._number}"
-        first, last = visit(f"{base}/1", b"one"), visit(f"{base}/2", b"two" * 1000)
+    def made() -> list[Record]:
+        """An answer, a visit without one and another answer, of a group of their own."""
+        number = next(numbers)
+        base = f"http://a.test/{number}"
         return [
-            Record(first, Location("warc/a.warc.gz", self._number, 1)),
+            Record(visit(f"{base}/1", b"one"), Location("warc/a.warc.gz", number, 1)),
             Record(unanswered(f"{base}/gone"), None),
-            Record(last, Location("warc/a.warc.gz", self._number + 1, 1)),
+            Record(visit(f"{base}/2", b"two" * 1000), Location("warc/a.warc.gz", number + 1, 1)),
         ]
 
-    def _stage(self, records: Sequence[Record], group: Group) -> None:
-        self.keeper.stage(records, group)
-
-    def _commit(self, records: Sequence[Record]) -> None:
-        with self.ledger.group() as group:
-            self._stage(records, group)
-            ends = self.keeper.ends()
+    def commit(records: Sequence[Record]) -> None:
+        with ledger.group() as group:
+            keeper.stage(records, group)
+            ends = keeper.ends()
             for file, end in ends.items():
-                size = (self._directory / file).stat().st_size
+                size = (directory / file).stat().st_size
                 assert size == end, f"{file} has {size} bytes, and is said to end at {end}"
                 group.written(file, end)
-        self.keeper.committed(ends)
-        assert not self.keeper.ends(), "ends are those since the last call"
-        self._expected += [one.visit.url for one in records if self._wanted(one.visit)]
+        keeper.committed(ends)
+        assert not keeper.ends(), "ends are those since the last call"
+        expected.extend(one.visit.url for one in records if wanted(one.visit))
 
-    def _again(self, fails: Callable[[Sequence[Record]], None]) -> None:
-        """Give a failed group again as a whole, and let others follow."""
-        records = self._records()
-        fails(records)
-        self._check(f"a group that failed left something ({fails.__name__.strip('_')})")
-        self._commit(records)
-        self._check("a group that was given again is not there once")
-        self._commit(self._records())
-        self._check("the group behind one that failed is not there once")
-
-    def _raise_behind_stage(self, records: Sequence[Record]) -> None:
-        try:
-            with self.ledger.group() as group:
-                self._stage(records, group)
-                raise _Failed
-        except _Failed:
-            self.keeper.take_back()
-        assert not self.keeper.ends(), "a file was named that was taken back"
-
-    def _kill_behind_stage(self, records: Sequence[Record]) -> None:
-        try:
-            with self.ledger.group() as group:
-                self._stage(records, group)
-                raise _Failed
-        except _Failed:
-            self._kill()
-
-    def _kill_behind_ends(self, records: Sequence[Record]) -> None:
-        try:
-            with self.ledger.group() as group:
-                self._stage(records, group)
-                for file, end in self.keeper.ends().items():
-                    group.written(file, end)
-                raise _Failed
-        except _Failed:
-            self._kill()
-
-    def _kill(self) -> None:
-        self.ledger, self.keeper = self._reopen()
-
-    def _check(self, trouble: str) -> None:
-        found, expected = sorted(self._kept()), sorted(self._expected)
+    def check(trouble: str) -> None:
+        found = sorted(kept())
         lost = [url for url in expected if url not in found]
-        assert found == expected, f"{trouble}: {len(found)} kept, {len(expected)} expected, lost: {lost[:3]}"
+        assert found == sorted(expected), f"{trouble}: {len(found)} kept, {len(expected)} expected, lost: {lost[:3]}"
+
+    check("something is kept before anything was committed")
+    with ledger.group() as group:
+        keeper.stage([], group)
+    check("a group without visits left something")
+    commit(made())
+    check("a committed group is not there")
+    for how in ("an error", "a kill", "a kill behind the ends") * 2:
+        records = made()
+        with suppress(_Failed), ledger.group() as group:
+            keeper.stage(records, group)
+            for file, end in keeper.ends().items() if how == "a kill behind the ends" else ():
+                group.written(file, end)
+            raise _Failed
+        if how == "an error":
+            keeper.take_back()
+            assert not keeper.ends(), "a file was named that was taken back"
+        else:
+            ledger, keeper = reopen()
+        check(f"a group that failed left something ({how})")
+        commit(records)
+        check("a group that was given again is not there once")
+        commit(made())
+        check("the group behind one that failed is not there once")
+    for _ in range(3):  # a kill behind a commit, and one at the next start
+        commit(made())
+        reopen()
+        ledger, keeper = reopen()
+        check("a group that was committed before a kill is not there once")
+    commit([Record(one, None) for one in hostile_visits()])
+    reopen()
+    check("text that a server can send was kept with changes, or in part")
 
 
 #: Writers of one object at once.
