@@ -140,10 +140,7 @@ class Form:
         return request
 
     def _request(
-        self,
-        entries: "list[tuple[str, str | _File]]",
-        pressed: Mapping[str, str | None],
-        asked: Mapping[str, Any],
+        self, entries: "list[tuple[str, str | _File]]", pressed: Mapping[str, str | None], asked: Mapping[str, Any]
     ) -> Request:
         method = (pressed.get("formmethod") or self._attributes.get("method") or "").strip().lower()
         if method == "dialog":

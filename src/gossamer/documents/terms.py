@@ -326,7 +326,7 @@ _LETTERS_OF_WORD = re.compile(r"\w{2,}")
 _ROOT = re.compile(
     rb"<(?:div|main|section)\b[^<>]*?\bid\s{0,9}=\s{0,9}[\"']?"
     rb"(?:root|app|main|application|__next|__nuxt|svelte|q-app|mount|container|___gatsby|gatsby|react-root|app-root)"
-    rb"[\"'\s>]",
+    rb"[\"'\s>]"
 )
 _OWN_ELEMENT = re.compile(rb"<([a-z][a-z0-9]{0,30}-[a-z0-9-]{1,60})(?:\s[^<>]*)?>\s*</\1\s*>")
 _ASKS = re.compile(

@@ -79,10 +79,7 @@ class DnsResolver(GuardedResolver[DnsSheet]):
 
         # NOSEARCH: a name means what it says, and not a host of the domain that this machine happens to be in.
         channel = aiodns.DNSResolver(
-            timeout=_TIMEOUT,
-            tries=_TRIES,
-            flags=pycares.ARES_FLAG_NOSEARCH,
-            loop=asyncio.get_running_loop(),
+            timeout=_TIMEOUT, tries=_TRIES, flags=pycares.ARES_FLAG_NOSEARCH, loop=asyncio.get_running_loop()
         )
         if self.sheet.servers:
             channel.nameservers = list(self.sheet.servers)

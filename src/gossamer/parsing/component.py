@@ -77,8 +77,7 @@ class ProcessSheet(Sheet, frozen=True):
         ),
     ] = "main"
     languages: Annotated[
-        tuple[str, ...],
-        setting("Keep only pages in these languages (ISO 639-1) and pages of unknown language."),
+        tuple[str, ...], setting("Keep only pages in these languages (ISO 639-1) and pages of unknown language.")
     ] = ()
     obey_nofollow: Annotated[
         bool, setting("Treat every link of a page as `nofollow` if the page as a whole says so.")

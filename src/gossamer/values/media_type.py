@@ -22,12 +22,7 @@ _UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*", "appl
 
 #: `Content-Type` fields that old servers sent with everything (section 5.1, "check for Apache bug").
 _APACHE = frozenset(
-    {
-        "text/plain",
-        "text/plain; charset=ISO-8859-1",
-        "text/plain; charset=iso-8859-1",
-        "text/plain; charset=UTF-8",
-    }
+    {"text/plain", "text/plain; charset=ISO-8859-1", "text/plain; charset=iso-8859-1", "text/plain; charset=UTF-8"}
 )
 
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
