@@ -178,7 +178,7 @@ class CrawlTotals:
         self._began = self._run_began = 0.0
         self._disk_at = -inf
         self._free_disk: int | None = None
-        self._answered = 0
+        self._answered, self._is_served = 0, False
         self._seed_sites: set[str] = set()
         self._failed_sites: set[str] = set()
         self._missed_hosts: set[str] = set()
@@ -203,6 +203,7 @@ class CrawlTotals:
             self._missed_hosts.add(host)
 
     def answered(self, answer: Answer) -> None:
+        self._is_served |= answer.outcome in ANSWERED
         if answer.outcome in UNANSWERED and not self._answered:
             self._failed_sites.add(site_of(answer.url))
 
@@ -215,8 +216,8 @@ class CrawlTotals:
 
     @property
     def is_unserved(self) -> bool:
-        """Whether no server has ever answered, and every endpoint of a seed has failed."""
-        return not self._answered and all(
+        """Whether no server has ever answered, not even for a robots.txt, and every endpoint of a seed has failed."""
+        return not (self._answered or self._is_served) and all(
             site in self._failed_sites or host_of(site) in self._missed_hosts for site in self._seed_sites
         )
 

@@ -12,7 +12,8 @@ from gossamer.fetcher.contract import Endpoint
 from gossamer.frontier.host_turns import LOOKUPS, FrontierHost, Lookups
 from gossamer.frontier.limits import CrawlLimits, CrawlTotals, Failures, FrontierSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed
-from gossamer.values.task import Task
+from gossamer.values.outcome import Outcome
+from gossamer.values.task import Answer, Task
 
 
 class Answers:
@@ -123,3 +124,12 @@ def test_names_of_a_scheme_that_has_no_machines_are_not_looked_up(run: Any, unre
         await addresses.close()
 
     run(body())
+
+
+@pytest.mark.parametrize("robots", [Outcome.CLIENT_ERROR, Outcome.CONNECT_FAILED])
+def test_a_server_that_answered_for_its_robots_txt_is_there_although_its_page_failed(robots: Outcome) -> None:
+    totals = CrawlTotals(CrawlLimits(), ".")
+    totals.sown("http://a.test/")
+    totals.answered(Answer("http://a.test/robots.txt", "a.test", robots, 0.0))
+    totals.answered(Answer("http://a.test/", "a.test", Outcome.PROTOCOL_FAILED, 0.0))
+    assert totals.is_unserved is (robots is Outcome.CONNECT_FAILED)
