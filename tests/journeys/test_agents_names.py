@@ -7,7 +7,7 @@ from tests.journeys.test_agents import crawled, options_for, urls_in
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.ring import RingDesignation, RingSheet
-from gossamer.analysis.why.telling import story_of
+from gossamer.analysis.why import story_of
 from gossamer.query.database import Database
 from gossamer.storage.recovery import members_of
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html

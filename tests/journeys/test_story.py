@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from gossamer.analysis.why import Story, story_of
+from gossamer.analysis.traces import Story
+from gossamer.analysis.why import story_of
 from gossamer.cli.why import story_lines
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options

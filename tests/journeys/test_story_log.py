@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from tests.names import FakeDns, Zone
 
-from gossamer.analysis.why import Story, story_of
+from gossamer.analysis.traces import Story
+from gossamer.analysis.why import story_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build

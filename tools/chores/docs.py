@@ -194,7 +194,7 @@ def drawn(folder: Path) -> str:
     from rich.console import Console
 
     from gossamer.analysis.watching import CrawlWatch
-    from gossamer.cli.watch import overview, past_speeds
+    from gossamer.cli.status import overview, past_speeds
 
     watch = CrawlWatch(folder / "mycrawl")
     console = Console(

@@ -5,11 +5,18 @@ its input when everything is committed. Then the worker takes all that is commit
 """
 
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 
 from gossamer.engine.worker import Caller
-from gossamer.query.following import Follower, ItemFileFollower, PackageFollower, Rest, feed_until
+from gossamer.query.following import (
+    Follower,
+    ItemFileFollower,
+    PackageFollower,
+    Rest,
+    Retried,
+    RetryingFollower,
+    feed_until,
+)
 from gossamer.storage.tables.contract import FollowerNote, FollowerOrder
 from gossamer.storage.tables.places import following
 
@@ -20,52 +27,43 @@ INTERVAL = 1.0
 _INDEX_RESTS = 10
 
 
-def _triples(directory: Path, rest: Rest, name: str) -> Follower:
-    from gossamer.rdf.store.store import TripleStoreFollower  # few crawls have one
+def _follower(directory: Path, what: str, rest: Rest) -> Follower:
+    """A follower by its name, of which the rest, after a hyphen, may say which one it is. Each has a process of its own, so
+    that a slow
+    one holds up no other; few crawls have any but the first."""
+    kind, _, name = what.partition("-")
+    match kind:
+        case "items":
+            return ItemFileFollower(directory)
+        case "packages":
+            return PackageFollower(directory)
+        case "triples":
+            from gossamer.rdf.store.store import TripleStoreFollower
 
-    return TripleStoreFollower(directory)
+            return TripleStoreFollower(directory)
+        case "endpoints":
+            from gossamer.rdf.store.endpoint import EndpointFollower
 
+            return EndpointFollower(directory, rest)
+        case "index":
+            from gossamer.search.indexing import open_for_writing
 
-def _endpoints(directory: Path, rest: Rest, name: str) -> Follower:
-    from gossamer.rdf.store.endpoint import EndpointFollower  # few crawls have one
+            index = Retried("the index", lambda: open_for_writing(directory))
+            return RetryingFollower(directory, [index], rests=_INDEX_RESTS)
+        case _:
+            from gossamer.sinks.sink import sink_follower
 
-    return EndpointFollower(directory, rest)
-
-
-def _index(directory: Path, rest: Rest, name: str) -> Follower:
-    from gossamer.query.following import Retried, RetryingFollower
-    from gossamer.search.indexing import open_for_writing  # few crawls are indexed while they run
-
-    return RetryingFollower(directory, [Retried("the index", lambda: open_for_writing(directory))], rests=_INDEX_RESTS)
-
-
-def _sink(directory: Path, rest: Rest, name: str) -> Follower:
-    from gossamer.sinks.sink import sink_follower  # few crawls have databases
-
-    return sink_follower(directory, name)
-
-
-#: Followers of crawls, by the first word of their names; the rest, after a hyphen, says which. Each has a process of its own,
-#: so that a slow one holds up no other.
-FOLLOWERS: dict[str, Callable[[Path, Rest, str], Follower]] = {
-    "items": lambda directory, rest, name: ItemFileFollower(directory),
-    "triples": _triples,
-    "endpoints": _endpoints,
-    "index": _index,
-    "sink": _sink,
-    "packages": lambda directory, rest, name: PackageFollower(directory),
-}
+            return sink_follower(directory, name)
 
 
 def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[FollowerNote]:
-    """Feed one of :data:`FOLLOWERS` (of sinks, `sink-NAME`) until the crawl has ended, then once more; returns what a person
+    """Feed a follower (of sinks, `sink-NAME`) until the crawl has ended, then once more; returns what a person
     has to know. Another process that is at it is waited for, or the work is left to it. Raises GossamerError: it cannot be fed;
     says why. Raises OSError: a file could not be read or written."""
     with following(directory, what, wait=wait) as held:
         if not held:
             return []
-        kind, _, name = what.partition("-")
-        with contextlib.closing(FOLLOWERS[kind](directory, rest, name)) as follower:
+        with contextlib.closing(_follower(directory, what, rest)) as follower:
             return feed_until(directory, follower, rest)
 
 

@@ -4,9 +4,7 @@ Place in the flow: `gossamer inspect` and `gossamer rdf` read files and fetched 
 """
 
 from collections.abc import Collection, Sequence
-from typing import Self
-
-import msgspec
+from typing import Any, Self
 
 from gossamer.documents.document import Document
 from gossamer.parsing.component import Process, ProcessSheet
@@ -16,64 +14,13 @@ from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.links import LinkResolver
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
 from gossamer.rdf.filtering import DROPPED
-from gossamer.rdf.names import MetaItem
-from gossamer.rdf.page import StructuredData, Thing, structured_data, told
+from gossamer.rdf.page import StructuredData, structured_data, told
 from gossamer.values import body as bodies
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import HTML_TYPES, Response, Visit, sha1_base32
-
-
-class LinkSeen(msgspec.Struct, frozen=True):
-    url: str
-    relation: str
-    anchor: str
-    nofollow: bool
-
-
-class DocumentFingerprints(msgspec.Struct, frozen=True):
-    """By what a document is found again."""
-
-    sha1: str
-    """Of the body as an archive would keep it, base32."""
-    sha256: str
-    simhash: str
-    """Of the text, 16 hexadecimal digits; empty for a short text."""
-
-
-class Inspection(msgspec.Struct, frozen=True):
-    """The output of `gossamer inspect` for one document, in this order."""
-
-    url: str
-    outcome: str
-    """How the fetch ended; `ok` for a file."""
-    status: int
-    """Of the answer; 0 for a file."""
-    mime: str
-    """As its bytes show."""
-    claimed: str
-    """As its server, or the person, says."""
-    charset: str
-    title: str
-    language: str
-    robots: tuple[str, ...]
-    """Directives of the page to robots, in meta tags and header fields."""
-    canonical: str
-    base: str
-    links: list[LinkSeen]
-    rejected: dict[str, int]
-    """Links that cannot be followed, by rule."""
-    text_length: int
-    """Characters of its prose."""
-    fingerprints: DocumentFingerprints
-    structured_data: list[MetaItem | Thing]
-    """Data of `meta` elements, then of RDFa, JSON-LD and microdata by subject."""
-    structured_data_left_out: dict[str, int]
-    """Pieces of it that were not understood, were over a limit, or were dropped by the filter, by kind."""
-    trouble: str
-    error: str
 
 
 class Inspecting:
@@ -99,39 +46,44 @@ class Inspecting:
     async def __aexit__(self, *_: object) -> None:
         await self._process.stop()
 
-    async def inspect(self, url: str, response: Response, base: str = "") -> Inspection:
-        """Read an answer, or :func:`answer_of` a file. Relative links are resolved against `base` instead of `url`, where it is
-        given; a `base` element wins over both."""
+    async def inspect(self, url: str, response: Response, base: str = "") -> dict[str, Any]:
+        """Read an answer, or :func:`answer_of` a file; returns what `gossamer inspect` prints. Relative links are resolved against
+        `base` instead of `url`, where it is given; a `base` element wins over both."""
         visit = await self._processed(url, response, base)
         [visit] = self._links.filter(visit)
         document = Document(visit)
-        prose = document.text if visit.mime in HTML_TYPES else ""
-        data = structured_data(Document(visit)) if visit.mime in HTML_TYPES else None
-        return Inspection(
-            url=url,
-            outcome=response.outcome,
-            status=response.status,
-            mime=visit.media_type,
-            claimed=response.mime,
-            charset=visit.charset,
-            title=visit.title,
-            language=visit.language,
-            robots=visit.directives,
-            canonical=visit.canonical,
-            base=visit.base,
-            links=[LinkSeen(link.url, link.relation, link.anchor, link.nofollow) for link in visit.links],
-            rejected=visit.rejected,
-            text_length=len(prose),
-            fingerprints=DocumentFingerprints(
-                sha1_base32(response.body) if response.body else "",
-                bodies.sha256(response.body) if response.body else "",
-                f"{visit.simhash:016x}" if visit.simhash else "",
-            ),
-            structured_data=told(data) if data else [],
-            structured_data_left_out=dict(data.counts) | {"filtered": data.dropped.total()} if data else {},
-            trouble=visit.trouble or document.missed,
-            error=response.error,
-        )
+        is_html, body = visit.mime in HTML_TYPES, response.body
+        data = structured_data(Document(visit)) if is_html else None
+        return {
+            "url": url,
+            "outcome": response.outcome,  # how the fetch ended; `ok` for a file
+            "status": response.status,  # of the answer; 0 for a file
+            "mime": visit.media_type,  # as its bytes show
+            "claimed": response.mime,  # as its server, or the person, says
+            "charset": visit.charset,
+            "title": visit.title,
+            "language": visit.language,
+            "robots": visit.directives,  # of the page to robots, in meta tags and header fields
+            "canonical": visit.canonical,
+            "base": visit.base,
+            "links": [
+                {"url": link.url, "relation": link.relation, "anchor": link.anchor, "nofollow": link.nofollow}
+                for link in visit.links
+            ],
+            "rejected": visit.rejected,  # links that cannot be followed, by rule
+            "text_length": len(document.text) if is_html else 0,  # characters of its prose
+            "fingerprints": {
+                "sha1": sha1_base32(body) if body else "",  # of the body as an archive would keep it, base32
+                "sha256": bodies.sha256(body) if body else "",
+                "simhash": f"{visit.simhash:016x}" if visit.simhash else "",  # of the text; empty for a short one
+            },
+            # Data of `meta` elements, then of RDFa, JSON-LD and microdata by subject; and pieces of it that were not
+            # understood, were over a limit, or were dropped by the filter, by kind.
+            "structured_data": told(data) if data else [],
+            "structured_data_left_out": dict(data.counts) | {"filtered": data.dropped.total()} if data else {},
+            "trouble": visit.trouble or document.missed,
+            "error": response.error,
+        }
 
     async def structured(
         self, url: str, response: Response, base: str = "", *, rules: Collection[str] = DROPPED, expanding: bool = False

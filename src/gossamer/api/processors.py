@@ -71,12 +71,8 @@ def _replaces(function: ProcessorFunction, other: ProcessorFunction) -> bool:
     names = [(getattr(one, "__module__", ""), getattr(one, "__qualname__", "")) for one in (function, other)]
     if names[0] != names[1] or "<locals>" in names[0][1]:
         return False
-    return _place(function) == _place(other) or not Path(_file(function)).is_file()
-
-
-def _file(function: Any) -> str:
     code = getattr(function, "__code__", None)
-    return "" if code is None else str(code.co_filename)
+    return _place(function) == _place(other) or not Path("" if code is None else code.co_filename).is_file()
 
 
 def _place(function: Any) -> str:

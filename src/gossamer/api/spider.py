@@ -93,16 +93,13 @@ class Spider:
         self.logins = LogInTable()
         self.sessions = sessions_of(sessions)
         self.summary: Summary | None = None
-        self._add_methods()
-
-    def __repr__(self) -> str:
-        return f"<Spider of {', '.join(map(_url, self.seeds)) or 'no seed'}: {self.handlers!r}>"
-
-    def _add_methods(self) -> None:
         for name in dir(type(self)):
             for kind, settings in getattr(inspect.getattr_static(type(self), name), _MARK, ()):
                 add = self.handlers.add_page if kind == "page" else self.handlers.add_failed
                 add(getattr(self, name), **settings)
+
+    def __repr__(self) -> str:
+        return f"<Spider of {', '.join(map(_url, self.seeds)) or 'no seed'}: {self.handlers!r}>"
 
     # -- handlers
 

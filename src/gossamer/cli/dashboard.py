@@ -47,12 +47,8 @@ def dashboard(directories: tuple[str, ...], address: str, certificate: str, key:
             raise UsageError(f"{place} is not a directory; name a crawl, or a folder with crawls")
     from gossamer.dashboard.app import serve
 
-    serve(places, listening, _tell)
+    serve(places, listening, lambda full, read: print(f"{full}\n{read}", flush=True))
     return 0
-
-
-def _tell(full: str, read: str) -> None:
-    print(f"{full}\n{read}", flush=True)
 
 
 #: Seconds between two looks whether the crawl has begun, and that the dashboard has to end.

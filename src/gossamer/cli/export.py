@@ -134,7 +134,7 @@ def _check(form: str, output: str | None, since: str | None) -> None:
 
 
 def _folder(place: Path, folder: Path) -> int:
-    from gossamer.analysis.mirror_writing import write_mirror
+    from gossamer.analysis.mirror import write_mirror
 
     for line in write_mirror(place, folder).told(folder):
         tell_plain(line)

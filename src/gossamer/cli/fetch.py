@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from gossamer.cli.helping import option
 from gossamer.cli.options import options_named, read_options
@@ -28,39 +27,13 @@ from gossamer.values.url import canonical
 from gossamer.values.visit import Response, Timings, sha1_base32
 
 if TYPE_CHECKING:
-    from gossamer.crawls.fetching import Fetching
+    pass
 
 #: The options of a crawl that a single fetch has, too.
 OPTIONS = (
     *("contact", "user_agent", "header", "header_for", "auth", "proxy", "http2", "ca_file"),
     *("resolve", "allow_network", "max_page_size"),
 )
-
-
-class FetchReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What `--json` prints."""
-
-    url: str
-    outcome: str
-    error: str
-    """Empty where nothing failed."""
-    status: int
-    address: str
-    protocol: str
-    """As spoken: the head of an answer over HTTP/2 is shown as one of 1.1. Empty for other schemes."""
-    mime: str
-    bytes: int
-    """As sent, without chunk framing."""
-    headers: list[tuple[str, str]]
-    timings: Timings | None
-    document_bytes: int = 0
-    """Without content coding."""
-    sha1: str = ""
-    sha256: str = ""
-    truncated: str = ""
-    notes: list[str] = []
-    """What of the answer was read although its standard does not allow it."""
-    body: str | None = None
 
 
 @click.command()
@@ -76,46 +49,44 @@ def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
 
     Exit status: 0 an answer came, whatever its status code, 2 wrong usage, 4 no answer came.
     """
-    from gossamer.crawls.fetching import Fetching
-
-    fetching = Fetching(url, read_options(given, None))
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        response = runner.run(_fetched(fetching))
+        url, response = runner.run(fetched(url, read_options(given, None)))
     if as_json:
-        report = _report(fetching.url, response, with_body=body)
-        say_json(report)
+        say_json(_report(url, response, with_body=body))
     else:
-        _tell(fetching.url, response, to_error=body)
+        _tell(url, response, to_error=body)
         if body:
             say_bytes(bodies.pieces(response.document))
     return 0 if response.headers or response.response_head else 4
 
 
-async def _fetched(fetching: "Fetching") -> Response:
-    async with fetching:
-        return await fetching.fetch()
-
-
-def _report(url: str, response: Response, *, with_body: bool) -> FetchReport:
-    content = response.content if with_body else b""
-    return FetchReport(
-        url=url,
-        outcome=response.outcome,
-        status=response.status,
-        address=response.address,
-        protocol=response.version,
-        mime=response.mime,
-        bytes=len(response.body),
-        headers=list(response.headers),
-        timings=response.timings,
-        document_bytes=len(response.document),
-        sha1=sha1_base32(response.body) if response.body else "",
-        sha256=bodies.sha256(response.body) if response.body else "",
-        truncated=response.cut,
-        error=response.error,
-        notes=list(response.notes),
-        body=to_utf8(content, sniff(content, response.content_type)).decode("utf-8", "replace") if with_body else None,
-    )
+def _report(url: str, response: Response, *, with_body: bool) -> dict[str, Any]:
+    """What `--json` prints; of the second half, what there is."""
+    report: dict[str, Any] = {
+        "url": url,
+        "outcome": response.outcome,
+        "error": response.error,  # empty where nothing failed
+        "status": response.status,
+        "address": response.address,
+        "protocol": response.version,  # as spoken: the head of an answer over HTTP/2 is shown as one of 1.1
+        "mime": response.mime,
+        "bytes": len(response.body),  # as sent, without chunk framing
+        "headers": response.headers,
+        "timings": response.timings,
+    }
+    body = response.body
+    more = {
+        "document_bytes": len(response.document),  # without content coding
+        "sha1": sha1_base32(body) if body else "",
+        "sha256": bodies.sha256(body) if body else "",
+        "truncated": response.cut,
+        "notes": list(response.notes),  # what was read although its standard does not allow it
+    }
+    report |= {name: value for name, value in more.items() if value}
+    if with_body:
+        content = response.content
+        report["body"] = to_utf8(content, sniff(content, response.content_type)).decode("utf-8", "replace")
+    return report
 
 
 def _tell(url: str, response: Response, *, to_error: bool) -> None:

@@ -117,9 +117,9 @@ def report(
     gossamer report mycrawl broken --fail-on broken -f csv -o broken.csv
     gossamer report mycrawl all -f html -o report.html
     """
-    from gossamer.analysis.table_answers import REPORTS, TROUBLES, report_names, report_of
     from gossamer.query.convert import convert
     from gossamer.query.database import Database
+    from gossamer.query.reports import REPORTS, TROUBLES, report_names, report_of
     from gossamer.storage.tables.places import crawl_directory
 
     if names and (directory in REPORTS or directory == "all") and not Path(directory).exists():
@@ -224,12 +224,12 @@ def rank(directory: str, importance: str | None, urls: int, limit: int) -> None:
 
     place = crawl_directory(directory)
     convert(place)
-    counted = rank_crawl(place)
+    url_count, link_count, rounds = rank_crawl(place)
     if importance is not None:
         with opened(importance) as out:
             out.writelines(importance_lines(place, urls))
     with Database(place) as database, opened(None) as out:
-        out.write(f"{counted.urls:,} URLs, {counted.links:,} links, {counted.rounds} rounds\n\n")
+        out.write(f"{url_count:,} URLs, {link_count:,} links, {rounds} rounds\n\n")
         for table, name in (("ranks", "url"), ("host_ranks", "host")):
             answer = database.ask(
                 f"SELECT {name}, rank, importance FROM {table} ORDER BY rank DESC, {name} LIMIT {limit}"

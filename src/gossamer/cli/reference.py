@@ -6,7 +6,7 @@ written by hand, so nothing in them can be wrong by itself.
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -216,12 +216,7 @@ def _errors() -> str:
     rows = [
         (f"`{error.__name__}`", str(getattr(error, "exit_code", "")), (inspect.getdoc(error) or "").replace("\n", " "))
         for module in (model_errors, flow_errors)
-        for error in _own_errors(module)
+        for _, error in inspect.getmembers(module, inspect.isclass)
+        if issubclass(error, Exception) and error.__module__ == module.__name__
     ]
     return _page("Errors", _table(("error", "exit status", "meaning"), rows))
-
-
-def _own_errors(module: object) -> Iterator[type[Exception]]:
-    for _, found in inspect.getmembers(module, inspect.isclass):
-        if issubclass(found, Exception) and found.__module__ == module.__name__:  # type: ignore[attr-defined]  # a module
-            yield found

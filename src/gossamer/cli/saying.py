@@ -307,9 +307,6 @@ class Leaving:
         self.handled = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
         self._before = {number: signal.getsignal(number) for number in self.handled}
 
-    def __repr__(self) -> str:
-        return f"<Leaving with {self.status}>"
-
     def __enter__(self) -> Self:
         self.take()
         return self

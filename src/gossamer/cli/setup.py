@@ -28,7 +28,10 @@ _LONGEST = 500
 
 def about_page(graph: Graph, contact: str) -> str:
     """The page as HTML. `contact` is a URL or mail address for site owners; empty where none is known."""
-    http, politeness, robots = (_sheet(graph, kind) for kind in (HttpSheet, PolitenessSheet, RobotsSheet))
+    sheets: dict[Any, Any] = {
+        kind: node.sheet for node in graph.providers.values() for kind in type(node.sheet).__mro__
+    }
+    http, politeness, robots = (sheets.get(kind) for kind in (HttpSheet, PolitenessSheet, RobotsSheet))
     agent = (http.user_agent if http is not None else "")[:_LONGEST]
     token = robots.agent if robots is not None else agent.partition("/")[0]
     rows = [("Name in robots.txt", token), ("User-Agent", agent), ("Contact", contact[:_LONGEST] or "not given")]
@@ -47,10 +50,6 @@ def about_page(graph: Graph, contact: str) -> str:
         contact=_contact(contact[:_LONGEST]),
         obeys=_OBEYS if robots is not None else _DOES_NOT,
     )
-
-
-def _sheet(graph: Graph, kind: type) -> Any:
-    return next((node.sheet for node in graph.providers.values() if isinstance(node.sheet, kind)), None)
 
 
 def _pace(sheet: PolitenessSheet) -> list[tuple[str, str]]:

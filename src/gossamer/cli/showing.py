@@ -279,9 +279,6 @@ class Panel:
         self._size = size
         self._lines: list[str] = []
 
-    def __repr__(self) -> str:
-        return f"<Panel of {len(self._lines)} lines>"
-
     @property
     def width(self) -> int:
         return max(1, self._size()[0] - 1)

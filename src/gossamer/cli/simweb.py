@@ -184,7 +184,8 @@ def simweb(**options: Any) -> None:
     elif options["expected"]:
         _one_line(lambda: _expected(_spec(options), options))
     else:
-        _one_line(lambda: _serve(_spec(options), options))
+        more = {"every_address": options["addresses"], "authority": options["ca_file"]}
+        _one_line(lambda: run(_spec(options), ServeOptions(**_of(ServeOptions, options), **more), _announce))
 
 
 def _of(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -194,13 +195,6 @@ def _of(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
 def _spec(options: dict[str, Any]) -> WebSpec:
     named = _of(WebSpec, options) | {"hosts": options["hosts"] or max(1, options["pages"] // 100)}
     return WebSpec(**(named | _settings(options["settings"])))
-
-
-def _serve(spec: WebSpec, options: dict[str, Any]) -> None:
-    chosen = ServeOptions(
-        **_of(ServeOptions, options), every_address=options["addresses"], authority=options["ca_file"]
-    )
-    run(spec, chosen, _announce)
 
 
 def _announce(serving: Serving) -> None:

@@ -1,5 +1,4 @@
-"""`gossamer status DIR`, how a crawl stands, asked of it while it runs, read from its ledger while it rests; and `gossamer log
-DIR`.
+"""`gossamer status`, `log` and `watch`: how a crawl stands, asked of it while it runs, read from its ledger while it rests.
 
 :class:`CrawlLog` is one log of a whole crawl, in the order of time: visits of all agents, lines that it told, and commands that
 steered it. Nothing is asked of the crawl itself: its files are read as they grow. Each agent's log keeps its own order, and of two
@@ -11,29 +10,34 @@ import heapq
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+from rich.text import Text
 
+from gossamer.cli import showing
 from gossamer.cli.helping import crawl_to_read, option
-from gossamer.cli.saying import empty_terminal, say_json, say_lines, shown
+from gossamer.cli.saying import empty_terminal, leave_terminal, say_json, say_lines, seen, shown
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import Status
 from gossamer.crawls.control.steering import STEERING_LOG
-from gossamer.engine.sheet import show_bytes
+from gossamer.engine.sheet import show_bytes, show_seconds
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import holder_of
 from gossamer.storage.logs import LOG_PATH, NOTES_LOG, SUM, log_path, printable
 from gossamer.storage.recovery import members_of
 from gossamer.storage.tables.places import crawl_directory
+from gossamer.storage.tables.row_tables import FINE
 from gossamer.values.agents import member
-from gossamer.values.errors import UsageError
+from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.instants import utc_text
 from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
+    from gossamer.analysis.watching import CrawlWatch
     from gossamer.crawls.control.standing import CrawlStanding
 
 #: The kinds of entries. An entry of another kind is of a table that a plug-in logs.
@@ -45,34 +49,17 @@ MAX_LINE = 4 << 20
 Entry = dict[str, Any]
 
 
-class LogChoice(msgspec.Struct, frozen=True):
-    """The entries that are asked for; nothing given leaves nothing out."""
-
-    agents: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    """These hosts, and those below them."""
-    kinds: tuple[str, ...] = ()
-    """Of :data:`KINDS`; `error` stands for visits that failed."""
-
-    def takes(self, entry: Entry) -> bool:
-        kind = entry["event"]
-        is_error = kind == "page" and entry.get("outcome") in ERRORS
-        if self.kinds and kind not in self.kinds and not (is_error and "error" in self.kinds):
-            return False
-        if self.agents and entry.get("agent") not in self.agents:
-            return False
-        host = str(entry.get("host", ""))
-        return not self.hosts or any(host == name or host.endswith(f".{name}") for name in self.hosts)
-
-
 class CrawlLog:
-    def __init__(self, directory: str, choice: LogChoice) -> None:
-        """Nothing is read yet.
+    def __init__(
+        self, directory: str, agents: Sequence[str] = (), hosts: Sequence[str] = (), kinds: Sequence[str] = ()
+    ) -> None:
+        """Choose entries of these agents, of these hosts and those below them, and of these of :data:`KINDS`, where `error`
+        stands for visits that failed; nothing given leaves nothing out. Nothing is read yet.
         Raises UsageError: there is no crawl, or it has no such agent. Raises CrawlDirectoryError: the directory is damaged."""
         self.directory = crawl_directory(directory)
-        self._choice = choice
+        self._agents, self._hosts, self._kinds = agents, hosts, kinds
         known = self._members()
-        if missing := sorted(set(choice.agents) - set(known)):
+        if missing := sorted(set(agents) - set(known)):
             has = f"it has {', '.join(known)}" if known else "one process runs it"
             raise UsageError(f"{directory} has no agent {missing[0]!r}; {has}")
         self._known = set(known)
@@ -86,7 +73,7 @@ class CrawlLog:
         """The logs of visits: each agent's own, of which that of a divided crawl is merged with a delay."""
         if not agents:
             return [_GrowingFile(self.directory / LOG_PATH)]
-        return [_GrowingFile(self.directory / log_path(name), name) for name in self._choice.agents or agents]
+        return [_GrowingFile(self.directory / log_path(name), name) for name in self._agents or agents]
 
     @property
     def is_at_work(self) -> bool:
@@ -95,13 +82,23 @@ class CrawlLog:
 
     def read(self) -> Iterator[Entry]:
         """The wanted entries that were written since the last time, in the order of time."""
-        if self._known and not self._choice.agents:
+        if self._known and not self._agents:
             joined = [name for name in self._members() if name not in self._known]
             self._known.update(joined)
             self._files += self._logs(joined) if joined else []
         for _, _, entry in heapq.merge(*(file.entries(number) for number, file in enumerate(self._files))):
-            if self._choice.takes(entry):
+            if self._takes(entry):
                 yield entry
+
+    def _takes(self, entry: Entry) -> bool:
+        kind, host = entry["event"], str(entry.get("host", ""))
+        if kind == "page" and entry.get("outcome") in ERRORS and "error" in self._kinds:
+            kind = "error"
+        return (
+            (not self._kinds or kind in self._kinds)
+            and (not self._agents or entry.get("agent") in self._agents)
+            and (not self._hosts or any(host == name or host.endswith(f".{name}") for name in self._hosts))
+        )
 
 
 class _GrowingFile:
@@ -253,7 +250,7 @@ def log(
     gossamer log mycrawl --kind error --kind note --last 20
     gossamer log mycrawl --agent agent-01 --host example.org --json
     """
-    found = CrawlLog(directory, LogChoice(agents, tuple(host.strip(".").lower() for host in hosts), kinds))
+    found = CrawlLog(directory, agents, [host.strip(".").lower() for host in hosts], kinds)
     most = FIRST if follow and last is None else last
     with contextlib.suppress(KeyboardInterrupt):  # the way to leave
         is_at_work = follow and found.is_at_work
@@ -291,3 +288,134 @@ def _said(entry: Entry) -> str:
         return f"{entry.get('kind', '')} {entry.get('url', '')}"
     told = {name: value for name, value in entry.items() if name not in ("at", "event", "agent")}
     return msgspec.json.encode(told).decode()
+
+
+# `gossamer watch`: the numbers of `status`, the problems ranked, and the speed over time.
+
+#: Bars of a plot, from nothing to the most.
+BARS = " ▁▂▃▄▅▆▇█"
+
+#: What draws the eye to a problem, by its severity.
+STYLES = {"halt": "bold red", "loss": "red", "slow": "yellow", "note": "cyan"}
+
+#: Problems, reasons to wait and hosts that are shown: more than fit on most terminals.
+MOST = 8
+
+#: Columns of a title.
+_TITLE = 10
+
+
+def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: float) -> list[Text]:
+    """The lines, each of at most `width` columns; `speeds` are pages a second, the latest last, `at` is in seconds since the
+    epoch."""
+    rows = showing.rows_of(now, at, most=MOST, digits=",")
+    lines = [*_head(now, speeds, width), *_problems(now), *(_line(title, text) for title, text in rows)]
+    for line in lines:
+        line.truncate(max(1, width), overflow="ellipsis")
+    return lines
+
+
+def _head(now: "CrawlStanding", speeds: Sequence[float], width: int) -> Iterator[Text]:
+    style = "green" if now.state == "running" else "yellow" if now.is_at_work else "bold"
+    slots = f"{now.in_flight:,} of {now.concurrency:,} slots" if now.concurrency else ""
+    busy = f"{now.busy:.0%} busy" if now.busy else ""
+    free = f"{show_bytes(now.disk_free)} of disk free" if now.disk_free else ""
+    more = ", ".join(filter(None, (show_seconds(now.seconds), showing.shown_left(now), slots, busy, free)))
+    yield Text.assemble((_plain(now.crawl), "bold"), "  ", (now.state, style), f"  {more}")
+    shown = list(speeds[-max(0, width - _TITLE - 12) :])
+    most = max(shown, default=0.0)
+    if most > 0:
+        bars = "".join(BARS[min(len(BARS) - 1, round(speed / most * (len(BARS) - 1)))] for speed in shown)
+        yield Text.assemble(("pages/s".ljust(_TITLE), "dim"), (bars, "green"), f" {most:.1f}")
+
+
+def _problems(now: "CrawlStanding") -> Iterator[Text]:
+    if not now.problems:
+        yield _line("problems", "none", "green")
+    for number, one in enumerate(now.problems[:MOST]):
+        title = "problems" if number == 0 else ""
+        yield _line(title, f"{one.reason} ({one.evidence})", STYLES[one.severity])
+        if one.command:
+            yield _line("", f"  $ {one.command}", "bold")
+
+
+def _line(title: str, text: str, style: str = "") -> Text:
+    return Text.assemble((title.ljust(_TITLE), "dim"), (_plain(text), style))
+
+
+def _plain(text: str) -> str:
+    """A text without what a terminal would obey."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else "\ufffd" for one in text)
+
+
+# `gossamer watch DIR`: the overview of a crawl on a terminal, until Ctrl-C.
+
+#: Seconds of the past that the plot shows, where the terminal is wide enough.
+PAST = 3_600.0
+
+
+@click.command()
+@click.argument("directory", metavar="DIR")
+@option(
+    "--interval",
+    "Wait this many seconds between two looks.",
+    type=click.FloatRange(0.5, 60),
+    default=2.0,
+    show_default=True,
+)
+def watch(directory: str, interval: float) -> int:
+    """Show the overview of a crawl on the terminal: figures, problems with their remedies, waits, hosts. Ctrl-C leaves
+    it.
+
+    It shows the same numbers as `gossamer status`. The crawl may run, rest, or begin and end meanwhile; watching does
+    not disturb it.
+    """
+    if not sys.stdout.isatty():
+        raise UsageError(
+            f"watch draws on a terminal, and standard output is not a terminal; use gossamer status {directory} --watch"
+        )
+    from gossamer.analysis.watching import CrawlWatch
+
+    looking = CrawlWatch(Path(directory))
+    try:
+        _shown(looking, interval)
+    except KeyboardInterrupt:
+        pass  # the way to leave
+    finally:
+        looking.close()
+    return 0
+
+
+def _shown(looking: "CrawlWatch", interval: float) -> None:
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.text import Text
+
+    leave_terminal()  # moving about on it takes what the guard of a terminal escapes
+    console = Console()
+    # What cannot be looked at at all is refused before the screen is taken.
+    now, past, due = looking.look(), past_speeds(looking.directory), time.monotonic() + FINE
+    with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+        while True:
+            told = ""
+            try:
+                now = looking.look()
+            except CrawlDirectoryError as error:
+                told = str(error)
+            if time.monotonic() >= due:
+                past, due = past_speeds(looking.directory), time.monotonic() + FINE
+            lines = overview(now, past, console.width, time.time())
+            if told:
+                lines.insert(0, Text(told, "bold red"))
+            for line in lines:
+                if not line.plain.isprintable():
+                    line.plain = seen(line.plain)
+            live.update(Group(*lines), refresh=True)
+            time.sleep(interval)
+
+
+def past_speeds(directory: Path) -> list[float]:
+    """Pages a second over the last time, by the samples of the crawl."""
+    from gossamer.analysis.watching import combined, read_samples, speeds
+
+    return speeds(combined(read_samples(directory, utc_text(time.time() - PAST))))

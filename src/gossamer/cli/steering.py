@@ -11,23 +11,8 @@ import click
 
 from gossamer.cli.helping import option
 from gossamer.cli.saying import given_text, say_json, say_lines
+from gossamer.crawls.control import messages
 from gossamer.crawls.control.client import Control, NotRunning, NotSupervised, check_is_crawl
-from gossamer.crawls.control.messages import (
-    MAX_CHANGE,
-    BlockHosts,
-    Change,
-    Checkpoint,
-    Checkpoints,
-    CheckRewire,
-    Continue,
-    Pause,
-    Rewire,
-    SetHost,
-    Stop,
-    Suspend,
-    Undo,
-    Unsuspend,
-)
 from gossamer.crawls.control.server import offered_request
 from gossamer.crawls.control.wire import ControlRequest, Listed, Malformed, Told
 from gossamer.values.errors import UsageError
@@ -66,7 +51,7 @@ def pause(directory: str, unit: str | None, agent: str) -> None:
     Requests in flight are finished and their pages kept. The crawl stays in memory, and its hosts keep their turns.
     """
     _check_agent(unit, agent)
-    _do(directory, Suspend(unit, agent) if unit else Pause())
+    _do(directory, messages.Suspend(unit, agent) if unit else messages.Pause())
 
 
 @click.command("continue")
@@ -76,7 +61,7 @@ def pause(directory: str, unit: str | None, agent: str) -> None:
 def continue_(directory: str, unit: str | None, agent: str) -> None:
     """Let a paused crawl go on. One that has ended goes on with `gossamer resume DIR`."""
     _check_agent(unit, agent)
-    _do(directory, Unsuspend(unit, agent) if unit else Continue())
+    _do(directory, messages.Unsuspend(unit, agent) if unit else messages.Continue())
 
 
 def _check_agent(unit: str | None, agent: str) -> None:
@@ -90,11 +75,11 @@ def _check_agent(unit: str | None, agent: str) -> None:
 def stop(directory: str, now: bool) -> None:
     """End a running crawl gracefully, as one Ctrl-C does; `gossamer resume` goes on with it."""
     try:
-        _do(directory, Stop(now))
+        _do(directory, messages.Stop(now))
     except NotSupervised as alone:
         for agent in alone.agents:
             with Control(Path(directory), agent=agent) as control:
-                print(f"{agent}, which has no supervisor: {control.do(Stop(now))}")
+                print(f"{agent}, which has no supervisor: {control.do(messages.Stop(now))}")
 
 
 @click.command()
@@ -119,7 +104,7 @@ def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> N
         with Control(path, LONGEST) as control:
             if restore is not None:
                 raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
-            print("\n".join(control.names(Checkpoints())) if lists else control.do(Checkpoint(name)))
+            print("\n".join(control.names(messages.Checkpoints())) if lists else control.do(messages.Checkpoint(name)))
     except NotRunning:
         print("\n".join(_at_rest(path, name, restore, lists=lists)))
 
@@ -155,9 +140,9 @@ def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> 
         given_host(host.removeprefix("*."), host)
         if agent:
             raise click.UsageError("the agent that has the host takes its settings; leave --agent out")
-        _do(directory, SetHost(host, pairs_of(pairs, "delay=30s")))
+        _do(directory, messages.SetHost(host, pairs_of(pairs, "delay=30s")))
         return
-    _do(directory, Change(pairs_of(pairs, "delay=5s or frontier.concurrency=16"), agent))
+    _do(directory, messages.Change(pairs_of(pairs, "delay=5s or frontier.concurrency=16"), agent))
 
 
 @click.command()
@@ -182,13 +167,13 @@ def rewire(directory: str, change: str, check: bool, undo: bool, agent: str) -> 
     if bool(change) == undo or (check and undo):
         raise click.UsageError("give either CHANGE.toml or --undo")
     if undo:
-        _do(directory, Undo(agent), LONGEST)
+        _do(directory, messages.Undo(agent), LONGEST)
         return
     text = given_text(change)
-    if not text.strip() or len(text) > MAX_CHANGE:
-        told = f"has {len(text)} characters; a change has at most {MAX_CHANGE}" if text.strip() else "is empty"
+    if not text.strip() or len(text) > messages.MAX_CHANGE:
+        told = f"has {len(text)} characters; a change has at most {messages.MAX_CHANGE}" if text.strip() else "is empty"
         raise UsageError(f"{change}: {told}; see `gossamer rewire --help`")
-    kind = CheckRewire if check else Rewire
+    kind = messages.CheckRewire if check else messages.Rewire
     _do(directory, kind(text, Path(change).name, agent), LONGEST)
 
 
@@ -204,7 +189,7 @@ def block(directory: str, names: Sequence[str]) -> None:
     path = Path(directory)
     check_is_crawl(path)
     try:
-        _do(directory, BlockHosts(list(names)))
+        _do(directory, messages.BlockHosts(list(names)))
     except NotRunning:
         from gossamer.crawls.control import resting
 

@@ -11,7 +11,7 @@ from gossamer.cli.saying import say_bytes, say_json, say_lines, tell
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.analysis.why import Story
+    from gossamer.analysis.traces import Story
     from gossamer.crawls.trap_review import Suspicions
     from gossamer.storage.archive.reading import ArchivedRecord
 
@@ -176,7 +176,7 @@ def cat(directory: str, url: str, headers: bool, rendered: bool, raw: bool, mark
         tell(sound_index(place))
     document = ArchiveReader(place).document(wanted, digits)
     if document.is_kept_out and not (raw or headers):
-        from gossamer.analysis.why.traces import visits_of
+        from gossamer.analysis.traces import visits_of
 
         rule = next((row.get("kept_out") for row in reversed(list(visits_of(place, wanted)))), None)
         raise UsageError(

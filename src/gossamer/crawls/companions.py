@@ -113,7 +113,7 @@ class MirrorFolder:
         """Write the folder, if the crawl has one. Reports what became of it."""
         if read_note(self._directory) is None:
             return
-        use = Use("gossamer.analysis.mirror_writing:write_noted", niceness=10)
+        use = Use("gossamer.analysis.mirror:write_noted", niceness=10)
         try:
             for line in msgspec.msgpack.decode(await answered(use, str(self._directory)), type=list[str]):
                 self._report(line)

@@ -22,7 +22,7 @@ from gossamer.engine.errors import SettingError
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.wiring import Wiring
-from gossamer.expressions.patterns import compile_pattern
+from gossamer.expressions.predicates import compile_pattern
 from gossamer.frontier.component import SeedsSheet
 from gossamer.storage.tables.log import TableLogSheet
 from gossamer.storage.tables.places import TRIPLES

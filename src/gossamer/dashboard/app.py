@@ -30,34 +30,13 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from gossamer.analysis.replaying import REPLAY
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.http_server import is_loopback, json_answer, listening_socket, server
-from gossamer.dashboard import sites
+from gossamer.dashboard import questions, sites
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, Streams, exposition
 from gossamer.dashboard.exporting import Exporter
 from gossamer.dashboard.guarding import ACCESS, Access, DashboardGuard, keys_file, read_keys
 from gossamer.dashboard.jobs import NewCrawl, StartedCrawl, StartForm, start, start_form
 from gossamer.dashboard.of_crawl import Offered, add_of_crawl, names_offered
-from gossamer.dashboard.questions import (
-    KeptQuestions,
-    PageName,
-    Questions,
-    Replays,
-    ReportNames,
-    names_of_reports,
-    page_names,
-    questions_file,
-    save_questions,
-)
 from gossamer.dashboard.routes import Addresses
-from gossamer.dashboard.sites import (
-    KeptSites,
-    ListedSites,
-    SiteElsewhere,
-    entrance,
-    folders,
-    list_sites,
-    look_elsewhere,
-    sites_file,
-)
 from gossamer.engine.errors import FlowError
 from gossamer.values.errors import GossamerError, UsageError
 
@@ -119,30 +98,30 @@ class Permissions(msgspec.Struct, frozen=True):
     can_change: bool
 
 
-def addresses(crawls: Crawls, streams: Streams, replays: Replays, exporter: Exporter) -> Addresses:
+def addresses(crawls: Crawls, streams: Streams, replays: questions.Replays, exporter: Exporter) -> Addresses:
     """Everything that can be asked for."""
     front, at = FrontEnd(), Addresses(crawls)
 
-    async def save_sites(request: Request) -> ListedSites:
-        saved = sites.save_sites(sites_file(), await request.body())
+    async def save_sites(request: Request) -> sites.ListedSites:
+        saved = sites.save_sites(sites.sites_file(), await request.body())
         crawls.look_anew()
         return saved
 
     async def open_site(request: Request) -> Response:
         _check_full(request)
-        return RedirectResponse(entrance(sites_file(), request.query_params.get("name", "")), 303)
+        return RedirectResponse(sites.entrance(sites.sites_file(), request.query_params.get("name", "")), 303)
 
-    async def elsewhere(request: Request) -> list[SiteElsewhere]:
+    async def elsewhere(request: Request) -> list[sites.SiteElsewhere]:
         _check_full(request)
-        return await look_elsewhere(sites_file())
+        return await sites.look_elsewhere(sites.sites_file())
 
     async def begin(request: Request) -> StartedCrawl:
         begun = await crawls.run(start, crawls.folders(), await request.body())
         crawls.look_anew()
         return begun
 
-    async def save_reports(request: Request) -> ReportNames:
-        return save_questions(questions_file(), await request.body())
+    async def save_reports(request: Request) -> questions.ReportNames:
+        return questions.save_questions(questions.questions_file(), await request.body())
 
     async def metrics(request: Request) -> Response:
         standings = {one.key: one.standing for one in await _gathered(crawls) if one.standing is not None}
@@ -152,18 +131,18 @@ def addresses(crawls: Crawls, streams: Streams, replays: Replays, exporter: Expo
     at.add("/static/{name}", front.file)
     at.add("/api/openapi.json", lambda _: at.openapi())
     at.add("/api/session", lambda request: Permissions(request.scope[ACCESS] is Access.FULL), Permissions)
-    at.add("/api/sites", lambda _: list_sites(sites_file()), ListedSites)
-    at.add("/api/sites", save_sites, ListedSites, takes=KeptSites)
+    at.add("/api/sites", lambda _: sites.list_sites(sites.sites_file()), sites.ListedSites)
+    at.add("/api/sites", save_sites, sites.ListedSites, takes=sites.KeptSites)
     at.add("/api/sites/open", open_site, answers={"303": {"description": "the address"}})
-    at.add("/api/sites/crawls", elsewhere, list[SiteElsewhere])
+    at.add("/api/sites/crawls", elsewhere, list[sites.SiteElsewhere])
     at.add("/api/options", lambda _: start_form(crawls.folders()), StartForm)
     at.add("/api/crawls", lambda _: _gathered(crawls), list[ListedCrawl])
     at.add("/api/crawls", begin, StartedCrawl, takes=NewCrawl)
     at.add("/api/catalog", lambda _: names_offered(), Offered)
-    at.add("/api/pages", lambda _: crawls.run(page_names), list[PageName])
-    at.add("/api/reports", lambda _: names_of_reports(questions_file()), ReportNames)
-    at.add("/api/reports", save_reports, ReportNames, takes=KeptQuestions)
-    add_of_crawl(at, Questions(), exporter, streams, replays)
+    at.add("/api/pages", lambda _: crawls.run(questions.page_names), list[questions.PageName])
+    at.add("/api/reports", lambda _: questions.names_of_reports(questions.questions_file()), questions.ReportNames)
+    at.add("/api/reports", save_reports, questions.ReportNames, takes=questions.KeptQuestions)
+    add_of_crawl(at, questions.Questions(), exporter, streams, replays)
     at.add(
         REPLAY,
         lambda request: replays.show(request, crawls),
@@ -174,7 +153,7 @@ def addresses(crawls: Crawls, streams: Streams, replays: Replays, exporter: Expo
     return at
 
 
-def application(crawls: Crawls, streams: Streams | None = None, replays: Replays | None = None) -> Starlette:
+def application(crawls: Crawls, streams: Streams | None = None, replays: questions.Replays | None = None) -> Starlette:
     """The dashboard of these crawls."""
     exporter = Exporter()
 
@@ -185,7 +164,7 @@ def application(crawls: Crawls, streams: Streams | None = None, replays: Replays
         crawls.close()
 
     return Starlette(
-        routes=addresses(crawls, streams or Streams(), replays or Replays(), exporter).routes,
+        routes=addresses(crawls, streams or Streams(), replays or questions.Replays(), exporter).routes,
         exception_handlers={GossamerError: _refused, FlowError: _refused, HTTPException: _failed},
         lifespan=lifespan,
     )
@@ -269,7 +248,7 @@ def serve(
     keys = read_keys(keys_file())
     with listening_socket(listening.name, listening.port, MAX_CONNECTIONS) as bound:
         port = bound.getsockname()[1]
-        crawls, replays = Crawls(places, lambda: folders(sites_file())), Replays()
+        crawls, replays = Crawls(places, lambda: sites.folders(sites.sites_file())), questions.Replays()
         app = application(crawls, replays=replays)
         guard = DashboardGuard(app, keys, port, name=listening.name, scheme=listening.scheme, is_given=replays.is_given)
         serving = server(

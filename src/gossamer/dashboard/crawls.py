@@ -2,9 +2,9 @@
 stand, told again and again: events for browsers, and figures for Prometheus.
 
 Place in the flow: every page and the metrics ask here. However many browsers ask, a crawl is asked once a second at most, over
-one connection; what takes files or a crawl's answer happens in threads. One poller looks at each crawl for all streams; a browser
-that reads slowly misses some events and gets the newest. `/metrics` has the figures in the text format 0.0.4. Their labels are
-the crawl's key, an outcome or the name of a data set: closed lists, so that no web site adds a time series or writes into one.
+one connection; what takes files or a crawl's answer happens in threads. A browser that reads slowly misses some events and gets
+the newest. `/metrics` has the figures in the text format 0.0.4. Their labels are the crawl's key, an outcome or the name of a
+data set: closed lists, so that no web site adds a time series or writes into one.
 """
 
 import asyncio
@@ -97,16 +97,14 @@ class ShownCrawl:
 
     def _look(self, units: bool, agent: str) -> CrawlStanding:
         try:
-            if self._watch is None:
-                self._watch = CrawlWatch(self.directory)
-            return self._watch.look(units=units, agent=agent)
+            return self._watching().look(units=units, agent=agent)
         except OSError as error:
             raise CrawlDirectoryError(f"{self.directory} cannot be read: {error.strerror or error}") from None
 
-    def _look_at(self, names: Sequence[str]) -> dict[str, HostNow]:
+    def _watching(self) -> CrawlWatch:
         if self._watch is None:
             self._watch = CrawlWatch(self.directory)
-        return self._watch.hosts(names)
+        return self._watch
 
     async def samples(self, since: str) -> list[SampleRow]:
         """Its samples after an instant, of all agents together, as of ten seconds ago at most."""
@@ -151,7 +149,7 @@ class ShownCrawl:
     async def hosts_now(self, names: Sequence[str]) -> dict[str, HostNow]:
         """How these hosts stand at this moment, where the crawl runs."""
         async with self._asking:
-            found: dict[str, HostNow] = await self._run(self._look_at, names)
+            found: dict[str, HostNow] = await self._run(lambda: self._watching().hosts(names))
             return found
 
     async def run(self, work: Callable[..., T], *given: object) -> T:
@@ -326,7 +324,6 @@ MAX_STREAMS = 100
 class Streams:
     def __init__(self, interval: float = INTERVAL) -> None:
         self._interval = interval
-        self._topics: dict[str, _Topic] = {}
         self.count = 0
         """Streams that are open."""
 
@@ -335,56 +332,20 @@ class Streams:
         return self.count >= MAX_STREAMS
 
     async def of(self, shown: ShownCrawl) -> AsyncIterator[bytes]:
-        """The events of a crawl, as `text/event-stream` has them; ends when its reader is gone."""
-        topic = self._topics.setdefault(shown.key, _Topic())
+        """The events of a crawl, as `text/event-stream` has them, each other than the one before; ends when its reader is gone. All
+        streams look at the same standing (:meth:`ShownCrawl.standing`)."""
         self.count += 1
-        topic.listeners += 1
-        if topic.poller is None:
-            topic.poller = asyncio.create_task(self._poll(shown, topic))
+        last, told_at = b"", 0.0
         try:
-            seen = 0
             while True:
                 try:
-                    async with asyncio.timeout(HEARTBEAT):
-                        seen, event = await topic.next(seen)
-                    yield event
-                except TimeoutError:
-                    yield b": still here\n\n"
+                    standing = await shown.standing(fresh=self._interval / 2)
+                    event = b"event: standing\ndata: " + msgspec.json.encode(standing) + b"\n\n"
+                except GossamerError as error:
+                    event = b"event: trouble\ndata: " + msgspec.json.encode({"error": str(error)}) + b"\n\n"
+                if event != last or time.monotonic() - told_at >= HEARTBEAT:
+                    yield event if event != last else b": still here\n\n"
+                    last, told_at = event, time.monotonic()
+                await asyncio.sleep(self._interval)
         finally:
             self.count -= 1
-            topic.listeners -= 1
-            if not topic.listeners and topic.poller is not None:
-                topic.poller.cancel()
-                self._topics.pop(shown.key, None)
-
-    async def _poll(self, shown: ShownCrawl, topic: "_Topic") -> None:
-        while True:
-            try:
-                standing = await shown.standing(fresh=self._interval / 2)
-                event = b"event: standing\ndata: " + msgspec.json.encode(standing) + b"\n\n"
-            except GossamerError as error:
-                event = b"event: trouble\ndata: " + msgspec.json.encode({"error": str(error)}) + b"\n\n"
-            await topic.tell(event)
-            await asyncio.sleep(self._interval)
-
-
-class _Topic:
-    """The newest event of one crawl, and who waits for the next."""
-
-    def __init__(self) -> None:
-        self.listeners = 0
-        self.poller: asyncio.Task[None] | None = None
-        self._number = 0
-        self._event = b""
-        self._changed = asyncio.Condition()
-
-    async def tell(self, event: bytes) -> None:
-        async with self._changed:
-            if event != self._event:
-                self._number, self._event = self._number + 1, event
-                self._changed.notify_all()
-
-    async def next(self, seen: int) -> tuple[int, bytes]:
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._number > seen)
-            return self._number, self._event

@@ -81,7 +81,11 @@ class Exporter:
         folder = folder_of(directory)
         with self._turn:
             looked = {target: one.look(target) for target, one in self._made.items() if target.parent == folder}
-        found = {path: _ready(path) for path in _files(folder)} | looked
+        found = looked | {
+            path: Export(path.name, "ready", _size(path), path.stat().st_mtime, path.is_dir())
+            for path in _files(folder)
+            if path not in looked
+        }
         ordered = sorted(found.values(), key=lambda one: -one.made_at)
         return Exports(str(folder), list(EXPORT_FORMS), list(SHIPPED), ordered)
 
@@ -183,10 +187,6 @@ def _files(folder: Path) -> Iterator[Path]:
         for path in folder.iterdir():
             if not path.is_symlink() and not _PART.fullmatch(path.name):
                 yield path
-
-
-def _ready(path: Path) -> Export:
-    return Export(path.name, "ready", _size(path), path.stat().st_mtime, path.is_dir())
 
 
 def _size(path: Path) -> int:

@@ -167,7 +167,10 @@ class DashboardGuard(Guard):
         if len(scope.get("raw_path", b"")) + len(scope["query_string"]) > MAX_TARGET:
             return refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "the address is too long")
         if path == REPLAY:
-            return None if method != "POST" and self._is_given(scope["query_string"]) else _no_replay()
+            if method != "POST" and self._is_given(scope["query_string"]):
+                return None
+            told = "this address is not valid, or no longer; open the replay from the dashboard"
+            return refusal(HTTPStatus.FORBIDDEN, told)
         if self._is_foreign(headers, host, is_entry=path == "/" and method == "GET"):
             return refusal(HTTPStatus.FORBIDDEN, "this request comes from another site, and gets no answer")
         if path == "/" and method == "GET" and b"token=" in scope["query_string"]:
@@ -237,7 +240,3 @@ def _unsafe(headers: Headers, access: Access, *, is_cookie: bool) -> Response | 
     if length is None or length > MAX_BODY:
         return refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has to say its length, {MAX_BODY} bytes at most")
     return None
-
-
-def _no_replay() -> Response:
-    return refusal(HTTPStatus.FORBIDDEN, "this address is not valid, or no longer; open the replay from the dashboard")

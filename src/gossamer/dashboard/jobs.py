@@ -237,7 +237,9 @@ def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
     """Start a crawl as the form says.
     Raises UsageError: the form is none, names what it may not, or the command refuses it; says why."""
     form = read_form("start", body, NewCrawl)
-    _check_seeds(form.seeds)
+    for seed in form.seeds:
+        if "://" not in seed or scheme_of(seed) not in SCHEMES:
+            raise UsageError(f"seed {seed[:200]!r}: write it in full, as https://example.org/")
     words = _words(form.options)
     folder = next((one for one in folders if str(one) == form.folder), None)
     if folder is None:
@@ -316,13 +318,6 @@ def _plain(one: Property, value: Value) -> Value:
     if isinstance(value, bool) != (one.type == "bool") or isinstance(value, list) != one.type.startswith("tuple"):
         raise UsageError(f"{one.name}: is {one.kind}")
     return value
-
-
-def _check_seeds(seeds: Sequence[str]) -> None:
-    for seed in seeds:
-        scheme = scheme_of(seed) if "://" in seed else ""
-        if scheme not in SCHEMES:
-            raise UsageError(f"seed {seed[:200]!r}: write it in full, as https://example.org/")
 
 
 def _name_of(form: NewCrawl) -> str:

@@ -22,32 +22,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
-from gossamer.analysis.table_answers import TableAnswer
+from gossamer.analysis.traces import Story
 from gossamer.analysis.watching import HostPicture, picture_of
-from gossamer.analysis.why import Story, story_of
+from gossamer.analysis.why import story_of
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.control import resting
+from gossamer.crawls.control import messages, resting
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.facts import HostNow
-from gossamer.crawls.control.messages import (
-    MAX_CHANGE,
-    BlockHosts,
-    Change,
-    CheckChange,
-    Checkpoint,
-    CheckRewire,
-    Continue,
-    Decide,
-    Pause,
-    ReadGraph,
-    ReadUnit,
-    Rewire,
-    SetHost,
-    Stop,
-    Suspend,
-    Undo,
-    Unsuspend,
-)
 from gossamer.crawls.control.picture import GraphPicture, UnitInstances, graph_picture
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.wire import ControlRequest
@@ -66,6 +47,7 @@ from gossamer.engine.transports import GROUP
 from gossamer.query.archive import ArchivedView, view_archived
 from gossamer.query.contract import Answerable, TripleAnswer
 from gossamer.query.host_list import MOST
+from gossamer.query.reports import TableAnswer
 from gossamer.storage.recovery import members_of
 from gossamer.storage.tables.row_tables import SAMPLES, SampleRow
 from gossamer.values.agents import at_work
@@ -146,7 +128,7 @@ def rewire(directory: Path, body: bytes) -> Rewired:
     Raises GossamerError: no crawl runs, or it refuses the change; nothing has changed."""
     form = read_form("change", body, Rewiring)
     text = text_of(form.change)
-    kind = Rewire if form.apply else CheckRewire
+    kind = messages.Rewire if form.apply else messages.CheckRewire
     request: ControlRequest = kind(text, "the form", form.agent, by_form=True)
     with Control(directory, CHANGING, changing=0.0) as control:
         return Rewired(text, control.do(request), form.apply)
@@ -162,8 +144,10 @@ def text_of(change: ChangeForm) -> str:
                 f"connectors.{name}: a form takes addresses of {', '.join(known)}; write a change file for {scheme!r}"
             )
     text = tomli_w.dumps(msgspec.to_builtins(change))
-    if not text.strip() or len(text) > MAX_CHANGE:
-        raise UsageError("the change is empty" if not text.strip() else f"a change has at most {MAX_CHANGE} characters")
+    if not text.strip() or len(text) > messages.MAX_CHANGE:
+        raise UsageError(
+            "the change is empty" if not text.strip() else f"a change has at most {messages.MAX_CHANGE} characters"
+        )
     return text
 
 
@@ -173,18 +157,18 @@ def _schemes() -> list[str]:
 
 #: Word in an address -> the message that is sent.
 ORDERS: dict[str, type[ControlRequest]] = {
-    "pause": Pause,
-    "continue": Continue,
-    "suspend": Suspend,
-    "unsuspend": Unsuspend,
-    "stop": Stop,
-    "checkpoint": Checkpoint,
-    "set": Change,
-    "check-set": CheckChange,
-    "set-host": SetHost,
-    "block": BlockHosts,
-    "decide": Decide,
-    "undo": Undo,
+    "pause": messages.Pause,
+    "continue": messages.Continue,
+    "suspend": messages.Suspend,
+    "unsuspend": messages.Unsuspend,
+    "stop": messages.Stop,
+    "checkpoint": messages.Checkpoint,
+    "set": messages.Change,
+    "check-set": messages.CheckChange,
+    "set-host": messages.SetHost,
+    "block": messages.BlockHosts,
+    "decide": messages.Decide,
+    "undo": messages.Undo,
 }
 
 
@@ -211,12 +195,12 @@ def carry_out(directory: Path, request: ControlRequest) -> str:
             return control.do(request)
     except NotRunning:
         match request:
-            case Decide():
+            case messages.Decide():
                 decide_at_rest(directory, request.confirm, request.release)
                 return "this holds from now on; a resumed crawl fetches the URLs of released families"
-            case BlockHosts():
+            case messages.BlockHosts():
                 return resting.block(directory, request.names)
-            case Checkpoint():
+            case messages.Checkpoint():
                 return f"checkpoint {resting.checkpoint(directory, request.name)} is kept"
             case _:
                 raise
@@ -228,7 +212,7 @@ def graph_of(directory: Path, agent: str = "") -> GraphPicture:
     a program of the user's own."""
     try:
         with Control(directory, PATIENCE, changing=0.0) as control:
-            return control.told(ReadGraph(agent), GraphPicture)
+            return control.told(messages.ReadGraph(agent), GraphPicture)
     except NotRunning:
         return graph_picture(plan(completed(read_wiring(directory)), catalog()), at_work(members_of(directory)))
 
@@ -237,7 +221,7 @@ def instances_of(directory: Path, name: str) -> UnitInstances:
     """The instances of a unit of a running crawl, of all its agents.
     Raises GossamerError: there is no such unit, or no crawl runs."""
     with Control(directory, PATIENCE, changing=0.0) as control:
-        return control.told(ReadUnit(name), UnitInstances)
+        return control.told(messages.ReadUnit(name), UnitInstances)
 
 
 # Answers at the addresses of one crawl.
@@ -308,10 +292,6 @@ async def _hosts(crawls: Crawls, request: Request, shown: ShownCrawl) -> ListedH
     return ListedHosts(page.made_at, page.total, page.rows, page.left_out, is_being_made, now)
 
 
-async def _layout(request: Request, shown: ShownCrawl) -> Layout:
-    return await shown.run(read_layout, layouts_folder(), shown.key)
-
-
 async def _keep_layout(request: Request, shown: ShownCrawl) -> Layout:
     return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
 
@@ -346,7 +326,7 @@ def add_of_crawl(at: Addresses, questions: Questions, exporter: Exporter, stream
     one("/graph", told_by(graph_of, "agent"), GraphPicture)
     one("/unit", told_by(instances_of, "name", needs="unit"), UnitInstances)
     one("/traps", told_by(suspicions_of), Suspicions)
-    one("/layout", _layout, Layout)
+    one("/layout", lambda _, shown: shown.run(read_layout, layouts_folder(), shown.key), Layout)
     one("/layout", _keep_layout, Layout, takes=Layout)
     one("/story", told_by(story_of, "url", needs="URL"), Story)
     one("/document", told_by(view_archived, "url", "at", needs="URL"), ArchivedView)

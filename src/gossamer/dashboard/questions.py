@@ -31,7 +31,6 @@ from gossamer.analysis.replaying import (
     ReplayQuestion,
     replayed,
 )
-from gossamer.analysis.table_answers import CELL, REPORTS, TableAnswer, TableQuestion, table_answer
 from gossamer.dashboard.contract import DashboardPage, PageFunction
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
 from gossamer.dashboard.routes import number_in
@@ -40,6 +39,7 @@ from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.worker import Caller, Use
 from gossamer.engine.workers import WorkerFailed, answered
 from gossamer.query.contract import Answerable, SearchQuestion, TripleQuestion, check_index, check_triples
+from gossamer.query.reports import CELL, REPORTS, TableAnswer, TableQuestion, table_answer
 from gossamer.values.errors import GossamerError, UsageError
 
 #: Steps by which a process that answers gives way to crawls, and answers of one kind that are made at once; others wait. They must
@@ -96,7 +96,7 @@ class Questions:
     def __init__(self, seconds: float | None = None) -> None:
         """`seconds` is what each answer may take, instead of the usual."""
         most = seconds or SECONDS
-        self._tables = LimitedAnswers("gossamer.analysis.table_answers:answer_tables", most, MEMORY)
+        self._tables = LimitedAnswers("gossamer.query.reports:answer_tables", most, MEMORY)
         # The child ends by itself in time, so that it removes its copy of the store; the kill is for a child that does not.
         self._cpu = int(most)
         self._triples = LimitedAnswers("gossamer.rdf.store.asking:answer_triples", most + 5, MEMORY, cpu=self._cpu)

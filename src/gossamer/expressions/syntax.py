@@ -16,7 +16,7 @@ from gossamer.engine import sheet
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import nearest
 from gossamer.expressions.contract import Predicate
-from gossamer.expressions.patterns import compile_pattern
+from gossamer.expressions.predicates import compile_pattern
 
 # -- tokens
 

@@ -22,7 +22,7 @@ from gossamer.engine.sheet import NoSettings, Sheet, nearest, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.contract import GATES, Gate, TaskGate, UrlFilter, VisitFilter, VisitGate, refusal
-from gossamer.expressions.patterns import DomainConstraint, any_of
+from gossamer.expressions.predicates import DomainConstraint, any_of
 from gossamer.expressions.syntax import ExpressionError
 from gossamer.values.task import Task
 from gossamer.values.url import authority_of, host_of
@@ -177,7 +177,7 @@ class PatternFilter(Provider[PatternSheet]):
         return [verdict(link.url) for link in links]
 
 
-# `--only` and `--never`: domain constraints (Hunyadi 2007, section 5.3.2), as :mod:`gossamer.expressions.patterns` reads them.
+# `--only` and `--never`: domain constraints (Hunyadi 2007, section 5.3.2), as :mod:`gossamer.expressions.predicates` reads them.
 
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
 REMEMBERED_HOSTS = 65_536

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.expressions.patterns import any_of, glob
+from gossamer.expressions.predicates import any_of, glob
 from gossamer.parsing.filters import RememberedVerdicts
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.hosts import registered_domain

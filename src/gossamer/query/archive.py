@@ -297,14 +297,9 @@ def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRe
         cut=row["truncated"] or "",
         error=row["error"] or "",
         session=row.get("session") or "",
-        brought=_brought(row),
+        brought=MobileOrigin(row["crawler"], row["runtime"], "", 0, row["brought"]) if row.get("brought") else None,
         notes=tuple(map(Note, (row["notes"] or "").split())),
     )
-
-
-def _brought(row: Mapping[str, Any]) -> MobileOrigin | None:
-    form = row.get("brought")
-    return MobileOrigin(row["crawler"], row["runtime"], "", 0, form) if form else None
 
 
 #: Characters of a text or a source that are shown at most: more than a person reads in a window.

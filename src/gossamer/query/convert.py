@@ -176,7 +176,8 @@ def write_index(directory: Path) -> Converted:
             damage = Damage(INDEX, "has lines that are no captures")
             parts, gaps = _again(directory, Path(folder))
             lines = merge(parts, fresh, Path(folder))
-        _put_index(directory, notes, fresh, [*runs, *_pages(notes)])
+        tables = [Path(name) for name in notes.tables if name.startswith("pages/")]
+        _put_index(directory, notes, fresh, [*runs, *(path for path in tables if not run_of_name(path.name))])
     with removing(directory) as alone:
         for path in runs if alone else ():
             path.unlink()
@@ -204,10 +205,6 @@ def _put_index(directory: Path, notes: Notes, fresh: Path, merged: list[Path]) -
     else:
         index.unlink(missing_ok=True)
     write_notes(directory, msgspec.structs.replace(changed, index=(size,), indexes=made, merged=stems))
-
-
-def _pages(notes: Notes) -> list[Path]:
-    return [Path(name) for name in notes.tables if name.startswith("pages/") and not run_of_name(Path(name).name)]
 
 
 def sound_index(directory: Path) -> str:

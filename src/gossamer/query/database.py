@@ -163,7 +163,7 @@ class Database:
         for head, meaning in MACROS.items():
             self._connection.execute(f"CREATE MACRO {head} AS {meaning}")
         self._latest = {table.name: table for table in tables.values() if table.page}
-        self._views = {name: sql for name, (_, sql) in VIEWS.items() if name not in self.tables}
+        self._views = {name: sql for name, sql in VIEWS.items() if name not in self.tables}
         self._derived = {name: made for name, made in DERIVED.items() if name not in self.tables}
         self.tables += [*self._latest, *self._views, *self._derived]
 
@@ -200,7 +200,7 @@ class Database:
             return
         for other in table.needs:
             self._derive(other)
-        for step, sql in table.steps:
+        for step, sql in table.steps.items():
             with _told(self._names):
                 self._connection.execute(f'CREATE TEMP TABLE "{step}" AS {sql}')
 
@@ -392,18 +392,11 @@ def _cut_to_whole_lines(path: Path) -> None:
 # a note in its directory says so of the Parquet files that there are, since finding it out reads every URL (0.4 s for a million
 # pages).
 
-#: Where it is noted that every URL was visited once.
+#: Where it is noted that every URL was visited once, by a digest of names, sizes and times of the files of `pages`.
 NOTE = "state/visited-once.json"
 
 #: Bytes of tables from which a note is worth a file: below, the question takes some hundredths of a second.
 WORTH_A_NOTE = 1 << 22
-
-
-class VisitedOnce(msgspec.Struct, frozen=True):
-    """Says of some files of `pages` that no URL is in them twice."""
-
-    files: str
-    """A digest of their names, sizes and times."""
 
 
 def find_superseded(connection: Connection) -> bool:
@@ -424,10 +417,10 @@ def find_superseded(connection: Connection) -> bool:
 def is_noted(directory: Path, files: Sequence[Path]) -> bool:
     """It is known of these files that every URL was visited once."""
     try:
-        note = msgspec.json.decode((directory / NOTE).read_bytes(), type=VisitedOnce)
+        note = msgspec.json.decode((directory / NOTE).read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
         return False
-    return note.files == _digest(files)
+    return note.get("files") == _digest(files)
 
 
 def note_once(directory: Path, files: Sequence[Path]) -> None:
@@ -437,7 +430,7 @@ def note_once(directory: Path, files: Sequence[Path]) -> None:
     path = directory / NOTE
     with contextlib.suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        replace_file(path, msgspec.json.encode(VisitedOnce(_digest(files))))
+        replace_file(path, msgspec.json.encode({"files": _digest(files)}))
 
 
 def _digest(files: Sequence[Path]) -> str:

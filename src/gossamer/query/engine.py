@@ -16,7 +16,7 @@ import _duckdb
 import msgspec
 
 from gossamer.engine.files import scratch, too_little_memory
-from gossamer.query.schema import TELLS, empty, host_of, mark_of, select_from_log, words
+from gossamer.query.schema import TELLS, empty, host_of, mark_of, select_from_log, titled, words
 from gossamer.storage.tables.contract import TableSpec
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import ERRORS, Outcome
@@ -137,49 +137,35 @@ UNLIKE_BITS = 32
 #: Macros: name and arguments -> what it stands for.
 MACROS = {"host(url)": host_of("url")}
 
-#: View -> what it shows, for people, and its SQL.
-VIEWS: dict[str, tuple[str, str]] = {
-    "page_links": (
-        "Links with what is known of both ends; `target_outcome` is NULL where the target was not fetched.",
-        """
-        SELECT l.source, l.target, l.relation, l.anchor, l.nofollow, l.source_host, l.target_host,
-               l.source_host = l.target_host AS is_internal,
-               s.title AS source_title, s.depth AS source_depth, s.domain AS source_domain,
-               t.outcome AS target_outcome, t.status AS target_status, t.error AS target_error, t.title AS target_title,
-               t.domain AS target_domain, coalesce(t.media_type, t.mime) AS target_mime, l.visit
-        FROM links l LEFT JOIN pages s ON s.url = l.source LEFT JOIN pages t ON t.url = l.target
-        """,
-    ),
-    "page_items": (
-        "Items with the page that they were found on.",
-        """
-        SELECT i.kind, i.url, i.data, p.title, p.host, p.domain, p.language, p.depth, p.fetched_at, i.visit
-        FROM items i LEFT JOIN pages p ON p.url = i.url
-        """,
-    ),
-    "page_triples": (
-        "Triples with the page that says them.",
-        """
-        SELECT t.graph, t.subject, t.predicate, t.object, t.datatype, t.language, p.title, p.host, p.domain,
-               p.language AS page_language, p.depth, p.fetched_at, t.visit
-        FROM triples t LEFT JOIN pages p ON p.url = t.graph
-        """,
-    ),
-    "host_links": (
-        "How many links lead from a host to a host, and from how many pages.",
-        f"""
-        SELECT source_host, target_host, count(*) AS links, count(DISTINCT {mark_of("source")}) AS pages
-        FROM links GROUP BY ALL
-        """,
-    ),
-}
+#: View -> its SQL.
+VIEWS = titled(f"""
+-- page_links: links with what is known of both ends; `target_outcome` is NULL where the target was not fetched
+SELECT l.source, l.target, l.relation, l.anchor, l.nofollow, l.source_host, l.target_host,
+       l.source_host = l.target_host AS is_internal,
+       s.title AS source_title, s.depth AS source_depth, s.domain AS source_domain,
+       t.outcome AS target_outcome, t.status AS target_status, t.error AS target_error, t.title AS target_title,
+       t.domain AS target_domain, coalesce(t.media_type, t.mime) AS target_mime, l.visit
+FROM links l LEFT JOIN pages s ON s.url = l.source LEFT JOIN pages t ON t.url = l.target
+
+-- page_items: items with the page that they were found on
+SELECT i.kind, i.url, i.data, p.title, p.host, p.domain, p.language, p.depth, p.fetched_at, i.visit
+FROM items i LEFT JOIN pages p ON p.url = i.url
+
+-- page_triples: triples with the page that says them
+SELECT t.graph, t.subject, t.predicate, t.object, t.datatype, t.language, p.title, p.host, p.domain,
+       p.language AS page_language, p.depth, p.fetched_at, t.visit
+FROM triples t LEFT JOIN pages p ON p.url = t.graph
+
+-- host_links: how many links lead from a host to a host, and from how many pages
+SELECT source_host, target_host, count(*) AS links, count(DISTINCT {mark_of("source")}) AS pages
+FROM links GROUP BY ALL
+""")
 
 
 class Derived(msgspec.Struct, frozen=True):
     """A table that is made when a question first names it: as a view it would be made again and again within one answer."""
 
-    doc: str
-    steps: tuple[tuple[str, str], ...]
+    steps: dict[str, str]
     """Names and SQL, in order; the last one is the table itself."""
     needs: tuple[str, ...] = ()
     """Other such tables that have to be there before."""
@@ -187,80 +173,62 @@ class Derived(msgspec.Struct, frozen=True):
 
 #: Table -> how it is made.
 DERIVED = {
+    # Each URL that redirects, where its chain ends and how; `is_loop` where it comes back.
     "redirect_ends": Derived(
-        "Each URL that redirects, where its chain ends and how; `is_loop` where it comes back.",
-        (
-            (
-                # All that is asked of links here and for those that are broken: their targets are long to read, and read once.
-                "passing_links",
-                f"""
-                SELECT source, target, relation, anchor, nofollow, visit FROM links
-                WHERE relation LIKE 'redirect%'
-                   OR target IN (SELECT url FROM pages WHERE outcome IN ({words(BROKEN | {Outcome.REDIRECT})}))
-                """,
-            ),
-            ("redirect_steps", "SELECT source AS url, target FROM passing_links WHERE relation LIKE 'redirect%'"),
-            (
-                "redirect_ends",
-                f"""
-                WITH RECURSIVE chain(url, target, hops) AS (
-                    SELECT url, target, 1 FROM redirect_steps
-                    UNION ALL
-                    SELECT c.url, s.target, c.hops + 1 FROM chain c JOIN redirect_steps s ON s.url = c.target
-                    WHERE c.hops < {MOST_HOPS} AND c.target <> c.url
-                )
-                SELECT p.url, p.status, c.target AS "end", c.hops, c.hops >= {MOST_HOPS} OR c.target = c.url AS is_loop,
-                       e.outcome AS end_outcome, e.status AS end_status, e.error AS end_error
-                FROM (SELECT url, arg_max(target, hops) AS target, max(hops) AS hops FROM chain GROUP BY url) c
-                JOIN pages p ON p.url = c.url AND p.outcome = 'redirect' LEFT JOIN pages e ON e.url = c.target
-                """,
-            ),
-        ),
+        titled(f"""
+-- passing_links: all that is asked of links here and for those that are broken: their targets are long to read, and read once
+SELECT source, target, relation, anchor, nofollow, visit FROM links
+WHERE relation LIKE 'redirect%'
+   OR target IN (SELECT url FROM pages WHERE outcome IN ({words(BROKEN | {Outcome.REDIRECT})}))
+
+-- redirect_steps
+SELECT source AS url, target FROM passing_links WHERE relation LIKE 'redirect%'
+
+-- redirect_ends
+WITH RECURSIVE chain(url, target, hops) AS (
+    SELECT url, target, 1 FROM redirect_steps
+    UNION ALL
+    SELECT c.url, s.target, c.hops + 1 FROM chain c JOIN redirect_steps s ON s.url = c.target
+    WHERE c.hops < {MOST_HOPS} AND c.target <> c.url
+)
+SELECT p.url, p.status, c.target AS "end", c.hops, c.hops >= {MOST_HOPS} OR c.target = c.url AS is_loop,
+       e.outcome AS end_outcome, e.status AS end_status, e.error AS end_error
+FROM (SELECT url, arg_max(target, hops) AS target, max(hops) AS hops FROM chain GROUP BY url) c
+JOIN pages p ON p.url = c.url AND p.outcome = 'redirect' LEFT JOIN pages e ON e.url = c.target
+""")
     ),
+    # Links that lead to nothing, by way of redirects too: dead links, names without an address, servers that fail.
     "broken_links": Derived(
-        "Links that lead to nothing, by way of redirects too: dead links, names without an address, servers that fail.",
-        (
-            (
-                "broken_urls",
-                f"""
-                SELECT url, outcome, status, error, NULL::VARCHAR AS "end" FROM pages WHERE outcome IN ({words(BROKEN)})
-                UNION ALL
-                SELECT url, CASE WHEN is_loop THEN 'redirect' ELSE end_outcome END, coalesce(end_status, status),
-                       CASE WHEN is_loop THEN 'redirects in a loop' ELSE end_error END, "end"
-                FROM redirect_ends WHERE is_loop OR end_outcome IN ({words(BROKEN)})
-                """,
-            ),
-            (
-                "broken_links",
-                """
-                SELECT l.source, l.target, l.relation, l.anchor, l.nofollow, b.outcome, b.status, b.error, b."end",
-                       host(l.source) AS source_host, host(l.target) AS target_host, l.visit
-                FROM passing_links l JOIN broken_urls b ON b.url = l.target WHERE l.relation NOT LIKE 'redirect%'
-                """,
-            ),
-        ),
+        titled(f"""
+-- broken_urls
+SELECT url, outcome, status, error, NULL::VARCHAR AS "end" FROM pages WHERE outcome IN ({words(BROKEN)})
+UNION ALL
+SELECT url, CASE WHEN is_loop THEN 'redirect' ELSE end_outcome END, coalesce(end_status, status),
+       CASE WHEN is_loop THEN 'redirects in a loop' ELSE end_error END, "end"
+FROM redirect_ends WHERE is_loop OR end_outcome IN ({words(BROKEN)})
+
+-- broken_links
+SELECT l.source, l.target, l.relation, l.anchor, l.nofollow, b.outcome, b.status, b.error, b."end",
+       host(l.source) AS source_host, host(l.target) AS target_host, l.visit
+FROM passing_links l JOIN broken_urls b ON b.url = l.target WHERE l.relation NOT LIKE 'redirect%'
+"""),
         needs=("redirect_ends",),
     ),
+    # What visits of known pages found changed (`--recrawl`), each beside the visit before that found the page.
     "changes": Derived(
-        "What visits of known pages found changed (`--recrawl`), each beside the visit before that found the page.",
-        (
-            (
-                "changed_urls",
-                f"SELECT DISTINCT url FROM pages_all WHERE change <> '' AND change NOT IN ({words(QUIET)})",
-            ),
-            (
-                "changes",
-                f"""
-                SELECT url, host, fetched_at, change, judged_by, title, status, bytes, digest, visit,
-                       round(greatest(0, 1 - changed_bits / {UNLIKE_BITS}.0), 3) AS similarity,
-                       lag(fetched_at) OVER w AS fetched_before, lag(title) OVER w AS title_before,
-                       lag(status) OVER w AS status_before, lag(bytes) OVER w AS bytes_before,
-                       lag(digest) OVER w AS digest_before, lag(visit) OVER w AS visit_before
-                FROM pages_all WHERE url IN (SELECT url FROM changed_urls) AND {TELLS}
-                WINDOW w AS (PARTITION BY url, request ORDER BY fetched_at, attempt, visit)
-                QUALIFY change <> '' AND change NOT IN ({words(QUIET)})
-                """,
-            ),
-        ),
+        titled(f"""
+-- changed_urls
+SELECT DISTINCT url FROM pages_all WHERE change <> '' AND change NOT IN ({words(QUIET)})
+
+-- changes
+SELECT url, host, fetched_at, change, judged_by, title, status, bytes, digest, visit,
+       round(greatest(0, 1 - changed_bits / {UNLIKE_BITS}.0), 3) AS similarity,
+       lag(fetched_at) OVER w AS fetched_before, lag(title) OVER w AS title_before,
+       lag(status) OVER w AS status_before, lag(bytes) OVER w AS bytes_before,
+       lag(digest) OVER w AS digest_before, lag(visit) OVER w AS visit_before
+FROM pages_all WHERE url IN (SELECT url FROM changed_urls) AND {TELLS}
+WINDOW w AS (PARTITION BY url, request ORDER BY fetched_at, attempt, visit)
+QUALIFY change <> '' AND change NOT IN ({words(QUIET)})
+""")
     ),
 }

@@ -83,11 +83,8 @@ class TextRows:
                     decoded = self._decode(line)
                 except msgspec.DecodeError as error:
                     raise ValueError(f"{path} is damaged before byte {at}: {error}") from None
-                yield self._rows(decoded), len(line)
-
-    def _rows(self, line: Any) -> list[TextRow]:
-        count = len(getattr(line, self._first) or ()) if self._first else 1
-        return list(zip_longest(*(read(line, count) for read in self._readers)))
+                count = len(getattr(decoded, self._first) or ()) if self._first else 1
+                yield list(zip_longest(*(read(decoded, count) for read in self._readers))), len(line)
 
 
 def is_textual(table: TableSpec, columns: Sequence[str]) -> bool:

@@ -109,15 +109,11 @@ def headings(layout: ItemLayout, fields: Sequence[str]) -> tuple[str, ...]:
 def cells(item: ItemValues, layout: ItemLayout, fields: Sequence[str]) -> list[Any]:
     """The values of a row under :func:`headings`; what no column holds is an object in the last."""
     if layout.columns:
-        return _chosen(item, layout)
+        known = _named(item)
+        return [known.get(name) for name in layout.columns]
     held = item.fields
     rest = {name: value for name, value in held.items() if name not in fields}
     return [*(held.get(name) for name in fields), *item.origin, rest or None]
-
-
-def _chosen(item: ItemValues, layout: ItemLayout) -> list[Any]:
-    known = _named(item)
-    return [known.get(name) for name in layout.columns]
 
 
 def _named(item: ItemValues) -> dict[str, Any]:
@@ -128,9 +124,8 @@ def _named(item: ItemValues) -> dict[str, Any]:
 
 
 def as_object(item: ItemValues, layout: ItemLayout) -> dict[str, Any]:
-    if layout.columns:
-        return dict(zip(layout.columns, _chosen(item, layout), strict=True))
-    return _named(item)
+    known = _named(item)
+    return {name: known.get(name) for name in layout.columns} if layout.columns else known
 
 
 def key_of(item: ItemValues, layout: ItemLayout) -> bytes | None:

@@ -17,23 +17,13 @@ import msgspec
 import xlsxwriter
 
 from gossamer.engine.files import scratch
+from gossamer.query import item_files
 from gossamer.query.engine import PARQUET, Connection, connect
-from gossamer.query.item_files import (
-    MOST_COLUMNS,
-    ORIGIN,
-    ItemLayout,
-    ItemValues,
-    as_object,
-    cells,
-    fields_in,
-    headings,
-    plain,
-)
 from gossamer.query.printing import json_line
 from gossamer.query.schema import LARGEST_LINE, literal
 
 #: Reads all items from the first one on, each time that it is called.
-Items = Callable[[], Iterable[ItemValues]]
+Items = Callable[[], Iterable[item_files.ItemValues]]
 
 #: Rows of a sheet beneath the names of its columns, and characters of a cell: the limits of the format.
 SHEET_ROWS = 1_048_575
@@ -48,7 +38,7 @@ _BIGINT = 2**63
 _SQL_TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
 
 
-def write_whole(file: Path, items: Items, layout: ItemLayout) -> list[str]:
+def write_whole(file: Path, items: Items, layout: item_files.ItemLayout) -> list[str]:
     """Write a file as its name says; returns what a reader of it must be told.
     Raises OSError: it cannot be written; what was there before stays."""
     fresh = file.with_name(f"{file.name}.new")
@@ -57,12 +47,12 @@ def write_whole(file: Path, items: Items, layout: ItemLayout) -> list[str]:
     return told
 
 
-def _write_json(target: Path, items: Items, layout: ItemLayout) -> list[str]:
+def _write_json(target: Path, items: Items, layout: item_files.ItemLayout) -> list[str]:
     with target.open("w", encoding="utf-8", errors="replace") as file:
         file.write("[")
         for number, item in enumerate(items()):
             file.write(",\n" if number else "\n")
-            file.write(json_line(as_object(item, layout)).rstrip("\n"))
+            file.write(json_line(item_files.as_object(item, layout)).rstrip("\n"))
         file.write("\n]\n")
     return []
 
@@ -70,15 +60,15 @@ def _write_json(target: Path, items: Items, layout: ItemLayout) -> list[str]:
 # -- Parquet
 
 
-def _write_parquet(target: Path, items: Items, layout: ItemLayout) -> list[str]:
-    fields = fields_in(items())
-    names = headings(layout, fields)
+def _write_parquet(target: Path, items: Items, layout: item_files.ItemLayout) -> list[str]:
+    fields = item_files.fields_in(items())
+    names = item_files.headings(layout, fields)
     types = _types(items, layout, fields, len(names))
     with scratch() as folder, connect(folder) as connection:
         rows, made = Path(folder, "rows.jsonl"), Path(folder, "made.parquet")
         with rows.open("wb") as file:
             for item in items():
-                row = cells(item, layout, fields)
+                row = item_files.cells(item, layout, fields)
                 file.write(msgspec.json.encode({f"c{at}": value for at, value in enumerate(row)}) + b"\n")
         read = ", ".join(f"'c{at}': '{kind}'" for at, kind in enumerate(types))
         chosen = ", ".join(f"c{at} AS {_quoted(name)}" for at, name in enumerate(_distinct(names)))
@@ -90,20 +80,15 @@ def _write_parquet(target: Path, items: Items, layout: ItemLayout) -> list[str]:
     return []
 
 
-def _types(items: Items, layout: ItemLayout, fields: Sequence[str], count: int) -> list[str]:
+def _types(items: Items, layout: item_files.ItemLayout, fields: Sequence[str], count: int) -> list[str]:
     """A type for each column that holds all its values: the plain one where they have one, JSON where they do not."""
     found: list[set[str]] = [set() for _ in range(count)]
     for item in items():
-        for kinds, value in zip(found, cells(item, layout, fields), strict=True):
+        for kinds, value in zip(found, item_files.cells(item, layout, fields), strict=True):
             if value is not None:
-                kinds.add(_type(value))
+                is_large = type(value) is int and not -_BIGINT <= value < _BIGINT
+                kinds.add("JSON" if is_large else _SQL_TYPES.get(type(value), "JSON"))
     return [_joined(kinds) for kinds in found]
-
-
-def _type(value: Any) -> str:
-    if type(value) is int and not -_BIGINT <= value < _BIGINT:
-        return "JSON"
-    return _SQL_TYPES.get(type(value), "JSON")
 
 
 def _joined(kinds: set[str]) -> str:
@@ -130,10 +115,10 @@ def _quoted(name: str) -> str:
 # -- spreadsheets
 
 
-def _write_xlsx(target: Path, items: Items, layout: ItemLayout) -> list[str]:
+def _write_xlsx(target: Path, items: Items, layout: item_files.ItemLayout) -> list[str]:
     """Texts are written as texts: no cell is a formula or a link, whatever it begins with."""
-    fields = fields_in(items())
-    names = headings(layout, fields)
+    fields = item_files.fields_in(items())
+    names = item_files.headings(layout, fields)
     cut = 0
     with scratch() as folder:
         options = {"constant_memory": True, "tmpdir": folder, "strings_to_urls": False, "strings_to_formulas": False}
@@ -145,7 +130,7 @@ def _write_xlsx(target: Path, items: Items, layout: ItemLayout) -> list[str]:
                 if row == SHEET_ROWS:
                     sheet, row = _sheet(book, next(sheets), names), 0
                 row += 1
-                for column, value in enumerate(cells(item, layout, fields)):
+                for column, value in enumerate(item_files.cells(item, layout, fields)):
                     cut += _put(sheet, row, column, value)
     return (
         [f"{cut} cells were longer than a spreadsheet takes, and are cut; `gossamer query` has them whole"]
@@ -164,7 +149,7 @@ def _sheet(book: Any, number: int, names: Sequence[str]) -> Any:
 
 def _put(sheet: Any, row: int, column: int, value: Any) -> bool:
     """Write one cell; True where it had to be cut."""
-    value = plain(value)
+    value = item_files.plain(value)
     if value is None:
         return False
     if isinstance(value, bool):
@@ -179,7 +164,7 @@ def _put(sheet: Any, row: int, column: int, value: Any) -> bool:
 
 
 #: How the name of a file ends -> what writes it.
-WHOLE_FORMS: dict[str, Callable[[Path, Items, ItemLayout], list[str]]] = {
+WHOLE_FORMS: dict[str, Callable[[Path, Items, item_files.ItemLayout], list[str]]] = {
     ".json": _write_json,
     ".parquet": _write_parquet,
     ".xlsx": _write_xlsx,
@@ -233,7 +218,7 @@ def _fields(connection: Connection, kind: str) -> list[tuple[str, list[str]]]:
         "SELECT number, each.id AS place, each.key AS key, each.type AS type FROM ("
         "SELECT row_number() OVER () AS number, data FROM items WHERE lower(kind) = ? AND json_type(data) = 'OBJECT'"
         ") AS objects, json_each(objects.data) AS each) GROUP BY key ORDER BY min(number), min(place) LIMIT ?",
-        [kind, MOST_COLUMNS],
+        [kind, item_files.MOST_COLUMNS],
     ).fetchall()
     return [(str(key), list(types)) for key, types in rows if _PLAIN.match(str(key))]
 
@@ -241,7 +226,7 @@ def _fields(connection: Connection, kind: str) -> list[tuple[str, list[str]]]:
 def _selected(kind: str, fields: Sequence[tuple[str, list[str]]]) -> str:
     names = {name.lower() for name, _ in fields}
     columns = [_column(name, types) for name, types in _told_apart(fields)]
-    columns += [f"{name} AS {other if name in names else name}" for name, other in ORIGIN.items()]
+    columns += [f"{name} AS {other if name in names else name}" for name, other in item_files.ORIGIN.items()]
     return f"SELECT {', '.join(columns)} FROM items WHERE lower(kind) = {literal(kind)}"
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,12 +32,6 @@ MEMORY = "2GB"
 
 Numbers = NDArray[np.int32]
 Ranks = NDArray[np.float64]
-
-
-class RankedGraph(msgspec.Struct, frozen=True):
-    urls: int
-    links: int
-    rounds: int
 
 
 def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int]:
@@ -67,8 +60,9 @@ def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int
     return ranks, rounds
 
 
-def rank_crawl(directory: Path) -> RankedGraph:
-    """Rank what a crawl has found, and put the tables `ranks` and `host_ranks` in the place of earlier ones.
+def rank_crawl(directory: Path) -> tuple[int, int, int]:
+    """Rank what a crawl has found, and put the tables `ranks` and `host_ranks` in the place of earlier ones;
+    returns how many URLs and links there are, and the rounds that it took.
     Raises OSError: they could not be written."""
     with Database(directory, memory=MEMORY) as database:
         database.keep(
@@ -92,7 +86,7 @@ def rank_crawl(directory: Path) -> RankedGraph:
         for name in RANKS:
             with changing(directory / TABLES / name):
                 database.write_parquet(f"SELECT * FROM made_{name}", directory / TABLES / name / f"{name}.parquet")
-    return RankedGraph(count, len(sources), rounds)
+    return count, len(sources), rounds
 
 
 def _keep_ranks(database: Database, ranks: Ranks, sources: Numbers, targets: Numbers) -> None:

@@ -5,6 +5,7 @@ views. Of a table that is made of visits there are two: `pages_all` has the rows
 visit of each URL.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -124,6 +125,12 @@ def literal(value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     return "'{}'".format(str(value).replace("'", "''"))
+
+
+def titled(text: str) -> dict[str, str]:
+    """Statements that are written one below the other, each under `-- TITLE`; behind a colon stands what it shows, for people."""
+    blocks = (block.partition("\n") for block in re.split(r"(?m)^-- ", text)[1:])
+    return {head.partition(":")[0]: sql.strip() for head, _, sql in blocks}
 
 
 def words(words: Iterable[str]) -> str:

@@ -243,7 +243,7 @@ def _rows(table: TableSpec, *, of_kinds: bool) -> str:
     return f"{kept} UNION ALL BY NAME SELECT * FROM new_{table.name}"
 
 
-# Old versions that go. `gossamer trim` (:mod:`gossamer.analysis.trimming`) scans the archive, asks :func:`choose` what stays,
+# Old versions that go. `gossamer trim` (:mod:`gossamer.analysis.deleting`) scans the archive, asks :func:`choose` what stays,
 # copies it elsewhere, and calls :func:`move_rows`. The rules of :mod:`gossamer.query.schema` say which visits tell something of
 # a document; those of :mod:`gossamer.query.archive` say which record a revisit repeats.
 
@@ -263,13 +263,6 @@ SCANNED = {
 
 _MOVES = {"file": "VARCHAR", "offset": "BIGINT", "new_file": "VARCHAR", "new_offset": "BIGINT"}
 _VISITS = {"url": "VARCHAR", VISIT: "VARCHAR", "fetched_at": "TIMESTAMP", "attempt": "INTEGER"}
-
-
-class Chosen(msgspec.Struct, frozen=True):
-    visits: int
-    """Visits of the table `pages` that go."""
-    records: int
-    """Answers that go from the archive."""
 
 
 #: Every visit that has a row or a record. A record without a row is one of a robots.txt, which is no page.
@@ -336,8 +329,9 @@ SELECT DISTINCT digest, uri FROM going g WHERE digest <> '' AND kind <> 'revisit
 """
 
 
-def choose(directory: Path, scanned: Path, versions: int, out: Path) -> Chosen:
-    """Say which visits go where so many versions of each URL stay.
+def choose(directory: Path, scanned: Path, versions: int, out: Path) -> tuple[int, int]:
+    """Say which visits go where so many versions of each URL stay; returns how many of the table `pages` go, and answers of the
+    archive.
 
     A visit stays that is among the last `versions` of its URL, or among the last `versions` that tell something of the document.
     One whose record a visit that stays repeats stays too.
@@ -370,9 +364,9 @@ def choose(directory: Path, scanned: Path, versions: int, out: Path) -> Chosen:
         }
         for name, sql in answers.items():
             connection.execute(f"COPY ({sql}) TO '{place / 'out' / name}.jsonl' (FORMAT json)")
-        return Chosen(
-            _count(connection, f"SELECT count(*) FROM ({_GONE})"), _count(connection, "SELECT count(*) FROM going")
-        )
+        counts = (f"SELECT count(*) FROM ({_GONE})", "SELECT count(*) FROM going")
+        visits, records = (int((connection.execute(sql).fetchone() or (0,))[0]) for sql in counts)
+        return visits, records
 
 
 def move_rows(directory: Path, moves: Path, visits: Path) -> int:
@@ -408,8 +402,3 @@ def _change_of(spec: TableSpec) -> TableChange | None:
 def _read(path: Path, columns: dict[str, str]) -> str:
     named = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
     return f"SELECT * FROM read_json('{path}', format = 'newline_delimited', columns = {{{named}}})"
-
-
-def _count(connection: Connection, sql: str) -> int:
-    row = connection.execute(sql).fetchone()
-    return int(row[0]) if row else 0

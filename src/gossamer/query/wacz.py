@@ -80,7 +80,9 @@ class Wacz:
 def write_wacz(directory: Path, database: Database, index: Path, target: Path) -> None:
     """Write the crawl in `directory` to `target`, whole or not at all.
     Raises CrawlDirectoryError: a record cannot be read; names file and URLs, and writes nothing."""
-    ends = _ends(index)
+    ends: dict[str, int] = {}  # WARC file -> the end of the last record that the index knows in it
+    for entry in _entries(index):
+        ends[entry.filename] = max(ends.get(entry.filename, 0), int(entry.offset) + int(entry.length))
     _check_archive(directory, index, ends)
     fresh = target.with_name(f"{target.name}.new")
     wacz = Wacz(fresh)
@@ -102,14 +104,6 @@ def write_wacz(directory: Path, database: Database, index: Path, target: Path) -
         fresh.unlink()
         raise
     fresh.replace(target)
-
-
-def _ends(index: Path) -> dict[str, int]:
-    """WARC file -> the end of the last record that the index knows in it."""
-    ends: dict[str, int] = {}
-    for entry in _entries(index):
-        ends[entry.filename] = max(ends.get(entry.filename, 0), int(entry.offset) + int(entry.length))
-    return ends
 
 
 #: Damaged records that are named.

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from gossamer.rdf.attributes import Value, time, typed
-from gossamer.rdf.elements import Content, Element
+from gossamer.rdf.elements import Content, Element, Value, time, typed
 from gossamer.rdf.names import resolved
 from gossamer.rdf.rdfa import MAX_NESTED_TEXTS
 from gossamer.rdf.terms import MAX_IRI, TYPE, XSD, Full, Gathered, clean_iri
@@ -129,7 +128,8 @@ class Items:
                 value = self._value(at, kept)
             if value is not None:
                 for name in kept.attributes["itemprop"].split()[:MAX_NAMES]:
-                    predicate = self._predicate(name, vocabulary)
+                    is_whole = _ABSOLUTE.match(name) is not None
+                    predicate = clean_iri(name if is_whole else (vocabulary or f"{self._base}#") + name)
                     gathered.add(subject, predicate, *value)
                     if predicate in _TYPES and not value[1]:
                         gathered.add(subject, TYPE, value[0])
@@ -156,11 +156,6 @@ class Items:
             if "itemprop" in attributes:
                 yield at
             at = self._ends[at] if "itemscope" in attributes else at + 1
-
-    def _predicate(self, name: str, vocabulary: str) -> str:
-        if _ABSOLUTE.match(name):
-            return clean_iri(name)
-        return clean_iri((vocabulary or f"{self._base}#") + name)
 
     def _value(self, at: int, kept: _Kept) -> Value | None:
         attributes = kept.attributes

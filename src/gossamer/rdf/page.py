@@ -16,8 +16,7 @@ from gossamer.documents.document import Document
 from gossamer.documents.xhtml import NotXhtml, numbered
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.rdf.attributes import HostLanguage
-from gossamer.rdf.elements import Element, NotXml, head_elements, html_elements, xml_elements
+from gossamer.rdf.elements import Element, HostLanguage, NotXml, head_elements, html_elements, xml_elements
 from gossamer.rdf.filtering import DROPPED, Sign, dropping, everything, sign_of
 from gossamer.rdf.jsonld import read_json_ld
 from gossamer.rdf.microdata import Items

@@ -8,11 +8,13 @@ it, so it waits until one comes.
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from gossamer.rdf.attributes import (
+from gossamer.rdf.elements import (
     INITIAL,
     MARKUP,
     AttributeReader,
     Attributes,
+    Content,
+    Element,
     Frame,
     HostLanguage,
     List,
@@ -22,7 +24,6 @@ from gossamer.rdf.attributes import (
     typed,
     written,
 )
-from gossamer.rdf.elements import Content, Element
 from gossamer.rdf.names import resolved
 from gossamer.rdf.terms import (
     FIRST,

@@ -37,7 +37,7 @@ URLS, ROWS, HITS = 200, 100, 10
 FETCH_SECONDS, MAP_SECONDS, QUERY_SECONDS, MAP_PAGES = 60.0, 60.0, 30, 40
 
 # Answers questions about tables as the dashboard's console has them: named, since a subject imports no face.
-_TABLES = Use("gossamer.analysis.table_answers:answer_tables", niceness=5, memory=1 << 30, seconds=QUERY_SECONDS)
+_TABLES = Use("gossamer.query.reports:answer_tables", niceness=5, memory=1 << 30, seconds=QUERY_SECONDS)
 
 #: Crawls at work at once.
 MOST_JOBS = 2

@@ -3,7 +3,7 @@
 import pytest
 from rich.cells import cell_len
 
-from gossamer.cli.watch import BARS, overview
+from gossamer.cli.status import BARS, overview
 from gossamer.crawls.control.problems import problems_of
 from gossamer.crawls.control.standing import (
     AgentStanding,

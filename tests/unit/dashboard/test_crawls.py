@@ -60,7 +60,7 @@ class Counted(ShownCrawl):
 
 def test_ten_browsers_cost_a_crawl_what_one_costs() -> None:
     async def story(browsers: int) -> tuple[int, list[bytes]]:
-        shown, streams = Counted(), Streams(interval=0.01)
+        shown, streams = Counted(), Streams(interval=60.0)
         opened = [streams.of(shown) for _ in range(browsers)]
         events = [await anext(one) for one in opened]
         polled = shown.asked

@@ -13,8 +13,7 @@ from gossamer.engine.errors import SettingError
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.contract import VisitGate
 from gossamer.expressions.facts import facts_of, keep_document
-from gossamer.expressions.patterns import compile_words
-from gossamer.expressions.predicates import SHIPPED
+from gossamer.expressions.predicates import SHIPPED, compile_words
 from gossamer.expressions.syntax import ExpressionError
 from gossamer.parsing.filters import ExpressionFilter, ExpressionSheet
 from gossamer.testing.storage import visit

@@ -10,7 +10,7 @@ import hashlib
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -171,16 +171,12 @@ _DROPPED_AT_ONCE = 1_000
 _NOTE = "endpoint.json"
 
 
-class EndpointNote(msgspec.Struct, frozen=True):
-    url: str
-
-
 def register_endpoint(directory: Path, url: str) -> None:
     """Let a store elsewhere follow a crawl from now on; does nothing where it does.
     Raises OSError: it cannot be noted."""
     folder = directory / ENDPOINTS / hashlib.sha256(url.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / _NOTE).write_bytes(msgspec.json.encode(EndpointNote(url)))
+    (folder / _NOTE).write_bytes(msgspec.json.encode({"url": url}))
 
 
 def endpoints(directory: Path, rest: Callable[[], bool]) -> list["RemoteTripleStore"]:
@@ -189,10 +185,10 @@ def endpoints(directory: Path, rest: Callable[[], bool]) -> list["RemoteTripleSt
     found = []
     for path in sorted((directory / ENDPOINTS).glob(f"*/{_NOTE}")):
         try:
-            note = msgspec.json.decode(path.read_bytes(), type=EndpointNote)
-        except (OSError, msgspec.DecodeError) as error:
+            url = msgspec.json.decode(path.read_bytes(), type=dict[str, str])["url"]
+        except (OSError, KeyError, msgspec.DecodeError) as error:
             raise CrawlDirectoryError(f"{path} cannot be read ({error}); delete its folder") from None
-        found.append(RemoteTripleStore(path.parent, Updates(note.url, rest)))
+        found.append(RemoteTripleStore(path.parent, Updates(url, rest)))
     return found
 
 
@@ -206,9 +202,6 @@ class RemoteTripleStore:
         self._notes: GraphNotes | None = None
         self.left_out: Counter[str] = Counter()
         """Triples that have names which are no IRIs, and those of pages that the server refused."""
-
-    def __repr__(self) -> str:
-        return f"<RemoteTripleStore {self.url}>"
 
     @property
     def url(self) -> str:
@@ -267,16 +260,12 @@ class RemoteTripleStore:
                 raise  # it refuses everything: it is no store that takes updates
 
     def drop(self, urls: Sequence[str]) -> None:
-        for some in _in_parts(urls):
+        for start in range(0, len(urls), _DROPPED_AT_ONCE):
+            some = urls[start : start + _DROPPED_AT_ONCE]
             self._updates.send("".join(f"DROP SILENT GRAPH <{clean_iri(url)}>;\n" for url in some))
 
     def empty(self, urls: Iterable[str]) -> None:
         self.drop(list(urls))
-
-
-def _in_parts(urls: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(urls), _DROPPED_AT_ONCE):
-        yield urls[start : start + _DROPPED_AT_ONCE]
 
 
 class EndpointFollower(Follower):

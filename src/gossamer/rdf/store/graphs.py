@@ -261,9 +261,6 @@ class GraphNotes:
                 f"{path.parent} is of version {version}, and this program reads version {VERSION}; delete it, and it is made again"
             )
 
-    def __repr__(self) -> str:
-        return f"<GraphNotes {self._path}>"
-
     def close(self) -> None:
         self._database.close()
 

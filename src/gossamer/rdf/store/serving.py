@@ -1,38 +1,32 @@
 """The SPARQL 1.1 Protocol over HTTP, read only and on loopback: a token in the path says who may ask.
 
-Place in the flow: `gossamer serve-sparql` calls :func:`serve`; :mod:`gossamer.crawls.http_server` is the server. :mod:`protocol`
-reads requests and makes the page for people, and :mod:`asking` answers questions on a copy of the store that is renewed while the
-crawl goes on.
+Place in the flow: `gossamer serve-sparql` calls :func:`serve`; :mod:`gossamer.crawls.http_server` is the server, and :mod:`asking`
+answers questions on a copy of the store that is renewed while the crawl goes on.
 """
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import hmac
 import io
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
+from html import escape
 from pathlib import Path
+from urllib.parse import parse_qs
 
+import pyoxigraph as oxigraph
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gossamer.crawls.http_server import Guard, length_of, listening_socket, names_server, parted_host, refusal, server
+from gossamer.query.contract import TripleAnswer
 from gossamer.rdf.store.asking import Enough, QuestionLimits, ShownAnswer, TooMuch, ask, current_copy
 from gossamer.rdf.store.graphs import write_graph
-from gossamer.rdf.store.protocol import (
-    HTML_HEADERS,
-    SHOWN_ROWS,
-    RefusedRequest,
-    Wanted,
-    description,
-    description_form,
-    page,
-    result_headers,
-    wanted,
-)
 from gossamer.rdf.store.questions import SparqlQuestion
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 
@@ -150,18 +144,20 @@ class SparqlEndpoint:
             return
         accept, kind = request.headers.get("accept", ""), request.headers.get("content-type", "")
         try:
-            asked = wanted(request.method, scope["query_string"].decode("latin-1"), kind, body, accept)
+            question, is_for_people = wanted(
+                request.method, scope["query_string"].decode("latin-1"), kind, body, accept
+            )
         except RefusedRequest as error:
             answer = _refusal(error.status, str(error))
         else:
-            if asked.question is None:
-                answer = self._introduction(asked, accept)
+            if question is None:
+                answer = self._introduction(accept, is_for_people=is_for_people)
             elif not self._places:
                 answer = _refusal(503, "other questions are being answered; ask again", {"Retry-After": "5"})
             else:
                 self._places -= 1
                 try:
-                    await self._answer(asked, asked.question, request, send)
+                    await self._answer(question, request, send, is_for_people=is_for_people)
                 except ClientDisconnect:
                     pass
                 finally:
@@ -176,19 +172,19 @@ class SparqlEndpoint:
         self._copies.close()
         await send({"type": "lifespan.shutdown.complete"})
 
-    def _introduction(self, asked: Wanted, accept: str) -> Response:
-        if asked.is_for_people:
+    def _introduction(self, accept: str, *, is_for_people: bool) -> Response:
+        if is_for_people:
             return Response(page(""), headers=HTML_HEADERS)
         form, out = description_form(accept), io.StringIO()
         write_graph(description(self._url), form, out)
         return Response(out.getvalue(), headers=result_headers(form))
 
-    async def _answer(self, asked: Wanted, question: SparqlQuestion, request: Request, send: Send) -> None:
+    async def _answer(self, question: SparqlQuestion, request: Request, send: Send, *, is_for_people: bool) -> None:
         beginning, has_begun = ShownAnswer(SHOWN_ROWS), False
 
         async def begin(form: str) -> None:
             nonlocal has_begun
-            if asked.is_for_people:
+            if is_for_people:
                 await beginning.begin(form)
             else:
                 has_begun = True
@@ -199,7 +195,7 @@ class SparqlEndpoint:
         async def take(piece: bytes) -> None:
             if await request.is_disconnected():
                 raise ClientDisconnect  # others wait for the place of this question
-            if asked.is_for_people:
+            if is_for_people:
                 await beginning.take(piece)
             else:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -211,13 +207,13 @@ class SparqlEndpoint:
         except GossamerError as error:
             if has_begun:
                 raise  # the server cuts the connection, so the answer has no end
-            if asked.is_for_people:
+            if is_for_people:
                 answer = Response(page(question.query, error=str(error)), _status(error), HTML_HEADERS)
             else:
                 answer = _refusal(_status(error), str(error))
             await answer(request.scope, request.receive, send)
             return
-        if asked.is_for_people:
+        if is_for_people:
             answer = Response(page(question.query, beginning.answer()), headers=HTML_HEADERS)
             await answer(request.scope, request.receive, send)
         else:
@@ -232,3 +228,204 @@ def _status(error: GossamerError) -> int:
     if isinstance(error, TooMuch):
         return 503
     return 500 if isinstance(error, CrawlDirectoryError) else 400
+
+
+# The SPARQL 1.1 Protocol as plain values, and the page on which people ask.
+
+# SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself. :mod:`serving`
+# reads requests here, and answers them.
+
+
+#: Media types of answers, by form, and the first of a kind is what holds where a client takes anything.
+ROW_TYPES = {
+    "json": "application/sparql-results+json",
+    "xml": "application/sparql-results+xml",
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+}
+GRAPH_TYPES = {
+    "turtle": "text/turtle",
+    "jsonld": "application/ld+json",
+    "rdfxml": "application/rdf+xml",
+    "nquads": "application/n-quads",
+}
+TYPES = {**ROW_TYPES, **GRAPH_TYPES}
+
+#: Other names of the same.
+_ALIASES = {
+    "application/json": "json",
+    "application/xml": "xml",
+    "application/n-triples": "nquads",
+    "text/plain": "nquads",
+    "application/x-turtle": "turtle",
+}
+_FORMS = {**{media_type: form for form, media_type in TYPES.items()}, **_ALIASES}
+
+_HTML = "text/html"
+
+#: Parts of an `Accept` that are read: clients name some ten.
+_MOST_TYPES = 100
+
+_SD = "http://www.w3.org/ns/sparql-service-description#"
+_FORMATS = "http://www.w3.org/ns/formats/"
+_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+
+class RefusedRequest(ValueError):
+    """A request that is no SPARQL query. The text says why."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def wanted(
+    method: str, query_string: str, content_type: str, body: str, accept: str
+) -> tuple[SparqlQuestion | None, bool]:
+    """What a request asks for, by the text behind the `?` of its target, its body, and two of its fields: a question, or None
+    where it wants the description of the service, or the form for people; and whether it is for people, who want HTML. Raises
+    RefusedRequest: it is none that the protocol knows, or wants to change something."""
+    values = _values(query_string)
+    if method == "POST":
+        kind = content_type.partition(";")[0].strip().lower()
+        if kind == "application/x-www-form-urlencoded":
+            values = _values(body)
+        elif kind == "application/sparql-query":
+            values["query"] = [body]
+        elif kind == "application/sparql-update":
+            raise RefusedRequest(403, "this endpoint is read only")
+        else:
+            raise RefusedRequest(415, "send a POST with a form, or with a query as application/sparql-query")
+    if "update" in values:
+        raise RefusedRequest(403, "this endpoint is read only")
+    queries = values.get("query", [])
+    if len(queries) > 1:
+        raise RefusedRequest(400, "send one query at a time")
+    forms = preferred(accept)
+    is_for_people = next((form for form in forms if form in (_HTML, "any", *TYPES)), "") == _HTML
+    if not queries:
+        return None, is_for_people
+    rows = next((form for form in forms if form in ROW_TYPES), "json")
+    graph = next((form for form in forms if form in GRAPH_TYPES), "turtle")
+    question = SparqlQuestion(
+        queries[0],
+        "tsv" if is_for_people else rows,
+        "turtle" if is_for_people else graph,
+        raw=True,
+        default_graphs=tuple(values.get("default-graph-uri", ())),
+        named_graphs=tuple(values.get("named-graph-uri", ())),
+    )
+    return question, is_for_people
+
+
+def _values(text: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(text, keep_blank_values=True, max_num_fields=1_000)
+    except ValueError:
+        raise RefusedRequest(400, "the request has too many fields") from None
+
+
+def preferred(accept: str) -> list[str]:
+    """The forms that a client takes, the best first: names of forms, `text/html`, and `any`."""
+    found = []
+    for number, part in enumerate(accept.split(",")[:_MOST_TYPES]):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        quality = 1.0
+        for parameter in parameters:
+            if parameter.startswith("q="):
+                try:
+                    quality = float(parameter[2:])
+                except ValueError:
+                    quality = 0.0
+        form = _FORMS.get(name) or (_HTML if name == _HTML else "any" if name in ("*/*", "") else "")
+        if form and quality > 0:
+            found.append((-quality, number, form))
+    return [form for _, _, form in sorted(found)]
+
+
+def description(endpoint: str) -> Iterable[oxigraph.Quad]:
+    """What the service says of itself, in the vocabulary of SPARQL 1.1 Service Description."""
+    service, dataset = oxigraph.BlankNode("service"), oxigraph.BlankNode("dataset")
+
+    def say(subject: oxigraph.BlankNode, predicate: str, value: str | oxigraph.BlankNode) -> oxigraph.Quad:
+        term = value if isinstance(value, oxigraph.BlankNode) else oxigraph.NamedNode(value)
+        return oxigraph.Quad(subject, oxigraph.NamedNode(predicate), term)
+
+    yield say(service, _RDF_TYPE, f"{_SD}Service")
+    yield say(service, f"{_SD}endpoint", endpoint)
+    yield say(service, f"{_SD}supportedLanguage", f"{_SD}SPARQL11Query")
+    yield say(service, f"{_SD}feature", f"{_SD}UnionDefaultGraph")
+    for name in ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV"):
+        yield say(service, f"{_SD}resultFormat", _FORMATS + name)
+    for name in ("Turtle", "JSON-LD", "RDF_XML", "N-Quads"):
+        yield say(service, f"{_SD}resultFormat", _FORMATS + name)
+    yield say(service, f"{_SD}defaultDataset", dataset)
+    yield say(dataset, _RDF_TYPE, f"{_SD}Dataset")
+
+
+def description_form(accept: str) -> str:
+    return next((form for form in preferred(accept) if form in GRAPH_TYPES), "turtle")
+
+
+def result_headers(form: str) -> dict[str, str]:
+    """The fields of an answer in a form. A browser must take none of it for anything else."""
+    return {
+        "Content-Type": f"{TYPES[form]}; charset=utf-8",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "Cache-Control": "no-store",
+    }
+
+
+# The page on which people ask: a form, and the answer as text. What strangers wrote stands in it escaped, and it has no script.
+# :mod:`serving` shows it to browsers.
+
+#: Rows of an answer that are shown; programs get all of it.
+SHOWN_ROWS = 2_000
+
+_STYLE = (
+    "body{font-family:sans-serif;margin:2em}textarea{width:100%;height:10em;font-family:monospace}"
+    "table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .5em;text-align:left;font-family:monospace}"
+    "pre{white-space:pre-wrap}.error{color:#a00}"
+)
+_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+
+#: Nothing but this page's own style may run, load or be framed, and its form leads nowhere else.
+HTML_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Content-Security-Policy": (
+        f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+_EXAMPLE = (
+    "SELECT ?type (count(*) AS ?number)\nWHERE { ?thing a ?type }\nGROUP BY ?type ORDER BY DESC(?number) LIMIT 50"
+)
+
+
+def _shown(answer: TripleAnswer) -> str:
+    if not answer.columns:
+        return f"<pre>{escape(answer.graph)}</pre>{'<p>The beginning is shown.</p>' if answer.is_more else ''}"
+
+    def row(cells: Iterable[str], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+    body = "".join(row(cells, "td") for cells in answer.rows)
+    note = f"<p>The first {len(answer.rows)} rows are shown.</p>" if answer.is_more else ""
+    return f"<table>{row(answer.columns, 'th')}{body}</table>{note}"
+
+
+def page(query: str, answer: TripleAnswer | None = None, error: str = "") -> str:
+    """The page, with what was asked; an example stands in the form where that is empty."""
+    told = f'<p class="error">{escape(error)}</p>' if error else ""
+    return (
+        "<!doctype html><html lang=en><head><meta charset=utf-8><title>SPARQL</title>"
+        f"<style>{_STYLE}</style></head><body><h1>SPARQL</h1>"
+        f'<form method="get"><label>Query <textarea name="query">\n{escape(query or _EXAMPLE)}</textarea></label>'
+        "<p><button>Ask</button> Every page has a graph, named by its URL. "
+        "The prefixes of RDFa need not be declared.</p></form>"
+        f"{told}{_shown(answer) if answer is not None else ''}</body></html>\n"
+    )

@@ -58,9 +58,6 @@ class TripleStore:
         self.left_out: Counter[str] = Counter()
         """Triples that no store can hold, by reason. They stay in the table."""
 
-    def __repr__(self) -> str:
-        return f"<TripleStore {self._place}>"
-
     def __enter__(self) -> "TripleStore":
         return self
 

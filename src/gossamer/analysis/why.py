@@ -1,7 +1,10 @@
-"""The story itself: puts together what the ledger knows, traces and verdicts, and finds the words.
+"""The story of one URL: how it was found, judged and fetched, and where it is kept.
 
-Place in the flow: :func:`story_of` is what `gossamer why` and the dashboard call. The ledger is asked over the control socket while
-the crawl runs.
+Place in the flow: `gossamer why` and the dashboard call :func:`story_of`. It puts together what the ledger knows, which is
+asked over the control socket while the crawl runs, traces in log and link table, and the verdicts of the crawl's own filters
+and robots rules (:mod:`gossamer.analysis.traces`), and finds the words.
+
+Promise: the verdicts are those of now: a rule that was changed since is told as it stands.
 """
 
 import asyncio
@@ -13,8 +16,7 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.ring import RingDesignation, RingSheet
-from gossamer.analysis.watching import known_facts
-from gossamer.analysis.why.traces import (
+from gossamer.analysis.traces import (
     MOST_VISITS,
     LeadingLink,
     RobotsWord,
@@ -26,6 +28,7 @@ from gossamer.analysis.why.traces import (
     verdicts_of,
     visits_of,
 )
+from gossamer.analysis.watching import known_facts
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.client import check_is_crawl
 from gossamer.crawls.control.facts import Known, known_of

@@ -226,11 +226,13 @@ async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] =
     units = await _started(graph, known)
     try:
         judged = [_judged_link(graph, units, known.url, link) for link in links]
+        sheets = (node.sheet for node in graph.providers.values() if issubclass(node.unit, HostPoliteness))
+        blocked = next((getattr(sheet, "blocked", ()) for sheet in sheets), ())
         best = min(judged, key=lambda link: bool(link.verdict), default=None)  # one that passes, where there is one
         return Verdicts(
             filters=_filtered(graph, units, known, best, is_seed=is_seed),
             robots=_robots(graph, units, known),
-            blocked_by=_blocked_by(graph, known.url) or known.blocked_by,
+            blocked_by=Blocklist(blocked).rule(host_of(known.url)) or known.blocked_by,
             is_seed=is_seed,
             links=judged,
         )
@@ -356,9 +358,3 @@ def _robots(graph: Graph, units: Mapping[str, Any], known: Known) -> RobotsWord 
         ruling = "unknown" if verdict.ruling is RobotsRuling.FETCH_FIRST else str(verdict.ruling)
         return RobotsWord(ruling, verdict.rule, verdict.line, verdict.delay)
     return None
-
-
-def _blocked_by(graph: Graph, url: str) -> str:
-    sheets = (node.sheet for node in graph.providers.values() if issubclass(node.unit, HostPoliteness))
-    blocked = next((getattr(sheet, "blocked", ()) for sheet in sheets), ())
-    return Blocklist(blocked).rule(host_of(url))
