@@ -59,8 +59,7 @@ def crawl(kept: Open, page: Make) -> Path:
 
 
 def test_what_was_linked_and_never_fetched_has_a_rank(crawl: Path) -> None:
-    counted = rank_crawl(crawl)
-    assert (counted.urls, counted.links) == (4, 3)
+    assert rank_crawl(crawl)[:2] == (4, 3)
     with Database(crawl) as database:
         rows = list(
             database.ask("SELECT url, host, links_in, links_out, importance FROM ranks ORDER BY rank DESC LIMIT 1")
