@@ -20,8 +20,8 @@ _NAMES = {
     "feeding": "check_feed_consumer check_table",
     "fetching": "check_protocol_module check_resolver",
     "frontier": (
-        "check_designation_policy check_politeness_rule check_prioritizer check_revisit_policy check_robots check_robots_answers "
-        "check_traversal"
+        "check_designation check_designation_policy check_politeness_rule check_prioritizer check_revisit_policy "
+        "check_robots check_robots_answers check_traversal"
     ),
     "ledger": "check_depths check_ledger check_spaces check_task_queues",
     "mobile": "check_page_source check_runtime_link",
