@@ -59,7 +59,9 @@ def restrict() -> int:
     if version >= _SCOPES_SINCE:
         rules.scopes, size = _SCOPES, 24
     libc = _libc()
-    give_up_new_privileges()
+    # No program that is started from now on gains a privilege.
+    if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
+        raise _error()
     ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), 0)
     if ruleset < 0:
         raise _error()
@@ -69,13 +71,6 @@ def restrict() -> int:
     finally:
         os.close(ruleset)
     return version
-
-
-def give_up_new_privileges() -> None:
-    """No program that is started from now on gains a privilege (`PR_SET_NO_NEW_PRIVS`). Raises OSError: the kernel
-    refuses."""
-    if _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
-        raise _error()
 
 
 def _libc() -> ctypes.CDLL:
@@ -134,28 +129,22 @@ def leave_network(root: int) -> bool:
     if not sys.platform.startswith("linux"):
         os.close(root)
         raise OSError(0, "this system has no namespaces")
-    libc = ctypes.CDLL(None, use_errno=True)
+    libc = _libc()
     try:
         if libc.unshare(_USERS | _NETWORK | _OBJECTS | _HOST_NAME | _MOUNTS):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
+            raise _error()
         os.fchdir(root)
         os.chroot(".")
         os.chdir("/")
     finally:
         os.close(root)
-    _drop_capabilities(libc)
-    return True
-
-
-def _drop_capabilities(libc: ctypes.CDLL) -> None:
+    # Keep no capability of those that a new namespace gives.
     for one in range(_MORE_CAPABILITIES_THAN_ANY_KERNEL):
         libc.prctl(_DROP_FROM_BOUND, one, 0, 0, 0)
-    head = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-    nothing = (ctypes.c_uint32 * 6)()
+    head, nothing = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
     if libc.capset(ctypes.byref(head), ctypes.byref(nothing)):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        raise _error()
+    return True
 
 
 Layer = Literal["limits", "namespaces", "landlock"]

@@ -93,7 +93,10 @@ _FOR_ONE_RUN = ("archive-v0", "environments-v2")
 def install_command(extra: str) -> str:
     """The command that installs the packages of an extra here, as a user types it. Raises UnknownName: Gossamer has no such
     extra."""
-    return command_for(_packages(extra), Path(sys.prefix), sys.executable)
+    packages = _declared().get(extra)
+    if not packages:
+        raise UnknownName(f"Gossamer has no extra {extra!r}")
+    return command_for(packages, Path(sys.prefix), sys.executable)
 
 
 def command_for(packages: list[str], prefix: Path, python: str) -> str:
@@ -115,13 +118,6 @@ def _is_of_uv(prefix: Path) -> bool:
     except OSError:
         return False
     return any(line.partition("=")[0].strip() == "uv" for line in lines)
-
-
-def _packages(extra: str) -> list[str]:
-    found = _declared().get(extra)
-    if not found:
-        raise UnknownName(f"Gossamer has no extra {extra!r}")
-    return found
 
 
 def _declared() -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ suspension, turnover for exchanges and the end, so components stay plain.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any
 
 from gossamer.engine.component import (
@@ -261,18 +261,17 @@ class Runner:
         while True:
             try:
                 items = component.produce()
-                if isinstance(items, AsyncIterable):
-                    await self._send_as_they_come(component, aiter(items))
-                else:
-                    await self._send_all(component, iter(items))
+                await self._send_all(
+                    component, items if isinstance(items, AsyncIterable) else _spread(items, component.batch)
+                )
                 return
             except ComponentFailed:
                 raise
             except (Exception, asyncio.CancelledError) as error:
                 await self._performer.restart(own_failure(error), None)
 
-    async def _send_as_they_come(self, component: Producer[Any], items: AsyncIterator[Any]) -> None:
-        out, task = next(iter(component.outs.values())), asyncio.current_task()
+    async def _send_all(self, component: Producer[Any], made: AsyncIterable[Any]) -> None:
+        out, task, items = next(iter(component.outs.values())), asyncio.current_task(), aiter(made)
         assert task is not None
         try:
             while not component.drained:
@@ -291,16 +290,6 @@ class Runner:
         finally:
             if hasattr(items, "aclose"):
                 await items.aclose()
-
-    async def _send_all(self, component: Producer[Any], items: Iterator[Any]) -> None:
-        out = next(iter(component.outs.values()))
-        sent = 0
-        while not component.drained and (item := next(items, _END)) is not _END:
-            await self._send_produced(out, item)
-            sent += 1
-            if sent % component.batch == 0:
-                # A plain generator into a fused connector never waits; the others have to get their turn.
-                await asyncio.sleep(0)
 
     async def _send_produced(self, out: Out[Any], item: Any) -> None:
         crowd = self._gate.try_enter() or await self._gate.enter()
@@ -349,6 +338,14 @@ class Runner:
         self.drain()
         self._cut_receiving()
         await self.turnover()
+
+
+async def _spread(items: Iterable[Any], batch: int) -> AsyncIterator[Any]:
+    """A plain generator into a fused connector never waits; the others get their turn after each batch."""
+    for sent, item in enumerate(items, 1):
+        yield item
+        if sent % batch == 0:
+            await asyncio.sleep(0)
 
 
 def _places(component: Component[Any], workers: int) -> int | None:

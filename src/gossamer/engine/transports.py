@@ -62,22 +62,18 @@ class Transport(msgspec.Struct, frozen=True):
     """Its ends may be in two processes."""
 
 
-def _plain(opening: Opening, rest: str, form: str) -> None:
-    if rest:
-        raise WiringError(
-            f"connector {opening.name!r}: address {opening.address!r} has more parts than its scheme takes; write "
-            f"{form}"
-        )
+def _here(kind: type[LocalConnector[Any]] | type[FusedConnector[Any]]) -> Callable[[Opening, str, Any], Connector[Any]]:
+    """A scheme whose connectors have both ends in this process, and whose address says nothing more."""
 
+    def opened(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:
+        if rest:
+            form = f"{opening.address.partition(':')[0]}:"
+            raise WiringError(
+                f"connector {opening.name!r}: address {opening.address!r} has more parts than its scheme takes; write {form}"
+            )
+        return kind(opening.name, opening.item_type, opening.capacity)
 
-def _local(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:
-    _plain(opening, rest, "local:")
-    return LocalConnector(opening.name, opening.item_type, opening.capacity)
-
-
-def _fused(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:
-    _plain(opening, rest, "fused:")
-    return FusedConnector(opening.name, opening.item_type, opening.capacity)
+    return opened
 
 
 def _priority(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:
@@ -89,8 +85,8 @@ def _priority(opening: Opening, rest: str, sheet: NoSettings) -> Connector[Any]:
 
 
 _BUILT_IN: Mapping[str, Transport] = {
-    "local": Transport(_local, "local:"),
-    "fused": Transport(_fused, "fused:"),
+    "local": Transport(_here(LocalConnector), "local:"),
+    "fused": Transport(_here(FusedConnector), "fused:"),
     "priority": Transport(_priority, "priority:FIELD"),
 }
 

@@ -12,7 +12,7 @@ from gossamer.engine.remote import handshake
 from gossamer.engine.remote.addresses import Address, parse
 from gossamer.engine.remote.frames import FRAME_LIMIT, About, Codec, type_name
 from gossamer.engine.remote.handshake import Party
-from gossamer.engine.remote.journal import FileJournal, Journal, MemoryJournal
+from gossamer.engine.remote.journal import FileJournal, MemoryJournal
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.remote.receiving import ExpectedSenders, Receiver
 from gossamer.engine.remote.sending import Sender, SendingLimits
@@ -113,31 +113,24 @@ class RemoteConnector(Connector[T]):
             )
         self._changes = Waiters()
         self._slot = self._options.slot or slot
-        self._sender: Sender[T] | None = None if side == "receive" else self._make_sender()
-        self._receiver: Receiver[T] | None = None if side == "send" else self._make_receiver(senders)
+        sender, receiver = (About(name, type_name(item_type), sending, self._slot, "", 0) for sending in (True, False))
+        settings = self._options
+        codec: Codec[T] = Codec(name, item_type, self.item_class, settings.frame_limit)
+        self._sender: Sender[T] | None = None
+        self._receiver: Receiver[T] | None = None
+        if side != "receive":
+            journal = MemoryJournal()
+            if settings.journal:
+                purpose = f"connector {name!r} for {sender.item_type}"
+                journal = FileJournal(Path(settings.journal), purpose, fsync=settings.fsync)
+            limits = SendingLimits(settings.batch, settings.window or max(4 * settings.batch, capacity))
+            self._sender = Sender(sender, codec, journal, capacity, limits, self._changes)
+        if side != "send":
+            expected = ExpectedSenders(senders)
+            limit = settings.frame_limit
+            self._receiver = Receiver(receiver, item_type, codec, capacity, limit, expected, self._changes)
         self._dialling: asyncio.Task[None] | None = None
         self._peak = 0
-
-    def _make_sender(self) -> Sender[T]:
-        options, about = self._options, self._about(sending=True)
-        window = options.window or max(4 * options.batch, self.capacity)
-        journal: Journal = MemoryJournal()
-        if options.journal:
-            purpose = f"connector {self.name!r} for {about.item_type}"
-            journal = FileJournal(Path(options.journal), purpose, fsync=options.fsync)
-        return Sender(about, self._codec(), journal, self.capacity, SendingLimits(options.batch, window), self._changes)
-
-    def _make_receiver(self, senders: int | frozenset[str]) -> Receiver[T]:
-        about, limit = self._about(sending=False), self._options.frame_limit
-        return Receiver(
-            about, self.item_type, self._codec(), self.capacity, limit, ExpectedSenders(senders), self._changes
-        )
-
-    def _codec(self) -> Codec[T]:
-        return Codec(self.name, self.item_type, self.item_class, self._options.frame_limit)
-
-    def _about(self, *, sending: bool) -> About:
-        return About(self.name, type_name(self.item_type), sending, self._slot, "", 0)
 
     @property
     def address(self) -> Address:
@@ -293,14 +286,10 @@ class RemoteConnector(Connector[T]):
             waiting=waiting,
             peak=self._peak,
             stalled=sender.stalled if sender is not None else 0.0,
-            capacity=self._whole_capacity(),
+            capacity=self.capacity + (sender.window if sender is not None else 0),
             unacknowledged=sender.unacknowledged if sender is not None else 0,
             repeated=receiver.repeated if receiver is not None else 0,
         )
-
-    def _whole_capacity(self) -> int:
-        """Items that can wait in all: in this process' queue and, where the sender is here, under way."""
-        return self.capacity + (self._sender.window if self._sender is not None else 0)
 
     def _sending(self) -> Sender[T]:
         return self._sender or self._absent("sending")

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -35,64 +34,39 @@ class Loaded(msgspec.Struct, frozen=True):
     frames: Sequence[KeptFrame] = ()
 
 
-class Journal(Protocol):
-    """Frames by the number of their first item. Numbers begin at 1 and have no gaps."""
+class MemoryJournal:
+    """Frames in memory, by the number of their first item. Numbers begin at 1 and have no gaps."""
 
-    durable: bool
+    durable = False
     """It outlives the process."""
 
+    def __init__(self) -> None:
+        self._stream = secrets.token_hex(16)
+        self._payloads: dict[int, bytes] = {}
+        self._frames: deque[tuple[int, int]] = deque()
+
     def open(self) -> Loaded:
-        """Read the frames from before."""
+        """Read the frames from before, or begin a new stream, with a name that no other has."""
+        return Loaded(self._stream, 0)
 
     def append(self, first: int, last: int, payload: bytes) -> None:
         """Keep a frame; it is safe after :meth:`commit`."""
+        self._payloads[first] = payload
+        self._frames.append((first, last))
 
     def commit(self) -> None:
         """Make safe what was appended."""
 
     def payload(self, first: int) -> bytes:
-        """The payload of a kept frame."""
-
-    def acknowledged(self, up_to: int) -> None:
-        """Forget frames that end at item `up_to` or before."""
-
-    def close(self) -> None:
-        """Close its files."""
-
-
-def new_stream() -> str:
-    return secrets.token_hex(16)
-
-
-class MemoryJournal:
-    """Frames in memory."""
-
-    durable = False
-
-    def __init__(self) -> None:
-        self._stream = new_stream()
-        self._payloads: dict[int, bytes] = {}
-        self._frames: deque[tuple[int, int]] = deque()
-
-    def open(self) -> Loaded:
-        return Loaded(self._stream, 0)
-
-    def append(self, first: int, last: int, payload: bytes) -> None:
-        self._payloads[first] = payload
-        self._frames.append((first, last))
-
-    def commit(self) -> None:
-        """Nothing to do."""
-
-    def payload(self, first: int) -> bytes:
         return self._payloads[first]
 
     def acknowledged(self, up_to: int) -> None:
+        """Forget frames that end at item `up_to` or before."""
         while self._frames and self._frames[0][1] <= up_to:
             del self._payloads[self._frames.popleft()[0]]
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Close its files; everything committed stays."""
 
 
 _SCHEMA = """
@@ -101,7 +75,7 @@ CREATE TABLE IF NOT EXISTS frames (first INTEGER PRIMARY KEY, last INTEGER NOT N
 """
 
 
-class FileJournal:
+class FileJournal(MemoryJournal):
     """Frames in a SQLite file, for one process at a time.
 
     A committed frame survives `kill -9` of the process, always: it is in the system's cache. With `fsync` it survives
@@ -111,6 +85,7 @@ class FileJournal:
     durable = True
 
     def __init__(self, path: Path, about: str, *, fsync: bool = False) -> None:
+        super().__init__()
         self.path = path
         self._about = about
         self._fsync = fsync
@@ -139,7 +114,7 @@ class FileJournal:
             database.execute(statement)
         row = database.execute("SELECT id, about, acknowledged FROM stream").fetchone()
         if row is None:
-            row = (new_stream(), self._about, 0)
+            row = (self._stream, self._about, 0)
             database.execute("INSERT INTO stream VALUES (?, ?, ?)", row)
         database.execute("COMMIT")
         if row[1] != self._about:

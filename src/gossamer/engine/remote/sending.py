@@ -33,7 +33,7 @@ from gossamer.engine.remote.frames import (
     decode,
     refusal,
 )
-from gossamer.engine.remote.journal import Journal, KeptFrame
+from gossamer.engine.remote.journal import KeptFrame, MemoryJournal
 
 T = TypeVar("T")
 
@@ -85,7 +85,13 @@ class Sender(Generic[T]):
     """One sending side; a :class:`~.handshake.Party`."""
 
     def __init__(
-        self, about: About, codec: Codec[T], journal: Journal, capacity: int, limits: SendingLimits, changes: Waiters
+        self,
+        about: About,
+        codec: Codec[T],
+        journal: MemoryJournal,
+        capacity: int,
+        limits: SendingLimits,
+        changes: Waiters,
     ) -> None:
         self._about = about
         self._codec = codec

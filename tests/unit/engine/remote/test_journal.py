@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from gossamer.engine.errors import ConnectorError, WiringError
-from gossamer.engine.remote.journal import FileJournal, Journal, KeptFrame, MemoryJournal
+from gossamer.engine.remote.journal import FileJournal, KeptFrame, MemoryJournal
 
 
 @pytest.fixture(params=["memory", "file"])
-def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Journal:
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryJournal:
     return MemoryJournal() if request.param == "memory" else FileJournal(tmp_path / "journal", "urls")
 
 
-def test_frames_are_kept_until_they_are_acknowledged(journal: Journal) -> None:
+def test_frames_are_kept_until_they_are_acknowledged(journal: MemoryJournal) -> None:
     assert journal.open().acknowledged == 0
     journal.append(1, 3, b"one")
     journal.append(4, 4, b"two")

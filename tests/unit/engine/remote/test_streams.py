@@ -22,7 +22,7 @@ from gossamer.engine.remote.frames import (
     decode,
     encode,
 )
-from gossamer.engine.remote.journal import FileJournal, Journal, MemoryJournal
+from gossamer.engine.remote.journal import FileJournal, MemoryJournal
 from gossamer.engine.remote.receiving import ExpectedSenders, Receiver
 from gossamer.engine.remote.sending import Sender, SendingLimits
 
@@ -34,7 +34,7 @@ FIRST = struct.pack("!Q", 1)
 CODEC: Codec[int] = Codec("numbers", int, int, FRAME_LIMIT)
 
 
-def make_sender(journal: Journal | None = None, slot: str = "a", batch: int = 2, window: int = 6) -> Sender[int]:
+def make_sender(journal: MemoryJournal | None = None, slot: str = "a", batch: int = 2, window: int = 6) -> Sender[int]:
     about = About("numbers", "int", True, slot, "", 1)
     sender = Sender(about, CODEC, journal or MemoryJournal(), 100, SendingLimits(batch, window), Waiters())
     sender.open()
