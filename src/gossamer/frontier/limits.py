@@ -39,46 +39,6 @@ class CrawlLimits(msgspec.Struct, frozen=True):
     """Bytes of bodies that are its part of `max_bytes`, likewise; the page that passes it is the last one."""
 
 
-class Progress(msgspec.Struct, frozen=True, gc=False):
-    """Totals of a crawl at one moment. Committed visits only, but for `in_flight`."""
-
-    pages: int = 0
-    in_flight: int = 0
-    """Requests that may each turn out to be a page."""
-    elapsed: float = 0.0
-    bytes: int = 0
-    free_disk: int | None = None
-    """None where it is not known."""
-    total: float = 0.0
-    """Seconds of all runs; `elapsed` is of this one."""
-
-
-def reached(limits: CrawlLimits, progress: Progress) -> str:
-    """The limit that ends the crawl, by its setting's name; empty while none does."""
-    if limits.max_pages is not None and progress.pages >= limits.max_pages:
-        return "max_pages"
-    if limits.max_time is not None and progress.elapsed >= limits.max_time:
-        return "max_time"
-    if limits.total_time is not None and progress.total >= limits.total_time:
-        return "total_time"
-    if limits.max_bytes is not None and progress.bytes >= limits.max_bytes:
-        return "max_bytes"
-    if limits.min_free_disk is not None and progress.free_disk is not None:
-        return "min_free_disk" if progress.free_disk < limits.min_free_disk else ""
-    return ""
-
-
-def may_hand_out(limits: CrawlLimits, progress: Progress) -> bool:
-    """Whether one more request may begin. Each in flight reserves a page, so `max_pages` is never exceeded."""
-    if reached(limits, progress):
-        return False
-    if limits.byte_share is not None and progress.bytes >= limits.byte_share:
-        return False
-    reserved = progress.pages + progress.in_flight
-    bounds = (limits.max_pages, limits.page_share)
-    return all(bound is None or reserved < bound for bound in bounds)
-
-
 #: Seconds that a crawl waits for retries alone, unless told otherwise: the first retry comes after 10 s.
 USUAL = 30.0
 
@@ -177,7 +137,7 @@ class CrawlTotals:
         self._bytes = 0
         self._began = self._run_began = 0.0
         self._disk_at = -inf
-        self._free_disk: int | None = None
+        self._free_disk = 0
         self._answered, self._is_served = 0, False
         self._seed_sites: set[str] = set()
         self._failed_sites: set[str] = set()
@@ -222,15 +182,34 @@ class CrawlTotals:
         )
 
     def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
-        """Whether one more request may begin; what is reached while there is work left is remembered."""
-        elapsed, total = (
-            _since(self._run_began, now, self.rules.max_time),
-            _since(self._began, now, self.rules.total_time),
-        )
-        progress = Progress(self._pages, in_flight, elapsed, self._bytes, self._disk(now), total)
+        """Whether one more request may begin; a limit that is reached while there is work left is remembered. Each request in
+        flight reserves a page, so `max_pages` is never exceeded."""
+        rules, reached = self.rules, self._limit_at(now)
         if has_work:
-            self.reached = self.reached or reached(self.rules, progress)
-        return may_hand_out(self.rules, progress)
+            self.reached = self.reached or reached
+        if reached or (rules.byte_share is not None and self._bytes >= rules.byte_share):
+            return False
+        bounds = (rules.max_pages, rules.page_share)
+        return all(bound is None or self._pages + in_flight < bound for bound in bounds)
+
+    def _limit_at(self, now: float) -> str:
+        """The limit that ends the crawl, by its setting's name; empty while none does."""
+        rules = self.rules
+        if rules.max_pages is not None and self._pages >= rules.max_pages:
+            return "max_pages"
+        # A limit of time is reached at its instant: a difference of instants may be a rounding short of it.
+        if rules.max_time is not None and now >= self._run_began + rules.max_time:
+            return "max_time"
+        if rules.total_time is not None and now >= self._began + rules.total_time:
+            return "total_time"
+        if rules.max_bytes is not None and self._bytes >= rules.max_bytes:
+            return "max_bytes"
+        if rules.min_free_disk is None:
+            return ""
+        if now >= self._disk_at:
+            self._disk_at = now + DISK_LOOK
+            self._free_disk = shutil.disk_usage(self._directory).free
+        return "min_free_disk" if self._free_disk < rules.min_free_disk else ""
 
     def room(self, reserved: int) -> int | None:
         """How many more pages may be promised, with so many promised already; None where there is no limit."""
@@ -257,17 +236,6 @@ class CrawlTotals:
         """The monotonic instant at which the time is up; infinite where there is no limit."""
         run = inf if self.rules.max_time is None else self._run_began + self.rules.max_time
         return run if self.rules.total_time is None else min(run, self._began + self.rules.total_time)
-
-    def _disk(self, now: float) -> int | None:
-        if self.rules.min_free_disk is not None and now >= self._disk_at:
-            self._disk_at = now + DISK_LOOK
-            self._free_disk = shutil.disk_usage(self._directory).free
-        return self._free_disk
-
-
-def _since(began: float, now: float, limit: float | None) -> float:
-    """Seconds since then. A limit is reached at its instant, though the difference may be a rounding short of it."""
-    return limit if limit is not None and now >= began + limit else now - began
 
 
 class FrontierSheet(Sheet, frozen=True):
