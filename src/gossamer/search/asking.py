@@ -13,8 +13,7 @@ import msgspec
 import tantivy
 
 from gossamer.rdf.terms import PREFIXES
-from gossamer.search.fields import MARK, boosts, stem_field
-from gossamer.search.index import count_of, open_index
+from gossamer.search.index import MARK, boosts, count_of, open_index, stem_field
 from gossamer.values.errors import UsageError
 
 #: Characters of a snippet.

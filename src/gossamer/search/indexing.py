@@ -28,8 +28,7 @@ from gossamer.query.engine import PARQUET, connect
 from gossamer.query.feeds import Feed
 from gossamer.query.schema import LARGEST_LINE
 from gossamer.search.asking import FACETS, Search, SearchFilters
-from gossamer.search.fields import CJK, PLAIN_WEIGHT, analyzers
-from gossamer.search.index import SearchIndex, indexed_text, remove_index, written
+from gossamer.search.index import CJK, PLAIN_WEIGHT, SearchIndex, analyzers, indexed_text, remove_index, written
 from gossamer.storage.recovery import changing
 from gossamer.storage.tables.places import RANKS, TABLES, TERMS, following, table_names
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError

@@ -19,8 +19,7 @@ from gossamer.query.database import Database
 from gossamer.query.feeds import Feed
 from gossamer.query.ranking import rank_crawl
 from gossamer.search.asking import Search, SearchFilters, type_iris
-from gossamer.search.fields import parents
-from gossamer.search.index import SearchIndex, open_index, remove_index
+from gossamer.search.index import SearchIndex, open_index, parents, remove_index
 from gossamer.search.indexing import index_crawl
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import CrawlDirectoryError, UsageError
