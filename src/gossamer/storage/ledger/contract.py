@@ -24,15 +24,19 @@ Tallied = Literal["host", "domain", "linked"]
 Links = Sequence[tuple[str, str, Requested | None]]
 
 
-class Met(Protocol):
-    """The part of a group that decides what is new.
+class Group(SpacesGroup, Protocol):
+    """The consequences of a group of visits, staged until its `with` block ends: then all are kept, or none.
 
     Promises:
-        1. Everything is check-and-put: entries that are new to the store and to this group come out, in order, each
-           once.
-        2. An entry that came out counts as seen, with its owner, exactly if the group is kept.
+        1. Nothing is kept when the block raises, or the process dies before it ends.
+        2. Everything that is met is check-and-put: entries that are new to the store and to this group come out, in order, each
+           once. One that came out counts as seen, with its owner, exactly if the group is kept.
         3. If depths are kept, the known depth of a URL is the lowest at which it was met.
+        4. A task that is set aside is in no queue and not in flight, and survives the process like queued tasks. Each is brought
+           back once. The counter `set_aside` holds their number.
     """
+
+    # -- what is new
 
     def offer(self, urls: Sequence[str]) -> list[str]:
         """Those of `urls` that are new, in order, each once; at depth 0."""
@@ -52,9 +56,7 @@ class Met(Protocol):
     def links_of(self, url: str) -> Links | None:
         """The links of a page, kept or staged here; None where it was not visited."""
 
-
-class Queueing(Protocol):
-    """The part of a group that begins and ends tasks."""
+    # -- tasks that begin and end
 
     def push(self, tasks: Iterable[Task]) -> None:
         """Queue tasks, each behind those of its host and level. Never blocks, whatever their number."""
@@ -84,16 +86,6 @@ class Queueing(Protocol):
     def begun(self, task: Task) -> None:
         """Note that a task in flight is about to be sent, and may not be sent again: see promise 4 of the ledger."""
 
-
-class SettingAside(Protocol):
-    """The part of a group that puts tasks behind everything else, and brings them back.
-
-    Promises:
-        1. A task that is set aside is in no queue and not in flight, and survives the process like queued tasks.
-        2. Each task that was set aside is brought back once.
-        3. The counter `set_aside` holds their number.
-    """
-
     def set_aside(self, family: Family, tasks: Iterable[Task], *, known: bool = False) -> int:
         """Set tasks aside; returns how many. `known`: they were queued before, so that they are discovered already."""
 
@@ -105,9 +97,7 @@ class SettingAside(Protocol):
         `probe`: they are fetched to see whether there is anything new; `last`: nothing else was left.
         """
 
-
-class Noting(Protocol):
-    """The part of a group that keeps facts of other parts: states of hosts, robots, counts."""
+    # -- facts of other parts
 
     def host(self, state: HostState) -> None:
         """Keep the state of a host."""
@@ -132,13 +122,6 @@ class Noting(Protocol):
 
     def written(self, file: str, end: int) -> None:
         """A file of the crawl directory holds what this group points to, up to byte `end`."""
-
-
-class Group(Met, Queueing, SettingAside, Noting, SpacesGroup, Protocol):
-    """The consequences of a group of visits, staged until its `with` block ends: then all are kept, or none.
-
-    Promise: nothing is kept when the block raises, or the process dies before it ends.
-    """
 
 
 class Depths(Protocol):

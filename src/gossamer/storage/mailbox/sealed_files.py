@@ -258,12 +258,8 @@ class ForAnother(UsageError):
 
 
 def proved(path: Path, key: ExchangeKey, agent: str) -> UrlFile:
-    """The exchange file there, when it is proved to be whole, of this exchange, and for this agent.
-
-    Raises:
-        ForAnother: another agent is to have it.
-        UsageError: it is not for other reasons; says what is wrong, and what to do.
-    """
+    """The exchange file there, when it is proved to be whole, of this exchange, and for this agent. Raises ForAnother: another
+    agent is to have it; UsageError: it is not for other reasons; says what is wrong, and what to do."""
     try:
         with _opened(path) as file:
             header, start = _header(file, path)
