@@ -78,8 +78,8 @@ class Column(msgspec.Struct, frozen=True):
     doc: str
     """One sentence for the reference."""
     of: Source | str | None = None
-    """Makes the value from a visit, or says where it lies in the :class:`RowSource`, as `task.url`; None where the table's own
-    function makes whole rows."""
+    """Makes the value from a visit, or says where it lies in the :class:`RowSource`, as `task.url`, or `location?.file` of
+    what may be None, which leaves the column out; None where the table's own function makes whole rows."""
     type: ColumnType | None = None
     """The type in SQL, where the field's own does not say it."""
     unit: str = ""
@@ -178,9 +178,18 @@ class Table:
         self.mend = mend
         found = {field.name: _column_of(row, field) for field in msgspec.structs.fields(row)}
         specs = tuple(_spec(field, found[field.name]) for field in msgspec.structs.fields(row))
-        sources = ((name, one.of) for name, one in found.items() if one.of is not None)
-        self._sources = tuple((name, attrgetter(of) if isinstance(of, str) else of) for name, of in sources)
-        self.rows = rows or (self._own_rows if len(self._sources) == len(found) else None)
+        sources = {name: one.of for name, one in found.items() if one.of is not None}
+        self._made = tuple((name, of) for name, of in sources.items() if not isinstance(of, str))
+        paths: dict[str, list[tuple[str, str]]] = {}
+        for own, of in sources.items():
+            if isinstance(of, str):
+                part, _, rest = of.rpartition("?.")
+                paths.setdefault(part, []).append((own, rest))
+        self._parts = tuple(
+            (part and attrgetter(part), tuple(name for name, _ in those), _tuple_of([path for _, path in those]))
+            for part, those in paths.items()
+        )
+        self.rows = rows or (self._own_rows if len(sources) == len(found) else None)
         try:
             plain = {"name": name, "doc": doc, "columns": specs, "page": page or None, "kind": kind or None}
             self.spec = msgspec.convert(
@@ -202,10 +211,25 @@ class Table:
 
     def row_of(self, told: RowSource, row: type[msgspec.Struct] | None = None) -> msgspec.Struct:
         """The row whose columns say themselves where they come from; `row` is a type derived from the table's."""
-        return (row or self.row)(**{name: of(told) for name, of in self._sources})
+        columns: dict[str, Any] = {}
+        for part_of, names, values_of in self._parts:
+            part = part_of(told) if part_of else told
+            if part is not None:
+                columns.update(zip(names, values_of(part), strict=True))
+        for name, of in self._made:
+            columns[name] = of(told)
+        return (row or self.row)(**columns)
 
     def _own_rows(self, told: RowSource) -> Iterable[msgspec.Struct]:
         return (self.row_of(told),)
+
+
+def _tuple_of(paths: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
+    """What lies at these paths of an object: read by one call of the library, where they are several."""
+    if len(paths) > 1:
+        return attrgetter(*paths)
+    get = attrgetter(paths[0])
+    return lambda source: (get(source),)
 
 
 def _column_of(row: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> Column:

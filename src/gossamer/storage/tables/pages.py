@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from functools import partial
-from operator import attrgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -39,12 +38,6 @@ def _data(told: RowSource) -> Any:
 
 def _validator(name: str) -> Source:
     return lambda told: told.response.header(name)[:MAX_VALIDATOR]
-
-
-def _in(part: str, name: str, without: Any = "") -> Source:
-    """A value of a part that a visit may be without."""
-    part_of = attrgetter(part)
-    return lambda told: getattr(part_of(told), name, without)
 
 
 class PageRow(
@@ -143,14 +136,14 @@ class PageRow(
     ] = ""
     warc_file: Annotated[
         str,
-        column("File that holds the response or revisit record, inside the crawl directory.", _in("location", "file")),
+        column("File that holds the response or revisit record, inside the crawl directory.", "location?.file"),
     ] = ""
-    warc_offset: Annotated[
-        int | None, column("Byte of this file at which the record begins.", _in("location", "offset", None))
-    ] = None
-    warc_length: Annotated[
-        int | None, column("Length of the record as stored.", _in("location", "length", None), unit="bytes")
-    ] = None
+    warc_offset: Annotated[int | None, column("Byte of this file at which the record begins.", "location?.offset")] = (
+        None
+    )
+    warc_length: Annotated[int | None, column("Length of the record as stored.", "location?.length", unit="bytes")] = (
+        None
+    )
     noarchive: Annotated[
         bool,
         column(
@@ -171,7 +164,7 @@ class PageRow(
         str,
         column(
             "Result of this visit to a known page: `unchanged`, `changed`, `redirected`, `missing`, `gone` or `back`.",
-            _in("visit.compared", "change"),
+            "visit.compared?.change",
         ),
     ] = ""
     judged_by: Annotated[
@@ -179,14 +172,14 @@ class PageRow(
         column(
             "Evidence for `change`: the server's answer (`304`), the digest of the bytes, the fingerprint of the "
             "text, or the status.",
-            _in("visit.compared", "judged_by"),
+            "visit.compared?.judged_by",
         ),
     ] = ""
     changed_bits: Annotated[
         int | None,
         column(
             "Number of bits, of 64, in which the fingerprint of the text differs from that of the visit before.",
-            _in("visit.compared", "bits", None),
+            "visit.compared?.bits",
             type="INTEGER",
         ),
     ] = None
@@ -195,11 +188,11 @@ class PageRow(
     error: Annotated[str, column("The failure, in the words of the library or system.", "response.error")] = ""
     request: Annotated[
         str,
-        column("The request, where it was no plain GET: method, digest of the body, key.", _in("task.request", "mark")),
+        column("The request, where it was no plain GET: method, digest of the body, key.", "task.request?.mark"),
     ] = ""
     label: Annotated[
         str,
-        column("The label of the request: which handler of a spider it was meant for.", _in("task.request", "label")),
+        column("The label of the request: which handler of a spider it was meant for.", "task.request?.label"),
     ] = ""
     data: Annotated[
         object,
@@ -219,13 +212,11 @@ class PageRow(
         str,
         column(
             "How it came, if a mobile crawler brought it: `whole`, `text`, `elements`, or `row` if it is irrelevant or an error.",
-            _in("response.brought", "form"),
+            "response.brought?.form",
         ),
     ] = ""
-    crawler: Annotated[str, column("The mobile crawler that brought it.", _in("response.brought", "crawler"))] = ""
-    runtime: Annotated[
-        str, column("Address of the runtime where that crawler ran.", _in("response.brought", "runtime"))
-    ] = ""
+    crawler: Annotated[str, column("The mobile crawler that brought it.", "response.brought?.crawler")] = ""
+    runtime: Annotated[str, column("Address of the runtime where that crawler ran.", "response.brought?.runtime")] = ""
     notes: Annotated[
         str,
         column(
@@ -244,7 +235,7 @@ class PageRow(
         str,
         column(
             "How a browser rendered it: `done`, `limited`, `hung`, `crashed`, `no_browser`, `interrupted`.",
-            _in("visit.rendered", "how"),
+            "visit.rendered?.how",
         ),
     ] = ""
     render_seconds: Annotated[
@@ -259,7 +250,7 @@ class PageRow(
         dict[str, int],
         column(
             "Requests that the page made meanwhile (`asked`), and everything that was refused, by rule.",
-            lambda t: t.visit.rendered.counts if t.visit.rendered else {},
+            "visit.rendered?.counts",
         ),
     ] = {}
     answer_of: Annotated[
@@ -267,14 +258,14 @@ class PageRow(
         column(
             "Of a rendered page: URL of the first document whose answer has the same bytes, while `duplicate_of` goes by "
             "the rendered page.",
-            _in("visit.rendered", "answer_of"),
+            "visit.rendered?.answer_of",
         ),
     ] = ""
     dom_length: Annotated[
         int,
         column(
             "Length of the record `urn:dom:URL` as stored, which ends where `warc_offset` is: the rendered page.",
-            lambda t: t.location.dom if t.location else 0,
+            "location?.dom",
             unit="bytes",
         ),
     ] = 0
