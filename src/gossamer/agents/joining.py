@@ -248,7 +248,7 @@ class Joining:
             self._crawl.several.roster.with_number(self._crawl.several.graph, number)
             return
         from gossamer.agents.membership import check_can_change
-        from gossamer.agents.orders import check_can_divide
+        from gossamer.agents.process import check_can_divide
 
         if lone.is_stopping:
             raise UsageError("the crawl is about to end; its agents stay as they are")

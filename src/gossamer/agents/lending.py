@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.masters import SHARED_SETTINGS
-from gossamer.agents.orders import part_of
+from gossamer.agents.process import part_of
 from gossamer.agents.run import AgentNews
 from gossamer.agents.shares import LEAST_BYTES, LENT, Borrower, RateShares, lent
 from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess

@@ -1,6 +1,10 @@
-"""The program of an agent or a master: `python -P -m gossamer.agents.process FOLDER NAME`.
+"""What an agent or a master is told to run, and its program: `python -P -m gossamer.agents.process FOLDER NAME`.
 
-Started by :mod:`gossamer.agents.supervised`, with its standard input as a line to the supervisor: it begins when a word
+Place in the flow: the supervisor writes the crawl's wiring and the agents' names into files of the folder where agents meet,
+before it starts an agent and whenever the wiring changes; an agent reads them when it starts, also when it starts again. What
+belongs to the crawl as a whole is divided here: requests in flight, rates, pages.
+
+:mod:`gossamer.agents.supervised` starts the program, with its standard input as a line to the supervisor: it begins when a word
 comes there, and ends if the line ends before. Its exit status is 0 when it ended in order, and that of the error where a person has
 to do something first.
 """
@@ -12,19 +16,172 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from gossamer.agents.masters import master_wiring
-from gossamer.agents.orders import agent_wiring, ordered_masters, read_orders
+import msgspec
+
+from gossamer.agents.exchanging import is_exchanging
+from gossamer.agents.handing_over import as_settings
+from gossamer.agents.masters import Masters, master_wiring
 from gossamer.agents.rendezvous import ALONE
 from gossamer.agents.run import AgentRun, MasterRun
 from gossamer.agents.supervised import WORD
+from gossamer.agents.wiring import only_applications, with_agents
 from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import with_fetchers
 from gossamer.crawls.machine import allow_open_files, loop_factory, tune_collector
-from gossamer.engine.errors import FlowError
-from gossamer.engine.files import joined
+from gossamer.engine.errors import FlowError, WiringError
+from gossamer.engine.files import joined, replace_file
+from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
-from gossamer.values.errors import GossamerError
+from gossamer.engine.wiring import MAIN_PROCESS, Wiring, read, to_toml, with_settings, write
+from gossamer.values.agents import at_work
+from gossamer.values.errors import GossamerError, UsageError
+
+#: Names of the files.
+WIRING = "wiring.toml"
+ORDERS = "orders.json"
+MASTERS = "master.toml"
+
+#: Settings that are so many for the whole crawl, as (unit, setting): each agent begins with an equal part (:mod:`shares`).
+_DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"), ("http", "bandwidth"))
+
+
+class AgentOrders(msgspec.Struct, frozen=True):
+    """What all agents of a crawl have to know beside its wiring."""
+
+    directory: str
+    members: tuple[str, ...]
+    accept_loss: bool = False
+    """Go on without what is lost."""
+    masters: tuple[str, ...] = ()
+    """The names of those that say whose a host is; none where the ring does."""
+    moved: dict[str, str] = {}
+    """Domains that have another agent than the ring says."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return at_work(self.members)
+
+
+def write_orders(folder: Path, orders: AgentOrders, wiring: Wiring, masters: Masters) -> None:
+    """Write what agents and masters are to run; `wiring` is the crawl's own."""
+    write(folder / WIRING, wiring, is_private=True)
+    if masters.wiring is not None:
+        write(folder / MASTERS, masters.wiring, is_private=True)
+    replace_file(folder / ORDERS, msgspec.json.encode(orders))
+
+
+def read_orders(folder: Path) -> tuple[AgentOrders, Wiring]:
+    return msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders), read(folder / WIRING)
+
+
+def ordered_masters(folder: Path, orders: AgentOrders) -> Masters:
+    return Masters(orders.masters, read(folder / MASTERS) if orders.masters else None)
+
+
+def is_renewed(folder: Path, wiring: Wiring, masters: Masters) -> bool:
+    """Whether agents that meet there run another wiring of the crawl than this one, or have other masters."""
+    path = folder / WIRING
+    if not path.exists():
+        return False
+    orders, _ = read_orders(folder)
+    if path.read_text() != to_toml(wiring) or orders.masters != masters.names:
+        return True
+    return masters.wiring is not None and (folder / MASTERS).read_text() != to_toml(masters.wiring)
+
+
+def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, folder: str) -> Wiring:
+    """The wiring of one agent.
+
+    Args:
+        agent: the one that is to run it.
+
+    Raises:
+        WiringError: the wiring cannot be divided.
+        UsageError: what is to be divided is less than there are agents.
+    """
+    names = orders.names
+    for name, settings in _parts(graph, len(names), names.index(agent)).items():
+        wiring = with_settings(wiring, name, settings)
+    if "fetch" in wiring.components:
+        concurrency = wiring.components["frontier"].settings["concurrency"]
+        wiring = with_fetchers(wiring, min(wiring.components["fetch"].workers, concurrency))
+    divided = with_agents(wiring, orders.members, agent, folder, orders.masters)
+    if not (orders.moved and "ring" in divided.providers):
+        return divided
+    return with_settings(divided, "ring", {"moved": as_settings(orders.moved)})
+
+
+def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any:
+    """What one agent gets of a setting that is for the whole crawl; the value itself of any other one."""
+    if (unit, setting) == ("frontier", "concurrency"):
+        return value // number + (index < value % number)
+    if (unit, setting) in _DIVIDED_RATES and value is not None:
+        return value / number
+    if unit == "frontier" and setting in ("max_pages", "max_bytes"):
+        return None  # they are lent
+    return value
+
+
+def check_concurrency(graph: Graph, number: int) -> None:
+    """Refuse so many agents, by a UsageError, where not each of them may have a request in flight."""
+    frontier: Any = graph.sheet("frontier")
+    if frontier.concurrency < number:
+        raise UsageError(
+            f"--concurrency {frontier.concurrency} cannot be divided among {number} agents; each needs one"
+        )
+
+
+def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
+    if "frontier" not in graph.components:
+        raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
+    frontier: Any = graph.sheet("frontier")
+    check_concurrency(graph, number)
+    parts: dict[str, dict[str, Any]] = {
+        "frontier": {
+            name: part_of("frontier", name, getattr(frontier, name), number, index)
+            for name in ("concurrency", "max_pages", "max_bytes")
+        }
+    }
+    parts["frontier"]["page_share"] = None if frontier.max_pages is None else 0
+    parts["frontier"]["byte_share"] = None if frontier.max_bytes is None else 0
+    for unit, setting in _DIVIDED_RATES:
+        if unit in graph.providers and (value := getattr(graph.sheet(unit), setting, None)) is not None:
+            parts.setdefault(unit, {})[setting] = part_of(unit, setting, value, number, index)
+    return parts
+
+
+def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()) -> None:
+    """Refuse a crawl that several agents cannot run. Touches nothing. Raises WiringError: its wiring cannot be divided;
+    UsageError: what is to be divided is less than there are agents, or a limit cannot be kept where hosts are assigned
+    singly."""
+    wiring = graph.wiring
+    if is_exchanging(wiring):
+        raise UsageError(
+            "this crawl exchanges URLs by files, and keeps the agents that it began with; leave out --agents"
+        )
+    if any(plan.use == "store-publisher" for plan in wiring.providers.values()):
+        raise UsageError("--store keeps a crawl of one agent; leave out --agents")
+    others = [
+        process for process in wiring.processes if process != MAIN_PROCESS and not only_applications(wiring, process)
+    ]
+    if others:
+        raise WiringError(
+            f"{wiring.source}: the wiring has a process of its own ({others[0]}), so it runs in one agent; leave --agents at 1"
+        )
+    ledger = wiring.providers.get("ledger")
+    is_finer = ledger is not None and ledger.settings.get("division", "domain") != "domain"
+    if is_finer and any(plan.settings.get("max_per_domain") for plan in wiring.components.values()):
+        raise UsageError(
+            "agents that divide the hosts of a registered domain cannot count its URLs together; leave out max_per_domain, "
+            "or leave ledger.division at domain"
+        )
+    orders = AgentOrders(str(directory), tuple(members), masters=masters)
+    agent_wiring(wiring, graph, orders, orders.names[0], "/meeting")
+
 
 #: Seconds between two looks at how long an agent has been alone.
 _LOOK = 1.0

@@ -39,8 +39,8 @@ from gossamer.agents.membership import (
     with_places,
     without,
 )
-from gossamer.agents.orders import AgentOrders, check_can_divide, check_concurrency, write_orders
 from gossamer.agents.parcels import AgentsAtRest, MemberChange, ends_of
+from gossamer.agents.process import AgentOrders, check_can_divide, check_concurrency, write_orders
 from gossamer.agents.rendezvous import living
 from gossamer.agents.supervised import Starter, end_masters
 from gossamer.agents.supervisor import Supervisor

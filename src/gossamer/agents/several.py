@@ -21,8 +21,8 @@ from gossamer.agents.handing_over import given_domains, told_of_assigned
 from gossamer.agents.joining import LOOK
 from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, fetched, told_of_missing
-from gossamer.agents.orders import is_renewed, write_orders
 from gossamer.agents.parcels import AgentsAtRest, ends_of
+from gossamer.agents.process import is_renewed, write_orders
 from gossamer.agents.rendezvous import living, meeting, supervisor_lock, take_over
 from gossamer.agents.roster import CrawlView, Roster
 from gossamer.agents.supervised import Starter

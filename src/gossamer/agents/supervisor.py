@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.agents.lending import Giving, Lending, PlaceTurns
-from gossamer.agents.orders import AgentOrders
+from gossamer.agents.process import AgentOrders
 from gossamer.agents.rendezvous import Heartbeats
 from gossamer.agents.run import AgentNews
 from gossamer.agents.shares import Quiescence

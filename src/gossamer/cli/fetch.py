@@ -217,7 +217,7 @@ NAMELESS = "about:blank"
 
 async def fetched(text: str, options: CrawlOptions) -> tuple[str, Response]:
     """The canonical form of a URL, and the answer to one request for it. Raises UsageError: it is no URL."""
-    from gossamer.crawls.fetching import Fetching
+    from gossamer.crawls.seeds import Fetching
 
     fetching = Fetching(text, options)
     async with fetching:

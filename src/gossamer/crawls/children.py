@@ -1,4 +1,7 @@
-"""What the main process asks of its children while they run, and how they answer: figures of their units, settings.
+"""A child process of a crawl, and what the main process asks of it while it runs: figures of its units, settings.
+
+`python -P -m gossamer.crawls.children WIRING PROCESS DIRECTORY LINE` runs one process' part of a wiring. It is started by
+:mod:`gossamer.crawls.processes`, or by hand on another machine whose connectors have `tcp:` addresses.
 
 Place in the flow: :mod:`~gossamer.crawls.processes` starts a child with one end of a socket pair, by its number; no other process
 can reach it. Each message is one line of JSON; the main process asks, the child answers, one at a time, each answer with the
@@ -7,15 +10,28 @@ number of its question: so one that comes too late is not taken for another.
 
 import asyncio
 import contextlib
+import importlib
+import operator
 import socket
+import sys
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from gossamer.crawls.catalog import catalog
+from gossamer.crawls.machine import loop_factory, tune_collector
+from gossamer.crawls.subscribing import setting_aside
 from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError
+from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import change
+from gossamer.engine.wiring import read
+from gossamer.values.errors import GossamerError
+
+#: The file beside the wiring that has classes of the program's own by name.
+CATALOG = "catalog.json"
 
 #: Seconds for an answer. A child answers between two pages; one that is being started again does not, and is left out.
 PATIENCE = 5.0
@@ -131,3 +147,50 @@ class Child:
             self._streams[1].close()
         else:
             self._end.close()
+
+
+def main() -> int:
+    """Run the part; the exit status is 0 when all its inputs have ended."""
+    path, process, directory, line = sys.argv[1:5]
+
+    def report(line: str) -> None:
+        sys.stderr.write(f"gossamer [{process}]: {line}\n")
+
+    try:
+        graph = plan(read(Path(path)), _catalog(Path(path).with_name(CATALOG)))
+        tune_collector()
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            running = RunningGraph(
+                graph,
+                process=process,
+                report=report,
+                meeting=str(Path(path).parent),
+                keep_failed=setting_aside(Path(directory), process),
+            )
+            runner.run(_run(running, int(line)))
+    except (FlowError, GossamerError) as error:
+        report(str(error))
+        return error.exit_code
+    return 0
+
+
+async def _run(running: RunningGraph, line: int) -> None:
+    serving = asyncio.create_task(serve(running, line))
+    try:
+        await running.run()
+    finally:
+        serving.cancel()
+
+
+def _catalog(path: Path) -> Catalog:
+    """The catalog of the program that started this process."""
+    known = catalog()
+    for places in msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, str]]).values():
+        for name, place in places.items():
+            module, _, qualified = place.partition(":")
+            known.add(name, operator.attrgetter(qualified)(importlib.import_module(module)))
+    return known
+
+
+if __name__ == "__main__":
+    sys.exit(main())

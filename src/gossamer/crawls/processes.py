@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawls.children import Child, Figures
+from gossamer.crawls.children import CATALOG, Child, Figures
 from gossamer.crawls.compiling import provider_names
 from gossamer.engine import processes
 from gossamer.engine.errors import ComponentFailed, SettingError, WiringError
@@ -31,9 +31,8 @@ OUTSIDE = "outside"
 #: of the committer, who decides (design question 1).
 HINTS = {"ledger-seen": "memory-seen", "ledger-contents": "memory-contents"}
 
-#: Files for the children in the folder where they meet: the wiring, and classes of the program's own by name.
+#: The file for the children in the folder where they meet.
 WIRING = "wiring.toml"
-CATALOG = "catalog.json"
 
 #: Deaths of one child within :data:`DEATH_WINDOW` seconds after which it is not started again: it would never get better.
 MAX_DEATHS = 5
@@ -213,7 +212,7 @@ class Fleet:
         ours, theirs = socket.socketpair()
         number = theirs.fileno()
         self.children[name] = await processes.begun(
-            *("gossamer.crawls.child", str(path), name, str(self._directory), str(number)),
+            *("gossamer.crawls.children", str(path), name, str(self._directory), str(number)),
             stdin=None,
             stdout=None,
             stderr=None,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gossamer.agents.crawl import SupervisedCrawl, is_divided
 from gossamer.agents.membership import check_can_change, with_number, with_places, without
-from gossamer.agents.orders import AgentOrders, agent_wiring, part_of
+from gossamer.agents.process import AgentOrders, agent_wiring, part_of
 from gossamer.agents.roster import Roster
 from gossamer.agents.shares import LEAST_BYTES, Borrower, lent
 from gossamer.agents.supervised import LONGEST_WAIT, MOST_VAIN, Restarts
