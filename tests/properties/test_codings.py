@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from gossamer.documents.content_coding import MAX_RATIO, RATIO_FROM, Keeping, Undoing, decode
 from gossamer.values import body as bodies
-from gossamer.values.zstd import zstd
+from gossamer.values.body import zstandard
+
+zstd = zstandard()
 
 ENCODE: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda data: gzip.compress(data, mtime=0),

@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from gossamer.values.body import zstandard
+
 #: The logarithm of the largest window that a Zstandard frame may ask for: 8 MiB, as RFC 9659 has it for the web.
 MAX_WINDOW_LOG = 23
 
@@ -184,8 +186,7 @@ class _Zstd(Decoder):
     member = (b"\x28\xb5\x2f\xfd", *(bytes((0x50 + n, 0x2A, 0x4D, 0x18)) for n in range(16)))
 
     def __init__(self) -> None:
-        from gossamer.values.zstd import zstd
-
+        zstd = zstandard()
         self.ended = self.has_more = False
         self._object = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: MAX_WINDOW_LOG})
         self._error = zstd.ZstdError

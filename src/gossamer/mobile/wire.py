@@ -22,7 +22,9 @@ import msgspec
 from gossamer.mobile.contract import IDENTITY_PATTERN, MAX_CRAWLER, MAX_FRAME, RefusalReason, RuntimeRefused
 from gossamer.mobile.crawler import VERSION, VERSIONS, CrawlerBatch, CrawlerRefused, MobileCrawler, check_crawler
 from gossamer.mobile.judging import Installed
-from gossamer.values.zstd import zstd
+from gossamer.values.body import zstandard
+
+zstd = zstandard()
 
 #: What the bytes of a crawler begin with.
 MAGIC = b"GSMC"
@@ -80,10 +82,9 @@ def frame_of(value: MobileCrawler | CrawlerBatch) -> bytes:
     parameter = zstd.CompressionParameter
     # No larger than the frame: a window costs its size in memory on both sides.
     window = min(WINDOW_LOG, max(_SMALLEST_WINDOW_LOG, len(plain).bit_length()))
-    return zstd.compress(
-        plain,
-        options={parameter.compression_level: _level(value), parameter.window_log: window, parameter.checksum_flag: 1},
-    )
+    level, window_log, checksum = parameter.compression_level, parameter.window_log, parameter.checksum_flag
+    frame: bytes = zstd.compress(plain, options={level: _level(value), window_log: window, checksum: 1})
+    return frame
 
 
 def _level(value: MobileCrawler | CrawlerBatch) -> int:

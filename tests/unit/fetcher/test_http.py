@@ -20,11 +20,13 @@ from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.request import HttpSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.fakeweb import FakePage, FakeWeb, Source
+from gossamer.values.body import zstandard
 from gossamer.values.outcome import Note, Outcome
 from gossamer.values.request_identity import requested
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.visit import Response
-from gossamer.values.zstd import zstd
+
+zstd = zstandard()
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 

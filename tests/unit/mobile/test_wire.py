@@ -37,7 +37,9 @@ from gossamer.mobile.wire import (
     to_bytes,
     unpacked,
 )
-from gossamer.values.zstd import zstd
+from gossamer.values.body import zstandard
+
+zstd = zstandard()
 
 PROGRAM = MobileProgram(seeds=("http://a.test/",), store="keywords($list) >= 2")
 CRAWLER = MobileCrawler(PROGRAM, CrawlerFacts(keywords={"list": ("a", "b")}), id="7")

@@ -18,7 +18,9 @@ from gossamer.mobile.runtime.store import Diary, JourneyNote, folder_of, kept_jo
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerLimits, OwnerSheet, SenderRules
 from gossamer.mobile.wire import to_bytes
-from gossamer.values.zstd import zstd
+from gossamer.values.body import zstandard
+
+zstd = zstandard()
 
 pytestmark = pytest.mark.slow
 
