@@ -198,11 +198,12 @@ class LoggedSeen(Provider[S]):
             self._log.cut_back(self._committed)
 
     def _begin_anew(self) -> None:
+        assert self._log is not None
         old = self._path
         self.write(self._number + 1)
         crash_at(Point.RECOVERY)
         self._number += 1
-        self.abandon()
+        self._log.close()
         self._log = self._opened_log()
         old.unlink(missing_ok=True)
         self.since = 0
