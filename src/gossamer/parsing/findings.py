@@ -36,7 +36,6 @@ from gossamer.values.body import BodyWriter
 from gossamer.values.errors import ParseSkipped, ReadApart, UnreadableUrl
 from gossamer.values.items import as_item, raised
 from gossamer.values.relations import redirect_of
-from gossamer.values.request import LoggedOut, PageSession, Retry
 from gossamer.values.request_identity import Requested, redirected, requested
 from gossamer.values.url import canonical, of_field, site_of
 from gossamer.values.visit import (
@@ -127,17 +126,24 @@ class _Gathered:
                     self._count("cut")
                     self._document.missed = self._document.missed or TOO_MANY_FINDINGS
                     break
-        except Retry as error:
-            self._again = error.after
-            self._is_out = isinstance(error, LoggedOut)
-        except ReadApart:
-            self._apart.append(processor)
-        except ParseSkipped as error:  # the page's fault, and told as its trouble
-            self._count(f"raised:{type(error).__name__}")
-            self._trouble = self._trouble or self._document.missed or f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
         except Exception as error:
-            self._count(f"raised:{type(error).__name__}")
-            self._trouble = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
+            self._fail(processor, error)
+
+    def _fail(self, processor: Processor, error: Exception) -> None:
+        from gossamer.values.request import LoggedOut, Retry  # pages of a spider alone have them
+
+        if isinstance(error, Retry):
+            self._again, self._is_out = error.after, isinstance(error, LoggedOut)
+            return
+        if isinstance(error, ReadApart):
+            self._apart.append(processor)
+            return
+        self._count(f"raised:{type(error).__name__}")
+        told = f"{type(error).__name__}: {error}"[:_MAX_TROUBLE]
+        if isinstance(error, ParseSkipped):  # the page's fault, and told as its trouble
+            self._trouble = self._trouble or self._document.missed or told
+        else:
+            self._trouble = told
             self._errors.append(raised(_named(processor), error, str(getattr(processor, "place", ""))))
 
     def _take(self, thing: object) -> None:
@@ -151,10 +157,13 @@ class _Gathered:
                 self._count(f"rdf:{kind}", count)
         elif isinstance(thing, (Block, Delay)):
             self._orders.append(thing)
-        elif isinstance(thing, PageSession):
-            self._is_retired = True
         else:
-            self._items.append(as_item(thing, self._document.url))
+            from gossamer.values.request import PageSession  # as above
+
+            if isinstance(thing, PageSession):
+                self._is_retired = True
+            else:
+                self._items.append(as_item(thing, self._document.url))
 
     @property
     def _is_full(self) -> bool:
