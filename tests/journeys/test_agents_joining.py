@@ -227,6 +227,28 @@ def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(we
     check_same(directory)
 
 
+@pytest.mark.parametrize(
+    "passing", [*(pytest.param(at, marks=LONG) for at in (1, 2, 3)), 4, pytest.param(5, marks=LONG), 6]
+)
+def test_a_kill_while_the_part_of_a_lost_agent_is_found_again_loses_nothing(
+    web: FakeWeb, tmp_path: Path, passing: int
+) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory)
+    before = pages_in(directory)
+    shutil.rmtree(directory / "state/agent-01")
+    killed = resumed(directory, "--accept-loss", crash=f"joining:{passing}")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    done = resumed(directory, "--accept-loss")
+    assert done.returncode == 0, done.stderr
+    after = pages_in(directory)
+    assert len(after) == HOSTS * PAGES, "nothing is missing"
+    assert before <= after
+    assert set(after.values()) <= {1, 2}, "no page was queued twice"
+    assert verify(directory, deep=True).findings == []
+    assert not list((directory / "state/supervisor").glob("changing*"))
+
+
 def test_a_crawl_that_lost_all_its_agents_cannot_go_on(web: FakeWeb, tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory)
