@@ -1,6 +1,6 @@
 """`./gossamer dev VERB`: finds the chore and hands it the rest of the line.
 
-Two tables say what there is: chores (:mod:`tools.chores`) and campaigns (:mod:`tools.killing.campaigns`).
+Two tables say what there is: chores (:mod:`tools.chores`) and campaigns (:mod:`tools.killing`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import importlib
 import sys
 
 from tools.chores import VERBS
-from tools.killing.campaigns import CAMPAIGNS
-from tools.killing.campaigns import main as campaign
+from tools.killing import CAMPAIGNS
+from tools.killing import main as campaign
 
 
 def verbs() -> dict[str, str]:

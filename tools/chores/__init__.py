@@ -1,6 +1,6 @@
 """The chores of developers: `./gossamer dev VERB`. A chore takes the rest of the line, and returns the exit status."""
 
-#: Verb -> where it is, and its help. Campaigns have a table of their own (:mod:`tools.killing.campaigns`).
+#: Verb -> where it is, and its help. Campaigns have a table of their own (:mod:`tools.killing`).
 VERBS = {
     "accuracy": (
         "test:accuracy",

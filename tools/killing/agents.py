@@ -34,7 +34,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.agents import agent_name
 from gossamer.values.hosts import registered_domain
-from tools.killing.campaigns import Say, Told
+from tools.killing import Say, Told
 from tools.killing.judging import How, Judgement, Life, assign, few_refetched, hosts_are_spared, robots_first
 from tools.killing.loop import SERVER_FLUSH, hits_of
 from tools.killing.site import Round, resume_command, served

@@ -23,7 +23,7 @@ from gossamer.crawls.control.standing import ledgers_of
 from gossamer.engine.files import VARIABLE, Point
 from gossamer.simweb.log import read_entries
 from gossamer.values.errors import GossamerError
-from tools.killing.campaigns import Say, Told
+from tools.killing import Say, Told
 from tools.killing.judging import Hit, How, Judgement, Life, assign, judge
 from tools.killing.site import Round, resume_command, round_of, served
 from tools.verifying import Verified, verify

@@ -35,7 +35,7 @@ from gossamer.query.database import Database
 from gossamer.values.body import pieces
 from tools.bench.mobile import made_pages
 from tools.bench.traffic import SHARES, RuntimeProcess, SlowLine, write_site
-from tools.killing.campaigns import Say, Told
+from tools.killing import Say, Told
 from tools.killing.site import begun, judge_last
 
 #: Pages, and bytes of each: some four batches.

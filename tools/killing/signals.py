@@ -26,7 +26,7 @@ import msgspec
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from tools.killing.campaigns import Say, Told
+from tools.killing import Say, Told
 from tools.verifying import verify
 
 #: Pages of a crawl: a tree that takes some dozen disturbed runs.

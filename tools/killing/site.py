@@ -19,7 +19,7 @@ from gossamer.engine import processes
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.graph import WebGraph, expected_pages
 from gossamer.storage.tables.places import CRAWL_FILE
-from tools.killing.campaigns import Told
+from tools.killing import Told
 
 #: Hosts of each round.
 HOSTS = 200

@@ -25,7 +25,7 @@ from pathlib import Path
 from gossamer.engine import processes
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb, Source
-from tools.killing.campaigns import Say, Told
+from tools.killing import Say, Told
 from tools.killing.site import PATIENCE, begun, judge_last
 
 #: Things of a listing.

@@ -27,7 +27,7 @@ from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import agent_name
 from gossamer.values.errors import GossamerError
-from tools.killing.campaigns import Say, Told
+from tools.killing import Say, Told
 from tools.killing.site import Round, resume_command, served
 
 #: Agents that a crawl has at most.

@@ -27,7 +27,7 @@ from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy
 from gossamer.simweb.exact import SAID, powers
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from tools.killing.campaigns import Say, Told
+from tools.killing import Say, Told
 from tools.killing.site import begun, judge_last
 
 #: Kills of one round, before its crawl may end.

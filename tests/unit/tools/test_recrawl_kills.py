@@ -1,6 +1,6 @@
 """The judge of the kill loop of recrawls sees what must not be."""
 
-from tools.killing.campaigns import Told
+from tools.killing import Told
 from tools.killing.spiders import LEAST, MOST, judge
 
 END = 100.0
