@@ -1,7 +1,7 @@
 """Every designation of ours keeps the promises of `storage.mailbox.contract`."""
 
 from gossamer.agents.ring import RingDesignation, RingSheet
-from gossamer.testing.frontier import check_designation
+from gossamer.testing import check_designation
 
 
 def test_ring() -> None:
