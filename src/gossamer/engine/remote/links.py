@@ -10,6 +10,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -171,11 +172,6 @@ def _source(peer: object) -> str:
     return str(ip_network((host, 64), strict=False)) if ":" in host else host
 
 
-def _packing() -> FramePipe:
-    """A pipe between machines: the wire is dearer than the work to fill less of it."""
-    return FramePipe(packs=True)
-
-
 class _Accepted(FramePipe):
     """A pipe that reports to its listener once it is connected."""
 
@@ -262,7 +258,9 @@ class Exchange:
             if address.scheme == "unix":
                 _, pipe = await loop.create_unix_connection(FramePipe, address.path)
             else:
-                transport, pipe = await loop.create_connection(_packing, address.host, address.port)
+                # Between machines the wire is dearer than the work to fill less of it.
+                pipes = partial(FramePipe, packs=True)
+                transport, pipe = await loop.create_connection(pipes, address.host, address.port)
                 keep_alive(transport.get_extra_info("socket"))
         except OSError:
             return None

@@ -293,8 +293,8 @@ class ProcessorOrders(Provider[NoSettings]):
 
     async def start(self) -> None:
         self.ledger.spaces.open(ORDERS)
-        for _, value in self.ledger.spaces.scan(ORDERS, None):
-            self._obey(msgspec.msgpack.decode(value, type=Order))
+        kept = self.ledger.spaces.scan(ORDERS, None)
+        self.obey([msgspec.msgpack.decode(value, type=Order) for _, value in kept])
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
         """Keep the orders of these visits; one that cannot be carried out is counted as `orders_unusable`."""
@@ -308,19 +308,15 @@ class ProcessorOrders(Provider[NoSettings]):
                 is_new = group.get(ORDERS, None, _key(order)) is None
                 if self._put(order, group):
                     self._staged.append(order)
-                    if is_new:
-                        self._owe(order, group)
+                    is_ours = all(outbox.is_ours(order.host) for outbox in self.outboxes.get("orders", ()))
+                    if is_new and not is_ours:  # the agent that has the host has to know
+                        group.push([_task(order)])
 
     def _put(self, order: Order, group: Group) -> bool:
         is_kept = group.put(ORDERS, None, _key(order), msgspec.msgpack.encode(order))
         if is_kept:
             group.count(f"ordered:{'block' if isinstance(order, Block) else 'delay'}")
         return is_kept
-
-    def _owe(self, order: Order, group: Group) -> None:
-        """Let the agent know that has the host, where that is another one."""
-        if any(not outbox.is_ours(order.host) for outbox in self.outboxes.get("orders", ())):
-            group.push([_task(order)])
 
     def committed(self, ends: Mapping[str, int]) -> None:
         self.obey(self._staged)
@@ -342,19 +338,16 @@ class ProcessorOrders(Provider[NoSettings]):
 
     def obey(self, orders: Sequence[Order]) -> None:
         for order in orders:
-            self._obey(order)
+            if isinstance(order, Block):
+                self.politeness.block(order.host)
+            else:
+                self.politeness.slow(order.host, order.seconds)
 
     def ends(self) -> Mapping[str, int]:
         return {}
 
     def files(self) -> Sequence[str]:
         return ()
-
-    def _obey(self, order: Order) -> None:
-        if isinstance(order, Block):
-            self.politeness.block(order.host)
-        else:
-            self.politeness.slow(order.host, order.seconds)
 
 
 def blocked_by_orders(ledger: Ledger) -> list[str]:
