@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.analysis.traces import Story
 from gossamer.analysis.why import story_of
-from gossamer.cli.why import story_lines
+from gossamer.cli.query import story_lines
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build

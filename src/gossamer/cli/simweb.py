@@ -115,7 +115,7 @@ def _one_line(action: Callable[[], None]) -> None:
     try:
         action()
     except ValueError as error:
-        if not type(error).__module__.startswith("gossamer.simweb"):
+        if not type(error).__module__.startswith("gossamer."):
             raise  # a mistake of ours
         raise click.UsageError(str(error)) from error
     except BrokenPipeError:
