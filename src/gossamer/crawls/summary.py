@@ -254,38 +254,35 @@ class RunEnding:
         """The last row of the log for each seed, and for each seed the last row of its robots.txt."""
         wanted = self._seeds[:TOLD_SEEDS]
         rows = {"page": dict[str, Mapping[str, Any]](), "robots": dict[str, Mapping[str, Any]]()}
-        with contextlib.suppress(OSError, msgspec.DecodeError), (self._directory / LOG_PATH).open("rb") as log:
-            for line in itertools.islice(log, LOOKED_AT):
-                row = msgspec.json.decode(line)
-                if row["event"] in rows:
-                    rows[row["event"]][row["url"]] = row
+        for one in self._log(LOOKED_AT):
+            if one["event"] in rows:
+                rows[one["event"]][one["url"]] = one
         robots = {seed: row for seed in wanted if (row := rows["robots"].get(urljoin(seed, "/robots.txt")))}
         return {seed: row for seed in wanted if (row := rows["page"].get(seed))}, robots
 
     def _errors(self) -> dict[str, str]:
         """For each site whose last answer in the log is an error, the words of that, behind a semicolon."""
         found: dict[str, str] = {}
-        with contextlib.suppress(OSError, msgspec.DecodeError), (self._directory / LOG_PATH).open("rb") as log:
-            for line in itertools.islice(log, LOOKED_AT * 10):
-                row = msgspec.json.decode(line)
-                if row["event"] in ("page", "robots"):
-                    is_one = row["outcome"] in _FAILED and row.get("error")
-                    found[site_of(row["url"])] = f"; {_printable(row['error'])}" if is_one else ""
+        for row in self._log(LOOKED_AT * 10):
+            if row["event"] in ("page", "robots"):
+                is_one = row["outcome"] in _FAILED and row.get("error")
+                found[site_of(row["url"])] = f"; {_printable(row['error'])}" if is_one else ""
         return found
 
     def _failing(self) -> list[str]:
         """Some URLs whose last answer in the log is a failure that a later try may mend, or one after all tries."""
         last: dict[str, str] = {}
-        with contextlib.suppress(OSError, msgspec.DecodeError), (self._directory / LOG_PATH).open("rb") as log:
-            for line in itertools.islice(log, LOOKED_AT * 10):
-                row = msgspec.json.decode(line)
-                if row["event"] != "page":
-                    continue
-                if row["outcome"] in _FAILED:
-                    last[row["url"]] = row["outcome"]
-                else:
-                    last.pop(row["url"], None)
+        for row in self._log(LOOKED_AT * 10):
+            if row["event"] == "page" and row["outcome"] in _FAILED:
+                last[row["url"]] = row["outcome"]
+            elif row["event"] == "page":
+                last.pop(row["url"], None)
         return list(itertools.islice(last, TOLD_URLS))
+
+    def _log(self, most: int) -> Iterator[Mapping[str, Any]]:
+        """The first rows of the log, as far as they can be read."""
+        with contextlib.suppress(OSError, msgspec.DecodeError), (self._directory / LOG_PATH).open("rb") as log:
+            yield from map(msgspec.json.decode, itertools.islice(log, most))
 
 
 def _host(site: str) -> str:
