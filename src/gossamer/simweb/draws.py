@@ -16,7 +16,6 @@ import numpy.typing as npt
 from xxhash import xxh64_intdigest
 
 MASK64 = (1 << 64) - 1
-MASK60 = (1 << 60) - 1
 MASK30 = (1 << 30) - 1
 # Link draws are products of two 30-bit numbers: Python holds 60 bits in two digits, and NumPy's
 # 64-bit integers hold them without overflow.
