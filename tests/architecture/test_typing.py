@@ -10,6 +10,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def test_bytes_that_are_no_utf8_are_caught_with_what_is_ill_formed() -> None:
+    """Msgspec raises UnicodeDecodeError for them, which is no `DecodeError` of its own: both are ValueErrors."""
+    caught = re.compile(r"(?:except |suppress\()[^\n]*msgspec\.(?:DecodeError|MsgspecError)")
+    assert [path.name for path in SOURCES if caught.search(path.read_text(encoding="utf-8"))] == []
+
+
 GOOD = """
 import dataclasses
 from collections.abc import AsyncIterator, Iterator

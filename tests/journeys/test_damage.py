@@ -475,6 +475,16 @@ def test_a_changed_byte_of_any_line_of_the_log_is_found(whole: Path, tmp_path: P
     assert any(LOG in one for one in verify(crawl, deep=True).findings)
 
 
+def test_a_byte_that_is_no_utf8_is_damage_and_no_traceback(whole: Path, tmp_path: Path) -> None:
+    crawl = Path(shutil.copytree(whole, tmp_path / "crawl"))
+    for name in ("state/made.json", LOG, "crawl.toml"):
+        path = crawl / name
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2] + b"\xb0" + data[len(data) // 2 + 1 :])
+        assert verify(crawl, deep=True).findings, name
+        path.write_bytes(data)
+
+
 def test_a_changed_byte_anywhere_in_a_table_of_a_checkpoint_is_found(whole: Path, tmp_path: Path) -> None:
     crawl = Path(shutil.copytree(whole, tmp_path / "crawl"))
     path = min(crawl.glob("state/agent-00/checkpoints/kept/*.sst"))

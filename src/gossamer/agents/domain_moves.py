@@ -88,7 +88,7 @@ def move_under_way(directory: Path) -> DomainMove | None:
         return msgspec.json.decode((directory / MOVING).read_bytes(), type=DomainMove)
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise CrawlDirectoryError(f"{directory / MOVING} is damaged: {error}; bring it back from a copy") from None
 
 

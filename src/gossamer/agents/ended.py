@@ -94,7 +94,7 @@ def noted_end(directory: Path, agent: str) -> AgentEnd | None:
     place = place_of(directory, agent)
     try:
         end = msgspec.json.decode((place / _ENDED).read_bytes(), type=AgentEnd)
-    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return end if end.opening == _opening(place) else None
 

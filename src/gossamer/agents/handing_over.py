@@ -55,7 +55,7 @@ def read_moved(directory: Path) -> dict[str, str]:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
     except FileNotFoundError:
         return {}
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise CrawlDirectoryError(f"{path} is damaged: {error}; bring it back from a copy") from None
 
 
@@ -301,7 +301,7 @@ def read_wishes(directory: Path) -> dict[str, str]:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
     except FileNotFoundError:
         return {}
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise CrawlDirectoryError(f"{path} is damaged: {error}; remove it, and assign the domains again") from None
 
 

@@ -192,7 +192,7 @@ def fetched(directory: Path, loss: LostWork) -> Iterator[str]:
         return
     with (directory / log_path(loss.agent)).open("rb") as log:
         while log.tell() < loss.logged and (line := log.readline()):
-            with suppress(msgspec.DecodeError):  # the last line may be torn
+            with suppress(ValueError):  # the last line may be torn
                 row = _rows.decode(line)
                 if row.event == "page" and not row.mark:
                     yield row.url

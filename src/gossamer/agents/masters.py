@@ -86,7 +86,7 @@ def masters_of(directory: Path) -> Masters:
         return Masters(names, completed(read(directory / _WIRING)))
     except (FileNotFoundError, NotADirectoryError):
         return Masters()
-    except (msgspec.DecodeError, BrokenWiring) as error:
+    except (ValueError, BrokenWiring) as error:
         raise CrawlDirectoryError(f"{path.parent} is damaged: {error}; bring it back from a copy") from None
 
 

@@ -202,7 +202,7 @@ async def settle(
         work = msgspec.json.decode(_note(directory).read_bytes(), type=MemberChange)
     except FileNotFoundError:
         return
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise CrawlDirectoryError(f"{_note(directory)} is damaged: {error}; bring it back from a copy") from None
     members, lines = members_of(directory), list[str]()
     async with AgentsAtRest(directory, wiring) as agents:

@@ -210,7 +210,7 @@ def meeting(directory: Path, agents: Sequence[str]) -> Iterator[Path]:
 def _noted(directory: Path) -> Path | None:
     try:
         return Path(msgspec.json.decode((directory / STATE_DIRECTORY / _NOTE).read_bytes(), type=_Note).folder)
-    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 

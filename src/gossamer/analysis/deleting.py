@@ -207,7 +207,7 @@ class Deleting(CrawlRewriting):
 def _names(line: bytes, columns: set[str], target: DeletionTarget) -> bool:
     try:
         event = msgspec.json.decode(line, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except ValueError:
         return False
     return any(isinstance(url := event.get(name), str) and target.has(url) for name in columns)
 

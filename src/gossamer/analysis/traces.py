@@ -144,7 +144,7 @@ def visits_of(directory: Path, url: str) -> Iterator[dict[str, Any]]:
                 return
             try:
                 row = msgspec.json.decode(log[start:end])
-            except msgspec.DecodeError:
+            except ValueError:
                 row = {}
             if row.get("url") == url and row.get("event") in ("page", "robots"):
                 yield row

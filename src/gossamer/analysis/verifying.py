@@ -4,6 +4,7 @@ Place in the flow: `gossamer verify` asks here. Nothing is changed. It works whi
 one look at the ledgers says. Memory: 16 bytes for each answer in the archive, where that is read.
 """
 
+import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -24,7 +25,7 @@ from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
 from gossamer.storage.recovery import ROW_LOG, changed_files, is_away, unreadable_lines
-from gossamer.storage.rewrite_journals import refuse_unfinished
+from gossamer.storage.rewrite_journals import DELETED, refuse_unfinished
 from gossamer.storage.tables.manifest import failure_of, unmade
 from gossamer.storage.tables.places import COMMITTED, INDEX_DIRECTORY, TABLES, is_mark_damaged
 from gossamer.values.errors import CrawlDirectoryError
@@ -173,10 +174,10 @@ def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, in
     for ledger in ledgers:
         try:
             _check_rows(directory, ledger, places, ends, told)
-        except (CrawlDirectoryError, msgspec.DecodeError):
+        except (CrawlDirectoryError, ValueError):
             pass  # what cannot be read was found above
-    for file, end in {LOG_PATH: read_mark(directory).end, **ends}.items():
-        if file.startswith(LOG_FOLDER) or ROW_LOG in file:
+    for file, end in {LOG_PATH: read_mark(directory).end, DELETED: sys.maxsize, **ends}.items():
+        if file.startswith(LOG_FOLDER) or ROW_LOG in file or file == DELETED:
             _check_log(directory, file, end, told)
     _check_index(directory, ends, places, shown, told)
 
@@ -232,11 +233,10 @@ def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
 
 def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
     """Each line is an event, or a row. The record that it names may be lost, where a crawl went on without."""
+    kind = "a row" if ROW_LOG in file else "an event"
     with suppress(FileNotFoundError):  # rows that are tables meanwhile
         for number, _, _ in unreadable_lines(directory / file, end):
-            told.find(
-                f"{file}, line {number} is not {'an event' if file.startswith(LOG_FOLDER) else 'a row'} that was written"
-            )
+            told.find(f"{file}, line {number} is not {kind} that was written")
 
 
 def _check_index(directory: Path, ends: Mapping[str, int], places: RecordPlaces, shown: int, told: Verified) -> None:

@@ -136,7 +136,7 @@ def _logged(segment: Segment, since: str) -> Iterable[SampleRow]:
             if line.endswith(b"\n"):
                 try:
                     yield _row.decode(line)
-                except msgspec.MsgspecError:
+                except ValueError:
                     continue
 
 
@@ -301,7 +301,7 @@ def _failed_visits(directory: Path, host: str) -> list[FailedUrl]:
     found = []
     for line in lines:
         if named in line:
-            with contextlib.suppress(msgspec.MsgspecError, ValueError):  # the first line is torn, and the last may be
+            with contextlib.suppress(ValueError):  # the first line is torn, and the last may be
                 row = msgspec.json.decode(line, type=_Logged)
                 if row.outcome in ERRORS and row.host == host:
                     at = datetime.fromisoformat(row.fetched_at).timestamp()

@@ -137,7 +137,7 @@ def _fill(place: AgentInStore, home: Path, *, archive: bool) -> None:
     _found(place)
     assert place.head is not None
     note = _Cached("", StoredCheckpoint({}), has_archive=False)
-    with contextlib.suppress(OSError, msgspec.DecodeError):
+    with contextlib.suppress(OSError, ValueError):
         note = msgspec.json.decode((home / _NOTE).read_bytes(), type=_Cached)
     key = place.head.checkpoint
     if note.key == key and (note.has_archive or not archive):

@@ -104,7 +104,7 @@ class Owned(msgspec.Struct, frozen=True):
 
 def owned(directory: Path) -> Owned | None:
     """What a crawl directory knows of its store; None where it has none."""
-    with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
+    with contextlib.suppress(FileNotFoundError, ValueError):
         return msgspec.json.decode((directory / OWNED).read_bytes(), type=Owned)
     return None
 
@@ -144,7 +144,7 @@ class AgentInStore:
             except ObjectMissing:
                 self.head, self._tag = None, ABSENT
                 return None
-            except msgspec.DecodeError as error:
+            except ValueError as error:
                 raise StoreFailed(f"the store {self.store.name}: {self._key} is damaged: {error}") from None
         raise StoreFailed(f"the store {self.store.name}: {self._key} is replaced all the time; try again")
 
@@ -206,7 +206,7 @@ class AgentInStore:
             return msgspec.json.decode(self.store.get(key), type=StoredCheckpoint)
         except ObjectMissing:
             raise CrawlDirectoryError(f"the store {self.store.name} is damaged: {key} is missing") from None
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             raise CrawlDirectoryError(f"the store {self.store.name} is damaged: {key}: {error}") from None
 
     # -- parts

@@ -161,7 +161,7 @@ class Chromium:
             told = msgspec.json.decode(line, type=_Told)
             browser.missing = told.missing
             version = await devtools.call("Browser.getVersion", patience=START)
-        except (CommandFailed, TimeoutError, msgspec.MsgspecError) as error:
+        except (CommandFailed, TimeoutError, ValueError) as error:
             await browser.stop()
             raise CommandFailed(f"the browser {path} does not start{_hint(path)}") from error
         except asyncio.CancelledError:

@@ -135,7 +135,7 @@ class DevTools(asyncio.Protocol):
             self._looked_at = 0
             try:
                 self._take(self._decoder.decode(message))
-            except msgspec.MsgspecError:
+            except ValueError:
                 return self.close()
         self._looked_at = len(self._read)
         if self._looked_at > MOST_BYTES:

@@ -128,7 +128,7 @@ def _entry(line: bytes, agent: str) -> Entry | None:
     """One line as an entry, with the time `at`, the `event` and, where one wrote it, the `agent`; None where it says nothing."""
     try:
         found = msgspec.json.decode(line, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except ValueError:
         return None
     event = found.pop("event", "steering")
     if event == "deleted":

@@ -79,7 +79,7 @@ def check_folder(folder: Path, directory: Path) -> None:
         return
     try:
         mark = msgspec.json.decode((folder / MIRROR_MARK).read_bytes(), type=MirrorMark)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError):
         raise UsageError(f"{folder} is not empty and holds no mirror; name another folder") from None
     known = _OWN | set(mark.files)
     strange = (path for path in folder.rglob("*") if not path.is_dir() or path.is_symlink())

@@ -290,7 +290,7 @@ def read_changes(directory: Path, wiring: Wiring) -> list[Difference]:
     try:
         kept = msgspec.json.decode((directory / CHANGES).read_bytes(), type=list[list[_Entry]])
         changes = [Difference(tuple(map(_entry, entries))) for entries in kept]
-    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError, KeyError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
         return []
     fitting: list[Difference] = []
     for change in reversed(changes):

@@ -281,7 +281,7 @@ class RunEnding:
 
     def _log(self, most: int) -> Iterator[Mapping[str, Any]]:
         """The first rows of the log, as far as they can be read."""
-        with contextlib.suppress(OSError, msgspec.DecodeError), (self._directory / LOG_PATH).open("rb") as log:
+        with contextlib.suppress(OSError, ValueError), (self._directory / LOG_PATH).open("rb") as log:
             yield from map(msgspec.json.decode, itertools.islice(log, most))
 
 

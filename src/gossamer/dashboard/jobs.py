@@ -156,7 +156,7 @@ def log_tail(directory: Path) -> LogTail:
     check_is_crawl(directory)
     visits = []
     for line in _last_lines(directory / LOG_PATH):
-        with contextlib.suppress(msgspec.MsgspecError):  # the first line is torn, and others tell of no visit
+        with contextlib.suppress(ValueError):  # the first line is torn, and others tell of no visit
             visits.append(msgspec.json.decode(line, type=LogLine))
     said = [line.decode("utf-8", "replace") for line in _last_lines(directory / CONSOLE)]
     return LogTail(visits[::-1][:LINES], said[-LINES:])

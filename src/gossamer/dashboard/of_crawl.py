@@ -183,7 +183,7 @@ def read_order(word: str, body: bytes) -> ControlRequest:
         # The word in the address says which message it is, and nothing in the body does; nor who asks.
         fixed = {"do": kind.__struct_config__.tag, **({"by_form": True} if "by_form" in kind.__struct_fields__ else {})}
         return msgspec.convert({**given, **fixed}, kind)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise UsageError(f"{word}: {error}") from None
 
 

@@ -46,7 +46,7 @@ def read_kept(path: Path, kind: type[T]) -> T:
         raise UsageError(f"{path} does not belong to you; remove it") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise UsageError(f"{path} is damaged ({error}); mend it or remove it") from None
 
 
@@ -54,7 +54,7 @@ def read_form(name: str, body: bytes, kind: type[T]) -> T:
     """The value that a browser sends as JSON; `name` is what messages call it. Raises UsageError: it is none."""
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise UsageError(f"{name}: {error}") from None
 
 
@@ -99,7 +99,7 @@ def read_layout(folder: Path, key: str) -> Layout:
     """The layout of a crawl, by its key; an empty one where none is kept that can be read."""
     try:
         return msgspec.json.decode(_file(folder, key).read_bytes(), type=Layout)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         return Layout()
 
 
@@ -300,7 +300,7 @@ def _look(site: Site) -> SiteElsewhere:
         crawls = msgspec.json.decode(_answer(site), type=list[CrawlElsewhere])
     except (OSError, http.client.HTTPException) as error:
         return SiteElsewhere(site.name, trouble=f"does not answer: {getattr(error, 'strerror', None) or error}")
-    except (msgspec.MsgspecError, UnicodeError):
+    except ValueError:
         return SiteElsewhere(site.name, trouble="does not answer as a dashboard does")
     return SiteElsewhere(site.name, crawls[:SHOWN])
 

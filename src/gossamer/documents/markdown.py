@@ -292,7 +292,7 @@ def _of_scripts(markup: bytes) -> dict[str, str]:
         left -= end - match.end()
         try:
             data = msgspec.json.decode(markup[match.end() : end])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             continue
         for thing in _things(data):
             kinds = thing.get("@type")

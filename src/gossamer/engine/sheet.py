@@ -379,7 +379,7 @@ def _read_many(text: str, prop: Property) -> Any:
         return [parse(part, prop.unit) for part in parts] if "float" in prop.type else parts
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         told = HIDDEN if prop.secret else repr(text)
         raise SettingError(f"setting {prop.name!r}: {told} is no JSON {kind}: {error}") from None
 

@@ -322,7 +322,7 @@ def _of_json(content: bytes, path: Path) -> list[tuple[str, Cookie]]:
         plain: Any = msgspec.json.decode(content)
         listed = plain.get("cookies", []) if isinstance(plain, dict) else plain
         exported = msgspec.convert(listed, list[ExportedCookie])
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise SettingError(f"{path} holds no list of cookies: {error}") from None
     return [
         _checked(

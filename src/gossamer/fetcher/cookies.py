@@ -329,7 +329,7 @@ def _lines(path: Path) -> list[_Line]:
         return []
     found = []
     for line in content.split(b"\n"):
-        with suppress(msgspec.MsgspecError):
+        with suppress(ValueError):
             found.append(msgspec.json.decode(line, type=_Line))
     return found
 

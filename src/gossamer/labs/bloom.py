@@ -73,7 +73,7 @@ class BloomSeen(LoggedSeen[BloomSeenSheet]):
             try:
                 self.state = msgspec.json.decode(path.read_bytes(), type=BloomState)
                 self._bits = bytearray(self._file.read_bytes())
-            except (OSError, msgspec.DecodeError) as error:
+            except (OSError, ValueError) as error:
                 raise CrawlDirectoryError(f"{path} is damaged: {error}; begin a new crawl") from None
             if (self.state.bits, self.state.hashes) != (bits, hashes):
                 raise UsageError(

@@ -106,7 +106,7 @@ def unpacked(frame: bytes, kind: type[Sent]) -> Sent:
         raise BytesRefused("damaged", "a frame does not end where its length says")
     try:
         return msgspec.msgpack.decode(plain, type=kind)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BytesRefused("invalid", f"a frame holds no {kind.__name__}: {error}"[:300]) from None
 
 

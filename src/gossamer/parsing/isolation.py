@@ -92,7 +92,7 @@ class Parsers:
             except (WorkerFailed, TimeoutError) as error:
                 is_late = isinstance(error, TimeoutError) or error.reason == "time"
                 raise ParserFailed("parse_timeout" if is_late else "parse_crashed") from error
-            except (OSError, msgspec.DecodeError) as error:
+            except (OSError, ValueError) as error:
                 raise ParserFailed("parse_crashed") from error
             if reply.is_last:
                 await parser.end()

@@ -418,7 +418,7 @@ def is_noted(directory: Path, files: Sequence[Path]) -> bool:
     """It is known of these files that every URL was visited once."""
     try:
         note = msgspec.json.decode((directory / NOTE).read_bytes(), type=dict[str, str])
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         return False
     return note.get("files") == _digest(files)
 

@@ -81,7 +81,7 @@ class TextRows:
                     continue
                 try:
                     decoded = self._decode(line)
-                except msgspec.DecodeError as error:
+                except ValueError as error:
                     raise ValueError(f"{path} is damaged before byte {at}: {error}") from None
                 count = len(getattr(decoded, self._first) or ()) if self._first else 1
                 yield list(zip_longest(*(read(decoded, count) for read in self._readers))), len(line)

@@ -104,7 +104,7 @@ def _bare(value: object) -> object:
         return value
     try:
         return msgspec.json.decode(value, type=str)
-    except msgspec.DecodeError:  # such as an escaped lone surrogate, which is no text
+    except ValueError:  # such as an escaped lone surrogate, which is no text
         return value
 
 

@@ -53,7 +53,7 @@ def read_json_ld(script: bytes, base: str, gathered: Gathered) -> None:
         _skip(gathered, "it is nested too deeply")
     except TooDear as error:
         _skip(gathered, str(error))
-    except (msgspec.DecodeError, ValueError) as error:
+    except ValueError as error:
         gathered.warn("JsonLdError", str(error))
     else:
         _parse(document, base, gathered)
@@ -69,11 +69,11 @@ def _decoded(script: bytes, gathered: Gathered) -> Any:
     """The value of a script, also of one that is nearly JSON. Raises msgspec.DecodeError: it is none."""
     try:
         return msgspec.json.decode(script)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         gathered.spend(_AGAIN * len(script))
         try:
             value = msgspec.json.decode(as_json(script.decode("utf-8", "replace")))
-        except (NotNearly, msgspec.DecodeError):
+        except (NotNearly, ValueError):
             raise error from None
         gathered.warn("NearlyJson", f"read although it is no JSON: {error}")
         return value

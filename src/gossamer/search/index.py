@@ -168,7 +168,7 @@ def open_index(directory: Path) -> tantivy.Index:
     path = index_path(directory)
     try:
         made = msgspec.json.decode((path / INDEX_FORMAT_FILE).read_bytes(), type=IndexFormat)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         raise _damaged(directory) from None
     try:
         if made.format == FORMAT and tantivy.Index.is_compatible(str(path)):
@@ -192,7 +192,7 @@ def indexed_text(directory: Path) -> TextChoice | None:
     """What of pages is in the index; None where there is no index, or none that can be read."""
     try:
         return msgspec.json.decode((index_path(directory) / INDEX_FORMAT_FILE).read_bytes(), type=IndexFormat).text
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, ValueError):
         return None
 
 

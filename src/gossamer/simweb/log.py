@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gossamer.simweb.spec import SpecError, WebSpec, spec_from_dict, spec_to_dict
+from gossamer.simweb.spec import WebSpec, spec_from_dict, spec_to_dict
 
 MAGIC: Final = "#gossamer-simweb-log 2 "
 
@@ -147,7 +147,7 @@ def read_header(path: Path) -> tuple[WebSpec, float]:
     try:
         header: dict[str, Any] = msgspec.json.decode(line[len(MAGIC) :])
         return spec_from_dict(header["spec"]), float(header["monotonic"])
-    except (msgspec.DecodeError, KeyError, TypeError, SpecError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise LogError(f"{path} has a damaged first line: {error}") from error
 
 

@@ -288,7 +288,7 @@ def _taken(value: Any, path: Sequence[str]) -> Any:
     """A field out of JSON; None where it is not there."""
     try:
         found = msgspec.json.decode(value) if isinstance(value, str) else value
-    except msgspec.DecodeError:
+    except ValueError:
         return None
     for name in path:
         found = found.get(name) if isinstance(found, dict) else None

@@ -291,7 +291,7 @@ class WebhookSink:
             self._note = msgspec.json.decode(self._path.read_bytes(), type=WebhookNote)
         except FileNotFoundError:
             self._note = WebhookNote()
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, ValueError) as error:
             raise CrawlDirectoryError(
                 f"{self._path} cannot be read ({error}); without it all rows are sent again"
             ) from None

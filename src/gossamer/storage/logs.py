@@ -94,7 +94,7 @@ def is_whole(line: bytes) -> bool:
         return line == _as_written(line)
     try:
         msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-    except msgspec.DecodeError:
+    except ValueError:
         return False
     return True
 
@@ -224,7 +224,7 @@ def read_mark(directory: Path) -> MergeMark:
     """How far logs are merged; from the beginning where nothing says so."""
     try:
         return msgspec.json.decode((directory / MARK).read_bytes(), type=MergeMark)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, ValueError):
         return MergeMark()
 
 

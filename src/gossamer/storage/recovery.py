@@ -44,7 +44,7 @@ def read_kept(path: Path, kind: type[T], advice: str) -> T | None:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise CrawlDirectoryError(f"{path} is damaged: {error}; {advice}") from None
 
 
@@ -413,5 +413,5 @@ def changed_files(folder: Path) -> list[str]:
         return found if sums.read_bytes() == data else []
     except FileNotFoundError:
         return []
-    except msgspec.DecodeError:
+    except ValueError:
         return [f"{SUMS} is damaged; remove it"]

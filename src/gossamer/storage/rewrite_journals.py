@@ -15,6 +15,7 @@ from typing import ClassVar, Literal, cast
 
 import msgspec
 
+from gossamer.storage.logs import summed
 from gossamer.storage.recovery import read_kept
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.hosts import DeletionTarget
@@ -220,7 +221,7 @@ def note_done(directory: Path, deletion: Deletion) -> Deleted:
     path = directory / DELETED
     known = path.read_bytes().splitlines() if path.exists() else []
     if not any(deletion.id.encode() in line for line in known[-1:]):
-        _write(path, [*(line + b"\n" for line in known), msgspec.json.encode(done) + b"\n"])
+        _write(path, [*(line + b"\n" for line in known), summed(msgspec.json.encode(done))])
     return done
 
 

@@ -176,7 +176,7 @@ def claimed_by(task: Task) -> Claim | None:
     """The claim that a task carries; None where it carries none that can be kept: an agent of another version may have sent it."""
     try:
         claim = msgspec.json.decode(task.url.removeprefix(_CLAIM_SCHEME), type=Claim)
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     is_sound = (
         claim.host == task.host

@@ -188,7 +188,7 @@ class PdfReading:
             async with asyncio.timeout(self._deadline):
                 await self._worker.put(PdfRequest(content))
                 return msgspec.msgpack.decode(await self._worker.answer(), type=PdfText)
-        except (TimeoutError, WorkerFailed, msgspec.DecodeError) as error:
+        except (TimeoutError, WorkerFailed, ValueError) as error:
             await self._end()
             is_late = isinstance(error, TimeoutError) or getattr(error, "reason", "") == "time"
             return PdfText(trouble="pdf_timeout" if is_late else "pdf_damaged")

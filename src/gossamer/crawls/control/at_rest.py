@@ -182,7 +182,7 @@ def _told_of_all(directory: Path) -> dict[str, Any]:
     """What the supervisor of several agents has said when the last run ended."""
     try:
         ended = msgspec.json.decode((directory / ENDED_FILE).read_bytes(), type=CrawlStanding)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, ValueError):
         return {"state": "killed"}
     names = (
         "state",

@@ -80,7 +80,7 @@ def _members_at(directory: Path, name: str) -> tuple[str, ...]:
         then = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
     except FileNotFoundError:
         return now
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise CrawlDirectoryError(f"{path} is damaged: {error}; bring it back from a copy") from None
     known = {member(text).agent for text in then}
     new = [agent for text in now if (agent := member(text).agent) not in known]

@@ -246,7 +246,7 @@ def held_at_rest(hosts: Iterable[HostState], now: float) -> Iterator[Held]:
             continue
         try:
             note = _notes.decode(state.note)
-        except msgspec.MsgspecError:
+        except ValueError:
             continue
         passed = now - note.written
         why, until = why_held(note.pace, note.circuit, note.circuits, passed)

@@ -133,7 +133,7 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     """A message from its bytes. Raises :class:`Malformed` where it is none."""
     try:
         return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise Malformed(f"not a message of this protocol: {error}") from None
 
 

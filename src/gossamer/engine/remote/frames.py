@@ -284,7 +284,7 @@ class Codec(Generic[T]):
             if not self._proven:
                 for parcel in encoded:
                     self._try(parcel)
-        except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise WrongItem(
                 f"connector {self._name!r}: an item cannot cross to the other side: {error}; among {items!r:.100}"
             ) from None
@@ -310,7 +310,7 @@ class Codec(Generic[T]):
         try:
             (first,) = _NUMBER.unpack_from(payload)
             items = self._decode_many(memoryview(payload)[_NUMBER.size :])
-        except (struct.error, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        except (struct.error, ValueError, RecursionError) as error:
             raise BrokenFrame(
                 f"connector {self._name!r}: a frame holds no items of {self._class.__name__}: {error}"
             ) from None
@@ -395,7 +395,7 @@ def decode(payload: bytes, kind: type[M]) -> M:
     """A message from a payload. Raises BrokenFrame: it is none of that kind."""
     try:
         return msgspec.msgpack.decode(payload, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BrokenFrame(f"a {kind.__name__.lower()} message cannot be read: {error}") from None
 
 

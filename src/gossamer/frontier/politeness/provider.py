@@ -292,7 +292,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
             return
         try:
             read = self._notes.decode(note)
-        except msgspec.MsgspecError:
+        except ValueError:
             self.metrics.count("notes_unreadable")
             return
         self.gates.restore(host, read, self.clock.monotonic(), self.clock.now(), clean=clean)

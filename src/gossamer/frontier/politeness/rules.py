@@ -376,7 +376,7 @@ def _order_of(task: Task) -> Order | None:
     """The order that a task carries; None where it carries none: another version's agent may have sent it."""
     try:
         return _usable(msgspec.json.decode(task.url.removeprefix(_SCHEME), type=Order))
-    except (msgspec.DecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
 
 

@@ -256,7 +256,7 @@ class ObeyRobots(Provider[RobotsSheet]):
     def restore(self, site: str, state: bytes) -> None:
         try:
             self._keep(site, msgspec.msgpack.decode(state, type=RobotsState))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             self.metrics.count("states_unreadable")
             self.forget(site)
 

@@ -369,7 +369,7 @@ class SharingRobots(ObeyRobots):
             return None
         try:
             state = msgspec.msgpack.decode(data, type=RobotsState)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             self.metrics.count("states_unreadable")
             return None
         until = min(state.date + self._policy.keep, state.until)

@@ -261,7 +261,7 @@ def _read(data: bytes | None) -> list[_Kind]:
             marks = array("I")
             marks.frombytes(core)
             found.append(_Kind(marks, [one for one in sketches if len(one) == 2 * MINIMA], min(max(limit, 1), _ALL)))
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+    except ValueError:
         return []
     return found
 
@@ -403,7 +403,7 @@ def proven_others(data: bytes | None) -> list[str]:
 def _read_pairs(data: bytes | None) -> dict[str, Alias]:
     try:
         return {one.other: one for one in _pairs.decode(data)} if data else {}
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except ValueError:
         return {}
 
 

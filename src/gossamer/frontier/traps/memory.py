@@ -211,7 +211,7 @@ def read_host(data: bytes | None) -> TrapHost:
     """The host that these bytes say; an empty one where they cannot be read."""
     try:
         return _hosts.decode(data) if data else TrapHost()
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except ValueError:
         return TrapHost()
 
 

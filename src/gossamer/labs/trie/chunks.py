@@ -82,7 +82,7 @@ class ChunkFiles:
             self._lengths.frombytes(table[half:])
             if self._data_path(self.manifest.data).stat().st_size < self.manifest.end:
                 raise ValueError("chunks are missing")
-        except (OSError, ValueError, msgspec.DecodeError) as error:
+        except (OSError, ValueError) as error:
             raise CrawlDirectoryError(f"{path} or what it names is damaged: {error}; begin a new crawl") from None
         self._live = sum(self._lengths)
 
@@ -265,7 +265,7 @@ def decode(data: bytes) -> dict[str, Node]:
     open_: list[tuple[dict[str, Node], int]] = []
     try:
         rows: list[tuple[str, int, str, int, int, int]] = _decode(data)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise ValueError(str(error)) from None
     for text, mark, turn, count, chunk, to_do in rows:
         node = Node(text, mark)

@@ -367,7 +367,7 @@ def _items(page: BroughtPage, url: str) -> Iterator[Item]:
     for item in page.items:
         try:
             yield Item(item.kind, url, msgspec.json.decode(item.value))
-        except (msgspec.DecodeError, RecursionError):
+        except (ValueError, RecursionError):
             raise BatchRefused("forged", f"{page.url[:200]}: an item that is no JSON") from None
 
 

@@ -194,7 +194,7 @@ def _is_pin(pin: str) -> bool:
 def _read(data: bytes, kind: type[Told]) -> Told:
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         raise RuntimeRefused("protocol", f"the answer is not a {kind.__name__}: {data[:80]!r}") from None
 
 
@@ -207,7 +207,7 @@ _REASONS: tuple[RefusalReason, ...] = (
 def _refused(status: int, data: bytes) -> Exception:
     try:
         refusal = msgspec.json.decode(data, type=_Refusal)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         refusal = _Refusal()
     told = " ".join(refusal.told[:_MAX_WORDS].split())
     told = "".join(character if character.isprintable() else "?" for character in told)

@@ -156,7 +156,7 @@ class Senders:
             raise UsageError(f"{self._path} {told}") from None
         except OSError as error:
             raise UsageError(f"{self._path} cannot be read: {error.strerror}") from None
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             raise UsageError(f"{self._path} cannot be read: {error}; remove it, and admit senders again") from None
 
     def _write(self, senders: dict[str, str]) -> None:

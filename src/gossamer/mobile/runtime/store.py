@@ -145,7 +145,7 @@ def kept_journeys(root: Path) -> Iterator[tuple[JourneyFolder, JourneyNote]]:
         folder = JourneyFolder(path)
         try:
             note = msgspec.json.decode((path / _NOTE).read_bytes(), type=JourneyNote)
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, ValueError):
             folder.remove()
             continue
         # A frame that the note does not tell of was written just before a kill.
@@ -291,5 +291,5 @@ def read_standing(folder: Path) -> HostStanding:
         return msgspec.json.decode((folder / _FILE).read_bytes(), type=HostStanding)
     except OSError:
         raise UsageError(f"{folder}: no runtime has run there; give the folder of its --state") from None
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise UsageError(f"{folder / _FILE} cannot be read ({error}); start the runtime again") from None

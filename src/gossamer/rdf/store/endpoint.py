@@ -186,7 +186,7 @@ def endpoints(directory: Path, rest: Callable[[], bool]) -> list["RemoteTripleSt
     for path in sorted((directory / ENDPOINTS).glob(f"*/{_NOTE}")):
         try:
             url = msgspec.json.decode(path.read_bytes(), type=dict[str, str])["url"]
-        except (OSError, KeyError, msgspec.DecodeError) as error:
+        except (OSError, KeyError, ValueError) as error:
             raise CrawlDirectoryError(f"{path} cannot be read ({error}); delete its folder") from None
         found.append(RemoteTripleStore(path.parent, Updates(url, rest)))
     return found

@@ -52,7 +52,7 @@ class KeptLinks:
             return None
         try:
             return [(url, run.relation, run.request) for run in _decoder.decode(data) for url in run.urls]
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             text = f"the links of {url} in the ledger are damaged: {error}; go back to a checkpoint"
             raise CrawlDirectoryError(text) from None
 

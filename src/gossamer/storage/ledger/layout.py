@@ -250,10 +250,10 @@ def unpack(data: bytes, level: int = 0) -> list[Task]:
     """The tasks of a chunk of the lane of this level. Raises CrawlDirectoryError: these bytes are no chunk."""
     try:
         chunk = _chunks.decode(data)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         try:
             early = _early_chunks.decode(data)
-        except msgspec.DecodeError:
+        except ValueError:
             raise CrawlDirectoryError(f"a chunk of the ledger is damaged: {error}; go back to a checkpoint") from None
         chunk = _Chunk(early.host, [_Run(*run[:4], 0, run[4]) for run in early.runs])
     host = chunk.host
@@ -299,7 +299,7 @@ def unpack_cursors(data: bytes | None) -> dict[int, Cursor]:
         return {}
     try:
         return _cursors.decode(data)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise CrawlDirectoryError(f"a cursor of the ledger is damaged: {error}; go back to a checkpoint") from None
 
 

@@ -350,7 +350,7 @@ def read_state(store: RocksStore) -> LedgerState:
     text = store.get("meta", STATE_KEY)
     try:
         return LedgerState(Marks(), {}) if text is None else msgspec.msgpack.decode(text, type=LedgerState)
-    except msgspec.DecodeError as error:
+    except ValueError as error:
         raise damaged(store.path, str(error)) from None
 
 

@@ -216,7 +216,7 @@ def head_of(path: Path) -> ParcelHead:
             length = int.from_bytes(file.read())
             file.seek(-_LENGTH - length, os.SEEK_END)
             return _heads.decode(file.read(length))
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         raise CrawlDirectoryError(f"{path} is damaged ({error}); bring it back from a copy") from None
 
 

@@ -88,7 +88,7 @@ def read_key(path: Path) -> ExchangeKey:
     try:
         key = msgspec.json.decode(data, type=ExchangeKey)
         is_one = key.format == _KEY_FORMAT and len(bytes.fromhex(key.secret)) == _SECRET_BYTES and bool(key.names)
-    except (msgspec.DecodeError, ValueError, UsageError):
+    except (ValueError, UsageError):
         is_one = False
     if not is_one:
         raise UsageError(
@@ -241,7 +241,7 @@ class UrlFile:
         """The task of a line, when it can be kept."""
         try:
             task = _decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             told = f"URL {number:,}: {error}"
         else:
             if not (fault := fault_of(task)):
@@ -289,7 +289,7 @@ def _header(file: BinaryIO, path: Path) -> tuple[UrlFileHeader, int]:
         raise UsageError(f"{path} is empty; bring it again")
     try:
         told = msgspec.json.decode(line, type=_Version)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         told = None
     if told is None or told.format != _FILE_FORMAT:
         is_cut = line.startswith(b'{"format":"gossamer-exchange"') and not line.endswith(b"\n")
@@ -303,7 +303,7 @@ def _header(file: BinaryIO, path: Path) -> tuple[UrlFileHeader, int]:
         )
     try:
         return msgspec.json.decode(line, type=UrlFileHeader), len(line)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} has a header that cannot be read: {error}") from None
 
 

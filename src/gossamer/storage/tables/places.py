@@ -240,7 +240,7 @@ def declared(directory: Path) -> dict[str, TableSpec]:
     """The tables that agents wrote rows of, by name, as they were declared; what cannot be read is left out."""
     found = {}
     for path in sorted(directory.glob(f"state/*/rows/*{DECLARED}")):
-        with contextlib.suppress(msgspec.MsgspecError, OSError):
+        with contextlib.suppress(ValueError, OSError):
             spec = msgspec.json.decode(path.read_bytes(), type=TableSpec)
             found[spec.name] = spec
     return found
