@@ -109,7 +109,7 @@ class Killed(BaseException):
 CHANGES = ("replace", "unlink")
 
 #: How many of them a conversion of three segments of each table makes.
-STEPS = 42
+STEPS = 54
 
 
 def dying(patched: pytest.MonkeyPatch, step: int) -> list[int]:
