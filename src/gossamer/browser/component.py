@@ -26,10 +26,11 @@ from gossamer.documents.charset import media_type_of
 from gossamer.engine.component import AsynchronousFilter
 from gossamer.engine.ends import In, Out, Uses
 from gossamer.engine.sheet import Sheet, setting
+from gossamer.values.body import RENDERED_DIGEST, Rendered
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import HTML_TYPES, RENDERED_DIGEST, Rendered, Visit, sha1_base32
+from gossamer.values.visit import HTML_TYPES, Visit, sha1_base32
 
 
 class RenderSheet(Sheet, frozen=True):

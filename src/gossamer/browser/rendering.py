@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from gossamer.browser.devtools import BrowserGone, CommandFailed, DevTools
-from gossamer.values.visit import RenderedHow
+from gossamer.values.body import RenderedHow
 
 #: Milliseconds of the page's own time: what a page shows later than that, a person would not wait for.
 PAGE_TIME: Final = 10_000

@@ -12,7 +12,7 @@ import msgspec
 
 from gossamer.values import body as bodies
 from gossamer.values import media_type as mimes
-from gossamer.values.body import Body
+from gossamer.values.body import Body, Rendered
 from gossamer.values.instants import ChangeHint
 from gossamer.values.outcome import DOCUMENTS, Note, Outcome
 from gossamer.values.request_identity import Requested, Way, identity_of
@@ -280,31 +280,6 @@ class Raised(msgspec.Struct, frozen=True):
     error: str
     """Class and text of the exception."""
     traceback: str = ""
-
-
-#: What digests of rendered pages begin with in the ledger: all routes of an application have one answer, and are no duplicates.
-RENDERED_DIGEST = "dom:"
-
-RenderedHow = Literal["done", "limited", "hung", "crashed", "no_browser", "interrupted"]
-"""How the rendering of a page ended: by itself; at a budget; nothing could be read of it; its process died; there is no browser; or
-the crawl ended before, so that the page is fetched and rendered again in the next run."""
-
-
-class Rendered(msgspec.Struct, frozen=True):
-    """A page as a reader with a browser has it, made by its scripts of what the crawl gave to them."""
-
-    how: RenderedHow
-    dom: bytes = b""
-    """Its markup in UTF-8; empty where nothing could be read: then the document is that of the answer."""
-    digest: str = ""
-    """SHA-1 of that markup, base32, behind :data:`RENDERED_DIGEST`."""
-    answer_of: str = ""
-    """URL of the first document whose answer has the same bytes (content-seen): the archive refers to it."""
-    picture: bytes = b""
-    """PNG, where one was asked for."""
-    counts: dict[str, int] = {}
-    """What it asked for (`asked`), and everything that was refused, by rule."""
-    seconds: float = 0.0
 
 
 class Visit(msgspec.Struct, frozen=True):
