@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import socket
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from gossamer.browser import chromium
 from gossamer.browser.chromium import PROGRAMS
-from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
+from gossamer.browser.devtools import CommandFailed
+from gossamer.browser.rendering import MOST_MARKUP, FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
 from gossamer.browser.tabs import Tabs
 
 pytestmark = [
@@ -180,6 +182,44 @@ def test_a_page_that_overrides_what_reads_it_changes_nothing() -> None:
     page = render_all({"page": script})["page"]
     assert page.markup.endswith("whole<p>after</p></body></html>")
     assert page.markup.startswith("<!DOCTYPE html><html>")
+
+
+def test_half_a_character_of_a_script_costs_nothing_but_itself() -> None:
+    scripts = {
+        "text": "document.body.append('half \\ud800.')",
+        "cut": f"document.body.hidden = true; document.body.append('\\u{{1F600}}'.repeat({MOST_MARKUP // 2}))",
+        "odd cut": f"document.body.hidden = true; document.body.append('x' + '\\u{{1F600}}'.repeat({MOST_MARKUP // 2}))",
+        "elsewhere": "name = document.title = '\\ud800'; alert('\\ud800'); const f = document.createElement('iframe');"
+        "f.name = '\\ud800'; document.body.append(f); new Worker('data:text/javascript,1', {name: '\\ud800'})",
+    }
+    pages = render_all(scripts)
+    assert {name: page.how for name, page in pages.items()} == {
+        "text": "done", "cut": "limited", "odd cut": "limited", "elsewhere": "done",
+    }  # fmt: skip
+    assert "half \ufffd." in pages["text"].markup
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1:1/", "/redirect"])
+def test_a_page_that_leads_to_what_it_may_not_have_stays_as_it_is(place: str) -> None:
+    page = render_all({"page": f"location = '{place}'"})["page"]
+    assert (page.how, page.counts["refused:address_refused"], page.url) == ("done", 1, "http://h.test/")
+    assert "before" in page.markup
+
+
+def test_a_guard_that_is_ended_while_it_starts_its_browser_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = Path(tempfile.mkdtemp())
+    folders.chmod(0o777)  # the guard is another user
+    monkeypatch.setenv("TMPDIR", str(folders))
+    text = Path(chromium.GUARD).read_text(encoding="utf-8")
+    for fault in ("os.kill(os.getpid(), signal.SIGTERM)", "os.dup2(os.open('/dev/null', os.O_RDONLY), 1)"):
+        guard = tmp_path / "guard.py"
+        guard.write_text(text.replace("browser = os.fork()", f"{fault}; browser = os.fork()"), encoding="utf-8")
+        with pytest.raises(CommandFailed):
+            asyncio.run(chromium.Chromium.start(chromium.program(), str(guard)))
+        assert list(folders.iterdir()) == []
+    folders.rmdir()
 
 
 def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> None:

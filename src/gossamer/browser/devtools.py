@@ -10,6 +10,7 @@ worker are *sessions*, each with its own commands and events.
 
 import asyncio
 import contextlib
+import json
 import os
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -134,13 +135,22 @@ class DevTools(asyncio.Protocol):
             del self._read[: end + 1]
             self._looked_at = 0
             try:
-                self._take(self._decoder.decode(message))
+                self._take(self._decoded(message))
             except ValueError:
                 return self.close()
         self._looked_at = len(self._read)
         if self._looked_at > MOST_BYTES:
             self.close()
         return None
+
+    def _decoded(self, message: bytes) -> _Message:
+        """A message. Scripts may write half a character (a surrogate alone), which is no Unicode: it is read as U+FFFD."""
+        try:
+            return self._decoder.decode(message)
+        except ValueError:
+            text = json.dumps(json.loads(message), ensure_ascii=False)
+            whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return self._decoder.decode(whole)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The browser has ended, or is given up."""

@@ -52,18 +52,29 @@ def main() -> int:
     _place(int(sys.argv[1]), int(sys.argv[2]))
     page_memory, memory = (int(limit) for limit in sys.argv[3].split(","))
     _become_ordinary()
-    folder = tempfile.mkdtemp(prefix="gossamer-browser-")
     missing = _leave_network()
-    flags = [*sys.argv[4:], f"--user-data-dir={folder}", *(_DEAD_ENDS if missing else ())]
-    browser = os.fork()
-    if browser == 0:
-        _become_browser(flags, folder)
-    os.close(3)  # the browser sees the end of its pipe only if nothing else holds it
-    os.close(4)
-    signal.signal(signal.SIGTERM, lambda *_: _end(browser))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.write(1, json.dumps({"browser": browser, "missing": missing}).encode() + b"\n")
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))  # it waits until there is a browser to end
+    folder = tempfile.mkdtemp(prefix="gossamer-browser-")
     try:
+        flags = [*sys.argv[4:], f"--user-data-dir={folder}", *(_DEAD_ENDS if missing else ())]
+        browser = os.fork()
+        if browser == 0:
+            _become_browser(flags, folder)
+        _guard(browser, missing, page_memory, memory)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _guard(browser: int, missing: str, page_memory: int, memory: int) -> None:
+    """Tell of the browser, and watch it until it ends."""
+    try:
+        os.close(3)  # the browser sees the end of its pipe only if nothing else holds it
+        os.close(4)
+        signal.signal(signal.SIGTERM, lambda *_: _end(browser))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
+        os.write(1, json.dumps({"browser": browser, "missing": missing}).encode() + b"\n")
         while os.waitpid(browser, os.WNOHANG)[0] == 0:
             _watch(browser, page_memory, memory)
             time.sleep(_PAUSE)
@@ -71,8 +82,6 @@ def main() -> int:
         pass
     finally:
         _end(browser)
-        shutil.rmtree(folder, ignore_errors=True)
-    return 0
 
 
 def _place(read: int, write: int) -> None:
@@ -126,6 +135,7 @@ def _made_namespaces() -> int:
 def _become_browser(flags: list[str], folder: str) -> None:
     """Replace this process by the browser, in a session of its own; it dies with its guard."""
     os.setsid()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     nothing = os.open(os.devnull, os.O_RDWR)

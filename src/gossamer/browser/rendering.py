@@ -39,8 +39,9 @@ CAPTURE = 3.0
 #: Kinds of wants that are never asked for: what reports on readers, what never ends, and what is asked for in advance.
 REFUSED_KINDS = frozenset({"ping", "cspviolationreport", "eventsource", "websocket", "prefetch", "preflight", "media"})
 
-#: Errors of the protocol by which a want is refused.
-_REFUSED, _FAILED = "BlockedByClient", "Failed"
+#: Errors of the protocol by which a want is refused, or fails; and by which a page stays where it is, for the browser would show a
+#: page of its own, with the error, in the place of a document that is not to be had.
+_REFUSED, _FAILED, _STAYS = "BlockedByClient", "Failed", "Aborted"
 
 #: Reads the markup in an isolated world, with open shadow roots as templates. The functions are those of the browser, whatever the
 #: page has made of them.
@@ -367,11 +368,13 @@ class _Rendering:
             given = await self._given(paused, kind, is_page=is_page)
         except WantRefused as refusal:
             self._counts[f"refused:{refusal}"] += 1
-            self._devtools.post("Fetch.failRequest", {"requestId": number, "errorReason": _REFUSED}, session)
+            reason = _STAYS if is_page else _REFUSED
+            self._devtools.post("Fetch.failRequest", {"requestId": number, "errorReason": reason}, session)
             return
         if given is None:
             self._counts["failed"] += 1
-            self._devtools.post("Fetch.failRequest", {"requestId": number, "errorReason": _FAILED}, session)
+            reason = _STAYS if is_page else _FAILED
+            self._devtools.post("Fetch.failRequest", {"requestId": number, "errorReason": reason}, session)
             return
         fields = [{"name": name, "value": value} for name, value in given.headers if name not in _FRAMING]
         answer = {"requestId": number, "responseCode": given.status, "responseHeaders": fields}
