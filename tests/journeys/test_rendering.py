@@ -161,6 +161,17 @@ def test_with_every_slot_taken_by_pages_that_wait_their_requests_still_go_out(tm
     assert rows(tmp_path / "c", "SELECT count(*) FROM pages WHERE render = 'done'") == [(12,)]
 
 
+def test_pages_that_reach_a_limit_leave_no_requests_behind_and_the_crawl_goes_on(tmp_path: Path) -> None:
+    greedy = "for (let one = 0; one < 600; one++) fetch('/left/' + route + '/' + one).catch(() => 0);"
+    with Shop(6) as shop:
+        shop.pages["/app.js"] = FakePage(SCRIPT + greedy, type="text/javascript")
+        summary = crawled(shop, tmp_path / "c", delay=0.05)
+        left = [target for _, target in shop.times if target.startswith("/left/")]
+    assert (summary.pages, summary.queued) == (6, 0)  # type: ignore[attr-defined]
+    assert rows(tmp_path / "c", "SELECT count(*) FROM pages WHERE render = 'limited'") == [(6,)]
+    assert len(left) < 6 * 498 // 2
+
+
 def test_documents_are_not_rendered_and_no_browser_is_started(tmp_path: Path) -> None:
     with FakeWeb.tree(2, 6) as web:
         given = {

@@ -196,6 +196,8 @@ class Render(AsynchronousFilter[RenderSheet]):
             if future.cancelled():
                 raise WantRefused("ended") from None
             raise
+        finally:
+            self.answers.leave(task)
 
 
 def _with(visit: Visit, shown: RenderedPage, seconds: float) -> Visit:

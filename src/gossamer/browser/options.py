@@ -78,7 +78,11 @@ def wire(builder: "Builder") -> None:
     fetch, frontier, commit = (components[plans[use]] for use in ("fetch", "frontier", "commit"))
     behind = fetch.ports["visits"]
     components[plans["fetch"]] = msgspec.structs.replace(fetch, ports={**fetch.ports, "visits": SHOWN})
-    components[plans["frontier"]] = msgspec.structs.replace(frontier, ports={**frontier.ports, "wants": WANTS})
+    gates: dict[str, Any] = dict(frontier.providers.get("gates", {}))  # type: ignore[arg-type]  # a table of lists
+    gates["fetch"] = [*gates.get("fetch", ()), WANTS]
+    components[plans["frontier"]] = msgspec.structs.replace(
+        frontier, ports={**frontier.ports, "wants": WANTS}, providers={**frontier.providers, "gates": gates}
+    )
     keepers: dict[str, Any] = dict(commit.providers.get("keepers", {}))  # type: ignore[arg-type]  # a table of lists
     keepers["visits"] = [*keepers.get("visits", ()), WANTS]
     components[plans["commit"]] = msgspec.structs.replace(commit, providers={**commit.providers, "keepers": keepers})

@@ -8,10 +8,11 @@ Promises:
     1. What the crawl has fetched for a page is not fetched again for another one: small answers are kept in memory, up to a bound,
        and the others are read from the archive.
     2. Two pages that want the same at the same time cause one request.
+    3. What no page waits for any more is not asked for.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -22,6 +23,7 @@ from gossamer.documents.content_coding import undone
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
+from gossamer.expressions.contract import TaskGate
 from gossamer.storage.archive.reading import read_record
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
@@ -62,13 +64,15 @@ class WantsSheet(Sheet, frozen=True):
 
 
 class Wants(Provider[WantsSheet]):
-    """Answers wants out of what the crawl has, or has it fetched. Contract: `Keeper`."""
+    """Answers wants out of what the crawl has, or has it fetched. Contracts: `Keeper`, `TaskFilter`."""
 
     ledger: Uses[Ledger]
 
     def __init__(self, sheet: WantsSheet | None = None) -> None:
         super().__init__(sheet)
         self._asked: dict[str, asyncio.Future[WantedAnswer]] = {}
+        self._waiting = Counter[str]()
+        """How many pages wait for an answer, by the identity of its task."""
         self._kept: OrderedDict[str, WantedAnswer] = OrderedDict()
         self._size = 0
         self._staged: list[Visit] = []
@@ -121,12 +125,24 @@ class Wants(Provider[WantsSheet]):
         return None
 
     def expect(self, task: Task) -> tuple[asyncio.Future[WantedAnswer], bool]:
-        """What will be the answer to a task, and whether it has to be sent: another page may wait for the same."""
+        """What will be the answer to a task, and whether it has to be sent: another page may wait for the same. A page that
+        waits no more says so by :meth:`leave`."""
+        self._waiting[task.identity] += 1
         future = self._asked.get(task.identity)
         if future is not None:
             return future, False
         future = self._asked[task.identity] = asyncio.get_running_loop().create_future()
         return future, True
+
+    def leave(self, task: Task) -> None:
+        """A page waits for this no more."""
+        self._waiting[task.identity] -= 1
+        if not self._waiting[task.identity]:
+            del self._waiting[task.identity]
+
+    def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
+        """Refuses what no page waits for by now: a page that has reached a limit may leave hundreds of requests behind."""
+        return ["its page has ended" if one.is_want and one.identity not in self._waiting else "" for one in tasks]
 
     def give_up(self) -> None:
         """Nothing more will come."""

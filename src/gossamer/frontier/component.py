@@ -172,7 +172,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         hosts: dict[str, None] = {}
         for committed in group:
             if not committed.is_brought:
-                self.slots.taken -= not committed.task.is_want
+                self.slots.arrive(committed.task)
                 hosts[committed.task.host] = None
             if committed.task.relation == ANNOUNCED:
                 self.reopening.committed()

@@ -163,6 +163,8 @@ class Slots:
         self._frontier = frontier
         self.taken = 0
         """Slots that are not free."""
+        self.wants = 0
+        """Requests of pages that are being rendered, on their way: they take no slot, and may outlast their page."""
         self.refused: deque[Visit] = deque()
         """Visits without a request, on their way to the commit."""
 
@@ -177,7 +179,13 @@ class Slots:
 
     def depart(self, task: Task) -> None:
         self.taken += not task.is_want
+        self.wants += task.is_want
         self._frontier.flights.depart(task.identity)
+
+    def arrive(self, task: Task) -> None:
+        """Free the slot of a task: its visit is committed, or it was not fetched."""
+        self.taken -= not task.is_want
+        self.wants -= task.is_want
 
     def end(self, task: Task, outcome: Outcome, why: str = "") -> None:
         """End a task's story without a request: at the commit, like any other."""
@@ -194,7 +202,7 @@ class Slots:
         is_errand = task.relation == ROBOTS
         lost = Answer(task.url, task.host, Outcome.INTERRUPTED, 0.0, is_errand=is_errand, mark=mark)
         frontier.politeness.ruling(lost)
-        self.taken -= not task.is_want
+        self.arrive(task)
         if not task.is_safe:
             self.end(task, Outcome.INTERRUPTED, "the crawler that had it is gone, and it may not be sent twice")
         return True

@@ -99,7 +99,8 @@ class Termination:
 
     @property
     def _is_busy(self) -> bool:
-        return bool(self._frontier.slots.taken or len(self._frontier.lookups) or self._is_lent)
+        slots = self._frontier.slots
+        return bool(slots.taken or slots.wants or len(self._frontier.lookups) or self._is_lent)
 
     @property
     def _has_all_seeds(self) -> bool:

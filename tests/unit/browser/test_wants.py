@@ -86,6 +86,22 @@ def test_a_want_that_is_refused_or_fails_is_told_by_its_outcome_and_asked_for_ag
     run(course())
 
 
+def test_what_no_page_waits_for_any_more_is_not_asked_for(run: Run) -> None:
+    async def course() -> None:
+        wants = Wants()
+        task = wants.task_of(Want("http://h.test/app.js", "script"), PAGE)
+        for _ in range(2):
+            wants.expect(task)
+        wants.leave(task)
+        assert wants.judge_tasks("fetch", [task, PAGE]) == ["", ""]
+        wants.leave(task)
+        assert wants.judge_tasks("fetch", [task, PAGE]) == ["its page has ended", ""]
+        wants.expect(task)
+        assert wants.judge_tasks("fetch", [task]) == [""]
+
+    run(course())
+
+
 def test_answers_in_memory_are_bounded(run: Run) -> None:
     async def course() -> None:
         wants = Wants()
