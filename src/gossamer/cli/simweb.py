@@ -216,6 +216,7 @@ def _serve_records(options: dict[str, Any]) -> None:
     from gossamer.simweb.replay import Replay, ReplayIndex
 
     async def serve(index: ReplayIndex) -> None:
+        stop = _interrupts()
         async with Replay(index, port=options["port"], timing=options["timing"]) as replay:
             ca_file = options["ca_file"]
             if ca_file is not None:
@@ -227,7 +228,8 @@ def _serve_records(options: dict[str, Any]) -> None:
             where = f"--resolve '*=127.0.0.1:{replay.port}' --allow-network 127.0.0.0/8{trust}"
             for url in index.first_urls(1):
                 click.echo(f"  gossamer crawl {url} --scope any {where}")
-            await _interrupted()
+            click.echo("Stop with Ctrl-C.")
+            await stop.wait()
 
     with ReplayIndex([*options["archives"], *options["more"]]) as index:
         asyncio.run(serve(index))
@@ -238,6 +240,7 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
     from gossamer.simweb.hostile import HostileWeb
 
     async def serve() -> None:
+        stop = _interrupts()
         async with HostileWeb(port=port) as web:
             if ca_file is not None:
                 ca_file.write_bytes(web.certificate)
@@ -247,18 +250,18 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
             click.echo(
                 f"All of them: gossamer crawl http://hostile.sim/ --resolve '*.sim=127.0.0.1:{web.port}' --depth 12"
             )
-            await _interrupted()
+            click.echo("Stop with Ctrl-C.")
+            await stop.wait()
 
     asyncio.run(serve())
 
 
-async def _interrupted() -> None:
-    """Wait for SIGINT or SIGTERM."""
+def _interrupts() -> asyncio.Event:
+    """The event that SIGINT and SIGTERM set. It is made before anything is told, for then a program may end this one."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    click.echo("Stop with Ctrl-C.")
-    await stop.wait()
+    return stop
 
 
 def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
