@@ -238,7 +238,9 @@ def kill_browser(agent: int) -> None:
             os.kill(int(pid), signal.SIGTERM)
 
 
-def test_a_crawl_that_is_stopped_renders_its_pages_again_in_the_next_run(tmp_path: Path) -> None:
+def test_a_crawl_that_is_stopped_renders_its_pages_again_in_the_next_run_and_fetches_no_script_twice(
+    tmp_path: Path,
+) -> None:
     directory = tmp_path / "c"
     with Shop(30, latency=0.2) as shop:
         child = start(directory, shop.url("/item/0"))
@@ -251,3 +253,4 @@ def test_a_crawl_that_is_stopped_renders_its_pages_again_in_the_next_run(tmp_pat
         assert done.returncode == 0, said.decode()
     found = rows(directory, "SELECT count(*), count(DISTINCT url) FROM pages WHERE render = 'done'")
     assert found == [(30, 30)]
+    assert Counter(target for _, target in shop.times)["/app.js"] == 1

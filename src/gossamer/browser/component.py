@@ -169,8 +169,10 @@ class Render(AsynchronousFilter[RenderSheet]):
         began = self.clock.monotonic()
         task, response = visit.task, visit.response
 
+        oldest = self.answers.oldest(task, response.started)
+
         async def ask(want: Want) -> WantedAnswer:
-            return await self._answer(want, task)
+            return await self._answer(want, task, oldest)
 
         session = "" if task.request is None else task.request.session
         given = WantedAnswer(response.status or 200, response.headers, response.content)
@@ -181,10 +183,10 @@ class Render(AsynchronousFilter[RenderSheet]):
             self._needs.learn(visit, shown.markup.encode("utf-8", "replace"))
         self._ready.append(_with(visit, shown, self.clock.monotonic() - began))
 
-    async def _answer(self, want: Want, page: Task) -> WantedAnswer:
+    async def _answer(self, want: Want, page: Task, oldest: float) -> WantedAnswer:
         """The answer to a want: what the crawl has, or what it fetches now. Raises WantRefused."""
         task = self.answers.task_of(want, page)
-        if (given := await self.answers.known(task)) is not None:
+        if (given := await self.answers.known(task, oldest)) is not None:
             return given
         future, is_new = self.answers.expect(task)
         if is_new:

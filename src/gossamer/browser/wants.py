@@ -73,7 +73,8 @@ class Wants(Provider[WantsSheet]):
         self._asked: dict[str, asyncio.Future[WantedAnswer]] = {}
         self._waiting = Counter[str]()
         """How many pages wait for an answer, by the identity of its task."""
-        self._kept: OrderedDict[str, WantedAnswer] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[float, WantedAnswer]] = OrderedDict()
+        """Answers, each with the time at which it was fetched, in seconds since the epoch."""
         self._size = 0
         self._staged: list[Visit] = []
         self.metrics.gauge("under_way", lambda: len(self._asked))
@@ -105,10 +106,17 @@ class Wants(Provider[WantsSheet]):
             raise WantRefused("unsendable") from None
         return Task(url, host, page.depth, page.url, f"{WANT}{want.kind}", request=request)
 
-    async def known(self, task: Task) -> WantedAnswer | None:
-        """The answer to a want, if the crawl has it; None where it has to be asked for."""
+    def oldest(self, page: Task, now: float) -> float:
+        """When an answer must have been fetched, at the earliest, to be good for a page that is fetched now; both in seconds since
+        the epoch. A page that is visited again gets news: answers that are younger than half of the time since its last visit."""
+        row = self.ledger.document(page.identity)
+        return 0.0 if row is None or row.outcome is not Outcome.OK else (row.fetched_at + now) / 2
+
+    async def known(self, task: Task, oldest: float = 0.0) -> WantedAnswer | None:
+        """The answer to a want, if the crawl has it, and it is not too old; None where it has to be asked for."""
         identity = task.identity
-        if (given := self._kept.get(identity)) is not None:
+        fetched, given = self._kept.get(identity, (0.0, None))
+        if given is not None and fetched >= oldest:
             self._kept.move_to_end(identity)
             self.metrics.count("known")
             return given
@@ -116,11 +124,13 @@ class Wants(Provider[WantsSheet]):
             return None
         for one in (identity, task.url):
             row = self.ledger.document(one)
-            if row is not None and row.location is not None and row.outcome in (Outcome.OK, Outcome.CLIENT_ERROR):
+            if row is None or row.location is None or row.fetched_at < oldest:
+                continue
+            if row.outcome in (Outcome.OK, Outcome.CLIENT_ERROR):
                 given = await asyncio.to_thread(_read, Path(self.sheet.directory), row)
                 if given is not None:
                     self.metrics.count("read")
-                    self._keep(identity, given)
+                    self._keep(identity, row.fetched_at, given)
                     return given
         return None
 
@@ -168,7 +178,7 @@ class Wants(Provider[WantsSheet]):
                 continue
             given = _given(response)
             if response.outcome in (Outcome.OK, Outcome.CLIENT_ERROR, Outcome.REDIRECT):
-                self._keep(identity, given)
+                self._keep(identity, response.started, given)
             if future is not None and not future.done():
                 future.set_result(given)
         self._staged = []
@@ -185,13 +195,15 @@ class Wants(Provider[WantsSheet]):
         """It writes no file."""
         return ()
 
-    def _keep(self, identity: str, given: WantedAnswer) -> None:
-        if len(given.body) > KEPT // 4 or identity in self._kept:
+    def _keep(self, identity: str, fetched: float, given: WantedAnswer) -> None:
+        if (old := self._kept.pop(identity, None)) is not None:
+            self._size -= len(old[1].body)
+        if len(given.body) > KEPT // 4:
             return
-        self._kept[identity] = given
+        self._kept[identity] = fetched, given
         self._size += len(given.body)
         while self._size > KEPT:
-            self._size -= len(self._kept.popitem(last=False)[1].body)
+            self._size -= len(self._kept.popitem(last=False)[1][1].body)
 
 
 def _given(response: Response) -> WantedAnswer:

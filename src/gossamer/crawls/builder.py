@@ -93,7 +93,7 @@ def more_tables(wiring: Wiring, table: str) -> dict[str, Any]:
 _SYNCING = frozenset({"warc", "tables", "json-log"})
 
 #: Providers that have to do with files in the crawl directory, whatever they are called.
-_FILED = frozenset({"http", "url-trie", "bloom-seen", "compared-texts", "file-outbox", "store-publisher"})
+_FILED = frozenset({"http", "url-trie", "bloom-seen", "compared-texts", "file-outbox", "store-publisher", "wants"})
 
 #: Providers that keep large bodies on disk while they are used.
 _SPOOLING = frozenset({"http", "ftp", "gopher", "file"})

@@ -1,12 +1,14 @@
 """Requests of rendered pages: which are sent, as what, and who gets the answers."""
 
 from collections.abc import Callable, Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
 from gossamer.browser.wants import KEPT, Wants, WantsSheet
+from gossamer.values.ledger_rows import document_row
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Record, Response, Visit
@@ -98,6 +100,25 @@ def test_what_no_page_waits_for_any_more_is_not_asked_for(run: Run) -> None:
         assert wants.judge_tasks("fetch", [task, PAGE]) == ["its page has ended", ""]
         wants.expect(task)
         assert wants.judge_tasks("fetch", [task]) == [""]
+
+    run(course())
+
+
+def test_a_page_that_is_visited_again_gets_answers_younger_than_half_of_the_time_between(run: Run) -> None:
+    visited = document_row(Visit(PAGE, Response(Outcome.OK, 200, started=100.0)), None)
+    wants = Wants()
+    wants.ledger = SimpleNamespace(document={PAGE.identity: visited}.get)
+    assert wants.oldest(PAGE, 300.0) == 200.0
+    assert wants.oldest(Task("http://h.test/new", "h.test"), 300.0) == 0.0
+
+    async def course() -> None:
+        task = wants.task_of(Want("http://h.test/api", "fetch"), PAGE)
+        for started, body in ((101.0, b"old"), (301.0, b"new")):
+            record = Record(Visit(task, Response(Outcome.OK, 200, body=body, started=started)))
+            wants.stage([record], None)  # type: ignore[arg-type]  # the group is not touched
+            wants.committed({})
+            given, later = await wants.known(task, started), await wants.known(task, started + 1.0)
+            assert given is not None and (given.body, later) == (body, None)
 
     run(course())
 
