@@ -172,6 +172,17 @@ def test_pages_that_reach_a_limit_leave_no_requests_behind_and_the_crawl_goes_on
     assert len(left) < 6 * 498 // 2
 
 
+def test_a_page_does_not_wait_for_an_hour_because_a_host_has_asked_for_a_pause(tmp_path: Path) -> None:
+    asking = "for (const one of ['pause', 1, 2]) fetch('/api/' + one).catch(() => 0); document.body.append('shown')"
+    with Shop(3) as shop:
+        shop.pages["/app.js"] = FakePage(asking, type="text/javascript")
+        shop.pages["/api/pause"] = FakePage("later", status=429, headers=(("Retry-After", "3600"),))
+        summary = crawled(shop, tmp_path / "c")
+    assert (summary.pages, summary.queued) == (1, 0)  # type: ignore[attr-defined]
+    [(how, wants)] = rows(tmp_path / "c", "SELECT render, wants FROM pages WHERE render IS NOT NULL")
+    assert (how, wants) == ("done", '{"asked":4,"refused:blocked":2}')
+
+
 def test_documents_are_not_rendered_and_no_browser_is_started(tmp_path: Path) -> None:
     with FakeWeb.tree(2, 6) as web:
         given = {

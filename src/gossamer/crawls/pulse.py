@@ -113,7 +113,8 @@ class Pulse:
         """Take a sample."""
         now, counts = self._clock.monotonic(), self._count()
         self._counts.append((now, counts))
-        self._since = {url: self._since.get(url, now) for url in counts.flights}
+        urls = (identity.partition("\n")[0] for identity in counts.flights)  # without the mark of a request
+        self._since = {url: self._since.get(url, now) for url in urls}
         if not self._sizes or now - self._sizes[-1][0] >= MEASURE:
             self._sizes.append((now, {**self._measure(), **self._surveyed}))
 

@@ -316,8 +316,7 @@ class Dispatch:
         elif verdict.ruling is RobotsRuling.WAIT:
             frontier.politeness.hold(task, verdict.until - frontier.clock.steady())
             frontier.metrics.count("robots_waits")
-            if not frontier.turns.look_around(host.name):
-                return None
+            frontier.turns.look_around(host.name)
         frontier.turns.put(host.name)
         return None
 

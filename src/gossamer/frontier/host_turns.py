@@ -42,6 +42,10 @@ LOOKED_AT: Final = 256
 CROWDED: Final = 8_192
 LONG_WAIT: Final = 300.0
 
+#: Seconds that a page waits for a host that failed, or asked for a pause: it is read without what it wants there. It has a place of
+#: few, and such a host may take an hour.
+WANTED: Final = 60.0
+
 
 class FrontierHost:
     """One host that takes turns, or that a robots.txt led to."""
@@ -184,6 +188,11 @@ class HostTurns:
             self.wanting.discard(host.name)
         return task
 
+    def refuse_wants(self, host: FrontierHost, outcome: Outcome, why: str) -> None:
+        """Pages are read without what they want from a host."""
+        while host.wants:
+            self._frontier.slots.end(self.given(host), outcome, why)
+
     def take_own(self, host: FrontierHost, most: int) -> list[Task]:
         """Take up to `most` requests of a host that are in no queue."""
         tasks, host.errands[:] = host.errands[:most], host.errands[most:]
@@ -195,10 +204,15 @@ class HostTurns:
 
     def put(self, name: str) -> None:
         """Let this host take a turn, if it has something to ask and nothing else comes first."""
-        host = self._hosts.get(name)
-        if host is None or (not host.errands and (host.asking or not (host.is_held or host.wants))):
+        host, frontier = self._hosts.get(name), self._frontier
+        if host is None:
             return
-        frontier = self._frontier
+        if host.wants and frontier.politeness.retry_wait(name, frontier.clock.monotonic()) > WANTED:
+            self.refuse_wants(host, Outcome.BLOCKED, "its host does not answer, or has asked for a pause")
+            if not (host.is_held or host.asking or host.errands):
+                self.leave(host)
+        if not host.errands and (host.asking or not (host.is_held or host.wants)):
+            return
         if host.is_held and not host.has_own and len(self._hosts) > frontier.crowded:
             wait = frontier.politeness.waits(name, frontier.clock.monotonic())
             if LONG_WAIT < wait < inf:
@@ -420,10 +434,7 @@ class Lookups:
             # Another host's robots.txt led here, and is not to be had.
             host.ports[endpoint_of(host.errands[0].url)[1]] = ""
             return
-        while host.wants:  # the page is read without them
-            self._frontier.slots.end(
-                self._frontier.turns.given(host), Outcome.DNS_FAILED, "its host has no address now"
-            )
+        self._frontier.turns.refuse_wants(host, Outcome.DNS_FAILED, "its host has no address now")
         is_last = is_none and host.is_none
         host.is_none = host.is_none or is_none
         if is_last:

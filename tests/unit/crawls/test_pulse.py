@@ -81,7 +81,7 @@ def test_a_page_that_stays_under_way_is_told_as_slow_and_others_are_not() -> Non
         clock, source = FakeClock(), Source()
         pulse = pulse_of(source, clock)
         for second in range(round(SLOW) + 5):
-            source.flights = ["http://a.test/stalls", f"http://a.test/{second}"]
+            source.flights = ["http://a.test/stalls\nGET - rendered", f"http://a.test/{second}"]
             await beats(pulse, clock, 1)
         slow = pulse.slow_pages
         source.flights = []

@@ -45,7 +45,7 @@ class Seen:
         self.resolver = SimpleNamespace(resolve=resolve)
         self.went_on: list[str] = []
         self.missed: list[str] = []
-        self.turns = SimpleNamespace(put=self.went_on.append)
+        self.turns = SimpleNamespace(put=self.went_on.append, refuse_wants=lambda *_: None)
         self.politeness = SimpleNamespace(missed=self.missed.append)
         self.totals, self.failures = CrawlTotals(CrawlLimits(), ""), Failures()
         self.signal = lambda role: None
