@@ -127,6 +127,16 @@ def test_search_and_markdown_read_the_rendered_page(tmp_path: Path, capsysbinary
     assert url.encode() in capsysbinary.readouterr().out
 
 
+def test_processors_read_the_rendered_page_again_without_a_browser(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    with Shop(4) as shop:
+        crawled(shop, directory)
+    questions = ("SELECT * FROM pages", "SELECT * FROM links")
+    before = [sorted(map(str, rows(directory, one))) for one in questions]
+    assert main(["reprocess", str(directory)]) == 0
+    assert [sorted(map(str, rows(directory, one))) for one in questions] == before
+
+
 def test_requests_of_pages_wait_for_the_delay_of_their_host_and_the_page_does_not_see_it(tmp_path: Path) -> None:
     with Shop(3) as shop:
         summary = crawled(shop, tmp_path / "c", delay=0.4)

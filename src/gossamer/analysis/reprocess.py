@@ -50,7 +50,7 @@ from gossamer.values.task import DONE, Answer, Disposition, RetryDecision
 from gossamer.values.visit import HTML_TYPES, Visit
 
 _VISITS = """
-SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest,
+SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest, dom_length,
        duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, brought, crawler,
        runtime, warc_file, warc_offset, warc_length, visit
 FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive AND kept_out IS NULL ORDER BY warc_file, warc_offset
@@ -275,8 +275,9 @@ def _rows(append: Callable[[list[Visit]], object]) -> type[Consumer[NoSettings]]
     return Rows
 
 
-#: Stages that remember other pages, by what a wiring uses: their answers of that time are in the tables.
-REMEMBERING = frozenset({"content-seen", "url-seen"})
+#: Stages that are left out, by what a wiring uses: those that remember other pages, whose answers of that time are in the
+#: tables, and the browser, whose pages are in the archive.
+LEFT_OUT = frozenset({"content-seen", "url-seen", "render"})
 
 #: Fingerprints that a run over the archive compares at the most, 330 bytes each in memory: the ledger belongs to the crawl.
 FINGERPRINTS = 1_000_000
@@ -305,7 +306,7 @@ def between(wiring: Wiring) -> Wiring:
 
 
 def _chain(wiring: Wiring) -> list[str]:
-    """The stages from fetch to commit in data order, without those that remember other pages."""
+    """The stages from fetch to commit in data order, without those that are left out."""
     by_inbox = {plan.ports.get("inbox"): name for name, plan in wiring.components.items()}
     connector = next((p.ports.get("visits") for p in wiring.components.values() if p.use == "fetch"), None)
     chain: list[str] = []
@@ -313,7 +314,7 @@ def _chain(wiring: Wiring) -> list[str]:
         stage = wiring.components[name]
         if stage.use == "commit" or name in chain:
             break
-        if stage.use not in REMEMBERING:
+        if stage.use not in LEFT_OUT:
             chain.append(name)
         connector = stage.ports.get("outbox")
     return chain
