@@ -148,10 +148,11 @@ def test_requests_of_pages_wait_for_the_delay_of_their_host_and_the_page_does_no
 
 def test_a_page_whose_script_is_denied_is_rendered_as_far_as_it_goes_and_says_so(tmp_path: Path) -> None:
     with Shop(3, robots="User-agent: *\nDisallow: /app.js\n") as shop:
-        crawled(shop, tmp_path / "c")
+        summary = crawled(shop, tmp_path / "c")
         assert not [target for _, target in shop.times if target == "/app.js"]
     [(how, wants)] = rows(tmp_path / "c", "SELECT render, wants FROM pages WHERE render IS NOT NULL")
     assert (how, wants) == ("done", '{"asked":1,"refused:robots_denied":1}')
+    assert summary.needs_browser == 0  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("sent", [False, True])

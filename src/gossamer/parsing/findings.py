@@ -234,7 +234,7 @@ def read(
         directives=document.directives,
         language=document.language if full or language else primary(document.declared_language),
         simhash=document.fingerprint if full and not is_empty else 0,
-        needs_browser=is_empty,
+        needs_browser=is_empty and not document.is_rendered,
         frequency=document.frequency,
         trouble=findings.trouble or document.missed,
     )

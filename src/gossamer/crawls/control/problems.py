@@ -258,7 +258,7 @@ def _shells(now: "CrawlStanding") -> Iterator[Problem]:
         yield Problem(
             "needs_browser",
             "loss",
-            "pages seem to need a browser, and the crawl does not render pages",
+            "pages seem to need a browser, and none has rendered them",
             f"{now.needs_browser:,} of {show_count(now.pages, 'page')} hold scripts, few words and hardly a link",
             _command(now, "query", "SELECT url FROM pages WHERE needs_browser"),
             min(1.0, now.needs_browser / max(1, now.pages)),

@@ -227,7 +227,7 @@ class PageRow(
     needs_browser: Annotated[
         bool,
         found(
-            "Whether the page seems to need a browser: it holds scripts, few words and hardly a link.",
+            "Whether the page seems to need a browser: it holds scripts, few words and hardly a link, and none has rendered it.",
             "visit.needs_browser",
         ),
     ] = False
