@@ -155,10 +155,13 @@ class AgentsAtRest:
             Deed(deed, str(self._directory), self._settings, agent, change or MemberChange(), tuple(words))
             for agent in agents
         ]
-        return [
-            msgspec.msgpack.decode(answer, type=form) if answer else None
-            for answer in await asyncio.gather(*map(self._done, deeds))
-        ]
+        said = list[Any]()
+        # All of them end before a failure of one is told: another would begin its process anew while these are being ended.
+        for answer in await asyncio.gather(*map(self._done, deeds), return_exceptions=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            said.append(msgspec.msgpack.decode(answer, type=form) if answer else None)
+        return said
 
     async def _done(self, deed: Deed) -> bytes:
         for attempt in range(1, TRIES + 1):
