@@ -249,9 +249,8 @@ class _Rendering:
         if self._how == "done":
             self._how = "limited"
             self._counts[f"limit:{what}"] += 1
-            for (
-                session
-            ) in self._sessions:  # the browser refuses by itself from now on: 10,000 refusals of ours take seconds
+            for session in self._sessions:
+                # The browser refuses by itself from now on: 10,000 refusals of ours take seconds.
                 self._devtools.post("Network.setBlockedURLs", {"urls": ["*"]}, session)
             self._devtools.post("Page.stopLoading", {}, self._main)
         self._is_over.set()

@@ -18,6 +18,7 @@ mark says how far each log is merged and where the merged one ends, so that a ki
 import contextlib
 import heapq
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -164,6 +165,10 @@ MARK = "state/supervisor/merged.json"
 #: Bytes of merged lines that are written at once.
 _CHUNK = 1 << 20
 
+#: One merge at a time: the last look at a crawl goes on in its thread when the crawl ends, and would cut off lines that the end has
+#: merged.
+_MERGING = threading.Lock()
+
 #: When a line's page was fetched. Lines are our own, and the column stands in each row of a page; a text of the page that looks
 #: like it has its quotes escaped.
 _TIME = re.compile(rb'"fetched_at":"([^"]*)"')
@@ -188,10 +193,14 @@ def merge_logs(
     agent that commits a little later finds its place in the order; all of it unless told. Raises OSError: the merged log cannot
     be written.
     """
+    with _MERGING:
+        return _merge(directory, [log_path(member(text).agent) for text in members], ends, before)
+
+
+def _merge(directory: Path, files: Sequence[str], ends: Mapping[str, int] | None, before: str) -> int:
     mark = read_mark(directory)
     if not (directory / LOG_PATH).exists() or (directory / LOG_PATH).stat().st_size < mark.end:
         mark = MergeMark()  # what was merged is gone: it is made again
-    files = [log_path(member(text).agent) for text in members]
     files = [file for file in files if (directory / file).exists()]
     if not files:
         return 0

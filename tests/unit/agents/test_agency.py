@@ -1,6 +1,7 @@
 """The rules of a crawl of several agents: who gets pages, who is started again, what is divided, whose log goes first."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -260,6 +261,25 @@ def test_the_log_of_the_crawl_is_that_of_its_agents_in_the_order_of_time(tmp_pat
     (tmp_path / LOG_PATH).unlink()
     assert merge_logs(tmp_path, members) == 6
     assert merged(tmp_path)[-1] == "e", "a merged log that is lost is made again"
+
+
+def test_merges_at_the_same_time_leave_each_line_once(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    names = [f"page {number}" for number in range(3_000)]
+    for agent in range(2):
+        times = [
+            (f"2026-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z", names[number])
+            for number in range(3_000)
+        ]
+        logged(tmp_path, f"agent-0{agent}", *times[agent::2])
+    with ThreadPoolExecutor(8) as pool:
+        looks = [
+            pool.submit(merge_logs, tmp_path, ["agent-00", "agent-01"], before=f"2026-01-01T00:{m:02}:00Z")
+            for m in range(50)
+        ]
+        looks.append(pool.submit(merge_logs, tmp_path, ["agent-00", "agent-01"]))
+        assert sum(look.result() for look in looks) == 3_000
+    assert merged(tmp_path) == names
 
 
 def test_the_log_is_merged_as_far_as_its_agents_have_committed_it(tmp_path: Path) -> None:
