@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 import msgspec
 import pytest
+from tests.journeys.test_agents import wait_for
 
 from gossamer.cli.dashboard import parted
 from gossamer.crawls.control.at_rest import standing_at_rest
@@ -160,9 +161,7 @@ def test_a_running_crawl_is_shown_steered_and_outlives_its_dashboard(
         browser, key = Browser(address), key_of(tmp_path / "c")
         status, _ = browser.order(key, "pause")
         assert status == 200
-        time_out = time.monotonic() + HUNG_AFTER
-        while browser.json(f"/api/crawls/{key}?units=1")["state"] != "paused" and time.monotonic() < time_out:
-            time.sleep(0.05)
+        wait_for(lambda: browser.json(f"/api/crawls/{key}?units=1")["state"] == "paused")
         now = browser.json(f"/api/crawls/{key}?units=1")
         assert (now["state"], now["problems"][0]["what"]) == ("paused", "paused")
         assert now["units"]
@@ -190,9 +189,7 @@ def test_a_host_is_told_whole_and_changed_for_itself_alone(tmp_path: Path, envir
         address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2].strip()
         browser, key = Browser(address), key_of(tmp_path / "c")
         path = f"/api/crawls/{key}/host?name=127.0.0.1"
-        deadline = time.monotonic() + HUNG_AFTER
-        while not browser.json(path)["errors"] and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for(lambda: bool(browser.json(path)["errors"]))
         told = browser.json(path)
         errors = [(one["url"], one["outcome"], one["status"]) for one in told["errors"]]
         assert errors == [(web.url("/1"), "server_error", 500)]
@@ -469,12 +466,8 @@ def test_a_crawl_at_rest_goes_on_and_back_from_the_browser(tmp_path: Path, envir
                 (tmp_path / "c" / "crawl.toml").read_text().replace("max_pages = 1\n", "max_pages = 2\n")
             )
             assert full.order(key, "resume")[0] == 200
-            deadline = time.monotonic() + HUNG_AFTER
-            while read.json(f"/api/crawls/{key}")["pages"] < 2 and time.monotonic() < deadline:
-                time.sleep(0.05)
-            assert read.json(f"/api/crawls/{key}")["pages"] == 2
-            while not read.json(f"/api/crawls/{key}/log")["said"] and time.monotonic() < deadline:
-                time.sleep(0.05)
+            wait_for(lambda: read.json(f"/api/crawls/{key}")["pages"] == 2)
+            wait_for(lambda: bool(read.json(f"/api/crawls/{key}/log")["said"]))
             log = read.json(f"/api/crawls/{key}/log")
             assert log["visits"][0]["url"] == web.url("/1")
             assert log["said"], "what the crawl said to its person is not lost"

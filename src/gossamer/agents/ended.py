@@ -2,7 +2,7 @@
 
 Place in the flow: :mod:`run` writes the file when an agent has closed its ledger, and so does a process that works for an agent at
 rest (:mod:`parcels`). The supervisor reads these files and opens no ledger; of an agent that was killed, such a process tells it.
-What was said of the crawl as a whole stands in a file beside the agents' states, which `status` reads when the crawl is at rest.
+The supervisor's last words on the whole crawl stand in a file beside the agents' states, which `status` reads when it is at rest.
 """
 
 import contextlib
@@ -90,7 +90,7 @@ def note_agent_end(directory: Path, agent: str, ledger: RocksLedger | None = Non
 
 
 def noted_end(directory: Path, agent: str) -> AgentEnd | None:
-    """What an agent or a master has told of its end; None where it has not, or has begun again since."""
+    """The end of an agent or a master, as it has told it; None where it has not, or has begun again since."""
     place = place_of(directory, agent)
     try:
         end = msgspec.json.decode((place / _ENDED).read_bytes(), type=AgentEnd)

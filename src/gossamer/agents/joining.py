@@ -133,7 +133,7 @@ class LoadGauge:
         if now >= self._next:
             self._next = now + LOOK
             busy = self._crawl.figures.pulse.busy
-            # Who is not busy does not grow: the hosts of a crawl that waits are not counted.
+            # Only a busy crawl grows: the hosts of one that waits are not counted.
             self._last = Load(busy, self._domains(), self._seconds_left(now)) if busy >= CALM else Load(busy)
         return self._last
 

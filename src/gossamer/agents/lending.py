@@ -326,7 +326,7 @@ class Giving:
         given = dict(settings)
         for limit, share in (("max_pages", "page_share"), ("max_bytes", "byte_share")):
             if unit == "frontier" and limit in given:
-                # What was lent is lent anew: it was so many of another number.
+                # Shares are lent anew: each was a part of another number.
                 given[share] = None if given[limit] is None else 0
         take_back = self._given.note(unit, given)
         try:

@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import os
 import shutil
-import subprocess
 import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from pathlib import Path
 
 import msgspec
@@ -113,15 +113,15 @@ def _is_wrapper(found: str) -> bool:
 class _Told(msgspec.Struct):
     """The line of the guard."""
 
-    browser: int
     missing: str
 
 
 class Chromium:
     """One browser with its walls."""
 
-    def __init__(self, process: subprocess.Popen[bytes], devtools: DevTools, version: str, missing: str) -> None:
-        self._process = process
+    def __init__(self, process: Process, devtools: DevTools, version: str, missing: str) -> None:
+        assert process.stdout is not None
+        self._process, self.output = process, process.stdout
         self.devtools = devtools
         self.version = version
         """As it tells it, as `HeadlessChrome/156.0.8078.108`."""
@@ -142,24 +142,27 @@ class Chromium:
         devtools = DevTools()
         to_browser, our_write = os.pipe()
         our_read, from_browser = os.pipe()
-        limits = f"{PAGE_MEMORY},{MEMORY}"
-
-        process = subprocess.Popen(  # noqa: ASYNC220  # it forks once, and takes a millisecond
-            [sys.executable, "-I", "-S", guard, str(to_browser), str(from_browser), limits, path, *_FLAGS],
-            pass_fds=(to_browser, from_browser),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
-        os.close(to_browser)
-        os.close(from_browser)
         await devtools.connect(our_read, our_write)
+        limits = f"{PAGE_MEMORY},{MEMORY}"
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", guard, str(to_browser), str(from_browser), limits, path, *_FLAGS),
+                pass_fds=(to_browser, from_browser),
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                start_new_session=True,
+            )
+        except BaseException:
+            devtools.close()  # a guard that was begun all the same ends with it
+            raise
+        finally:
+            os.close(to_browser)
+            os.close(from_browser)
         browser = cls(process, devtools, "", "")
         try:
-            line = await asyncio.wait_for(asyncio.to_thread(browser._first_line), START)
-            told = msgspec.json.decode(line, type=_Told)
-            browser.missing = told.missing
+            async with asyncio.timeout(START):
+                browser.missing = msgspec.json.decode(await browser.output.readline(), type=_Told).missing
             version = await devtools.call("Browser.getVersion", patience=START)
         except (CommandFailed, TimeoutError, ValueError) as error:
             await browser.stop()
@@ -176,10 +179,6 @@ class Chromium:
             )
         return browser
 
-    def _first_line(self) -> bytes:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
-
     @property
     def is_gone(self) -> bool:
         """Whether it has ended."""
@@ -195,15 +194,14 @@ class Chromium:
         """End it, whatever its pages do; nothing of it is left."""
         self.kill()
         try:
-            await asyncio.wait_for(asyncio.to_thread(self._process.wait), START)
+            async with asyncio.timeout(START):
+                await self._process.wait()
         except TimeoutError:
             self._process.kill()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
 
 
 def _hint(path: str) -> str:
-    """What a person may try."""
+    """A thing for a person to try."""
     if sys.platform.startswith("linux") and Path("/proc/sys/kernel/unprivileged_userns_clone").exists():
         allowed = Path("/proc/sys/kernel/unprivileged_userns_clone").read_text(encoding="ascii").strip()
         if allowed == "0":

@@ -95,7 +95,7 @@ def _rows(tables: "Database", question: str) -> list[dict[str, Any]]:
 
 
 def _why(rows: list[dict[str, Any]]) -> str:
-    """What became of the page instead."""
+    """The reason why there is no rendered page."""
     if not rows:
         return "no server was asked for it"
     row = rows[0]

@@ -26,7 +26,7 @@ MOST_BYTES = 64 << 20
 PATIENCE = 10.0
 
 Event = Callable[[str, dict[str, Any]], None]
-"""What is called with the name and parameters of each event of a session."""
+"""A function that gets the name and parameters of each event of a session."""
 
 
 class CommandFailed(GossamerError):
@@ -37,7 +37,7 @@ class BrowserGone(CommandFailed):
     """There is no browser any more."""
 
 
-class _Message(msgspec.Struct):
+class _Message(msgspec.Struct, rename={"session": "sessionId"}):
     """A message of the browser: an answer has an `id`, an event has a `method`."""
 
     id: int = 0
@@ -45,7 +45,7 @@ class _Message(msgspec.Struct):
     params: dict[str, Any] = {}
     result: dict[str, Any] = {}
     error: dict[str, Any] = {}
-    sessionId: str = ""  # noqa: N815  # the protocol's own name
+    session: str = ""
 
 
 class DevTools(asyncio.Protocol):
@@ -165,7 +165,7 @@ class DevTools(asyncio.Protocol):
 
     def _take(self, message: _Message) -> None:
         if message.method:
-            told = self._listeners.get(message.sessionId)
+            told = self._listeners.get(message.session)
             if told is not None:
                 told(message.method, message.params)
             return

@@ -36,7 +36,7 @@ _NOBODY = 65_534
 #: Seconds between two looks at the memory of the browser: a page that fills it takes some 300 MB a second.
 _PAUSE = 0.25
 
-#: What keeps the browser from the network where it cannot have one of its own. The proxy is not there, even for loopback; no name
+#: The wall where the browser cannot have a network of its own. The proxy is not there, even for loopback; no name
 #: has an address; and WebRTC, which sends datagrams of its own, goes through the proxy or nowhere.
 _DEAD_ENDS = (
     "--proxy-server=socks5://127.0.0.1:9",
@@ -74,7 +74,7 @@ def _guard(browser: int, missing: str, page_memory: int, memory: int) -> None:
         signal.signal(signal.SIGTERM, lambda *_: _end(browser))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
-        os.write(1, json.dumps({"browser": browser, "missing": missing}).encode() + b"\n")
+        os.write(1, json.dumps({"missing": missing}).encode() + b"\n")
         while os.waitpid(browser, os.WNOHANG)[0] == 0:
             _watch(browser, page_memory, memory)
             time.sleep(_PAUSE)
@@ -170,18 +170,22 @@ def _memory(browser: int) -> list[tuple[int, int]]:
     """The processes of the browser's session, each with the bytes that it shares with no file."""
     found = []
     with contextlib.suppress(OSError):
-        for name in os.listdir("/proc"):  # noqa: PTH208  # `pathlib` takes 10 ms
-            if not name.isdigit():
+        for entry in os.scandir("/proc"):
+            if not entry.name.isdigit():
                 continue
             with contextlib.suppress(OSError, ValueError, IndexError):
-                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  # as above
-                    session = int(file.read().rpartition(b")")[2].split()[3])
-                if session != browser:
-                    continue
-                with open(f"/proc/{name}/statm", "rb") as file:  # noqa: PTH123  # as above
-                    _, resident, shared = map(int, file.read().split()[:3])
-                found.append((int(name), (resident - shared) * 4096))
+                if int(_read(f"{entry.path}/stat").rpartition(b")")[2].split()[3]) == browser:
+                    _, resident, shared = map(int, _read(f"{entry.path}/statm").split()[:3])
+                    found.append((int(entry.name), (resident - shared) * 4096))
     return found
+
+
+def _read(path: str) -> bytes:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, 4096)
+    finally:
+        os.close(file)
 
 
 def _end(browser: int) -> None:

@@ -25,7 +25,7 @@ AUDITED = 20
 #: a gain, after which there are none.
 VAIN, VAIN_AUDITS = 10, 200
 
-#: What counts as a gain: so many links more, or so large a share of words.
+#: A gain is so many links more, or so large a share of words.
 GAINED_LINKS, GAINED_WORDS = 3, 1.2
 
 #: Hosts of which something is remembered, and shapes of each: a site invents both.
@@ -61,7 +61,7 @@ class _Shape(msgspec.Struct):
 
 
 class _Host(msgspec.Struct):
-    """What is known of a host."""
+    """Facts about a host."""
 
     shapes: dict[str, _Shape] = {}
     has_shown: bool = False

@@ -26,7 +26,7 @@ from gossamer.values.body import RenderedHow
 #: Milliseconds of the page's own time: what a page shows later than that, a person would not wait for.
 PAGE_TIME: Final = 10_000
 
-#: What one page may take: wants, their bytes, navigations of its own, frames, and bytes of its markup.
+#: The most that one page may take: wants, their bytes, navigations of its own, frames, and bytes of its markup.
 MOST_WANTS, MOST_BYTES, MOST_NAVIGATIONS, MOST_FRAMES, MOST_MARKUP = 500, 64 << 20, 5, 50, 4 << 20
 
 #: Seconds without a want under way after which a page that works on is read as it is, and seconds that it may take in all: a polite

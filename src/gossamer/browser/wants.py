@@ -135,7 +135,7 @@ class Wants(Provider[WantsSheet]):
         return None
 
     def expect(self, task: Task) -> tuple[asyncio.Future[WantedAnswer], bool]:
-        """What will be the answer to a task, and whether it has to be sent: another page may wait for the same. A page that
+        """The coming answer to a task, and whether it has to be sent: another page may wait for the same. A page that
         waits no more says so by :meth:`leave`."""
         self._waiting[task.identity] += 1
         future = self._asked.get(task.identity)
@@ -174,7 +174,7 @@ class Wants(Provider[WantsSheet]):
             if response.outcome not in ANSWERED:
                 if future is not None and not future.done():
                     future.set_exception(WantRefused(response.outcome.value))
-                    future.exception()  # whoever waited may be gone
+                    future.exception()  # the page that waited may be gone
                 continue
             given = _given(response)
             if response.outcome in (Outcome.OK, Outcome.CLIENT_ERROR, Outcome.REDIRECT):
@@ -207,7 +207,7 @@ class Wants(Provider[WantsSheet]):
 
 
 def _given(response: Response) -> WantedAnswer:
-    """What the browser gets: the body without its coding."""
+    """The answer for the browser: the body without its coding."""
     return WantedAnswer(response.status or 200, response.headers, response.content)
 
 
