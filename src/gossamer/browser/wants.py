@@ -1,14 +1,14 @@
 """Requests of pages that are being rendered: each is a task of the crawl, and the page gets its answer once that is committed.
 
-Place in the flow: the stage `render` asks here (:meth:`Wants.ask`) and sends the tasks to the frontier, which hands them out before
-the other tasks of their hosts; the commit keeps their answers like all others, and this keeper passes on what a group has kept. So
-the archive has everything that a browser has seen, and a kill between costs nothing but the rendering.
+Place in the flow: the stage `render` asks here (:meth:`Wants.known`) and sends the tasks to the frontier, which hands them out
+before the other tasks of their hosts; the commit keeps their answers like all others, and this keeper passes on those of a group
+that is kept. So the archive has everything that a browser has seen, and a kill between costs nothing but the rendering.
 
 Promises:
-    1. What the crawl has fetched for a page is not fetched again for another one: small answers are kept in memory, up to a bound,
-       and the others are read from the archive.
+    1. An answer that the crawl has for one page serves the others: small ones are kept in memory, up to a bound, and the rest is
+       read from the archive. An answer to a page that proves who asks serves nothing but the same proof.
     2. Two pages that want the same at the same time cause one request.
-    3. What no page waits for any more is not asked for.
+    3. A request that no page waits for any more is not sent.
 """
 
 import asyncio
@@ -122,7 +122,9 @@ class Wants(Provider[WantsSheet]):
             return given
         if not self.sheet.directory:
             return None
-        for one in (identity, task.url):
+        # The crawl's own document of the URL does as well, for a request that neither sends a body nor proves who asks.
+        is_plain = task.request is not None and task.request.method == "GET" and task.request.mark.endswith(_KEY)
+        for one in (identity, task.url) if is_plain else (identity,):
             row = self.ledger.document(one)
             if row is None or row.location is None or row.fetched_at < oldest:
                 continue

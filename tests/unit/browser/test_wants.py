@@ -1,6 +1,7 @@
 """Requests of rendered pages: which are sent, as what, and who gets the answers."""
 
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -133,3 +134,37 @@ def test_answers_in_memory_are_bounded(run: Run) -> None:
         assert wants.metrics.snapshot()["kept_bytes"] <= KEPT
 
     run(course())
+
+
+class OneDocument:
+    """A ledger that is asked for documents, and has none."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def document(self, url: str) -> None:
+        self.asked.append(url)
+
+
+@pytest.mark.parametrize(
+    ("want", "serves"),
+    [
+        (Want("http://h.test/api", "fetch"), True),
+        (Want("http://h.test/api", "fetch", headers=(("authorization", "Bearer a"),)), False),
+        (Want("http://h.test/api", "fetch", headers=(("cookie", "c=1"),)), False),
+        (Want("http://h.test/api", "fetch", "POST"), False),
+        (Want("http://h.test/api", "fetch", "HEAD"), False),
+    ],
+    ids=["plain", "authorization", "cookie", "POST", "HEAD"],
+)
+def test_the_crawls_own_document_answers_no_request_that_proves_who_asks_or_is_no_get(
+    run: Run, tmp_path: Path, want: Want, serves: bool
+) -> None:
+    wants = Wants(WantsSheet(directory=str(tmp_path), post=True))
+    wants.ledger = ledger = OneDocument()  # type: ignore[assignment]  # nothing else of it is asked
+
+    async def course() -> None:
+        assert await wants.known(wants.task_of(want, PAGE)) is None
+
+    run(course())
+    assert ("http://h.test/api" in ledger.asked) is serves
