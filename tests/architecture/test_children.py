@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 #: The one place.
-STARTER = ROOT / "src" / "gossamer" / "flow" / "python.py"
+STARTER = ROOT / "src" / "gossamer" / "engine" / "processes.py"
 
 #: What starts a Python without saying what it imports: `multiprocessing` does it by `-c`, with the current folder first.
 LOOSE = re.compile(r"(?<![\w\"])multiprocessing|ProcessPoolExecutor|(executable|python\")\)?, \"-[mc]\"")

@@ -10,12 +10,13 @@ import contextlib
 import os
 import shutil
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import DEVNULL, Process
 from pathlib import Path
 
 import msgspec
 
 from gossamer.browser.devtools import CommandFailed, DevTools
+from gossamer.engine.processes import child
 from gossamer.values.errors import UsageError
 
 #: Programs that are looked for on the path and where systems put them, the best first.
@@ -145,13 +146,11 @@ class Chromium:
         await devtools.connect(our_read, our_write)
         limits = f"{PAGE_MEMORY},{MEMORY}"
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await child(
                 *(sys.executable, "-I", "-S", guard, str(to_browser), str(from_browser), limits, path, *_FLAGS),
-                pass_fds=(to_browser, from_browser),
+                shared=(to_browser, from_browser),
                 stdin=DEVNULL,
-                stdout=PIPE,
                 stderr=DEVNULL,
-                start_new_session=True,
             )
         except BaseException:
             devtools.close()  # a guard that was begun all the same ends with it

@@ -107,11 +107,36 @@ async def begun(
     Raises:
         OSError: the system starts no process.
     """
+    return await child(
+        *command(module, *arguments),
+        variables=environment(own=own),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        shared=shared,
+        longest_line=longest_line,
+    )
+
+
+async def child(
+    *words: str,
+    variables: dict[str, str] | None = None,
+    stdin: int | None = PIPE,
+    stdout: int | None = PIPE,
+    stderr: int | None = PIPE,
+    shared: Collection[int] = (),
+    longest_line: int = _LINE,
+) -> "Process":
+    """Start a program by its command line; see :func:`begun` for the other arguments, and for what the caller has to end.
+
+    Args:
+        variables: its environment; None for that of this process.
+    """
     import asyncio  # 30 ms that a further process does not need before its module runs
 
     return await asyncio.create_subprocess_exec(
-        *command(module, *arguments),
-        env=environment(own=own),
+        *words,
+        env=variables,
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
