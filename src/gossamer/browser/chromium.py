@@ -148,7 +148,7 @@ class Chromium:
         try:
             process = await child(
                 *(sys.executable, "-I", "-S", guard, str(to_browser), str(from_browser), limits, path, *_FLAGS),
-                shared=(to_browser, from_browser),
+                pass_fds=(to_browser, from_browser),
                 stdin=DEVNULL,
                 stderr=DEVNULL,
             )

@@ -213,11 +213,11 @@ class Fleet:
         number = theirs.fileno()
         self.children[name] = await processes.begun(
             *("gossamer.crawls.children", str(path), name, str(self._directory), str(number)),
+            own=True,
             stdin=None,
             stdout=None,
             stderr=None,
-            own=True,
-            shared=[number],
+            pass_fds=(number,),
         )
         theirs.close()
         if (before := self._lines.get(name)) is not None:

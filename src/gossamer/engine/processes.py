@@ -15,11 +15,10 @@ standard library alone, since the import path that it sets is where everything e
 import os
 import runpy
 import sys
-from collections.abc import Collection
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from subprocess import PIPE
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -80,70 +79,35 @@ def _script_folder() -> str | None:
 
 # -- starting one, for an event loop
 
-#: Bytes of one line that a child's streams keep, as asyncio has it.
-_LINE = 1 << 16
+
+class ChildStreams(TypedDict, total=False):
+    """Streams and open files of a further process; the first three are pipes unless they are named."""
+
+    stdin: int | None
+    """:data:`subprocess.PIPE`, ``DEVNULL``, or None for that of this process."""
+    stdout: int | None
+    stderr: int | None
+    pass_fds: tuple[int, ...]
+    """Numbers of open files that it gets beside these three."""
+    limit: int
+    """Bytes that a reader of its output keeps while it waits for the end of a line."""
 
 
-async def begun(
-    module: str,
-    *arguments: str,
-    stdin: int | None = PIPE,
-    stdout: int | None = PIPE,
-    stderr: int | None = PIPE,
-    own: bool = False,
-    shared: Collection[int] = (),
-    longest_line: int = _LINE,
-) -> "Process":
-    """Start a module of ours in a process of its own. Ctrl-C in the terminal does not reach it: the caller has to end it.
+async def begun(module: str, *arguments: str, own: bool = False, **streams: Unpack[ChildStreams]) -> "Process":
+    """Start a module of ours, by its full name and as a program; see :func:`child`, and :func:`environment` for `own`."""
+    return await child(*command(module, *arguments), env=environment(own=own), **streams)
 
-    Args:
-        module: its full name; it is run as a program.
-        *arguments: of the program.
-        stdin: :data:`subprocess.PIPE`, ``DEVNULL``, or None for that of this process; `stdout` and `stderr` likewise.
-        own: it may need modules of the person's own.
-        shared: numbers of open files that it gets beside these three.
-        longest_line: bytes that a reader of its output keeps while it waits for the end of a line.
+
+async def child(*words: str, env: dict[str, str] | None = None, **streams: Unpack[ChildStreams]) -> "Process":
+    """Start a program by its command line. Ctrl-C in the terminal does not reach it: the caller has to end it.
 
     Raises:
         OSError: the system starts no process.
     """
-    return await child(
-        *command(module, *arguments),
-        variables=environment(own=own),
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        shared=shared,
-        longest_line=longest_line,
-    )
-
-
-async def child(
-    *words: str,
-    variables: dict[str, str] | None = None,
-    stdin: int | None = PIPE,
-    stdout: int | None = PIPE,
-    stderr: int | None = PIPE,
-    shared: Collection[int] = (),
-    longest_line: int = _LINE,
-) -> "Process":
-    """Start a program by its command line; see :func:`begun` for the other arguments, and for what the caller has to end.
-
-    Args:
-        variables: its environment; None for that of this process.
-    """
     import asyncio  # 30 ms that a further process does not need before its module runs
 
-    return await asyncio.create_subprocess_exec(
-        *words,
-        env=variables,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        pass_fds=tuple(shared),
-        limit=longest_line,
-        start_new_session=True,
-    )
+    streams = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, **streams}
+    return await asyncio.create_subprocess_exec(*words, env=env, start_new_session=True, **streams)
 
 
 # -- the first lines of such a process

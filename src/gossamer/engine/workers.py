@@ -60,7 +60,7 @@ class Worker:
         Raises:
             OSError: the system starts no process.
         """
-        process = await processes.begun("gossamer.engine.worker", stderr=stderr, own=own, longest_line=_AHEAD)
+        process = await processes.begun("gossamer.engine.worker", stderr=stderr, own=own, limit=_AHEAD)
         worker = cls(process)
         worker._write(msgspec.msgpack.encode(use))
         return worker
