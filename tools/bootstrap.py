@@ -108,7 +108,7 @@ def create_venv(checkout: Checkout, held: int) -> None:
 def pip_environment(environment: dict[str, str]) -> dict[str, str]:
     """The caller's environment for pip: ways to the index as they are, places taken out."""
     kept = {name: value for name, value in environment.items() if name not in PLACEMENT}
-    # Building from source needs compilers and fetches unlocked build tools; whoever wants it sets this to nothing.
+    # Building from source needs compilers and fetches unlocked build tools; a person who wants it sets this to nothing.
     kept.setdefault("PIP_ONLY_BINARY", ":all:")
     return kept
 
@@ -213,7 +213,7 @@ def prepare(root: Path, kind: str) -> None:
     """Bring the environment of the checkout at `root` up to the lock `kind`; raises SetupError or OSError."""
     checkout = Checkout(root)
     with only_one(root) as held:
-        # Whoever waited for the lock finds the work done.
+        # A process that waited for the lock finds the work done.
         if not (checkout.matches(kind) and checkout.python_runs()):
             set_up(checkout, kind, held)
 

@@ -23,7 +23,7 @@ from gossamer.engine.wiring import read, with_settings
 
 HERE = Path(__file__).parent
 
-#: Outcomes that somebody should look at when there are many.
+#: Outcomes that a person should look at when there are many.
 FAILURES = {"server_error", "dns_failed", "connect_failed", "tls_failed", "timed_out", "too_slow", "protocol_failed"}
 
 

@@ -71,7 +71,7 @@ def visits_of(part: int) -> str:
 
 
 def process_of(part: int) -> str:
-    """The name of one of these programs in the wiring: a process that somebody else starts."""
+    """The name of one of these programs in the wiring: a process that another program starts."""
     return f"outside-{part}"
 
 

@@ -122,7 +122,7 @@ def wiring() -> Wiring:
 
 
 def _join(components: dict[str, ComponentPlan], before: str, behind: str) -> None:
-    """Whoever sent into `before` now sends into `behind`."""
+    """The units that sent into `before` now send into `behind`."""
     for name, plan in components.items():
         ports = {role: behind if end == before else end for role, end in plan.ports.items()}
         components[name] = msgspec.structs.replace(plan, ports=ports)

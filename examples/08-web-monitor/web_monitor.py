@@ -17,7 +17,7 @@ from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ProviderPlan, Wiring, to_toml
 from gossamer.values.visit import Item
 
-#: Elements whose text nobody reads.
+#: Elements whose text is not read.
 UNREAD: set[str | None] = {"script", "style", "template", "noscript", "title"}
 
 #: Characters of a passage, or around a mark, that are reported.

@@ -42,7 +42,7 @@ HERE = Path(__file__).parent
 
 
 class Url(msgspec.Struct, frozen=True):
-    """Where somebody wants to go."""
+    """Where a person wants to go."""
 
     text: str
 

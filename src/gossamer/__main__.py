@@ -15,7 +15,7 @@ def command() -> int:
 def _leave_folder() -> None:
     """Take off the import path what Python puts first: the current folder (`-m`) or the command's.
 
-    The command imports nothing from there, and a `msgspec.py` among somebody's downloads must not become ours. What
+    The command imports nothing from there, and a `msgspec.py` among a person's downloads must not become ours. What
     stands in PYTHONPATH is meant, and stays. An archive of Python code (zipapp) is no folder, and stays as well.
     """
     import os

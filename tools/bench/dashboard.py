@@ -1,4 +1,4 @@
-"""The dashboard: how long its answers take for large crawls, and what it costs a crawl that somebody watches.
+"""The dashboard: how long its answers take for large crawls, and what it costs a crawl that is watched.
 
 Answers are asked for over HTTP, as browsers do, from a process of its own. CPU time is what the kernel counted for the process
 of the dashboard, all threads together. The crawl whose cost is measured is a real one that pauses: it uses nothing by itself
@@ -52,7 +52,7 @@ T = TypeVar("T")
 #: Hosts of the large crawl, and crawls that are shown beside it.
 HOSTS, CRAWLS = 1_000_000, 100
 
-#: Times that each address is asked, and seconds between, after which nobody's answer is good any more.
+#: Times that each address is asked, and seconds between, after which no answer is good any more.
 REPEATS, PAUSE = 5, 1.1
 
 #: Pages and hosts of the crawl that is watched, and how many of the pages it has when it pauses.

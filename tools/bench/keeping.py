@@ -267,7 +267,7 @@ def measured(size: int, is_scheduled: bool) -> list[str]:
             with into.group() as group:
                 kept = sum(group.visited(visit, _AT) for visit in part)
             spent += time.process_time() - began
-            assert kept == len(part), "a visit that nobody waits for is not kept"
+            assert kept == len(part), "a visit that no task waits for is not kept"
         words = [f"{spent / size * 1e6:.1f}", f"{resident() / 1e6:.0f}", f"{store.size() / size:.0f}"]
         if isinstance(into, RevisitLedger):
             words += _woken(into, clock, size)

@@ -2,7 +2,7 @@
 the best that there is; and how much of what a focused crawl fetches is relevant, beside a crawl by breadth (row C8).
 
 Other orders are the PageRank of the pages fetched so far, counted anew again and again (Cho, Garcia-Molina and Page 1998),
-and the true PageRank of the pages that were met: nobody can do better, as long as a page has to be met before it is fetched.
+and the true PageRank of the pages that were met: no order can do better, as long as a page has to be met before it is fetched.
 
 Webs of which every page's PageRank is known: the simulated web, and graphs whose pages are linked by a power law, some of
 the links within their host. One page at a time, no politeness; OPIC's accounts and levels are those of

@@ -1,6 +1,6 @@
 """What questions to a large crawl cost, and what it costs to find and keep structured data.
 
-*questions*: SQL over links, reports and PageRank, over tables that nobody crawled. Tables of pages and links are made as large as
+*questions*: SQL over links, reports and PageRank, over tables that no crawl made. Tables of pages and links are made as large as
 wanted. Rows are drawn by hashes of their numbers, so that every machine asks the same: hosts of unequal size, links that favour the
 first pages of a host, a share of dead ends. Columns that no question here reads are left out.
 

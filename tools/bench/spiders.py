@@ -43,7 +43,7 @@ WAYS = {
 
 @contextmanager
 def served(root: Path) -> Iterator[int]:
-    """Serve a folder: by nginx where it is installed, otherwise by a server of ours, whose CPU nobody counts."""
+    """Serve a folder: by nginx where it is installed, otherwise by a server of ours, whose CPU is not counted."""
     try:
         with nginx(root) as port:
             yield port

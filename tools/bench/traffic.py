@@ -98,7 +98,7 @@ class SlowLine:
         self.count.connections += 1
         try:
             there, back = await asyncio.open_connection("127.0.0.1", self._to)
-        except OSError:  # nobody listens there now
+        except OSError:  # nothing listens there now
             writer.transport.abort()
             return
         self._writers |= {writer, back}

@@ -42,7 +42,7 @@ from tools.killing.site import Round, resume_command, served
 #: Seconds between two looks at processes.
 _LOOK = 0.01
 
-#: Seconds in which a process that was killed has to be back, and the longest that anybody waits for it.
+#: Seconds in which a process that was killed has to be back, and the longest that the campaign waits for it.
 BACK_WITHIN = 2.0
 _PATIENCE = 60.0
 
@@ -67,7 +67,7 @@ _INDEX = "index.cdxj has"
 
 
 class WatchedCrawl:
-    """The crawl, and whoever supervises it."""
+    """The crawl, and its supervisor."""
 
     def __init__(self, directory: Path, agents: int, masters: int = 0) -> None:
         self.directory = directory

@@ -150,7 +150,7 @@ def few_refetched(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, 
         if before.life == hit.life and not before.abandoned:
             told.breach("I2 few are fetched twice", f"{hit.url} was asked for twice in life {hit.life}")
         elif refetched:
-            # A server may read what a dead process asked for only when the next one lives: nobody waited for the answer.
+            # A server may read what a dead process asked for only when the next one lives: no process waited for the answer.
             refetched[min(before.life, hit.life - 1) if hit.life else 0] += 1
     for number, count in enumerate(refetched):
         if count > concurrency:
@@ -192,7 +192,7 @@ def _counters_grow(lives: Sequence[Life], told: Judgement) -> None:
 
 
 def hosts_are_spared(hits: Sequence[Hit], delay: float, per_host: int, told: Judgement) -> None:
-    """So many live requests to a host, and its delay after each, whoever sent them."""
+    """So many live requests to a host, and its delay after each, whichever process sent them."""
     live: dict[str, list[Hit]] = {}
     for hit in hits:
         before = live.get(hit.host, [])

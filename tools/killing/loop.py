@@ -278,7 +278,7 @@ def hits_of(log: Path) -> list[Hit]:
 
 
 def _no_trouble(lives: Lives, judgement: Judgement) -> None:
-    """Nobody saw a traceback, and no life ended by itself with an error but the told ones."""
+    """No traceback was shown, and no life ended by itself with an error but the told ones."""
     said = lives.errors()
     if "Traceback" in said:
         judgement.breach("no tracebacks", said[said.index("Traceback") :][:2000])

@@ -41,7 +41,7 @@ from tools.killing.site import begun, judge_last
 #: Pages, and bytes of each: some four batches.
 SITE_PAGES, LENGTH = 500, 60_000
 
-#: Seconds that a life lasts at least, from the moment when it listens; and at most, in times that a crawler takes when nobody
+#: Seconds that a life lasts at least, from the moment when it listens; and at most, in times that a crawler takes when nothing
 #: kills anything. Most lives are then too short for a whole crawler, and few crawlers meet twenty of these in a row.
 SHORTEST, LONGEST_LIFE = 0.05, 2.0
 

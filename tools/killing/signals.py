@@ -179,7 +179,7 @@ def _disturbed(command: list[str], chance: random.Random) -> DisturbedRun:
 
 
 def _left(stream: IO[bytes]) -> str:
-    """What is there to be read; nobody reads from here on."""
+    """What is there to be read; it is not read from here on."""
     os.set_blocking(stream.fileno(), False)
     said = stream.read() or b""
     stream.close()

@@ -60,7 +60,7 @@ PARTS = {
     "importlib": "start: imports",
 }
 
-#: Shared helpers: what they cost belongs to whoever called them.
+#: Shared helpers: what they cost belongs to their caller.
 HELPERS = ("gossamer.values", "gossamer.engine")
 
 

@@ -183,9 +183,9 @@ def _tables() -> str:
         for table in documented()
     ]
     text = (
-        "What `gossamer query` and `export` read. Columns are only ever added. A table that is made of visits shows the latest "
-        "visit of each URL; under its name with `_all` behind it, it shows every visit. `gossamer reprocess` makes anew what "
-        "processing makes. The manual is [docs/kept.md](../kept.md)."
+        "These are the tables that `gossamer query` and `export` read. Columns are only ever added. A table that is made of visits "
+        "shows the latest visit of each URL; under its name with `_all` behind it, it shows every visit. `gossamer reprocess` "
+        "makes anew the columns that processing fills. The manual is [docs/kept.md](../kept.md)."
     )
     return _page("Tables", text, *parts)
 

@@ -119,7 +119,7 @@ def _one_line(action: Callable[[], None]) -> None:
             raise  # a mistake of ours
         raise click.UsageError(str(error)) from error
     except BrokenPipeError:
-        raise  # whoever read the output has gone: nothing that was given is wrong
+        raise  # the reader of the output has gone: nothing that was given is wrong
     except OSError as error:
         raise click.UsageError(f"{error.filename or 'the port'} cannot be used: {error.strerror or error}") from error
     except ModuleNotFoundError as error:

@@ -62,7 +62,7 @@ class CurlModule(Provider[P], Generic[P, T]):
             await self._multi.close()
 
     async def ended(self, transfer: T) -> tuple[int, str]:
-        """Carry a transfer, and wait for its end: libcurl's error and what it says of it, 0 for none. Whoever calls this discards
+        """Carry a transfer, and wait for its end: libcurl's error and what it says of it, 0 for none. The caller discards
         the handle."""
         future = self._live[transfer] = (self._multi or self.driver()).add(transfer.curl)
         try:

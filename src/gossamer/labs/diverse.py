@@ -170,7 +170,7 @@ class DiverseQueues(QueuesFront[DiverseQueuesSheet]):
         if granted is None:
             return []
         if not granted and len(self._known) == 1:
-            # Nobody else is there whom the rest of the page could be for.
+            # No other task is there that could use the rest of the page.
             self._turn()
             granted = self._share
         tasks = self.behind.pop(host, min(most, granted)) if granted else []

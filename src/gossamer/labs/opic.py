@@ -214,7 +214,7 @@ class _Weighing:
 
     def _levelled(self, task: Task) -> Task:
         if task.request is not None:
-            return task  # whoever asks for more than a URL has said how urgent it is
+            return task  # a request for more than a URL says how urgent it is
         account = self._account(task.host, task.identity)
         account.level = level_of(account.cash)
         return with_level(task, account.level)

@@ -96,7 +96,7 @@ class Names:
                 gathered.warn("PrefixRedefinition", prefix)
             prefixes[prefix] = own[name] = iri
             if len(own) > MAX_PREFIXES:
-                own.clear()  # the same in many spellings: nobody needs them in a literal
+                own.clear()  # the same in many spellings: no literal needs them
         return Names(prefixes, self.terms, self.vocabulary, own)
 
     def speaking(self, vocabulary: str) -> "Names":

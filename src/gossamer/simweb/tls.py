@@ -154,7 +154,7 @@ class Authority(Signer):
         return known
 
     def fixed_context(self, name: str, addresses: Collection[str] = ("127.0.0.1",)) -> ssl.SSLContext:
-        """Return a context whose certificate is for `name`, whoever is asked for; one for `localhost`, and one for several
+        """Return a context whose certificate is for `name`, whichever name is asked for; one for `localhost`, and one for several
         addresses, is for these too."""
         named = addresses if name == "localhost" or len(addresses) > 1 else ()
         alternatives = (x509.IPAddress(ipaddress.ip_address(address)) for address in named)

@@ -95,9 +95,9 @@ class _Worker(threading.Thread):
             work, future = job
             try:
                 result, error = work(), None
-            except BaseException as raised:  # whoever waits for it gets it, whatever it is
+            except BaseException as raised:  # the waiting handler gets it, whatever it is
                 result, error = None, raised
-            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop has ended: nothing waits any more
                 future.get_loop().call_soon_threadsafe(_settle, future, result, error)
             del job, work, future, result, error  # an idle thread holds no page
 

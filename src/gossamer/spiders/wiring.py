@@ -82,7 +82,7 @@ def with_log_ins(wiring: Wiring) -> Wiring:
     Raises WiringError: it has no component that fetches."""
     if LOG_INS in wiring.providers:
         return wiring
-    if (rotating := wiring.providers.get(SESSIONS)) is not None:  # it comes behind who asks, whoever was there first
+    if (rotating := wiring.providers.get(SESSIONS)) is not None:  # behind the asking one, wherever that stood
         keeper = str(rotating.providers["keeper"])
         front = ProviderPlan(use=LOG_INS, providers={"behind": keeper, "logins": SPIDER})
         rotating = msgspec.structs.replace(rotating, providers={**rotating.providers, "behind": LOG_INS})

@@ -55,7 +55,7 @@ def check_robots_answers(make: Callable[[], RobotsAnswers]) -> None:
     assert two.find("a ") == two.find("A") == b"", "the answer under one name was found under another"
     two.keep("a", b"later", _NOW + 1)
     assert one.find("a") == b"later", "the earlier of two states was found"
-    assert one.claim("b", _NOW) == 0.0, "somebody is told to wait although nobody asks"
+    assert one.claim("b", _NOW) == 0.0, "a crawl is told to wait although no other asks"
     assert one.claim("b", _NOW) == 0.0, "a crawl that said that it asks is told to wait for itself"
     one.release("b")
     two.release("never claimed")
@@ -266,7 +266,7 @@ _PAGES = [
     )
 ]
 
-#: Pages that change all the time, or never, or nobody knows; worth much or little; at hosts that are right, or wrong, about
+#: Pages that change all the time, or never, or unknown; worth much or little; at hosts that are right, or wrong, about
 #: changes.
 _OUTLOOKS = [
     Outlook(Belief(shape, scale), weight, signals, price)

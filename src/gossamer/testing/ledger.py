@@ -314,7 +314,7 @@ def _check_rest(ledger: Ledger, queues: TaskQueues) -> None:
     with ledger.group() as group:
         group.push([_task(1, "rest.test"), _task(2, "rest.test")])
     assert "rest.test" in _held(queues)
-    assert queues.next_rest() == float("inf"), "nobody rests"
+    assert queues.next_rest() == float("inf"), "no host rests"
     queues.rest("rest.test", 50.0)
     assert queues.next_rest() == 50.0
     assert queues.pop("rest.test") == [], "a host that rests was handed out"

@@ -126,7 +126,7 @@ async def check_runtime_link(
     """
     offer = await link.offer()
     assert offer.versions and offer.crawlers > 0, "the offer says neither versions nor how many crawlers it runs"
-    await _check_unknown(link, "nobody", "nobody sent this one")
+    await _check_unknown(link, "nobody", "this one was not sent")
     await _check_refusals(link)
     await _check_sending(link, crawler, other)
     first = await _had(link, "journey-1", 0)

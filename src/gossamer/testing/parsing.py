@@ -228,7 +228,7 @@ def handled(
     return gathering.handled()
 
 
-#: Pages and links as the web has them, and as nobody should.
+#: Pages and links as the web has them, right and wrong.
 _TEXTS = (
     "",
     "a word",

@@ -38,7 +38,7 @@ from gossamer.values.task import ROBOTS, Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Location, Visit
 
-#: Bytes of the two parts of a key. The first is no secret's hash: too long for anybody to find two URLs with the same one.
+#: Bytes of the two parts of a key. The first is no secret's hash: so long that an attacker cannot find two URLs with the same one.
 _URL_BYTES, _CRAWLER_BYTES = 16, 8
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -23,7 +23,7 @@ from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
 from gossamer.storage.tables.places import TRIPLES, following
 from gossamer.values.errors import CrawlDirectoryError
 
-#: What lies in its directory beside the notes of its feeding: the store itself, and copies that somebody reads.
+#: What lies in its directory beside the notes of its feeding: the store itself, and copies that are being read.
 STORE = "store"
 COPIES = "copies"
 
@@ -220,7 +220,7 @@ def wishes(directory: Path) -> list[Path]:
 def grant(store: TripleStore, folders: Iterable[Path]) -> None:
     """Make copies for those that waited when :func:`wishes` looked. The store has taken what was committed by then."""
     for folder in folders:
-        with contextlib.suppress(FileNotFoundError):  # whoever wished has gone
+        with contextlib.suppress(FileNotFoundError):  # the process that wished it has gone
             (folder / _WISH).unlink()
             try:
                 store.copy_to(folder / "copy")

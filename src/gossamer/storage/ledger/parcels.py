@@ -138,7 +138,7 @@ def giving(
 
     What the owners in `common` keep under no host holds for all agents: it is copied, and stays where it is too. Entries of the
     owner `staying` stay. `notes` are further values for the taker. Where the ledger `is_at_work`, hosts that rest are waiting for
-    their turn then, since nobody at the taker knows that they rest. Raises OSError: it cannot be written; CrawlDirectoryError:
+    their turn then, since the taker does not know that they rest. Raises OSError: it cannot be written; CrawlDirectoryError:
     the ledger cannot be read, or no other agent could read its keys.
     """
     check_secret(ledger)

@@ -5,7 +5,7 @@ Place in the flow: a ledger in front of the agent's own puts tasks of others int
 :mod:`sealed_files`.
 
 Promises: an entry leaves only when its recipient has committed it; receiving twice is harmless; a recipient that is away
-holds up nobody.
+holds up no other.
 
 Open first: :mod:`contract`, then :mod:`staging`.
 """

@@ -342,6 +342,6 @@ class _Box:
         self.queue.append(one)
 
     async def waited(self) -> None:
-        """Wait until something changes. Whoever comes back looks again: others may have waited for the same."""
+        """Wait until something changes. The caller looks again: others may have waited for the same."""
         self.more.clear()
         await self.more.wait()

@@ -28,7 +28,7 @@ from gossamer.values.agents import CLAIM, Designated, agent_name
 from gossamer.values.ledger_rows import Meeting
 from gossamer.values.task import Task
 
-#: Bytes of a key. It is no secret's hash, so that it must be too long for anybody to find two URLs with the same one.
+#: Bytes of a key. It is no secret's hash, so it must be so long that an attacker cannot find two URLs with the same one.
 _KEY_BYTES = 16
 
 encode = msgspec.msgpack.Encoder().encode
