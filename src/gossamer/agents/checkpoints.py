@@ -182,7 +182,7 @@ class GraphChanges:
 
 
 class GraphBefore(NamedTuple):
-    """What ran before changes: all changes of one rest are taken back together."""
+    """The agents before changes: all changes of one rest are taken back together."""
 
     graph: Graph
     history: list[Difference]

@@ -41,7 +41,7 @@ def is_divided(options: CrawlOptions) -> bool:
 
 
 class BegunAlone(NamedTuple):
-    """What one process did of a run that several agents go on with."""
+    """The work of one process in a run that several agents go on with."""
 
     began: float
     """The monotonic instant at which the run began."""
@@ -213,7 +213,7 @@ class SupervisedCrawl:
 
     @property
     def connector_statistics(self) -> dict[str, Statistics]:
-        """What every connector of this process passed; of agents in other processes, `status --units` asks."""
+        """The count of every connector of this process; of agents in other processes, `status --units` asks."""
         return self.lone.connector_statistics if self.lone is not None else {}
 
     @property

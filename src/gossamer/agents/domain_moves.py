@@ -226,7 +226,7 @@ class MovingDomains:
 
 
 async def _in_steps(steps: Generator[None, None, T]) -> T:
-    """What steps return, with room for everything else of the agent between two of them."""
+    """The results of steps, with room for everything else of the agent between two of them."""
     while True:
         try:
             next(steps)

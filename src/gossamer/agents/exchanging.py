@@ -144,7 +144,7 @@ class ExchangeNote:
             write_key(self._path, self._key)
 
     def lines(self) -> list[str]:
-        """What a person has to know when the crawl begins."""
+        """The lines for a person when the crawl begins."""
         if not self.is_new or self._key is None:
             return []
         others = " and ".join(

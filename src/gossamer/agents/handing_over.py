@@ -117,14 +117,14 @@ class DividedByTable:
 
 
 class RingMoves:
-    """What changes hands where the members of a ring change. Nothing has to be written down."""
+    """The domains that change hands where the members of a ring change. Nothing has to be written down."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str], moved: Mapping[str, str]) -> None:
         """`moved` are domains that have another agent than the ring says; they keep it as long as it stays."""
         self._before, self._after, self._moved = before, after, moved
 
     def of(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
-        """Who gets domains of an agent, and which stretches of the circle they are."""
+        """The agents that get domains of one, and which stretches of the circle they are."""
         before, after = Ring(map(member, self._before)), Ring(map(member, self._after))
         stays = set(at_work(self._after))
         homeless = [domain for domain, agent in self._moved.items() if agent == giver and agent not in stays]
@@ -144,7 +144,7 @@ class RingMoves:
 
 
 class TableMoves:
-    """What changes hands in the table of the masters. It is written down in the shared file until it is done."""
+    """The domains that change hands in the table of the masters. It is written down in the shared file until it is done."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -186,7 +186,7 @@ class TableMoves:
             connection.execute("DELETE FROM moved")
 
     def of(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
-        """Who gets domains of an agent, and which points of the circle they are."""
+        """The agents that get domains of one, and which points of the circle they are."""
         with _opened(self._directory) as shared:
             rows = shared.reading.execute("SELECT taker, point FROM moves WHERE giver = ?", (giver,)).fetchall()
         points: dict[str, set[int]] = {}

@@ -48,7 +48,7 @@ SHORT_TURN = 0.5
 
 
 class Lent(msgspec.Struct):
-    """What one agent is to be told."""
+    """The news for one agent."""
 
     granted: dict[str, tuple[int, float]] = {}
     """Place -> number of the turn, and the seconds that it has to wait."""
@@ -113,7 +113,7 @@ class PlaceTurns:
     def hear(
         self, agent: str, life: str, wants: Iterable[str], back: Mapping[str, tuple[int, float]], now: float
     ) -> None:
-        """What an agent says.
+        """The word of an agent.
 
         Args:
             life: differs for each process of it: one that came back has no turns.
@@ -141,7 +141,7 @@ class PlaceTurns:
                 known.queue.append(agent)
 
     def decide(self, now: float) -> dict[str, Lent]:
-        """What is to be told, by agent; the same again where it was not heard."""
+        """The news, by agent; the same again where it was not heard."""
         for name, one in list(self._places.items()):
             if one.agent and one.queue and (one.is_recalled or now - one.begun >= self._turn(name)):
                 one.is_recalled = True

@@ -163,7 +163,7 @@ def queue_found(ledger: RocksLedger, tasks: Sequence[Task]) -> int:
 
 
 class LostWork(msgspec.Struct, frozen=True):
-    """What is left of the work of an agent that has lost its ledger while others went on."""
+    """The rest of the work of an agent that has lost its ledger while others went on."""
 
     agent: str
     logged: int

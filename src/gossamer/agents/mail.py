@@ -136,7 +136,7 @@ class MassMail(Provider[MassMailSheet]):
         self._wake(touched)
 
     def _recipient(self, agent: str, *, is_mail: bool) -> str:
-        """Who takes what is for an agent: the agent itself, or one that is there as mail; empty where none has room."""
+        """The agent that takes entries for one: that one itself, or one that is there as mail; empty where none has room."""
         own = MAIL_TO + agent if is_mail else agent
         if agent not in self._away and len(self._queues[own]) < self.sheet.waiting:
             return own
@@ -154,7 +154,7 @@ class MassMail(Provider[MassMailSheet]):
     # -- senders
 
     async def take(self, recipient: str, most: int) -> Sequence[OwedTask]:
-        """What waits for an agent, or for others with it, at least one URL."""
+        """Entries that wait for an agent, or for others with it, at least one URL."""
         queue, more = self._queues[recipient], self._more[recipient]
         while not queue or self.sheet.holds:
             more.clear()

@@ -63,7 +63,7 @@ class Masters(msgspec.Struct, frozen=True):
 
     names: tuple[str, ...] = ()
     wiring: Wiring | None = None
-    """What all of them share, with one agent as an example."""
+    """Their common sheet, with one agent as an example."""
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -212,7 +212,7 @@ def master_wiring(
 
 
 def without_example(wiring: Wiring) -> Wiring:
-    """What all masters share, without its agent."""
+    """The common sheet of all masters, without its agent."""
 
     def rest(units: Mapping[str, Any]) -> dict[str, Any]:
         return {name: one for name, one in units.items() if name not in _EXAMPLE}

@@ -267,7 +267,7 @@ def _forget(directory: Path, work: MemberChange) -> None:
 
 
 def _told(work: MemberChange, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[str]:
-    """What has changed, in words."""
+    """The change, in words."""
     before, after = at_work(work.before), at_work(work.after)
     joined = [name for name in after if name not in before]
     left = [name for name in work.givers if name not in after]

@@ -63,7 +63,7 @@ _NO_FILES = "this crawl exchanges no files; only a crawl that began with --excha
 
 
 class Merged(msgspec.Struct, frozen=True):
-    """What files brought."""
+    """The entries that files brought."""
 
     files: int = 0
     urls: int = 0
@@ -189,7 +189,7 @@ def written_lines(files: Sequence[WrittenFile], directory: Path) -> Iterator[str
 
 
 class TakenFiles(msgspec.Struct, frozen=True):
-    """What became of files that a person named."""
+    """The fate of files that a person named."""
 
     files: int
     """Those that are in the crawl directory now."""

@@ -101,7 +101,7 @@ class MemberChange(msgspec.Struct, frozen=True):
 
 
 class Deed(msgspec.Struct, frozen=True):
-    """What one agent is to do."""
+    """The orders of one agent."""
 
     deed: str
     directory: str
@@ -229,7 +229,7 @@ def do(deed: Deed, caller: Caller) -> Any:
 
 
 def _give(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> list[tuple[str, str, Moved]]:
-    """What was given: by whom, to whom, how much. Where agents are lost, it may be done again after others have taken."""
+    """A gift: by whom, to whom, how much. Where agents are lost, it may be done again after others have taken."""
     directory, told = Path(deed.directory), []
     check_secret(ledger)
     for taker, arcs in deed.change.moves(directory).of(deed.agent):

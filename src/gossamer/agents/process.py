@@ -1,4 +1,4 @@
-"""What an agent or a master is told to run, and its program: `python -P -m gossamer.agents.process FOLDER NAME`.
+"""The orders of an agent or a master, and its program: `python -P -m gossamer.agents.process FOLDER NAME`.
 
 Place in the flow: the supervisor writes the crawl's wiring and the agents' names into files of the folder where agents meet,
 before it starts an agent and whenever the wiring changes; an agent reads them when it starts, also when it starts again. What

@@ -73,7 +73,7 @@ def want(directory: Path, number: int | None) -> None:
 
 
 class Roster:
-    """Who the agents are."""
+    """The names of the agents."""
 
     def __init__(self, directory: Path, graph: Graph, options: CrawlOptions, report: Callable[[str], None]) -> None:
         """Check that the crawl can have so many agents as the options say; nothing is touched.

@@ -64,7 +64,7 @@ CRAWL = "crawl"
 
 
 class AgentNews(msgspec.Struct, frozen=True):
-    """What an agent tells its supervisor."""
+    """The report of an agent to its supervisor."""
 
     report: AgentReport
     pages: int = 0
@@ -81,7 +81,7 @@ class AgentNews(msgspec.Struct, frozen=True):
     wants_bytes: bool = False
     """Likewise."""
     rates: dict[str, RateUse] = {}
-    """What it has used of rates of the whole crawl, by their settings' names."""
+    """Its use of rates of the whole crawl, by their settings' names."""
     wants_turns: list[str] = []
     """Addresses that it would ask."""
     turns_back: dict[str, tuple[int, float]] = {}

@@ -1,4 +1,4 @@
-"""What the agents of a crawl have together, as plain rules: when the crawl has ended, and which agent may use which part of
+"""The common state of the agents of a crawl, as plain rules: when the crawl has ended, and which agent may use which part of
 pages, bytes and rates.
 
 Place in the flow: the supervisor asks after each round of reports, and tells each agent its new share (:mod:`lending`). It keeps
@@ -24,7 +24,7 @@ from gossamer.values.errors import DiskFull
 
 
 class AgentReport(msgspec.Struct, frozen=True):
-    """What one agent says of itself."""
+    """The report of one agent."""
 
     agent: str
     life: str
@@ -78,7 +78,7 @@ class Borrower(msgspec.Struct, frozen=True):
 
     @property
     def bound(self) -> int:
-        """What it may come to."""
+        """The most that it may come to."""
         return max(self.used, self.share)
 
 
@@ -126,7 +126,7 @@ _STEP = 0.05
 
 
 class _Agent(msgspec.Struct):
-    """What is known of one agent and one rate."""
+    """The state of one agent and one rate."""
 
     bound: float
     """The most that it may go by."""
@@ -235,7 +235,7 @@ class KeptShares(msgspec.Struct, frozen=True):
 
 
 class LentRates:
-    """What one agent is lent."""
+    """The share that one agent is lent."""
 
     def __init__(self, units: UnitsAtWork, among: Sequence[str]) -> None:
         """`among` are the agents of the crawl that work."""
@@ -262,7 +262,7 @@ class LentRates:
         self._give(after)
 
     def uses(self) -> dict[str, RateUse]:
-        """What it has used of each rate that the crawl has."""
+        """The use of each rate that the crawl has."""
         for polite in self._units.providers(HostPoliteness):
             pages, size = polite.rates()
             if size is not None:

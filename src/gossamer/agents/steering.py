@@ -156,7 +156,7 @@ async def _at_one(crawl: "SeveralAgents", request: ControlRequest, agent: str) -
 
 
 async def _of_each(crawl: "SeveralAgents", request: Suspend | Unsuspend) -> Done:
-    """What each agent that is at work has done. Raises as :func:`_of_one`."""
+    """The figures of each agent at work. Raises as :func:`_of_one`."""
     check_unit(crawl.graph, request.unit)
     names = list(crawl.supervisor.agents)
     done = await asyncio.gather(*(_at_one(crawl, request, name) for name in names))

@@ -1,4 +1,4 @@
-"""What a supervisor asks agents and masters, beside what people ask (:mod:`gossamer.crawls.control.messages`).
+"""The questions of a supervisor to agents and masters, beside what people ask (:mod:`gossamer.crawls.control.messages`).
 
 Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`~gossamer.crawls.control.line`). No
 person and no browser sends them, and a crawl that is no agent does not know them."""
@@ -24,7 +24,7 @@ class News(ProcessRequest, frozen=True, tag="news"):
 
 
 class SetAsideRows(msgspec.Struct, frozen=True):
-    """What an agent has set aside."""
+    """The pages that an agent has set aside."""
 
     rows: list[SetAside]
 

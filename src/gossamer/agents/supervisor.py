@@ -89,7 +89,7 @@ class Supervisor:
         self.is_resting = False
         """The agents hand out nothing more, deliver what they owe, and end."""
         self.beats = Heartbeats(report)
-        """Who answers, and who is silent."""
+        """Processes that answer, and those that are silent."""
         self.lending = Lending(self.agents, turns)
         """Divides what the agents have together."""
         self.giving = Giving(self.agents, self.masters)

@@ -56,7 +56,7 @@ class _Sends(Producer[SendUrlsSheet]):
     owed: Uses[Owing]
 
     async def _taken(self, recipient: str) -> AsyncIterator[OwedTask]:
-        """What is owed, for ever, each batch under a receipt of its own."""
+        """The URLs that are owed, for ever, each batch under a receipt of its own."""
         while not self.drained:
             batch = await self.owed.take(recipient, BATCH)
             receipt = Receipt(partial(self.owed.delivered, batch))

@@ -172,7 +172,7 @@ def domain_rule_of(settings: Mapping[str, Any]) -> DomainRule:
 
 
 def _own_files(use: str, agent: str) -> dict[str, Any]:
-    """What keeps a store's files apart from those of other agents."""
+    """The name that keeps a store's files apart from those of other agents."""
     own: Mapping[str, dict[str, Any]] = {
         "no-archive": {},
         "json-log": {"name": agent},
@@ -274,5 +274,5 @@ def mail_arrow(agent: str) -> str:
 
 
 def _process(agent: str) -> str:
-    """What an agent is called in the wiring of another: a process that another program starts."""
+    """The name of an agent in the wiring of another: a process that another program starts."""
     return f"outside-{agent}"

@@ -1,4 +1,4 @@
-"""What is taken out of a crawl at rest: everything of a URL, host or domain, for a person has a right to be removed; old versions.
+"""Removals from a crawl at rest: everything of a URL, host or domain, for a person has a right to be removed; old versions.
 
 Place in the flow: `gossamer delete` calls :func:`delete`, and `gossamer trim` :func:`trim`, by which an archive does not grow for
 ever; the order of the steps is that of every rewriting

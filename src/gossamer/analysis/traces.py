@@ -276,7 +276,7 @@ class _Looked(Provider[NoSettings]):
     known: Known
 
     def counters(self) -> dict[str, int]:
-        """Whatever has been learnt may have led to a verdict."""
+        """Everything that was learnt may have led to a verdict."""
         return {f"learnt:{what}": 1 for what in self.known.learnt}
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:

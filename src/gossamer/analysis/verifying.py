@@ -143,7 +143,7 @@ def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> Non
 
 
 class RecordPlaces:
-    """What is known of records by file and offset, in order: some whole numbers each."""
+    """Facts about records by file and offset, in order: some whole numbers each."""
 
     def __init__(self) -> None:
         self._by_file: dict[str, list[array[int]]] = {}

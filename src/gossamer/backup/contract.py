@@ -21,7 +21,7 @@ class ObjectMissing(Exception):
 
 
 class Stat(msgspec.Struct, frozen=True):
-    """What a store says of an object."""
+    """The state of an object in a store."""
 
     size: int
     tag: str

@@ -103,7 +103,7 @@ def _found(place: AgentInStore) -> None:
 
 
 class _Cached(msgspec.Struct, frozen=True):
-    """What lies in the cache of one crawl."""
+    """The files in the cache of one crawl."""
 
     key: str
     """Of the checkpoint."""

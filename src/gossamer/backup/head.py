@@ -1,4 +1,4 @@
-"""What lies in a store, and who may write there.
+"""The head of a store: its objects, and the one writer.
 
     agents/NAME/head.json                     who owns the agent, and which checkpoint counts
     agents/NAME/checkpoints/EPOCH-N.json      the files of a checkpoint, and the parts that each consists of
@@ -258,7 +258,7 @@ class AgentInStore:
         return data
 
     def left_by_others(self) -> Iterator[str]:
-        """What earlier owners left that were killed or fenced: they publish nothing more, so no checkpoint will name it."""
+        """Objects of earlier owners that were killed or fenced: they publish nothing more, so no checkpoint will name these."""
         assert self.head is not None
         named, own = {self.head.checkpoint, *self.checkpoint().keys}, f"{self.head.epoch:06d}"
         for kind in ("data", "checkpoints"):

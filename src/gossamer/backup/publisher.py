@@ -94,7 +94,7 @@ class _File(NamedTuple):
         return cls(path, stat.st_size if end is None else end, signature, end is not None)
 
     def pieces(self, at: int) -> Iterator[bytes]:
-        """What follows a byte, in pieces of a part each; of a file that was replaced meanwhile, the new one. Raises OSError: it
+        """The bytes behind one, in pieces of a part each; of a file that was replaced meanwhile, the new one. Raises OSError: it
         became shorter meanwhile, or is gone."""
         if self.data is not None:
             yield from [self.data] if self.data else []

@@ -1,4 +1,4 @@
-"""What benchmarks share: crawls as commands and from inside, servers beside them, processes of their own, the kernel's
+"""The common ground of benchmarks: crawls as commands and from inside, servers beside them, processes of their own, the kernel's
 figures.
 
 Place in the flow: each benchmark is a `run(...)` that returns a :class:`~gossamer.bench.report.BenchReport`; click's options
@@ -111,7 +111,7 @@ def resident() -> int:
 
 
 class Spent:
-    """What passes inside, added up: by the clock, and of processors, in this thread and in all."""
+    """The time that passes inside, added up: by the clock, and of processors, in this thread and in all."""
 
     def __init__(self) -> None:
         self.wall = self.cpu = self.thread = self.longest = 0.0

@@ -65,7 +65,7 @@ HELPERS = ("gossamer.values", "gossamer.engine")
 
 
 class CrawlJob(msgspec.Struct, frozen=True):
-    """What to crawl and how to look at it."""
+    """The crawl of a benchmark, and how it is looked at."""
 
     how: Literal["profile", "watch"]
     seeds: list[str]

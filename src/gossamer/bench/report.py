@@ -1,4 +1,4 @@
-"""What a benchmark prints and keeps: tables of figures, and the machine and versions that they were measured on."""
+"""The report of a benchmark: tables of figures, and the machine and versions that they were measured on."""
 
 import os
 import platform

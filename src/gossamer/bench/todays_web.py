@@ -93,7 +93,7 @@ class Template:
         self._site = self._own_site(page)
         self.pieces: list[bytes] = []
         self.kinds: list[str] = []
-        """What stands behind each piece but the last: `own`, `title`, `menu`, `near`, `anywhere` or `across`."""
+        """The place behind each piece but the last: `own`, `title`, `menu`, `near`, `anywhere` or `across`."""
         at, seen = 0, Counter[str]()
         for start, end, place in sorted(self._places()):
             seen[place] += 1
@@ -262,7 +262,7 @@ def made_page(dice: random.Random, share: float) -> bytes:
 
 
 class WebOfToday(msgspec.Struct, frozen=True):
-    """What is served, and how."""
+    """The pages that are served, and how."""
 
     hosts: int
     tls: str

@@ -52,7 +52,7 @@ class Telling(NamedTuple):
     quiet: bool
     verbose: bool
     fail_on: str
-    """What makes a crawl end with exit status 4; tables that could not be made always do."""
+    """The failures that make a crawl end with exit status 4; tables that could not be made always do."""
 
 
 def told(command: F) -> F:
@@ -273,7 +273,7 @@ async def run_interruptible(
 
 
 def _print_undone(job: "AnyCrawl", summary: "Summary", fail_on: str) -> None:
-    """What was not done, why, and the command that would do it; then the warnings once more."""
+    """The work that was not done, why, and the command that would do it; then the warnings once more."""
     from gossamer.crawls.summary import has_brought, option_name
 
     lost = summary.outcomes.get("gone_after_retries", 0)

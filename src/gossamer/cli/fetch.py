@@ -61,7 +61,7 @@ def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
 
 
 def _report(url: str, response: Response, *, with_body: bool) -> dict[str, Any]:
-    """What `--json` prints; of the second half, what there is."""
+    """The output of `--json`; of the second half, the values that there are."""
     report: dict[str, Any] = {
         "url": url,
         "outcome": response.outcome,

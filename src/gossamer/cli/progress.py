@@ -149,7 +149,7 @@ def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
 
 
 def url_teller(job: "AnyCrawl") -> "Callable[[Record], None]":
-    """What tells one line for each URL that is committed: outcome, status, bytes, milliseconds, depth, URL. When its reader has
+    """The teller of one line for each URL that is committed: outcome, status, bytes, milliseconds, depth, URL. When its reader has
     gone
     the crawl stops."""
     is_told = True

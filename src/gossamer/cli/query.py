@@ -365,7 +365,7 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
 
 
 def trap_lines(found: "Suspicions") -> list[str]:
-    """What was set aside, for people."""
+    """The pages that were set aside, for people."""
     lines = []
     for one in found.families:
         lines.append(f"{one.id}  {one.family}: {one.trap}, {one.state}; {one.set_aside} set aside, {one.probes} probed")

@@ -300,7 +300,7 @@ def interruptible() -> Iterator[None]:
 
 
 class Leaving:
-    """What a signal does while no crawl is at work: end the process with :attr:`status`."""
+    """The effect of a signal while no crawl is at work: end the process with :attr:`status`."""
 
     def __init__(self) -> None:
         self.status = STOPPED

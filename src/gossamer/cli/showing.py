@@ -88,7 +88,7 @@ def _shown_delay(wait: "Wait", urls: str, soon: str) -> str:
 
 
 def shown_exchange(now: "ExchangeStanding") -> str:
-    """What an agent owes others by files, and what they have brought it."""
+    """The debts of an agent to others by files, and what these have brought it."""
     files = ", ".join(f"{one.urls:,} in {show_count(one.files, 'file')} for {one.agent}" for one in now.unconfirmed)
     return (
         f"{now.agent} of {now.agents}, {show_count(now.owed, 'URL')} owed, {now.written:,} written and not confirmed"
@@ -290,7 +290,7 @@ class Panel:
         self._write(self._instead("", ()))
 
     def above(self, text: str) -> str:
-        """What to write so that a text comes above the lines."""
+        """The bytes that put a text above the lines."""
         return self._instead(f"{text}\n", self._lines)
 
     def _instead(self, text: str, lines: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What ships, by the names that a wiring uses. Parts of other packages come by entry points (:mod:`gossamer.engine.planning`).
+"""The parts that ship, by their names in a wiring. Parts of other packages come by entry points (:mod:`gossamer.engine.planning`).
 
 A class is imported when a wiring names it, so that a crawl pays for what it uses alone. Import contracts see no edge in a
 name; they need none here, since this package may import all that is named, and a test resolves every name.
@@ -97,7 +97,7 @@ def catalog() -> Catalog:
 
 
 def shipped_names(table: str) -> dict[str, str]:
-    """What ships of `components` or `providers`: name -> `module:Class`."""
+    """The `components` or `providers` that ship: name -> `module:Class`."""
     names = dict(COMPONENTS if table == "components" else PROVIDERS)
     for one in shipped():
         names |= getattr(one, table)

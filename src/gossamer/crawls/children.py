@@ -55,7 +55,7 @@ class Give(msgspec.Struct, frozen=True, tag_field="do", tag="give"):
 
 
 class Figures(msgspec.Struct, frozen=True, tag_field="is", tag="figures"):
-    """What the units of one process have counted, and what its connectors did."""
+    """The counters of the units and connectors of one process."""
 
     units: dict[str, dict[str, float]] = {}
     connectors: dict[str, Statistics] = {}

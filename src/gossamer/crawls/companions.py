@@ -46,7 +46,7 @@ _OWN = frozenset((MIRROR_MARK, "index.html"))
 
 
 class MirrorMark(msgspec.Struct, frozen=True):
-    """What lies in a mirror, so that nothing else in the folder is ever removed."""
+    """The files of a mirror, so that nothing else in the folder is ever removed."""
 
     crawl: str
     """Absolute path of the crawl directory that it was made from."""
@@ -206,7 +206,7 @@ class TableMaker:
 
 
 class Beside:
-    """What a subject does beside a crawl at work, in the crawl's own process; an heir does some of it."""
+    """The work of a subject beside a crawl, in the crawl's own process; an heir does some of it."""
 
     requests: Sequence[type[ControlRequest]] = ()
     """They can be asked of the crawl too."""
@@ -228,7 +228,7 @@ class Beside:
 
 
 def works_beside(directory: Path, options: CrawlOptions, wiring: Wiring, report: Callable[[str], None]) -> list[Beside]:
-    """What subjects do beside a crawl of this wiring. Raises what :class:`Beside` raises when it is made."""
+    """The work of subjects beside a crawl of this wiring. Raises what :class:`Beside` raises when it is made."""
     used = {plan.use for plan in wiring.providers.values()}
     places = (place for one in subjects() for use, place in one.beside.items() if use in used)
     return [found_at(place)(directory, options, wiring, report) for place in places]

@@ -206,7 +206,7 @@ def _retries(builder: Builder) -> None:
 
 
 def _subjects(builder: Builder) -> None:
-    """What subjects add to the crawl, or leave alone: each looks at its own options, and at what an earlier run has wired."""
+    """The additions of subjects to the crawl: each looks at its own options, and at what an earlier run has wired."""
     for one in subjects():
         if one.wire and _concerns(one, builder):
             found_at(one.wire)(builder)
@@ -310,7 +310,7 @@ ALWAYS: tuple[Callable[[Builder], None], ...] = (
 
 
 def normal_steps(words: Sequence[str]) -> list[str]:
-    """What links are normalised by, from the words of `--normalize`. Raises SettingError: there is no such word."""
+    """The steps that normalise links, from the words of `--normalize`. Raises SettingError: there is no such word."""
     try:
         return list(chosen(words))
     except ValueError as error:

@@ -74,24 +74,24 @@ class Crawl(CrawlAtWork):
         self.options = options or CrawlOptions()
         self._clock = clock
         self.plan = CrawlPlan(seeds, self.options, wiring, settings or {}, catalog, subscribers)
-        """What it will be."""
+        """Its plan."""
         self.seeds = self.plan.seeds
         super().__init__(self.plan.directory, self.report)
         self._lines = RunLines(self.directory, report, lambda: self.working)
         self._place = CrawlPlace(self.directory, self.options)
         self.beside = works_beside(self.directory, self.options, self.plan.graph.wiring, self.report)
-        """What subjects do beside it."""
+        """The work of subjects beside it."""
         self._check_place()
         self._companions = Companions(self.plan, self.options, report, has_tables=tables)
         self.fleet: Fleet | None = None
         self.others: Others | None = None
-        """Who lets other agents join. None where they cannot: a program runs it, in a process of its own."""
+        """The part that lets other agents join. None where they cannot: a program runs it, in a process of its own."""
         self.told: Callable[[Record], None] | None = None
         """Called with each record (:meth:`tell_each`)."""
         self.last_lines: tuple[str, ...] = ()
-        """What was told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
+        """The lines that were told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
         self.connector_statistics: dict[str, Statistics] = {}
-        """What every connector passed; filled in at the end of the run."""
+        """The count of every connector; filled in at the end of the run."""
 
     def _check_place(self) -> None:
         self._place.check()

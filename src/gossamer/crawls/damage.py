@@ -55,7 +55,7 @@ _END = 1 << 62
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """What a crawl goes on without."""
+    """The losses that a crawl goes on without."""
 
     what: tuple[str, ...] = ()
     """Each loss, in words."""
@@ -116,7 +116,7 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
 
 
 def restored_lines(done: Restored, accepted: Accepted, directory: Path) -> Iterator[str]:
-    """What a person is told of :func:`bring_back`: nothing where nothing was amiss."""
+    """The lines for a person about :func:`bring_back`; none where nothing was amiss."""
     for loss in accepted.what:
         yield f"the crawl goes on, although {loss}"
     if accepted.again:
@@ -132,7 +132,7 @@ def restored_lines(done: Restored, accepted: Accepted, directory: Path) -> Itera
 
 
 def _ends_of_others(directory: Path, own: RocksLedger, is_open: list[RocksLedger]) -> dict[str, int]:
-    """What the other agents of this directory have committed, those of other processes too."""
+    """The commits of the other agents of this directory, those of other processes too."""
     ends: dict[str, int] = {}
     by_agent = {ledger.sheet.agent: ledger for ledger in is_open}
     for path in sorted((directory / STATE_DIRECTORY).glob("*/ledger")):

@@ -192,7 +192,7 @@ class CrawlPlace:
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
     def _own(self) -> tuple[str, ...]:
-        """What may stand in a directory that is no crawl yet: runs that were killed left it."""
+        """Names that may stand in a directory that is no crawl yet: runs that were killed left it."""
         return (_UNFINISHED, _BEGINNING, *_NOTES) if (self.path / _BEGINNING).exists() else (_UNFINISHED,)
 
     def make(self, wiring: Wiring, graph: Graph, note: Callable[[], None]) -> bool:
@@ -259,7 +259,7 @@ class CrawlPlace:
 
     @property
     def told_vain(self) -> str:
-        """What becomes of the directory when nothing came, in words."""
+        """The fate of the directory when nothing came, in words."""
         rest = f"{self.path} keeps what it held" if self.holds_another else f"{self.path} is removed"
         return f"nothing came, so nothing is kept: {rest}"
 

@@ -1,4 +1,4 @@
-"""What a crawl makes of its documents, as options: requisites, languages, details, near-duplicates, disowned links.
+"""Options of documents: requisites, languages, details, near-duplicates, disowned links.
 
 Called by :mod:`gossamer.crawls.compiling`; each option here sets more than one unit, or adds one.
 """

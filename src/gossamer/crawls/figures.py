@@ -61,7 +61,7 @@ class UnitsAtWork:
 
     @property
     def ledger(self) -> RocksLedger:
-        """What keeps what the crawl must not forget. Raises WiringError: the wiring has none."""
+        """The part that keeps everything that the crawl must not forget. Raises WiringError: the wiring has none."""
         for ledger in self.providers(RocksLedger):
             return ledger
         raise WiringError("the wiring has no ledger; a crawl needs one")
@@ -79,7 +79,7 @@ _OUTBOXES = frozenset({"outbox", "mass-mail", "file-outbox"})
 
 
 class RunFigures:
-    """What a run has done, and how it stands."""
+    """The figures of a run, and how it stands."""
 
     def __init__(self, directory: Path, units: UnitsAtWork, work: "CrawlWork", began: float) -> None:
         """`began` is a monotonic instant."""
@@ -90,7 +90,7 @@ class RunFigures:
         self.pages_before = 0
         """Pages of earlier runs."""
         self.pulse = Pulse(self._count, lambda: sizes_of(units.ledger), lambda: walked_sizes(directory), SystemClock())
-        """What the crawl does over the last seconds; by the machine's clock, since people look at it."""
+        """The last seconds of the crawl; by the machine's clock, since people look at it."""
 
     def begin(self) -> None:
         self.pages_before = self._counters().get("pages", 0)

@@ -1,4 +1,4 @@
-"""What follows a crawl: files of items (`--items FILE`), its triple store (`--rdf`), a triple store elsewhere, the search index
+"""Followers of a crawl: files of items (`--items FILE`), its triple store (`--rdf`), a triple store elsewhere, the search index
 (`--index`), and databases of the user's own (`--sinks FILE`).
 
 A worker of its own feeds each from the committed rows (`gossamer.analysis.following`).
@@ -262,7 +262,7 @@ class Following:
 
 
 def _followers(directory: Path) -> dict[str, str]:
-    """What follows the crawl in a directory: the name of its follower -> what is told where that fails. Raises UsageError: the
+    """The followers of the crawl in a directory: the name of its follower -> what is told where that fails. Raises UsageError: the
     file of the sinks cannot be read."""
     found = {name: failure for name, (place, failure) in _PLACES.items() if (directory / place).exists()}
     if (directory / SINKS_FILE).exists():

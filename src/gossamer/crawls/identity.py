@@ -1,4 +1,4 @@
-"""What a crawl says of itself, and to single sites and hosts: identity, credentials, settings of hosts.
+"""Options of identity and of single sites and hosts: names, credentials, settings of hosts.
 
 Place in the flow: :mod:`compiling` puts them into the wiring. Commands that fetch without a crawl say the same, and steering
 changes settings of hosts in a running crawl.

@@ -224,7 +224,7 @@ class TakeLeases(AsynchronousFilter[TakeLeasesSheet]):
         return _taken(self._tasks, free)
 
     def take_renewals(self, free: int) -> Sequence[LeaseRenewal]:
-        """What the keeper is to hear; the latest says all."""
+        """The news for the keeper; the latest says all."""
         latest = list(self._renewals)[-1:]
         self._renewals.clear()
         return latest

@@ -315,7 +315,7 @@ def _entry(one: _Entry) -> ChangedEntry:
 
 
 class LiveChanges:
-    """What may change a graph while it runs. It stays so until the graph ends."""
+    """Changes of a graph while it runs. It stays so until the graph ends."""
 
     def __init__(self, running: RunningGraph, planned: Callable[[Wiring], Graph]) -> None:
         """`planned` makes the graph of a wiring."""
@@ -336,7 +336,7 @@ class LiveChanges:
 
 
 class KeptChanges(LiveChanges):
-    """What may change a crawl, in all of its processes and for every later run: a change that cannot be kept is taken back."""
+    """Changes of a crawl, in all of its processes and for every later run: a change that cannot be kept is taken back."""
 
     def __init__(self, plan: CrawlPlan, running: RunningGraph, fleet: Fleet, place: CrawlPlace) -> None:
         super().__init__(running, plan.planned)

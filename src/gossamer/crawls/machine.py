@@ -64,7 +64,7 @@ def _of_machine() -> int | None:
 
 
 def _of_group(group: Path) -> int | None:
-    """What the group may still take; caches that the system can drop count as free."""
+    """The memory that the group may still take; caches that the system can drop count as free."""
     try:
         most = int((group / "memory.max").read_text(encoding="ascii"))
         used = int((group / "memory.current").read_text(encoding="ascii"))

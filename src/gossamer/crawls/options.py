@@ -20,7 +20,7 @@ from gossamer.engine.subjects import found_at, shipped, subjects
 
 
 class CrawlOptions(ResultOptions, frozen=True):
-    """What `gossamer crawl` and `gossamer.crawl()` take, apart from the seeds."""
+    """The options of `gossamer crawl` and `gossamer.crawl()`."""
 
 
 @lru_cache(maxsize=1)

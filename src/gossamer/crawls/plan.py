@@ -1,4 +1,4 @@
-"""What a crawl will be: its options compiled, its graph planned, its seeds read, everything checked that options and wiring say.
+"""The plan of a crawl: its options compiled, its graph planned, its seeds read, everything checked that options and wiring say.
 
 Place in the flow: :mod:`crawl` makes one before it touches anything, and asks it again whenever the running graph is to change.
 """

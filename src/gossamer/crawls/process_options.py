@@ -23,7 +23,7 @@ MOST_CRAWLERS = 64
 
 
 class ProcessOptions(BasicOptions, frozen=True):
-    """Who does the work."""
+    """Options of processes: which of them does the work."""
 
     @property
     def is_divided(self) -> bool:

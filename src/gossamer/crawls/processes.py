@@ -199,7 +199,7 @@ class Fleet:
             write(self._folder / WIRING, wiring, is_private=True)
 
     async def figures(self) -> list[Figures]:
-        """What the units of all children have counted; a child that does not answer is left out."""
+        """The counters of the units of all children; a child that does not answer is left out."""
         return list(await asyncio.gather(*(line.look() for line in self._lines.values())))
 
     async def give(self, process: str, unit: str, settings: dict[str, Any]) -> None:

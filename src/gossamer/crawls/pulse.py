@@ -1,4 +1,4 @@
-"""What a crawl does over the last seconds: speed, growth, and pages that take long. Sampled once a second, never for each page.
+"""The last seconds of a crawl: speed, growth, and pages that take long. Sampled once a second, never for each page.
 
 Place in the flow: the crawl's process takes the pulse while it works; `status` and progress read it. Its memory is bounded:
 eleven samples of the counters, seven of the sizes, and the pages that have been under way for longest.

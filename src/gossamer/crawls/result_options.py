@@ -13,7 +13,7 @@ _BEGINNING = "it says how a crawl begins"
 
 
 class ResultOptions(NetworkOptions, frozen=True):
-    """What becomes of pages, and where it goes."""
+    """Options of results: what is kept of pages, and where."""
 
     page_requisites: Annotated[
         bool, setting("Also fetch the style sheets, images, scripts and media that pages show, from any host.")

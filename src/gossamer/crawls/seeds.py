@@ -326,7 +326,7 @@ class Fetching:
             await unit.stop()
 
     async def fetch(self) -> Response:
-        """What came of it. Raises UsageError: the address is one that may not be asked; says what would open it."""
+        """The answer. Raises UsageError: the address is one that may not be asked; says what would open it."""
         response = await self._module.fetch(Task(self.url, host_of(self.url)))
         if response.outcome is Outcome.ADDRESS_REFUSED and response.error.endswith("off loopback"):
             raise UsageError(

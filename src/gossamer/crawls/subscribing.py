@@ -87,7 +87,7 @@ TRACEBACK = 8_000
 
 
 def setting_aside(directory: Path, process: str = MAIN_PROCESS) -> Callable[[str, Any, Exception], None]:
-    """What keeps such items of one process of the crawl in a directory."""
+    """The part that keeps such items of one process of the crawl in a directory."""
     name = "skipped.jsonl" if process == MAIN_PROCESS else f"skipped-{process}.jsonl"
     path = directory / "logs" / name
 

@@ -1,4 +1,4 @@
-"""What a crawl has set aside: listed for people, confirmed or released by them.
+"""Pages that a crawl has set aside: listed for people, confirmed or released by them.
 
 Place in the flow: `gossamer traps` and `resume --release` ask here; a running crawl's steering too. A decision is a setting of the
 unit `traps`, so it holds for every later run.
@@ -64,14 +64,14 @@ class ListedHost(msgspec.Struct, frozen=True):
 
 
 class Suspicions(msgspec.Struct, frozen=True):
-    """What a person may want to look at."""
+    """The families and hosts that a person may want to look at."""
 
     families: list[ListedFamily]
     hosts: list[ListedHost]
 
 
 def suspicions_of(directory: Path) -> Suspicions:
-    """What a crawl has set aside, the largest family first, and hosts with unusually many URLs. The crawl may be at work.
+    """The pages that a crawl has set aside, the largest family first, and hosts with unusually many URLs. The crawl may be at work.
     Raises UsageError: there is no crawl; CrawlDirectoryError: its ledger is missing or damaged."""
     settings = _settings(directory)
     said = {name: set(settings.get(name, ())) for name in ("confirmed", "released")}
@@ -163,7 +163,7 @@ def decided_at_rest(directory: Path, confirm: Sequence[str], release: Sequence[s
 
 
 def rows_aside(directory: Path) -> list[SetAside]:
-    """What all ledgers of a crawl have set aside, at work or not. Raises CrawlDirectoryError: one is damaged."""
+    """The pages that all ledgers of a crawl have set aside, at work or not. Raises CrawlDirectoryError: one is damaged."""
     rows: list[SetAside] = []
     for ledger in ledgers_of(directory):
         with ledger.looking():

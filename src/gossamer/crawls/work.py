@@ -41,7 +41,7 @@ LOOK_AT_LIMITS = 5.0
 
 
 class CrawlWork:
-    """What runs, and how it is brought to an end."""
+    """The running graph, and how it is brought to an end."""
 
     def __init__(self, report: Callable[[str], None], torn: Callable[[], None]) -> None:
         """Nothing runs yet.
@@ -172,7 +172,7 @@ class CrawlAtWork:
         self.running: RunningGraph | None = None
         self._figures: RunFigures | None = None
         self.changes: LiveChanges | None = None
-        """What may change it while it runs; what is to last is kept by the crawl as a whole."""
+        """Its changes while it runs; those that are to last are kept by the crawl as a whole."""
         self._work = CrawlWork(report, self._torn)
         self.suspensions = Suspensions(lambda: self.graph_at_work)
         """Its components that take up nothing now."""
@@ -196,7 +196,7 @@ class CrawlAtWork:
 
     @property
     def figures(self) -> RunFigures:
-        """What it has done, and how it stands."""
+        """Its figures, and how it stands."""
         assert self._figures is not None, "it does not run yet"
         return self._figures
 
@@ -206,7 +206,7 @@ class CrawlAtWork:
 
     @property
     def ledger(self) -> RocksLedger:
-        """What keeps what must not be forgotten."""
+        """The part that keeps everything that must not be forgotten."""
         return self.units.ledger
 
     def providers(self, kind: type[U]) -> list[U]:
@@ -258,7 +258,7 @@ class CrawlAtWork:
         return await self._live.rewire(change)
 
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
-        """What :meth:`rewire` would change, as far as that can be said before. Raises as it."""
+        """The changes that :meth:`rewire` would make, as far as that can be said before. Raises as it."""
         return self._live.foreseen(change)
 
     async def undo(self) -> Difference:
@@ -298,7 +298,7 @@ WARNINGS = 10
 
 
 class RunLines:
-    """What one run has told."""
+    """The lines of one run."""
 
     def __init__(self, directory: Path, report: Callable[[str], None], is_working: Callable[[], bool]) -> None:
         """Nothing is told yet.

@@ -59,7 +59,7 @@ class _Flate(Decoder):
         self.ended = self.has_more = self.is_damaged = self.is_whole = False
         self._object = isal_zlib.decompressobj(_RAW)
         self._around: bytes | None = b""
-        """What has come of the header, or of the check sum once the document is whole; None between them."""
+        """The bytes that have come of the header, or of the check sum once the document is whole; None between them."""
         self._sum = self.sum_of(b"")
 
     tail = 0

@@ -1,4 +1,4 @@
-"""What elements are called, by their tags and by what they say of themselves: what a tag does to the text around it, and which
+"""Names of elements, by their tags and their attributes: what a tag does to the text around it, and which
 elements are advertisements, an article's body, or no part of any.
 
 Place in the flow: :mod:`gossamer.documents.blocks` finds the blocks of a page by tags, and leaves the text of advertisements
@@ -229,7 +229,7 @@ _NAMED, _NAMED_BODY, _SAID_BODY = 25.0, 15.0, 50.0
 
 
 class SaidNames(NamedTuple):
-    """What the names of an element say."""
+    """The meaning of the names of an element."""
 
     weight: float = 0.0
     """Points for being an article, or against it."""

@@ -173,7 +173,7 @@ class Skim:
         self._has_sign = False
         self._taken: list[bytes] = []
         self.in_head: list[bytes] = []
-        """What start tags of the head hold, as far as it is a head and not :data:`MAX_PECULIAR` tags."""
+        """The values in start tags of the head, as far as it is a head and not :data:`MAX_PECULIAR` tags."""
         self._exact_from = len(markup)
         self._templates = 0
         self._in_form = False

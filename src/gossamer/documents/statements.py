@@ -1,4 +1,4 @@
-"""What an answer says of its document beside the text: directives for robots, in `X-Robots-Tag` fields and meta tags, and
+"""Statements of an answer about its document, beside the text: directives for robots, in `X-Robots-Tag` fields and meta tags, and
 links, in `Link` fields (RFC 8288), which are for any document what `link` elements are for HTML. Pure, and every search here is
 linear.
 

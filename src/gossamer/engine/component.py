@@ -43,7 +43,7 @@ class Component(Unit[S]):
     """Why no other can take its place while the graph runs, as `it knows what is in flight`; empty where one can."""
 
     is_entrance: ClassVar[bool] = False
-    """What comes in here comes out of another graph, which may last longer: draining, it takes nothing more."""
+    """Items that come in here come out of another graph, which may last longer: draining, it takes nothing more."""
 
     handles: ClassVar[str] = ""
     """The method that takes an item of an input, with `{}` for the input's name; with `_many` behind it, one that takes a list."""

@@ -50,7 +50,7 @@ class Out(Generic[T]):
         self._open = self.is_free = True
         """It is not closed, and not held."""
         self.pending: list[tuple[T, Receipt | None]] = []
-        """What was put by for :meth:`flush`."""
+        """Items that wait for :meth:`flush`."""
         self._clones: list[Out[T]] = []
         connector.add_producer()
 

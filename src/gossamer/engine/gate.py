@@ -40,7 +40,7 @@ class Gate:
         self.crowd = Crowd()
         """Those who enter now are counted here until they leave."""
         self.is_watched = False
-        """Who leaves has to call :meth:`left`: a place, a turnover or a repair is waited for."""
+        """A holder that leaves has to call :meth:`left`: a place, a turnover or a repair is waited for."""
         self._places = self.free
         self._queue: deque[asyncio.Future[None]] = deque()
         self._opened = asyncio.Event()
@@ -222,7 +222,7 @@ class Receipt:
 
 
 def _nothing() -> None:
-    """What a completed receipt does when it is completed once more."""
+    """The reaction of a completed receipt that is completed once more."""
 
 
 def joint(receipts: Iterable[Receipt | None]) -> Receipt | None:

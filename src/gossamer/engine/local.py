@@ -86,7 +86,7 @@ class LocalConnector(Connector[T]):
         super().__init__(name, item_type, capacity)
         self._buffer: Buffer[T] = self.make_buffer()
         self._consumers: deque[tuple[asyncio.Future[None], int]] = deque()
-        """Who waits for items, and how many it takes at once."""
+        """The consumer that waits for items, and how many it takes at once."""
         self._expected = 0
         """Items that consumers can take who are woken and have not looked yet."""
         self._turns: deque[asyncio.Future[None]] = deque()

@@ -65,9 +65,9 @@ class RunningGraph:
         self.runners: dict[str, Runner] = {}
         """By instance: `fetch`, or `fetch.1`, `fetch.2` where there are several."""
         self.history: list[Difference] = []
-        """What the graph became, change by change; the last is what :meth:`undo` takes back."""
+        """The graphs that it became, change by change; the last is what :meth:`undo` takes back."""
         self.earlier: dict[str, Statistics] = {}
-        """What the predecessors of exchanged connectors have done."""
+        """The counts of the predecessors of exchanged connectors."""
         self.has_begun = False
         """Its components were set to work, so it can be changed until they end."""
         self._started: set[Unit[Any] | Connector[Any]] = set()
@@ -82,7 +82,7 @@ class RunningGraph:
 
     @property
     def graph(self) -> Graph:
-        """What of the graph this process runs, as it stands now."""
+        """The part of the graph that this process runs, as it stands now."""
         return self.whole.part(self.process)
 
     @property
@@ -376,7 +376,7 @@ class RunningGraph:
         return await self._change(self._become(change, planner))
 
     def foreseen(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:
-        """What :meth:`apply` would change, as far as that can be said before anything new starts. Raises FlowError: the
+        """The changes that :meth:`apply` would make, as far as that can be said before anything new starts. Raises FlowError: the
         wiring is wrong, or this graph cannot become it while it runs."""
         then = planner(change(self.wiring))
         changing.steps(self.whole, then, self.process)

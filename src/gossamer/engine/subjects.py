@@ -84,7 +84,7 @@ class Subject(NamedTuple):
     """Pages of the dashboard by their titles: functions from the directory of a crawl to a
     :class:`~gossamer.dashboard.contract.DashboardPage`."""
     beside: Mapping[str, str] = MappingProxyType({})
-    """What the subject does beside a crawl at work whose wiring uses a unit of this name: heirs of
+    """The work of the subject beside a crawl whose wiring uses a unit of this name: heirs of
     :class:`~gossamer.crawls.companions.Beside`."""
     forget: str = ""
     """A function that takes out of a crawl at rest what the subject itself keeps of a URL or host that is deleted; it finds what it

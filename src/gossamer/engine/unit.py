@@ -1,4 +1,4 @@
-"""What components and providers have in common: a name, a sheet, metrics, a clock, providers of their own, a lifetime; and their
+"""The common ground of components and providers: a name, a sheet, metrics, a clock, providers of their own, a lifetime; and their
 clock, the only source of time, with token buckets that are kept as one instant each.
 
 The framework makes a unit, sets these, then calls :meth:`Unit.start` before it is used and :meth:`Unit.stop` after.
@@ -124,7 +124,7 @@ class Reserve:
 
 
 class Metrics:
-    """What a unit counts. Names are lower case with underscores; a label is part of the name after a colon.
+    """The counters of a unit. Names are lower case with underscores; a label is part of the name after a colon.
 
     A counter only grows; a gauge is a function that is asked when the metrics are read.
     """
@@ -206,7 +206,7 @@ class Provider(Unit[S]):
     """
 
     keeps_state: ClassVar[bool] = False
-    """What it remembers decides what the crawl does, so that two copies in two processes would disagree.
+    """Its memory decides what the crawl does, so that two copies in two processes would disagree.
     While the graph runs, only a provider that stands in front of it (or one that it stands in front of) takes its place."""
 
 

@@ -87,7 +87,7 @@ class ConnectorPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     address: str = "local:"
     capacity: Annotated[int, msgspec.Meta(ge=1)] = DEFAULT_CAPACITY
     options: dict[str, Any] = {}
-    """What the address scheme understands, as `batch` or `journal`."""
+    """Options of the address scheme, as `batch` or `journal`."""
 
 
 class ComponentPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -307,13 +307,13 @@ class ChangedEntry(msgspec.Struct, frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """What differs between two wirings."""
+    """The difference between two wirings."""
 
     entries: tuple[ChangedEntry, ...] = ()
 
     @staticmethod
     def between(before: Wiring, after: Wiring) -> "Difference":
-        """What leads from one wiring to another."""
+        """The steps from one wiring to another."""
         found = []
         for table in TABLES:
             old, new = getattr(before, table), getattr(after, table)

@@ -235,7 +235,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
     entered: str = ""
     """A log-in that was run."""
     session: str = ""
-    """Whose it is, where a spider keeps sessions."""
+    """The session that it belongs to, where a spider keeps sessions."""
     is_renewed: bool = False
     """The session begins anew: what it had until here is gone."""
 

@@ -46,7 +46,7 @@ class CurlModule(Provider[P], Generic[P, T]):
         self.metrics.gauge("in_flight", lambda: len(self._live))
 
     def driver(self) -> "Driver":
-        """What drives the transfers of this module; made when it is first asked for."""
+        """The driver of the transfers of this module; made when it is first asked for."""
         if self._multi is None:
             self._multi = driver()
             self._watch = asyncio.get_running_loop().create_task(self._watch_clock(), name=f"{self.name} deadlines")

@@ -46,7 +46,7 @@ ACCOUNT_BYTES = _PACKED.size
 
 
 class AccountState(IntEnum):
-    """What became of the page."""
+    """The fate of the page."""
 
     MET = 0
     """Linked to; it is not queued here, as where a filter refuses it."""

@@ -7,7 +7,7 @@ from gossamer.engine.sheet import Sheet, setting
 
 
 class FocusOptions(Sheet, frozen=True):
-    """What a focused crawl looks for."""
+    """The words that a focused crawl looks for."""
 
     topic: Annotated[
         tuple[str, ...],

@@ -40,7 +40,7 @@ MAX_ELEMENTS = 150_000
 
 
 class Content(Protocol):
-    """What stands in an element: a node of the parser's tree is one, and so is :class:`XmlContent`."""
+    """The content of an element: a node of the parser's tree is one, and so is :class:`XmlContent`."""
 
     def text(self) -> str:
         """Its text, with that of the elements in it."""
@@ -196,7 +196,7 @@ _TEXT = frozenset([b"title", b"style", b"script", b"noframes"])
 
 
 class _RawText:
-    """What stands in an element that has nothing but text."""
+    """The content of an element that has nothing but text."""
 
     __slots__ = ("_has_references", "_raw")
 

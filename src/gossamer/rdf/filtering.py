@@ -39,7 +39,7 @@ _RDFA, _MICRODATA = 1, 2
 
 
 class Sign(msgspec.Struct, frozen=True):
-    """What a page can hold."""
+    """The kinds of data that a page can hold."""
 
     json_ld: list[Tag]
     """Its scripts of that type."""
@@ -54,7 +54,7 @@ class Sign(msgspec.Struct, frozen=True):
 
 
 def everything(document: Document) -> Sign:
-    """What stands for no sign at all: the page may hold anything, anywhere."""
+    """The sign that stands for none: the page may hold anything, anywhere."""
     return Sign(_scripts(document), rdfa=True, microdata=True, head_only=False)
 
 
@@ -69,7 +69,7 @@ def _scripts(document: Document) -> list[Tag]:
 
 
 def sign_of(document: Document) -> Sign:
-    """What a page shows of structured data before it is parsed."""
+    """The signs of structured data in a page before it is parsed."""
     markup, skim = document.markup, document.skim
     scripts = _scripts(document)
     if skim.has_sign:

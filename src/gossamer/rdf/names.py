@@ -211,7 +211,7 @@ KINDS = {
 
 
 class MetaItem(msgspec.Struct, frozen=True):
-    """What a page says of itself in one such vocabulary."""
+    """The words of a page about itself in one such vocabulary."""
 
     kind: str
     """`opengraph`, `twitter`, `dublin-core`, `meta` or `link`."""

@@ -37,7 +37,7 @@ _DOCTYPE_BYTES = 4_096
 
 
 class StructuredData(msgspec.Struct, frozen=True):
-    """What a page says in triples and items, and what was not understood or left out."""
+    """The triples and items of a page, and everything that was not understood or left out."""
 
     triples: list[Triple]
     items: list[MetaItem]

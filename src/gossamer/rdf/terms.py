@@ -1,4 +1,4 @@
-"""What a page gave of triples, and the names and limits that all readers share.
+"""The triples of a page, and the names and limits that all readers share.
 
 A triple is a plain tuple of five strings: subject, predicate, object, datatype, language. The datatype is empty where the
 object is a resource, and never empty where it is a literal. A blank node begins with `_:`; anything else that is no literal
@@ -69,7 +69,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*")
 
 
 class Warned(msgspec.Struct, frozen=True):
-    """What a reader did not understand: a class of RDFa's processor graph, or a word of ours, and the words it is about."""
+    """A note of a thing not understood: a class of RDFa's processor graph, or a word of ours, and the words it is about."""
 
     kind: str
     about: str

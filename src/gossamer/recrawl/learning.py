@@ -1,4 +1,4 @@
-"""What visits teach of the rates of change, where the schedule keeps it, and what it makes of pages that were visited before
+"""Rates of change as visits teach them, where the schedule keeps them, and how it judges pages that were visited before
 there was one.
 
 Place in the flow: :mod:`schedule` keeps pages under the keys that stand here, and :mod:`ledger` takes them away. The schedule

@@ -31,7 +31,7 @@ _LATEST = datetime.datetime(2200, 1, 1, tzinfo=datetime.UTC)
 
 
 class SearchFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """What documents have to be, whatever their words are. Each that is given holds."""
+    """Conditions on documents, beside their words. Each that is given holds."""
 
     hosts: tuple[str, ...] = ()
     """One of these, or below one."""
@@ -64,7 +64,7 @@ class SearchHit(msgspec.Struct, frozen=True):
 
 
 class SearchAnswer(msgspec.Struct, frozen=True):
-    """What a question found."""
+    """The result of a question."""
 
     total: int
     hits: list[SearchHit]

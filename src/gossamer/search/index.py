@@ -98,7 +98,7 @@ def register(index: tantivy.Index) -> None:
 
 
 def analyzers() -> dict[str, tantivy.TextAnalyzer]:
-    """What makes terms of texts, by the names that the fields call it."""
+    """The analysers, which make terms of texts, by the names that the fields call it."""
     simple = (tantivy.Filter.remove_long(LONGEST_WORD), tantivy.Filter.lowercase())
     made = {
         "words": _analyzer(tantivy.Tokenizer.simple(), *simple, tantivy.Filter.ascii_fold()),
@@ -137,11 +137,11 @@ MAX_TITLE = 1_000
 
 
 class IndexFormat(msgspec.Struct, frozen=True):
-    """What the file beside tantivy's own says."""
+    """The content of the file beside tantivy's own."""
 
     format: int
     text: TextChoice = "main"
-    """What of a page is in it."""
+    """The parts of a page that are in it."""
 
 
 class TextReader(Protocol):
@@ -189,7 +189,7 @@ def _damaged(directory: Path) -> CrawlDirectoryError:
 
 
 def indexed_text(directory: Path) -> TextChoice | None:
-    """What of pages is in the index; None where there is no index, or none that can be read."""
+    """The parts of pages that are in the index; None where there is no index, or none that can be read."""
     try:
         return msgspec.json.decode((index_path(directory) / INDEX_FORMAT_FILE).read_bytes(), type=IndexFormat).text
     except (OSError, ValueError):
@@ -371,7 +371,7 @@ def count_of(result: tantivy.SearchResult) -> int:
 
 
 def document_of(row: Mapping[str, Any], title: str, text: str) -> tantivy.Document:
-    """What the index has of a visit."""
+    """The document of the index for a visit."""
     plain: dict[str, Any] = {
         "url": row["url"],
         "visit": row["visit"] or "",

@@ -112,7 +112,7 @@ def open_for_writing(directory: Path, text: TextChoice | None = None) -> SearchI
 
 
 def text_of_crawl(directory: Path) -> TextChoice:
-    """What of a page is its text for the crawl itself; its prose where the crawl's own file does not say."""
+    """The part of a page that is its text for the crawl itself; its prose where the crawl's own file does not say."""
     try:
         plan = read_wiring(directory).components.get("process")
     except GossamerError:  # `gossamer verify` tells of it, and texts can be read without

@@ -26,7 +26,7 @@ _GRACE = 5.0
 
 
 class ServerJob(msgspec.Struct, frozen=True):
-    """What a further server process serves."""
+    """The orders of a further server process."""
 
     spec: WebSpec
     options: ServeOptions | None

@@ -1,4 +1,4 @@
-"""What a web is like, counted, beside what was asked for: so that the generator need not be believed.
+"""The description of a web, counted, beside its specification: so that the generator need not be believed.
 
 Place in the flow: the command line prints it (`gossamer simweb --describe`), a test holds each figure to its parameter.
 Links and kinds are counted over the whole graph, bytes over a sample of pages that is really made. Needs NumPy.

@@ -106,7 +106,7 @@ _NO_LINKS: Final = (
     '<a href="javascript:void(0)">script</a>',
     "<textarea><a href=/typed>no</a></textarea>",
 )
-"""What looks like a link to a page and is none."""
+"""Text that looks like a link to a page and is none."""
 
 
 def scattered(seed: int) -> KnownSite:

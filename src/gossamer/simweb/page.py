@@ -1,4 +1,4 @@
-"""What a page is and where its links go: the graph of the web, one page at a time.
+"""The graph of the web, one page at a time.
 
 Place in the flow: `render` turns what stands here into HTML, `graph` computes the same for all
 pages at once (a property test holds the two together), the auditor asks what a fetched URL was.
@@ -49,7 +49,7 @@ BLOCK_LIMIT: Final = 50
 
 
 class PageKind(IntEnum):
-    """What a page answers."""
+    """The answer of a page."""
 
     PLAIN = 0
     DUPLICATE = 1

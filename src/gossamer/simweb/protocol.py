@@ -31,14 +31,14 @@ ROUTE_LIMIT: Final = 2_048
 """Bytes of the header fields that a route is kept for."""
 
 VERSION: Final = b" HTTP/1.1\r\n"
-"""What stands between the target of a request and its header fields."""
+"""The bytes between the target of a request and its header fields."""
 
 SLICES: Final = 20
 """Writes a second where bandwidth is limited."""
 
 
 class Fields(NamedTuple):
-    """What of a request's header fields matters here."""
+    """The header fields of a request that matter here."""
 
     host: str
     agent: str
@@ -56,11 +56,11 @@ class Route(NamedTuple):
     conditions: Conditions
     before: bytes
     behind: bytes
-    """What stands in the log before and behind the target."""
+    """The bytes of the log before and behind the target."""
 
 
 class Shared:
-    """What all connections of a server process share."""
+    """The common state of all connections of a server process."""
 
     def __init__(self, web: SimWeb, log: RequestLog | None, started: float, local_only: bool) -> None:
         self.web, self.log = web, log

@@ -198,7 +198,7 @@ class Chains(dict[int, bytes]):
 
 
 class Skin:
-    """What all pages of one host have in common, encoded."""
+    """The common part of all pages of one host, encoded."""
 
     LIMIT: Final = 8_000
     """Skins kept for each realm (3 KB each); the cache starts again when it is full."""

@@ -31,7 +31,7 @@ class RobotsGroup(msgspec.Struct, frozen=True):
 
 
 class SimRobots(msgspec.Struct, frozen=True):
-    """What a host answers to /robots.txt."""
+    """The answer of a host to /robots.txt."""
 
     status: int = 200
     groups: tuple[RobotsGroup, ...] = ()

@@ -52,7 +52,7 @@ _REDIRECTS: Final = (301, 302, 303, 307, 308)
 
 
 class Role(StrEnum):
-    """What a URL of this web is."""
+    """The kind of a URL of this web."""
 
     PAGE = "page"
     ALIAS = "alias"

@@ -1,4 +1,4 @@
-"""What a simulated web is made from: one seed and some thirty numbers, all in one frozen value.
+"""The specification of a simulated web: one seed and some thirty numbers, all in one frozen value.
 
 Place in the flow: the command line and tests build a `WebSpec`; everything else in this package is
 a pure function of it. The request log carries the spec in its first line, so that the auditor needs

@@ -24,7 +24,7 @@ TRIED = 10
 
 
 class SinkVerdict(msgspec.Struct, frozen=True):
-    """What became of the trial of one mapping."""
+    """The result of the trial of one mapping."""
 
     sink: str
     source: str

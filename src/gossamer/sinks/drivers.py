@@ -34,7 +34,7 @@ class SinkDriver(ABC):
     _database: Any
     """As the driver's library has it."""
     _error: type[Exception]
-    """What all errors of the library are."""
+    """The common class of all errors of the library."""
 
     #: How a parameter of a number is written, and how a name is quoted.
     mark = "?"

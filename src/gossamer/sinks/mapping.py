@@ -1,4 +1,4 @@
-"""What goes where: a file of sinks, each a database with the tables or statements that rows of a crawl go to.
+"""The file of sinks, each a database with the tables or statements that rows of a crawl go to.
 
 ::
 
@@ -98,11 +98,11 @@ class SinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tables: tuple[SinkTable, ...]
     password: SinkSecret | None = None
     secret: SinkSecret | None = None
-    """What deliveries to a webhook are signed with."""
+    """The key that signs deliveries to a webhook."""
 
     @property
     def scheme(self) -> str:
-        """What kind of database it is: `postgresql`, `sqlite`, or a dialect of SQLAlchemy."""
+        """The kind of the database: `postgresql`, `sqlite`, or a dialect of SQLAlchemy."""
         return urlsplit(self.url).scheme
 
     @property
@@ -257,7 +257,7 @@ def columns_of(to: SinkTable) -> tuple[str, ...]:
 def row_maker(
     table: SinkTable, crawl: str, columns: Sequence[str], instant: Callable[[datetime.datetime], Any]
 ) -> Callable[[Row], Row]:
-    """What makes the values for a mapping's columns of a row of the crawl.
+    """The function that makes the values for a mapping's columns of a row of the crawl.
 
     Args:
         columns: what the values of the crawl's rows are.
@@ -296,7 +296,7 @@ def _taken(value: Any, path: Sequence[str]) -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """What every database takes: no NUL and no half of a surrogate pair in texts, and JSON as a text."""
+    """Values as every database takes them: no NUL and no half of a surrogate pair in texts, and JSON as a text."""
     if isinstance(value, str):
         return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     if isinstance(value, dict | list):

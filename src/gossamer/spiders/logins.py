@@ -56,7 +56,7 @@ class Session:
         self._ask = ask
         self._hosts = {host_of(url), issuer or host_of(url)}
         self.token = ""
-        """What :meth:`bear` was given."""
+        """The value that :meth:`bear` was given."""
         self.seconds = 0.0
 
     def bear(self, token: str, seconds: float = 0.0) -> None:

@@ -198,7 +198,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         return made
 
     async def _run(self, plan: HandlerPlan, page: Page, gathering: Gathering) -> Handled:
-        """What the handler yields of the page, and what it does wrong. Raises as :meth:`handle`."""
+        """The results of the handler for the page, and its faults. Raises as :meth:`handle`."""
         try:
             if plan.run == "loop":
                 async with asyncio.timeout(plan.deadline) as limit:
@@ -281,7 +281,7 @@ def gather(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:
 
 
 def _take(made: Any, gathering: Gathering) -> None:
-    """What a handler returned: one thing, or several, perhaps as a generator that makes them only now."""
+    """The results of a handler: one thing, or several, perhaps as a generator that makes them only now."""
     if hasattr(made, "__next__"):
         gathering.add_all(made)
     else:

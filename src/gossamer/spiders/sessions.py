@@ -186,7 +186,7 @@ class RotatingModule(Provider[NoSettings]):
 
     behind: Uses[RequestSender]
     keeper: Uses[LogInSender]
-    """What keeps the cookies of sessions."""
+    """The part that keeps the cookies of sessions."""
     sessions: Uses[SessionTurns]
 
     async def fetch(self, task: Task) -> Response:

@@ -152,7 +152,7 @@ class HandlingProcess(Process):
     handlers: Uses[PageHandlers]
 
     def _read(self, visit: Visit) -> Visit | Coroutine[Any, Any, Visit]:
-        """What hands the visit to its handler; as for any crawl where no handler wants it."""
+        """The port that hands the visit to its handler; as for any crawl where no handler wants it."""
         if visit.response.outcome in DOCUMENTS and not visit.response.barred and not visit.is_robots:
             visit = self._sniffed(visit)
         if not visit.task.is_want and self.handlers.wants(visit):
@@ -183,7 +183,7 @@ class HandlingProcess(Process):
         return self._finished(visit, joined(msgspec.structs.replace(findings, found=parts), made), ())
 
     async def _made(self, visit: Visit, document: Document) -> Findings:
-        """What the handler yields, in whichever process."""
+        """The results of the handler, in whichever process."""
         elsewhere = self.handlers.elsewhere(visit)
         if elsewhere is not None:
             return await self._made_elsewhere(visit, elsewhere)

@@ -1,4 +1,4 @@
-"""What all of storage has in common: settings that say where files lie, and spaces.
+"""The common ground of storage: settings that say where files lie, and spaces.
 
 A space is the part of the ledger in which a keeper or a plug-in keeps its own state. Suite: `gossamer.testing.check_spaces`.
 

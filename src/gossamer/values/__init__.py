@@ -1,4 +1,4 @@
-"""What flows through a crawl: frozen values that know the web, do no I/O, hold no clock and run no event loop.
+"""The values that flow through a crawl: frozen ones that know the web, do no I/O, hold no clock and run no event loop.
 
 Place in the flow: every room above imports these, and they import nothing but each other and a few errors of the
 engine. A URL is a plain string in one canonical form (:mod:`url`). A :mod:`task` is a URL that waits or is under way; a

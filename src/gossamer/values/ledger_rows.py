@@ -1,4 +1,4 @@
-"""What the ledger keeps beside tasks: a row for each fetched URL, and what is known of a host."""
+"""Rows that the ledger keeps beside tasks: one for each fetched URL, and what is known of a host."""
 
 import msgspec
 
@@ -35,7 +35,7 @@ class HostState(msgspec.Struct, frozen=True, array_like=True):
 
     host: str
     note: bytes = b""
-    """What politeness keeps (:mod:`gossamer.frontier.politeness.places`); nothing else reads it."""
+    """The note of politeness (:mod:`gossamer.frontier.politeness.places`); nothing else reads it."""
     counters: dict[str, int] = {}
     """By name, as `pages`, `errors`, `bytes`."""
     first_seen: float = 0.0

@@ -1,4 +1,4 @@
-"""What kind of document some bytes are, after the WHATWG MIME Sniffing standard (sections 5 to 7).
+"""The kind of a document, from its bytes, after the WHATWG MIME Sniffing standard (sections 5 to 7).
 
 Place in the flow: the process stage asks once for each document and chooses its processors by the answer. What the server
 claims stays in the response.

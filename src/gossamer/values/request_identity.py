@@ -82,9 +82,9 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     headers: tuple[tuple[str, str], ...] = ()
     """Fields beside those that every request has."""
     label: str = ""
-    """Whose answer it is: the user's code finds its handler by it."""
+    """The name of the request: the user's code finds its handler by it."""
     data: bytes = b""
-    """What the user's code gives itself for when the answer comes."""
+    """The value that the user's code gives itself for when the answer comes."""
     is_safe: bool = False
     """It may be sent again, though its fate before is unknown."""
     priority: int = 0

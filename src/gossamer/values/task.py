@@ -1,4 +1,4 @@
-"""What the frontier hands out and takes back: a task goes to the fetchers, an answer says that the host is free again.
+"""Tasks and answers: a task goes to the fetchers, an answer says that the host is free again.
 
 Beside them: the decision about a page after an answer, leases between the keeper of a queue and a crawler, and URLs that are
 set aside because their part of a host looks like a trap.

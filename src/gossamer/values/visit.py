@@ -365,7 +365,7 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def shown_digest(self) -> str:
-        """What tells whether two documents are the same: the digest of the rendered page, or of the body."""
+        """The sign that two documents are the same: the digest of the rendered page, or of the body."""
         rendered = self.rendered
         return rendered.digest if rendered is not None and rendered.dom else self.digest
 

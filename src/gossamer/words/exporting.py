@@ -254,7 +254,7 @@ def _all(database: Database, reader: WordsReader, words: int, overlap: int) -> I
 def _since(
     database: Database, reader: WordsReader, words: int, overlap: int, since: datetime.datetime
 ) -> Iterator[list[ChunkRow]]:
-    """What changed in each page that was visited since, page by page; nothing of pages that say what they said."""
+    """The changes in each page that was visited since, page by page; nothing of pages that say what they said."""
     then = since.astimezone(datetime.UTC).replace(tzinfo=None)
     visited = database.ask(f"SELECT DISTINCT url FROM pages{EVERY} WHERE fetched_at > ? ORDER BY url", [then])  # noqa: S608
     urls = [url for (url,) in visited]
@@ -277,7 +277,7 @@ def _chunks_of(reader: WordsReader, row: Mapping[str, Any] | None, words: int, o
 
 
 def difference(before: list[ChunkRow], now: list[ChunkRow]) -> list[ChunkRow]:
-    """What leads from the chunks that a page had to those that it has."""
+    """The steps from the chunks that a page had to those that it has."""
     kept = {row.id for row in before} & {row.id for row in now}
     replaced: defaultdict[tuple[str, ...], list[ChunkRow]] = defaultdict(list)
     for row in before:

@@ -24,7 +24,7 @@ WordsColumn = Literal["facts", "text", "markdown"]
 
 
 class WordsOptions(Sheet, frozen=True):
-    """What of documents beside HTML is followed."""
+    """The kinds of documents beside HTML that are followed."""
 
     llms_txt: Annotated[
         bool,

@@ -1,4 +1,4 @@
-"""What a model may reach through the server: hosts of a list, networks that a person opened, and a budget. Pure.
+"""The reach of a model through the server: hosts of a list, networks that a person opened, and a budget. Pure.
 
 Place in the flow: :mod:`gossamer.words.tools` asks before each request, and hands the same rules to the crawls that it starts,
 whose own guards obey them for links, redirects and addresses that names turn out to have.

@@ -1,4 +1,4 @@
-"""What the server does for a model: fetch, map, crawl, search, read, query, why. Nothing here knows the protocol.
+"""The tools that the server has for a model: fetch, map, crawl, search, read, query, why. Nothing here knows the protocol.
 
 Place in the flow: :mod:`gossamer.words.commands` offers these as tools. Every request to the web is a crawl of Gossamer's own,
 in a process of its own, with robots.txt, politeness and guards as always, and with the rules of :mod:`gossamer.words.reach`.
@@ -55,7 +55,7 @@ class Job(msgspec.Struct):
     state: str = "running"
     """`running`, `finished` or `failed`."""
     told: dict[str, Any] = {}
-    """What the crawl said at its end."""
+    """The last words of the crawl."""
     error: str = ""
 
 

@@ -179,7 +179,7 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
 
 
 def _told_of_all(directory: Path) -> dict[str, Any]:
-    """What the supervisor of several agents has said when the last run ended."""
+    """The words of the supervisor of several agents at the end of the last run."""
     try:
         ended = msgspec.json.decode((directory / ENDED_FILE).read_bytes(), type=CrawlStanding)
     except (FileNotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""What a crawl knows of one host or of one URL: the part of their pages and stories that only the crawl's own process can tell
+"""Facts about one host or one URL: the part of their pages and stories that only the crawl's own process can tell
 while it runs.
 
 Place in the flow: the messages :class:`~gossamer.crawls.control.messages.ReadHost` and
@@ -70,11 +70,11 @@ class FailedUrl(msgspec.Struct, frozen=True):
     fetched_at: float
     """Seconds since the epoch."""
     error: str = ""
-    """What went wrong, where there was no answer, as the log has it."""
+    """The failure, where there was no answer, as the log has it."""
 
 
 class KeptOfHost(msgspec.Struct, frozen=True):
-    """What a ledger keeps of a host, as :class:`~gossamer.values.ledger_rows.HostState` has it."""
+    """The note of a host in a ledger, as :class:`~gossamer.values.ledger_rows.HostState` has it."""
 
     counters: dict[str, int]
     first_seen: float
@@ -115,7 +115,7 @@ class HostKnown(msgspec.Struct, frozen=True):
     sites: list[str] = []
     """Its sites that were met, as `https://example.org`."""
     given: dict[str, Any] = {}
-    """What is set for this host alone: `delay`, `per_host`, `max_pages`."""
+    """Settings of this host alone: `delay`, `per_host`, `max_pages`."""
 
 
 class HostNow(msgspec.Struct, frozen=True):
@@ -151,7 +151,7 @@ def hosts_of_running(crawl: Steerable, names: Sequence[str]) -> HostsNow:
 
 
 def host_of_running(crawl: Steerable, host: str) -> HostKnown:
-    """What a running crawl knows of a host, by its canonical name."""
+    """Facts about a host of a running crawl, by its canonical name."""
     known = host_known(crawl.ledger, crawl.graph, host)
     now = crawl.ledger.clock.now()
     for unit in crawl.providers(HostPoliteness):
@@ -163,7 +163,7 @@ def host_of_running(crawl: Steerable, host: str) -> HostKnown:
 
 
 def host_known(ledger: RocksLedger, graph: Graph, host: str) -> HostKnown:
-    """What a ledger knows of a host; what holds it is as of the last note."""
+    """Facts about a host in a ledger; those that hold it are as of the last note."""
     state, now = ledger.host_states([host])[0], ledger.clock.now()
     waiting = list(islice(ledger.queue_of(host), COUNTED + 1))
     rows = list(islice(ledger.documents_of(host), LOOKED_AT + 1))
@@ -192,7 +192,7 @@ def _waiting(task: Task, due: float = 0.0) -> WaitingUrl:
 
 
 def given_to(graph: Graph, host: str) -> dict[str, Any]:
-    """What is set for a host alone, by the names of the options."""
+    """The settings of a host alone, by the names of the options."""
     found = {}
     for option in SHOWN:
         unit, setting = HOST_SETTINGS[option]
@@ -228,7 +228,7 @@ class Known(msgspec.Struct, frozen=True):
     """Its last visit."""
     host: HostState | None = None
     robots: bytes = b""
-    """What the robots part keeps of its site."""
+    """The note of the robots part of its site."""
     aside: Family | None = None
     """The family under which it is set aside."""
     evidence: str = ""
@@ -246,11 +246,11 @@ class Known(msgspec.Struct, frozen=True):
     crawled_by: LastCrawler | None = None
     """The mobile crawler that came home from its host last."""
     learnt: dict[str, bytes] = {}
-    """What watchers have learnt of its host, by their names for it."""
+    """The notes of watchers of its host, by their names for it."""
 
 
 def known_of(ledger: "RocksLedger", url: str) -> Known:
-    """What this ledger knows of a canonical URL."""
+    """Facts about a canonical URL in this ledger."""
     host = host_of(url)
     waiting = ledger.waiting(url, CHUNKS)
     aside = ledger.aside_of(url, CHUNKS) if waiting is None and host else None

@@ -1,4 +1,4 @@
-"""What can be asked of a running crawl, and what it does then: the one list of control messages, each spelled once.
+"""Messages to a running crawl: the one list of control messages, each spelled once.
 
 A request is a class below: its fields are what is sent, its :meth:`~ControlRequest.act` is what the crawl does, on its event loop,
 in short steps that hold nothing up. A new one is a class here and, for people, a command that sends it. An installed
@@ -150,7 +150,7 @@ class Rewire(ControlRequest, frozen=True, tag="rewire"):
 
     change: ChangeText
     source: Annotated[str, msgspec.Meta(max_length=4096)] = "change"
-    """What the text is called in messages."""
+    """The name of the text in messages."""
     agent: OneAgent = ""
     by_form: bool = False
     """As in :class:`Change`."""
@@ -159,7 +159,7 @@ class Rewire(ControlRequest, frozen=True, tag="rewire"):
         return Done((await crawl.rewire(change_of(crawl, self))).told)
 
     def noted(self, crawl: "Settable", answered: "Answered") -> dict[str, Any]:
-        """What was changed; the text may hold a password."""
+        """The change in words; the text may hold a password."""
         told = {"do": "rewire", "source": self.source, "done": getattr(answered, "text", "")}
         return {**told, "agent": self.agent} if self.agent else told
 
@@ -315,7 +315,7 @@ class SetHost(ControlRequest, frozen=True, tag="set-host"):
 
 
 def change_of(crawl: "Settable", request: Rewire | CheckRewire) -> "Callable[[Wiring], Wiring]":
-    """What a request makes of a wiring. What a form may not change is refused when it is called."""
+    """The wiring that a request makes of another one. A change that a form may not make is refused when it is called."""
     from gossamer.crawls.control.picture import check_wiring_of_form
     from gossamer.engine.wiring import changed
 

@@ -35,7 +35,7 @@ class Problem(msgspec.Struct, frozen=True):
     """One word for it, as `disk_low`."""
     severity: Severity
     reason: str
-    """What is wrong, in one clause."""
+    """The problem, in one clause."""
     evidence: str
     """The figures that show it."""
     command: str = ""
@@ -359,7 +359,7 @@ def _slots(now: "CrawlStanding") -> Iterator[Problem]:
 
 
 def _few_hosts(now: "CrawlStanding") -> Iterator[Problem]:
-    """What makes most crawls of one site slow, and is meant so: told where nothing else is the reason."""
+    """The delay, which makes most crawls of one site slow, and is meant to: told where nothing else is the reason."""
     is_free = now.in_flight < now.concurrency * FEW_SLOTS and now.busy < BUSY
     waits = [wait for wait in now.waits if wait.why != "delay" or wait.seconds >= LONG_PAUSE]
     if now.state == "running" and is_free and now.queued > now.concurrency and not waits:

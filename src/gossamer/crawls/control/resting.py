@@ -1,4 +1,4 @@
-"""What can be done to a crawl at rest: checkpoints, and hosts that it is not to ask when it goes on."""
+"""Changes of a crawl at rest: checkpoints, and hosts that it is not to ask when it goes on."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress

@@ -125,7 +125,7 @@ class SlowedHost(msgspec.Struct, frozen=True):
 
 
 class UnitFigures(msgspec.Struct, frozen=True):
-    """What a component or provider has counted."""
+    """The counters of a component or provider."""
 
     name: str
     use: str
@@ -134,7 +134,7 @@ class UnitFigures(msgspec.Struct, frozen=True):
 
 
 class ConnectorFigures(msgspec.Struct, frozen=True):
-    """What passed through a connector."""
+    """The traffic of a connector."""
 
     name: str
     passed: int
@@ -254,7 +254,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     blocked: list[str] = []
     """Hosts and domains that are not asked any more; the first hundred."""
     exchange: ExchangeStanding | None = None
-    """What it owes to agents that no network connects it with; None where there are none."""
+    """The debts to agents that no network connects it with; None where there are none."""
     checkpoints: list[str] = []
     each_agent: list[AgentStanding] = []
     """Each agent of a crawl that has several."""
@@ -263,7 +263,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     units: list[UnitFigures] = []
     connectors: list[ConnectorFigures] = []
     problems: list[Problem] = []
-    """What is wrong, the worst first; not of a glance."""
+    """The problems, the worst first; not of a glance."""
 
     @property
     def is_at_work(self) -> bool:
@@ -324,7 +324,7 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
 
 
 def exchange_standing(ledger: RocksLedger, directory: Path) -> ExchangeStanding | None:
-    """What a ledger says of files that agents exchange; None where they exchange none."""
+    """The files that agents exchange, as a ledger has them; None where they exchange none."""
     if not (directory / EXCHANGE_KEY).exists():
         return None
     key, counters = read_key(directory / EXCHANGE_KEY), ledger.counters()

@@ -58,7 +58,7 @@ class Others(Protocol):
 
 
 class Settable(Protocol):
-    """What changes of settings need of a crawl, whether it has one agent or several."""
+    """The parts of a crawl that changes of settings need, whether it has one agent or several."""
 
     @property
     def graph(self) -> Graph: ...
@@ -83,7 +83,7 @@ class Stoppable(Protocol):
 
 
 class Steerable(Settable, Stoppable, Protocol):
-    """What requests need of a crawl; see :class:`~gossamer.crawls.work.CrawlAtWork`."""
+    """The parts of a crawl that requests need; see :class:`~gossamer.crawls.work.CrawlAtWork`."""
 
     @property
     def directory(self) -> Path: ...
@@ -206,7 +206,7 @@ async def change_values(crawl: Settable, values: Mapping[str, str]) -> str:
 
 
 def check_all_values(crawl: Settable, values: Mapping[str, str]) -> tuple[dict[str, str], int | None]:
-    """What :func:`change_values` would set, and the number of agents that it would ask for. Raises as it; changes nothing."""
+    """The values that :func:`change_values` would set, and its number of agents. Raises as it; changes nothing."""
     settings, agents = dict(values), None
     if "agents" in settings and crawl.others is not None:
         agents = build(all_options(), {"agents": settings.pop("agents")}).agents or 1
@@ -231,7 +231,7 @@ async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
 
 
 def check_values(crawl: Settable, values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """What these values set: unit -> setting -> value. Raises as :func:`set_values`; changes nothing."""
+    """The settings of these values: unit -> setting -> value. Raises as :func:`set_values`; changes nothing."""
     by_unit: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
         for unit, settings in _settings(crawl, key, value).items():
@@ -285,8 +285,8 @@ async def _enough_workers(crawl: Settable, concurrency: int) -> None:
 
 
 def _settings(crawl: Settable, key: str, value: str) -> dict[str, dict[str, Any]]:
-    """What `UNIT.SETTING`, or an option, sets. Raises UsageError: the crawl has no such unit, or there is no such option, or it
-    cannot change; SettingError: the value does not do."""
+    """The settings behind `UNIT.SETTING`, or an option. Raises UsageError: the crawl has no such unit, or there is no such option,
+    or it cannot change; SettingError: the value does not do."""
     nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
     copies = copies_of(nodes)
     nodes = {**{name: nodes[names[0]] for name, names in copies.items()}, **nodes}

@@ -147,7 +147,7 @@ def waits_of(crawl: "CrawlAtWork", *, set_aside: int, queued: int, in_flight: in
 def waits_at_rest(
     owed: Owed, hosts: Iterable[HostState], now: float, set_aside: int, families: Iterable[SetAside] = ()
 ) -> list[Wait]:
-    """What a crawl that rests would wait for if it went on at `now` (seconds since the epoch)."""
+    """The waits of a crawl that rests if it went on at `now` (seconds since the epoch)."""
     return [*_retries(owed), *_gathered(held_at_rest(hosts, now), now), *_set_aside(set_aside, families)]
 
 
@@ -225,7 +225,7 @@ def _slow(crawl: "CrawlAtWork") -> Iterator[Wait]:
 
 
 def _set_aside(number: int, families: Iterable[SetAside]) -> Iterator[Wait]:
-    """What waits behind everything else; of the first families those are named that have most."""
+    """Families that wait behind everything else; of the first families those are named that have most."""
     if number:
         counts = Counter[str]()
         for row in islice(families, MOST_FAMILIES):

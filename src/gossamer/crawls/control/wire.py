@@ -56,7 +56,7 @@ class ControlRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ta
         raise NotImplementedError(f"{type(self).__name__} does not say what it does")
 
     def noted(self, crawl: "Settable", answered: "Answered") -> dict[str, Any]:
-        """What the steering log says of it once it is done."""
+        """The words of the steering log once it is done."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
@@ -85,7 +85,7 @@ class Listed(Reply, frozen=True, tag="listed"):
 
 
 class Told(Reply, frozen=True, tag="told"):
-    """What was asked for, as JSON that the asker knows the form of."""
+    """The answer, as JSON that the asker knows the form of."""
 
     value: msgspec.Raw
 

@@ -1,4 +1,4 @@
-"""What failures and refusals lead to: which outcomes are tried again, whose try it is, and after how long; the circuits of names
+"""Failures and refusals: which outcomes are tried again, whose try it is, and after how long; the circuits of names
 and endpoints that failed; and the highest pace that a host bears.
 
 Place in the flow: :mod:`gates` rules by it on every answer; the frontier puts the page back, or ends its story. A page's

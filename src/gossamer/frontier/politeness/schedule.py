@@ -1,4 +1,4 @@
-"""Whose turn it is: hosts with work, those that are ready and those that wait.
+"""Turns of hosts: those with work, those that are ready and those that wait.
 
 Place in the flow: the frontier puts a host in when there is something to fetch from it, and takes one out when a slot
 is free; :mod:`gates` says when each may be asked. A host is in one of three places:

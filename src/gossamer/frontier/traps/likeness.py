@@ -1,4 +1,4 @@
-"""What pages share: the template of a host, learnt from the pages that other parts ask about, and two names of one host, which show
+"""Likeness of pages: the template of a host, learnt from pages that others ask about, and two names of one host, which show
 the same pages. In bounded memory, found again in the ledger.
 
 Place in the flow: trap detection asks here what a page has of its own; other parts that compare pages may, too. Plain code

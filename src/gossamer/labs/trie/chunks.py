@@ -34,7 +34,7 @@ SMALL = 4 << 20
 
 
 class TrieManifest(msgspec.Struct, frozen=True):
-    """What stands."""
+    """The words that stand."""
 
     data: int = 0
     """Number of the file of chunks."""
@@ -248,7 +248,7 @@ _decode = msgspec.msgpack.Decoder(list[tuple[str, int, str, int, int, int]]).dec
 
 
 def encode(owner: Node) -> bytes:
-    """What hangs below an owner, without recursion: a server may make paths as deep as it likes."""
+    """The nodes below an owner, without recursion: a server may make paths as deep as it likes."""
     rows: list[tuple[str, int, str, int, int, int]] = []
     stack = list(reversed(list((owner.kids or {}).values())))
     while stack:

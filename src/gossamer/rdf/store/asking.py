@@ -118,7 +118,7 @@ _LAST = 1.0
 
 
 class Enough(Exception):
-    """What is shown has been read."""
+    """The result that is shown has been read."""
 
 
 class ShownAnswer:

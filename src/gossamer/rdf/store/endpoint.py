@@ -84,7 +84,7 @@ def check_endpoint(url: str) -> str:
 
 
 def verdict(status: int) -> Verdict:
-    """What becomes of an update that was answered with a status."""
+    """The fate of an update that was answered with a status."""
     if 200 <= status < 300:
         return "taken"
     if status in _FAULTS or 300 <= status < 400:

@@ -36,7 +36,7 @@ _NO_LABEL = re.compile("[^A-Za-z0-9]")
 
 
 class PageGraph(msgspec.Struct, frozen=True):
-    """What one visit of a page found."""
+    """The finds of one visit of a page."""
 
     url: str
     """Of the page; :attr:`iri` is the name of the graph."""
@@ -50,7 +50,7 @@ class PageGraph(msgspec.Struct, frozen=True):
 
 
 def newest_graphs(rows: Sequence[tuple[Any, ...]]) -> dict[str, PageGraph]:
-    """What the latest visit among these rows found, by the URL of its page. The rows are of :data:`COLUMNS`, and those of one
+    """The finds of the latest visit among these rows, by the URL of its page. The rows are of :data:`COLUMNS`, and those of one
     visit follow each other."""
     found: dict[str, PageGraph] = {}
     for (url, of_visit), group in groupby(rows, itemgetter(0, 6)):

@@ -344,7 +344,7 @@ def preferred(accept: str) -> list[str]:
 
 
 def description(endpoint: str) -> Iterable[oxigraph.Quad]:
-    """What the service says of itself, in the vocabulary of SPARQL 1.1 Service Description."""
+    """The description of the service, in the vocabulary of SPARQL 1.1 Service Description."""
     service, dataset = oxigraph.BlankNode("service"), oxigraph.BlankNode("dataset")
 
     def say(subject: oxigraph.BlankNode, predicate: str, value: str | oxigraph.BlankNode) -> oxigraph.Quad:

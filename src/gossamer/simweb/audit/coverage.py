@@ -81,7 +81,7 @@ class Freshness(msgspec.Struct, frozen=True):
 
 
 class Spending(msgspec.Struct, frozen=True):
-    """What a part of the requests cost."""
+    """The cost of a part of the requests."""
 
     what: str
     requests: int

@@ -36,7 +36,7 @@ from gossamer.simweb.graph import WebGraph, expected_pages
 
 
 class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the crawl was meant to do; the log alone cannot tell."""
+    """The purpose of the crawl, which the log alone cannot tell."""
 
     seeds: list[str] | None = None
     """Where it began; None for the first page of the web."""

@@ -1,4 +1,4 @@
-"""What a hostile case is: one row of the table that server, test, command line and documentation read.
+"""A hostile case: one row of the table that server, test, command line and documentation read.
 
 Place in the flow: the files of this folder write cases, `server` gathers and plays them.
 """
@@ -16,7 +16,7 @@ from gossamer.values.outcome import Outcome
 
 
 class HostileAct(Enum):
-    """What a script does besides sending bytes and waiting."""
+    """Steps of a script besides sending bytes and waiting."""
 
     STAY = "stay"
     """Say nothing more, and keep the connection open for as long as the server allows."""
@@ -49,7 +49,7 @@ class HostileCase(msgspec.Struct, frozen=True):
     outcome: Outcome
     """How a fetch of it has to end."""
     does: str
-    """What the server does, in one sentence."""
+    """The behaviour of the server, in one sentence."""
     then: str
     """What else a crawl owes, beyond the fetch: what becomes of the links, the host, the archive."""
     script: Script

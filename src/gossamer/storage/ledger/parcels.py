@@ -71,7 +71,7 @@ class Moved(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ParcelHead(msgspec.Struct, frozen=True):
-    """What a parcel says of its giver. It stands at the end, when all is counted."""
+    """The giver's word about a parcel. It stands at the end, when all is counted."""
 
     moved: Moved
     arcs: tuple[Arc, ...]
@@ -209,7 +209,7 @@ def _put(file: BinaryIO, data: bytes) -> None:
 
 
 def head_of(path: Path) -> ParcelHead:
-    """What a parcel says of its giver. Raises CrawlDirectoryError: it is damaged."""
+    """The giver's word about a parcel. Raises CrawlDirectoryError: it is damaged."""
     try:
         with path.open("rb") as file:
             file.seek(-_LENGTH, os.SEEK_END)

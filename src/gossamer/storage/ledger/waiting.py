@@ -209,7 +209,7 @@ class AsideTasks:
             yield key, layout.unpack_with_level(value)
 
     def prefix(self, family: Family) -> bytes:
-        """What keys of its chunks begin with, before a serial."""
+        """The prefix of the keys of its chunks, before a serial."""
         return layout.SHELF + self._keys.host(family.owner) + family.key
 
     def row_key(self, family: Family) -> bytes:

@@ -41,7 +41,7 @@ class _Sent(NamedTuple):
 
 
 class OnWay:
-    """What recipients were sent and have not acknowledged. A recipient falls silent when it acknowledges nothing for long."""
+    """Entries that recipients have not acknowledged. A recipient falls silent when it acknowledges nothing for long."""
 
     def __init__(self) -> None:
         self._sent: dict[int, _Sent] = {}
@@ -133,7 +133,7 @@ class Mailbox(StagesOwed[MailboxSheet]):
         self._boxes: defaultdict[str, _Box] = defaultdict(_Box)
         self._done: list[OwedTask] = []
         self._way = OnWay()
-        """What masters have; another agent that does not answer is waited for."""
+        """Entries of masters; another agent that does not answer is waited for."""
         self._silent: set[str] = set()
         self._looking: asyncio.Task[None] | None = None
 
@@ -317,7 +317,7 @@ class Mailbox(StagesOwed[MailboxSheet]):
 
 
 class _Box:
-    """What waits in memory for one recipient, and how far its space was read for it, round and round."""
+    """The entries that wait in memory for one recipient, and how far its space was read for it, round and round."""
 
     def __init__(self) -> None:
         self.queue: deque[OwedTask] = deque()

@@ -1,4 +1,4 @@
-"""What an agent owes, on its way into the ledger: the group that owes what is not ours, and the form of entries.
+"""The debts of an agent on their way into the ledger: the group that owes what is not ours, and the form of entries.
 
     commit, frontier ── push ──► `divided-ledger` ──► the ledger's queues, where the host is ours
                                         └───────────► the mailbox, where it is another agent's

@@ -83,9 +83,9 @@ class Column(msgspec.Struct, frozen=True):
     type: ColumnType | None = None
     """The type in SQL, where the field's own does not say it."""
     unit: str = ""
-    """What a number counts, as `ms` or `bytes`."""
+    """The unit of a number, as `ms` or `bytes`."""
     fill: Fill = None
-    """What the table shows where a row leaves the column out, instead of NULL."""
+    """The value that the table shows where a row leaves the column out, instead of NULL."""
     same_as: str = ""
     """The column whose value it shows there instead."""
     host_of: str = ""
@@ -225,7 +225,7 @@ class Table:
 
 
 def _tuple_of(paths: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
-    """What lies at these paths of an object: read by one call of the library, where they are several."""
+    """The values at these paths of an object: read by one call of the library, where they are several."""
     if len(paths) > 1:
         return attrgetter(*paths)
     get = attrgetter(paths[0])
