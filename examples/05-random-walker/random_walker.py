@@ -15,7 +15,7 @@ from gossamer.engine.ends import In, Out
 from gossamer.engine.sheet import NoSettings, setting
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring, to_toml
-from gossamer.frontier.component import SeedsSheet
+from gossamer.frontier.frontier import SeedsSheet
 from gossamer.values.outcome import TRANSIENT
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of

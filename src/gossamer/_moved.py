@@ -45,7 +45,7 @@ MOVED = {
     "gossamer.reading.document": "gossamer.documents.document",
     "gossamer.reading.text": "gossamer.documents.text",
     "gossamer.services.designation.nearness": "gossamer.agents.ring",
-    "gossamer.stages.seeds": "gossamer.frontier.component",
+    "gossamer.stages.seeds": "gossamer.frontier.frontier",
     "gossamer.stores.ledger.providers": "gossamer.storage.ledger.providers",
     "gossamer.stores.trie.queue": "gossamer.labs.trie.queues",
 }

@@ -32,7 +32,7 @@ def test_every_import_contract_holds() -> None:
         ("layers", "values/upward.py", "import gossamer.crawls"),
         ("layers", "frontier/subjective.py", "import gossamer.recrawl.schedule"),
         ("layers", "unplaced/__init__.py", ""),
-        ("core", "storage/sideways.py", "import gossamer.frontier.component"),
+        ("core", "storage/sideways.py", "import gossamer.frontier.frontier"),
         ("door", "engine/outside.py", "import gossamer"),
         ("testing", "cli/faking.py", "import gossamer.testing"),
         ("values", "values/waiting.py", "import asyncio"),

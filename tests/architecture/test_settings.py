@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "gossamer"
 READ_WHOLE = {
     "ExpressionSheet": "a setting for each gate; tests/unit/expressions/test_filter_language.py",
     "HostOptions": "crawls/identity.py goes through all of them",
-    "RecrawlOptions": "recrawl/wiring.py; tests/journeys/test_recrawl.py",
+    "RecrawlOptions": "recrawl/changes.py; tests/journeys/test_recrawl.py",
     "MobileOptions": "mobile/wiring.py; tests/journeys/test_crawl_mobile.py",
     **dict.fromkeys(
         ("BasicOptions", "ProcessOptions", "NetworkOptions", "ResultOptions", "CrawlOptions"),

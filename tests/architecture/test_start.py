@@ -21,7 +21,7 @@ NOT_OF_A_PLAIN_CRAWL = {
     "gossamer.analysis.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
     "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.labs.trie", "gossamer.storage.seen.sieve",
     "gossamer.testing", "gossamer.spiders.running", "gossamer.mobile.crawler", "gossamer.mobile.wiring",
-    "gossamer.recrawl.wiring", "gossamer.labs.wiring", "gossamer.crawls.old_wirings",
+    "gossamer.recrawl.changes", "gossamer.labs.strategies", "gossamer.crawls.old_wirings",
 }  # fmt: skip
 
 #: What the process that makes tables has no use for: it begins when the crawl has ended, and somebody waits for it.
@@ -40,7 +40,7 @@ NOT_OF_A_PARSER = {
 #: What no command needs to tell its options, or that it does not understand.
 NOT_OF_HELP = {
     "asyncio", "pycurl",
-    "gossamer.crawls.crawl", "gossamer.fetcher.component", "gossamer.frontier.component", "gossamer.query.database",
+    "gossamer.crawls.crawl", "gossamer.fetcher.fetch_stage", "gossamer.frontier.frontier", "gossamer.query.database",
     "gossamer.storage.ledger",
 }  # fmt: skip
 

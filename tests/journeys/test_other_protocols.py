@@ -28,9 +28,9 @@ from gossamer.engine import wiring as wirings
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
-from gossamer.fetcher.component import FileModule, FileSheet, TransferSheet
 from gossamer.fetcher.contract import Resolver
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
+from gossamer.fetcher.fetch_stage import FileModule, FileSheet, TransferSheet
 from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule
 from gossamer.testing.clock import HUNG_AFTER, FakeClock
 from gossamer.testing.fetching import FetchCase, check_protocol_module

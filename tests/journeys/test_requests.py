@@ -27,7 +27,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response
 from gossamer.fetcher.http import HttpModule
-from gossamer.frontier.component import SeedsSheet
+from gossamer.frontier.frontier import SeedsSheet
 
 url, directory, log, run_name = sys.argv[1:]
 

@@ -34,7 +34,7 @@ from gossamer.recrawl.ledger import RevisitLedger
 from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.archive.warc import WarcArchive, WarcSheet
-from gossamer.storage.commit.component import Commit
+from gossamer.storage.commit.commit_stage import Commit
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.providers import LedgerContents, LedgerFrontier, LedgerSeen
 from gossamer.storage.seen.memory import MemoryFlights

@@ -32,7 +32,7 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import show_count
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.archive.contract import OrderTaker
-from gossamer.storage.commit.component import Commit
+from gossamer.storage.commit.commit_stage import Commit
 from gossamer.storage.commit.queueing import CommitSheet
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.mailbox.exchange_files import IN, OUT, FileOutbox, WrittenFile

@@ -29,7 +29,7 @@ from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.expressions.contract import TaskFilter
 from gossamer.frontier.contract import Prioritizer, Traversal
 from gossamer.storage.archive.contract import ClaimTaker, OrderTaker
-from gossamer.storage.commit.component import is_full
+from gossamer.storage.commit.commit_stage import is_full
 from gossamer.storage.commit.queueing import Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask, Owing

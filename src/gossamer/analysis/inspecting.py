@@ -7,12 +7,12 @@ from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 from gossamer.documents.document import Document
-from gossamer.parsing.component import Process, ProcessSheet
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.feeds import FeedLinks, SitemapLinks
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.links import LinkResolver
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
+from gossamer.parsing.process_stage import Process, ProcessSheet
 from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.page import StructuredData, structured_data, told
 from gossamer.values import body as bodies

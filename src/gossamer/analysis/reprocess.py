@@ -39,7 +39,7 @@ from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.table_rewrites import Basis, basis, replace, replaceable
 from gossamer.spiders.running import SpiderHandlers
-from gossamer.spiders.wiring import SPIDER, with_spider
+from gossamer.spiders.spider_stage import SPIDER, with_spider
 from gossamer.storage.tables.contract import table_named
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.places import crawl_directory, replacing

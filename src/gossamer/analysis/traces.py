@@ -19,7 +19,7 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider, bind
 from gossamer.expressions.contract import TaskGate, verdicts_on
-from gossamer.frontier.component import Frontier, SeedsSheet
+from gossamer.frontier.frontier import Frontier, SeedsSheet
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict

@@ -34,7 +34,7 @@ from gossamer.engine.files import scratch
 from gossamer.engine.sheet import NoSettings, build
 from gossamer.engine.wiring import Wiring
 from gossamer.spiders.running import SpiderHandlers
-from gossamer.spiders.wiring import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
+from gossamer.spiders.spider_stage import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
 from gossamer.values.errors import GossamerError, UsageError
 from gossamer.values.outcome import DOCUMENTS
 from gossamer.values.request import Request

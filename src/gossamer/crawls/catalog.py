@@ -9,22 +9,22 @@ from gossamer.engine.subjects import shipped
 
 #: Name -> `module:Class`.
 COMPONENTS = {
-    "seeds": "gossamer.frontier.component:Seeds",
-    "requested-seeds": "gossamer.frontier.component:RequestedSeeds",
-    "frontier": "gossamer.frontier.component:Frontier",
-    "fetch": "gossamer.fetcher.component:Fetch",
+    "seeds": "gossamer.frontier.frontier:Seeds",
+    "requested-seeds": "gossamer.frontier.frontier:RequestedSeeds",
+    "frontier": "gossamer.frontier.frontier:Frontier",
+    "fetch": "gossamer.fetcher.fetch_stage:Fetch",
     "content-seen": "gossamer.parsing.duplicates:ContentSeen",
-    "process": "gossamer.parsing.component:Process",
+    "process": "gossamer.parsing.process_stage:Process",
     "near-duplicates": "gossamer.parsing.duplicates:NearDuplicates",
     "links": "gossamer.parsing.links:LinkResolver",
     "filter": "gossamer.parsing.filters:Filtering",
     "url-seen": "gossamer.parsing.duplicates:UrlSeen",
-    "commit": "gossamer.storage.commit.component:Commit",
-    "copy-records": "gossamer.storage.commit.component:CopyRecords",
-    "tally": "gossamer.storage.commit.component:Tally",
+    "commit": "gossamer.storage.commit.commit_stage:Commit",
+    "copy-records": "gossamer.storage.commit.commit_stage:CopyRecords",
+    "tally": "gossamer.storage.commit.commit_stage:Tally",
     "lease-urls": "gossamer.crawls.leases:LeaseUrls",
     "take-leases": "gossamer.crawls.leases:TakeLeases",
-    "application": "gossamer.storage.commit.component:Application",
+    "application": "gossamer.storage.commit.commit_stage:Application",
 }
 
 #: Name -> `module:Class`.
@@ -35,7 +35,7 @@ PROVIDERS = {
     "http": "gossamer.fetcher.http:HttpModule",
     "ftp": "gossamer.fetcher.plain:FtpModule",
     "gopher": "gossamer.fetcher.plain:GopherModule",
-    "file": "gossamer.fetcher.component:FileModule",
+    "file": "gossamer.fetcher.fetch_stage:FileModule",
     "memory-contents": "gossamer.storage.seen.memory:MemoryContents",
     "memory-seen": "gossamer.storage.seen.memory:MemorySeen",
     "recently-seen": "gossamer.storage.seen.memory:RecentlySeen",

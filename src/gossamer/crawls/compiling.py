@@ -22,13 +22,13 @@ from gossamer.engine.sheet import build
 from gossamer.engine.subjects import Subject, found_at, subjects
 from gossamer.engine.wiring import ProviderPlan, Wiring
 from gossamer.fetcher.authentication import fill
-from gossamer.fetcher.component import root_of
 from gossamer.fetcher.cookies import CookieJar
+from gossamer.fetcher.fetch_stage import root_of
 from gossamer.fetcher.proxies import absolute, addresses
 from gossamer.frontier.politeness.retries import WAITS
-from gossamer.parsing.component import ProcessSheet
 from gossamer.parsing.filters import by_gate
 from gossamer.parsing.links import LinksSheet, normaliser
+from gossamer.parsing.process_stage import ProcessSheet
 from gossamer.values.errors import UsageError
 from gossamer.values.url import place_of_site, site_of
 from gossamer.values.url_normalization import chosen
@@ -76,7 +76,7 @@ def view_of(options: CrawlOptions) -> str:
     return hashlib.sha256(msgspec.json.encode(differing, order="sorted")).hexdigest()[:16]
 
 
-#: Strategy -> its traversal, where that has another name: a subject brings the rest (:mod:`gossamer.labs.wiring`).
+#: Strategy -> its traversal, where that has another name: a subject brings the rest (:mod:`gossamer.labs.strategies`).
 _TRAVERSALS = {"opic": "priority", "trie": "breadth"}
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.

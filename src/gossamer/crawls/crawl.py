@@ -37,9 +37,9 @@ from gossamer.engine.planning import Catalog
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.unit import Clock
 from gossamer.engine.wiring import Wiring
-from gossamer.frontier.component import Seeds
+from gossamer.frontier.frontier import Seeds
 from gossamer.frontier.traps.watch import LearntTraps
-from gossamer.storage.commit.component import Tally
+from gossamer.storage.commit.commit_stage import Tally
 from gossamer.storage.recovery import ensure_crawl_id, refuse_divided
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record

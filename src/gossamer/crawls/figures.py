@@ -27,12 +27,12 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.unit import SystemClock
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.fetcher.http import HttpModule
-from gossamer.frontier.component import Frontier
 from gossamer.frontier.contract import JUDGED, RELEVANT
+from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.parsing.contract import SessionsStanding, SessionsTold
-from gossamer.storage.commit.component import Tally
+from gossamer.storage.commit.commit_stage import Tally
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.values.outcome import Outcome

@@ -23,7 +23,7 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.wiring import Wiring
 from gossamer.expressions.predicates import compile_pattern
-from gossamer.frontier.component import SeedsSheet
+from gossamer.frontier.frontier import SeedsSheet
 from gossamer.storage.tables.log import TableLogSheet
 from gossamer.storage.tables.places import TRIPLES
 from gossamer.values.errors import UsageError

@@ -23,7 +23,7 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import Sheet
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import Difference, Wiring
-from gossamer.frontier.component import Frontier
+from gossamer.frontier.frontier import Frontier
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.logs import note_line
 

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 import pycurl
 
 from gossamer.engine.unit import Bucket, Provider
-from gossamer.fetcher.component import TransferSheet
+from gossamer.fetcher.fetch_stage import TransferSheet
 from gossamer.fetcher.transfer import Receiving
 
 P = TypeVar("P", bound=TransferSheet)

@@ -17,9 +17,9 @@ import pycurl
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import setting
 from gossamer.fetcher.answer import ending_of
-from gossamer.fetcher.component import TransferSheet
 from gossamer.fetcher.contract import Endpoint, Resolver
 from gossamer.fetcher.driver import CurlModule
+from gossamer.fetcher.fetch_stage import TransferSheet
 from gossamer.fetcher.transfer import MISLED, Cut, Receiving
 from gossamer.values import url as urls
 from gossamer.values.body import BodyWriter

@@ -18,7 +18,7 @@ from gossamer._version import __version__
 from gossamer.documents.content_coding import ACCEPTED
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import setting
-from gossamer.fetcher.component import TransferSheet
+from gossamer.fetcher.fetch_stage import TransferSheet
 from gossamer.fetcher.response_head import CAPS, Caps
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable

@@ -18,7 +18,7 @@ import msgspec
 import pycurl
 
 from gossamer.documents.content_coding import NOTHING, BodyStore, Keeping
-from gossamer.fetcher.component import TransferSheet
+from gossamer.fetcher.fetch_stage import TransferSheet
 from gossamer.fetcher.proxies import Proxy
 from gossamer.fetcher.request import Constants, HttpSheet, has_body
 from gossamer.fetcher.response_head import BrokenHead, Head, IncompleteHead, read

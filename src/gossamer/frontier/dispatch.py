@@ -23,7 +23,7 @@ from gossamer.values.url import endpoint_of, host_of, site_of
 from gossamer.values.visit import Response, Visit
 
 if TYPE_CHECKING:
-    from gossamer.frontier.component import Frontier
+    from gossamer.frontier.frontier import Frontier
 
 #: Tasks of one host that may be refused in one turn before others get theirs: a site may forbid a million.
 REFUSED_IN_A_TURN: Final = 32

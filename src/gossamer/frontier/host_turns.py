@@ -26,7 +26,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import endpoint_of, host_of, is_machine, scheme_of
 
 if TYPE_CHECKING:
-    from gossamer.frontier.component import Frontier
+    from gossamer.frontier.frontier import Frontier
 
 #: Hosts that are remembered after they left: most come back soon, and their address and pace need not be found again.
 REMEMBERED: Final = 8_192

@@ -20,7 +20,7 @@ from gossamer.frontier.traps.contract import Traps, placed
 from gossamer.values.task import Family, SetAside, Task
 
 if TYPE_CHECKING:
-    from gossamer.frontier.component import Frontier
+    from gossamer.frontier.frontier import Frontier
 
 #: Hosts whose reason to wait is told.
 TOLD: Final = 20

@@ -1,4 +1,4 @@
-"""Options of `gossamer crawl` for crawls that look for a topic; :mod:`gossamer.labs.wiring` reads them."""
+"""Options of `gossamer crawl` for crawls that look for a topic; :mod:`gossamer.labs.strategies` reads them."""
 
 from typing import Annotated
 

@@ -1,7 +1,7 @@
 """Reading one document: its processors, one after the other, what is known of a page apart from them, and where its answer
 leads.
 
-Place in the flow: the process stage (:mod:`~gossamer.parsing.component`) calls :func:`read` in its own process. For a page that
+Place in the flow: the process stage (:mod:`~gossamer.parsing.process_stage`) calls :func:`read` in its own process. For a page that
 may cost too much, :mod:`gossamer.parsing.isolation` has workers (:mod:`gossamer.engine.workers`) call :func:`parse`, and kills
 a late one; so the result is one plain value that crosses a pipe. A worker trusts its parent, which names the classes that it
 runs, and no document. The targets of redirects, `Refresh` and `Link` fields are links of their own kinds, which every later

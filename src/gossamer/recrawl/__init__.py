@@ -1,9 +1,9 @@
 """The recrawl: when known pages are visited again.
 
-Place in the flow: with `--recrawl`, :mod:`wiring` puts a ledger in front of the crawl's own (:mod:`ledger`), which
+Place in the flow: with `--recrawl`, :mod:`changes` puts a ledger in front of the crawl's own (:mod:`ledger`), which
 keeps the time of the next visit with each visit that ends. :mod:`schedule` holds what is due, in a space of the ledger,
 and the frontier queues it; :mod:`policies` decide how long a page can wait, by what :mod:`learning` knows of its
-changes; the stage `changes` (:mod:`wiring`) compares a page with its earlier state.
+changes; the stage `changes` (:mod:`changes`) compares a page with its earlier state.
 
 Promises: politeness bounds the schedule, never the other way round; no page comes too soon and none is forgotten,
 whatever is killed.
@@ -18,7 +18,7 @@ SUBJECT = Subject(
     title="Coming back to known pages",
     example="gossamer crawl https://example.org/ --recrawl every=1d --linger forever",
     options="gossamer.recrawl.options:RecrawlOptions",
-    wire="gossamer.recrawl.wiring:wire",
+    wire="gossamer.recrawl.changes:wire",
     wire_where=(),
     forget="gossamer.recrawl.ledger:forget_known",
     commands={
@@ -30,11 +30,11 @@ SUBJECT = Subject(
         ),
     },
     components={
-        "changes": "gossamer.recrawl.wiring:Changes",
+        "changes": "gossamer.recrawl.changes:Changes",
     },
     providers={
         "revisits": "gossamer.recrawl.schedule:RevisitSchedule",
-        "compared-texts": "gossamer.recrawl.wiring:ComparedTexts",
+        "compared-texts": "gossamer.recrawl.changes:ComparedTexts",
         "revisit-ledger": "gossamer.recrawl.ledger:RevisitLedger",
         "adaptive": "gossamer.recrawl.policies:GreedyPolicy",
         "every": "gossamer.recrawl.policies:FixedInterval",

@@ -1,4 +1,4 @@
-"""Options of `gossamer crawl` for crawls that come back to known pages; :mod:`gossamer.recrawl.wiring` reads them."""
+"""Options of `gossamer crawl` for crawls that come back to known pages; :mod:`gossamer.recrawl.changes` reads them."""
 
 from typing import Annotated
 

@@ -1,7 +1,7 @@
 """Spiders: running handlers that people write for pages, and keeping the mistakes of handlers away from the crawl.
 
 Place in the flow: :mod:`handlers` knows which handler gets which page, and sorts its results; :mod:`running` is the
-provider that the process stage (:mod:`wiring`) asks, with :mod:`threads` for handlers that block. :mod:`loading` finds
+provider that the process stage (:mod:`spider_stage`) asks, with :mod:`threads` for handlers that block. :mod:`loading` finds
 the spider in a file and runs handlers in a process of their own. :mod:`logins` and :mod:`sessions` are protocol modules
 in front of the one for http. Their contract is :mod:`gossamer.parsing.contract`.
 
@@ -22,7 +22,7 @@ SUBJECT = Subject(
         ),
     },
     components={
-        "handling-process": "gossamer.spiders.wiring:HandlingProcess",
+        "handling-process": "gossamer.spiders.spider_stage:HandlingProcess",
     },
     providers={
         "log-ins": "gossamer.spiders.logins:EnteringModule",

@@ -15,7 +15,7 @@ from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import NoSettings, build
-from gossamer.storage.commit.component import Tally
+from gossamer.storage.commit.commit_stage import Tally
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.visit import Record
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gossamer.fetcher.component import FileModule, FileSheet, TransferSheet
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
+from gossamer.fetcher.fetch_stage import FileModule, FileSheet, TransferSheet
 from gossamer.fetcher.http import HttpModule
 from gossamer.fetcher.plain import FtpModule, FtpSheet, GopherModule
 from gossamer.fetcher.request import HttpSheet

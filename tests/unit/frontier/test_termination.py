@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from gossamer.frontier.component import Frontier
+from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.limits import FrontierSheet, RetriesWaiting
 from gossamer.frontier.order import BreadthFirst
 from gossamer.frontier.politeness.provider import HostPoliteness

@@ -14,9 +14,9 @@ from gossamer.documents.document import MAX_DEPTH, MAX_HERE, MAX_TAGS, REFERENCE
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
-from gossamer.parsing.component import Process, ProcessSheet
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.html import HtmlLinks
+from gossamer.parsing.process_stage import Process, ProcessSheet
 from gossamer.testing.storage import visit
 from gossamer.values.body import BodyWriter, StoredBody
 from gossamer.values.outcome import Outcome

@@ -14,12 +14,12 @@ import msgspec
 from gossamer.documents.document import Document
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
-from gossamer.parsing.component import Process, ProcessSheet
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.feeds import SitemapLinks
 from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.isolation import MARKS, ReadingMarks
+from gossamer.parsing.process_stage import Process, ProcessSheet
 from gossamer.rdf.page import StructuredDataProcessor
 from gossamer.testing.storage import visit
 from gossamer.values.errors import ReadApart

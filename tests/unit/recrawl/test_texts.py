@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.recrawl.wiring import MOST_READ, ComparedTexts, TextsSheet
+from gossamer.recrawl.changes import MOST_READ, ComparedTexts, TextsSheet
 from gossamer.storage.archive.warc import WarcArchive, WarcSheet
 from gossamer.testing.clock import FakeClock
 from gossamer.values.outcome import Outcome

@@ -12,7 +12,7 @@ import pytest
 from gossamer.engine.errors import ComponentFailed
 from gossamer.frontier.order import HostBreadthFirst
 from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
-from gossamer.storage.commit.component import Commit
+from gossamer.storage.commit.commit_stage import Commit
 from gossamer.storage.commit.queueing import MAX_SITEMAPS, Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group
 from gossamer.testing.clock import FakeClock

@@ -17,7 +17,7 @@ import msgspec
 
 from gossamer.frontier.politeness.places import Held, HeldBy, HostNote, why_held
 from gossamer.frontier.politeness.provider import HostPoliteness
-from gossamer.storage.commit.component import Commit
+from gossamer.storage.commit.commit_stage import Commit
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.ledger.waiting import Owed
 from gossamer.storage.tables.places import TABLES

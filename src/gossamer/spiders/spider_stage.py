@@ -1,7 +1,7 @@
 """A spider in a wiring: its handlers get pages where they are processed, and failures pass there too.
 
 Place in the flow: :mod:`gossamer.api` calls :func:`with_spider` before a crawl is made. A wiring that has a spider is left as it
-is: its crawl goes on. :class:`HandlingProcess` stands in the place of :class:`~gossamer.parsing.component.Process`, which it is
+is: its crawl goes on. :class:`HandlingProcess` stands in the place of :class:`~gossamer.parsing.process_stage.Process`, which it is
 for all other pages: a page that a handler wants goes to it, and it decides what is followed there.
 """
 
@@ -16,10 +16,10 @@ from gossamer.documents.document import Document
 from gossamer.engine.ends import Uses
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import ProviderPlan, Wiring
-from gossamer.parsing.component import Process
 from gossamer.parsing.contract import Elsewhere, PageHandlers, Processor
 from gossamer.parsing.findings import Findings, ProcessorSpec, Reading, filled, joined
 from gossamer.parsing.isolation import ParserFailed
+from gossamer.parsing.process_stage import Process
 from gossamer.values.outcome import DOCUMENTS
 from gossamer.values.relations import RELATIONS
 from gossamer.values.request import Request
