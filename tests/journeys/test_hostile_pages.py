@@ -1,6 +1,7 @@
 """The browser is a guest: pages that attack it or what is around it reach nothing, and cost no other page anything."""
 
 import asyncio
+import re
 import shutil
 import socket
 import tempfile
@@ -33,6 +34,11 @@ class Listeners:
             one.setblocking(False)
         self.tcp.listen()
         self.ports = {"TCP": self.tcp.getsockname()[1], "UDP": self.udp.getsockname()[1]}
+
+    def in_place(self, script: str) -> str:
+        for name, port in self.ports.items():
+            script = re.sub(rf"\b{name}\b", str(port), script)
+        return script
 
     def contacts(self) -> list[str]:
         found = []
@@ -90,14 +96,69 @@ REACHING = {
     "module": "import('http://127.0.0.1:TCP/m.js').catch(() => 0)",
     "css": "document.head.innerHTML = '<style>@import \"http://127.0.0.1:TCP/a.css\"; "
     "body { background: url(http://127.0.0.1:TCP/b) }</style>'",
+    "names of loopback": "for (const one of ['localhost', '0.0.0.0', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', 'a.localhost'])"
+    "{ new Image().src = `http://${one}:TCP/`; fetch(`http://${one}:TCP/`, {mode: 'no-cors'}).catch(() => 0) }",
+    "synchronous request": "const x = new XMLHttpRequest(); x.open('GET', 'http://127.0.0.1:TCP/', false); "
+    "try { x.send() } catch (e) {}",
+    "worklets": "CSS.paintWorklet?.addModule('http://127.0.0.1:TCP/p.js').catch(() => 0); "
+    "new OfflineAudioContext(1, 1, 8000).audioWorklet?.addModule('http://127.0.0.1:TCP/a.js').catch(() => 0)",
+    "nested worker": "const inner = `new WebSocket('ws://127.0.0.1:TCP/'); new EventSource('http://127.0.0.1:TCP/')`;"
+    "new Worker('data:text/javascript,' + encodeURIComponent(`new Worker('data:text/javascript,'"
+    " + encodeURIComponent(${JSON.stringify(inner)}))`))",
+    "module worker": "new Worker(URL.createObjectURL(new Blob([`import 'http://127.0.0.1:TCP/m.js'`], {type: 'text/javascript'})),"
+    "{type: 'module'})",
+    "drawing": "document.body.innerHTML += '<svg><image href=http://127.0.0.1:TCP/i /><use href=http://127.0.0.1:TCP/u#x />"
+    "<filter id=f><feImage href=http://127.0.0.1:TCP/e /></filter></svg><video src=http://127.0.0.1:TCP/v autoplay>"
+    "<track src=http://127.0.0.1:TCP/t default></video><embed src=http://127.0.0.1:TCP/o>'",
+    "font": "new FontFace('x', 'url(http://127.0.0.1:TCP/f.woff2)').load().catch(() => 0)",
+    "frame of a document": "document.body.innerHTML += `<iframe srcdoc=\"<script>new WebSocket('ws://127.0.0.1:TCP/');"
+    "top.location = 'http://127.0.0.1:TCP/'</\" + \"script>\"></iframe>`; const f = document.createElement('iframe');"
+    "f.src = URL.createObjectURL(new Blob(['<script>open(`http://127.0.0.1:TCP/`); fetch(`http://127.0.0.1:TCP/`)</' + 'script>'],"
+    "{type: 'text/html'})); document.body.append(f)",
+    "speculation": "const s = document.createElement('script'); s.type = 'speculationrules'; s.textContent = JSON.stringify({"
+    "prerender: [{urls: ['http://127.0.0.1:TCP/', '/next'], eagerness: 'immediate'}],"
+    "prefetch: [{urls: ['http://127.0.0.1:TCP/'], eagerness: 'immediate'}]}); document.head.append(s)",
+    "links of the head": "document.head.innerHTML = '<link rel=manifest href=http://127.0.0.1:TCP/m><link rel=icon href="
+    "http://127.0.0.1:TCP/i><link rel=modulepreload href=http://127.0.0.1:TCP/j><link rel=preload as=fetch "
+    "href=http://127.0.0.1:TCP/k><link rel=stylesheet href=http://127.0.0.1:TCP/l>'",
+    "ping": "const a = document.createElement('a'); a.ping = 'http://127.0.0.1:TCP/'; a.href = '#x'; "
+    "document.body.append(a); a.click()",
+    "leaving": "addEventListener('pagehide', () => { navigator.sendBeacon('http://127.0.0.1:TCP/', 'x');"
+    "fetch('http://127.0.0.1:TCP/', {keepalive: true, method: 'POST', body: 'x'}).catch(() => 0) });"
+    "try { fetchLater('http://127.0.0.1:TCP/') } catch (e) {} location = '/elsewhere'",
+    "relays": "const p = new RTCPeerConnection({iceServers: [{urls: ['turn:127.0.0.1:TCP?transport=tcp', 'turn:127.0.0.1:UDP',"
+    "'stun:localhost:UDP'], username: 'u', credential: 'c'}], iceCandidatePoolSize: 9}); p.createDataChannel('x');"
+    "p.createOffer().then(o => p.setLocalDescription(o))",
+    "identity": "navigator.credentials?.get({identity: {providers: [{configURL: 'https://127.0.0.1:TCP/c.json', clientId: 'x'}]}})"
+    ".catch(() => 0); navigator.credentials?.get({publicKey: {challenge: new Uint8Array(9)}}).catch(() => 0)",
+    "devices": "navigator.geolocation.getCurrentPosition(() => 0, () => 0); navigator.mediaDevices?.getUserMedia({audio: true})"
+    ".catch(() => 0); navigator.requestMIDIAccess?.().catch(() => 0); window.Notification?.requestPermission();"
+    "try { new webkitSpeechRecognition().start() } catch (e) {} navigator.bluetooth?.requestDevice().catch(() => 0)",
+    "streams of sockets": "try { new WebSocketStream('ws://127.0.0.1:TCP/') } catch (e) {} "
+    "try { new TCPSocket('127.0.0.1', TCP) } catch (e) {} try { new UDPSocket({remoteAddress: '127.0.0.1', remotePort: UDP}) }"
+    "catch (e) {} try { new PresentationRequest('http://127.0.0.1:TCP/').start().catch(() => 0) } catch (e) {}",
+    "other schemes": "for (const one of ['ftp', 'ws', 'view-source:http', 'blob:http', 'filesystem:http', 'intent'])"
+    "{ fetch(`${one}://127.0.0.1:TCP/`).catch(() => 0); const f = document.createElement('iframe'); f.src = `${one}://127.0.0.1:TCP/`;"
+    "document.body.append(f) }",
+    "names": "for (let i = 0; i < 20; i++) { new Image().src = `http://told-${i}.example.test/`; const l ="
+    "document.createElement('link'); l.rel = 'preconnect'; l.href = `https://asked-${i}.example.test`; document.head.append(l) }",
 }  # fmt: skip
+
+#: Fields of every such page, which have a browser reach out by itself.
+REACHING_FIELDS = (
+    *HTML,
+    ("link", "<http://127.0.0.1:TCP/l>; rel=preload; as=script, <http://127.0.0.1:TCP>; rel=preconnect"),
+    ("content-security-policy-report-only", "img-src 'none'; report-uri http://127.0.0.1:TCP/r"),
+    ("reporting-endpoints", 'default="https://127.0.0.1:TCP/e"'),
+    ("nel", '{"report_to": "default", "max_age": 9, "success_fraction": 1}'),
+)
 
 #: Pages that do not end, or take what they can get.
 GREEDY = {
     "loop": "while (true);",
     "late loop": "setTimeout(() => { while (true); }, 50)",
     "regular expression": "/^(a+)+$/.test('a'.repeat(40) + 'b')",
-    "workers": "for (let i = 0; i < 50; i++) new Worker(URL.createObjectURL(new Blob(['while (true);'])))",
+    "workers": "for (let i = 0; i < 200; i++) new Worker(URL.createObjectURL(new Blob(['while (true);'])))",
     "frames": "for (let i = 0; i < 300; i++) { const f = document.createElement('iframe'); "
     "f.src = 'http://f' + i + '.test/'; document.body.append(f) }",
     "requests": "for (let i = 0; i < 10000; i++) fetch('/r' + i).catch(() => 0)",
@@ -108,6 +169,20 @@ GREEDY = {
     "setTimeout(grow, 0) })()",
     "elements": "for (let i = 0; i < 300000; i++) { const p = document.createElement('p'); "
     "p.textContent = 'x'.repeat(30) + i; document.body.append(p) }",
+    "text": "document.body.append('x'.repeat(100 << 20))",
+    "heap": "const a = []; (function grow() { a.push(new Array(1e6).fill(0).map(() => ({}))); setTimeout(grow, 0) })()",
+    "storage": "const o = indexedDB.open('d'); o.onupgradeneeded = () => o.result.createObjectStore('s'); o.onsuccess = () => {"
+    "let n = 0; (function grow() { const t = o.result.transaction('s', 'readwrite'); t.objectStore('s').put("
+    "crypto.getRandomValues(new Uint32Array(16384)).toString().repeat(99), n++); t.oncomplete = grow })() }",
+    "drawing": "const a = []; (function grow() { const c = document.createElement('canvas'); c.width = c.height = 8000;"
+    "c.getContext('2d').fillRect(0, 0, 8000, 8000); a.push(c); setTimeout(grow, 0) })()",
+    "machine code": "const b = Uint8Array.from("
+    "[0,97,115,109,1,0,0,0,1,4,1,96,0,0,3,2,1,0,7,5,1,1,102,0,0,10,9,1,7,0,3,64,12,0,11,11]);"
+    "new WebAssembly.Instance(new WebAssembly.Module(b)).exports.f()",
+    "routes": "for (let i = 0; ; i++) history.pushState({}, '', '/' + i)",
+    "itself": "document.body.innerHTML = '<iframe src=/></iframe>'; for (let i = 0; i < 9; i++) "
+    "{ const f = document.createElement('iframe'); f.src = location.href + '?' + i; document.body.append(f) }",
+    "writing": "for (;;) document.write('<p>x')",
     "polling": "setInterval(() => fetch('/poll' + Math.random()).catch(() => 0), 10)",
     "download": "const a = document.createElement('a'); a.download = 'evil'; a.href = 'data:text/plain,x'; "
     "document.body.append(a); a.click()",
@@ -123,16 +198,19 @@ async def ask(want: Want) -> WantedAnswer:
     return WantedAnswer(200, (("content-type", "text/plain"),), b"x")
 
 
-async def shown(tabs: Tabs, script: str, name: str = "h.test") -> RenderedPage:
+Fields = tuple[tuple[str, str], ...]
+
+
+async def shown(tabs: Tabs, script: str, name: str = "h.test", fields: Fields = HTML) -> RenderedPage:
     body = f"<!DOCTYPE html><title>t</title><body>before<script>{script}</script><p>after".encode()
-    return await tabs.render(name, FetchedPage("http://h.test/", WantedAnswer(200, HTML, body), 1_700_000_000.0), ask)
+    return await tabs.render(name, FetchedPage("http://h.test/", WantedAnswer(200, fields, body), 1_700_000_000.0), ask)
 
 
-def render_all(pages: Mapping[str, str], guard: str = chromium.GUARD) -> dict[str, RenderedPage]:
+def render_all(pages: Mapping[str, str], guard: str = chromium.GUARD, fields: Fields = HTML) -> dict[str, RenderedPage]:
     async def run() -> dict[str, RenderedPage]:
         tabs = Tabs(chromium.program(), 2, guard=guard)
         try:
-            return {name: await shown(tabs, script) for name, script in pages.items()}
+            return {name: await shown(tabs, script, fields=fields) for name, script in pages.items()}
         finally:
             await tabs.close()
 
@@ -146,10 +224,9 @@ def test_no_page_reaches_the_network(wall: str, listeners: Listeners, tmp_path: 
         text = guard.read_text(encoding="utf-8").replace("missing = _leave_network()", "missing = 'for this test'")
         guard = tmp_path / "guard.py"
         guard.write_text(text, encoding="utf-8")
-    pages = {}
-    for name, script in REACHING.items():
-        pages[name] = script.replace("TCP", str(listeners.ports["TCP"])).replace("UDP", str(listeners.ports["UDP"]))
-    found = render_all(pages, str(guard))
+    pages = {name: listeners.in_place(script) for name, script in REACHING.items()}
+    assert len(pages) >= 40
+    found = render_all(pages, str(guard), tuple((name, listeners.in_place(text)) for name, text in REACHING_FIELDS))
     assert not listeners.contacts()
     assert not [name for name, page in found.items() if "root:" in page.markup]
     assert {page.how for page in found.values()} <= {"done", "limited"}, {
@@ -159,7 +236,7 @@ def test_no_page_reaches_the_network(wall: str, listeners: Listeners, tmp_path: 
 
 def test_greedy_pages_end_and_each_next_page_is_whole() -> None:
     async def run() -> dict[str, tuple[RenderedPage, RenderedPage]]:
-        tabs = Tabs(chromium.program(), 2, busy=5.0)
+        tabs = Tabs(chromium.program(), 2, busy=3.0)
         found = {}
         try:
             for name, script in GREEDY.items():
