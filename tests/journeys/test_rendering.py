@@ -144,6 +144,40 @@ def test_processors_read_the_rendered_page_again_without_a_browser(tmp_path: Pat
     assert [sorted(map(str, rows(directory, one))) for one in questions] == before
 
 
+def test_pages_are_rendered_again_from_the_archive_alone_and_are_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "c"
+    with Shop(4) as shop:
+        crawled(shop, directory)
+        asked = len(shop.requests)
+        questions = ("SELECT * EXCLUDE (render_seconds) FROM pages", "SELECT * FROM links")
+        before = [sorted(map(str, rows(directory, one))) for one in questions]
+        capsys.readouterr()
+        assert main(["reprocess", str(directory), "--render"]) == 0
+        assert "rendered 4 pages, 4 of them as the archive has them" in capsys.readouterr().out
+        assert len(shop.requests) == asked
+    assert [sorted(map(str, rows(directory, one))) for one in questions] == before
+
+
+def test_pages_that_no_browser_has_shown_are_rendered_from_the_archive_as_far_as_it_has_their_scripts(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "c"
+    with Shop(3) as shop:
+        script = "fetch('/x'); onload = () => { document.body.innerHTML = '<a href=/item/9>nine</a>' }"
+        shop.pages["/app.js"] = FakePage(script, type="text/javascript")
+        crawled(shop, directory, render="never", page_requisites=True)
+        asked = len(shop.requests)
+        question = "SELECT render, needs_browser FROM pages WHERE url LIKE '%/item/0'"
+        assert rows(directory, question) == [(None, True)]
+        assert main(["reprocess", str(directory), "--render"]) == 0
+        assert len(shop.requests) == asked
+    question = "SELECT render, wants, needs_browser FROM pages WHERE url LIKE '%/item/0'"
+    assert rows(directory, question) == [("done", '{"asked":2,"refused:not_archived":1}', False)]
+    assert rows(directory, "SELECT count(*) FROM links WHERE target LIKE '%/item/9'") != [(0,)]
+
+
 def test_requests_of_pages_wait_for_the_delay_of_their_host_and_the_page_does_not_see_it(tmp_path: Path) -> None:
     with Shop(3) as shop:
         summary = crawled(shop, tmp_path / "c", delay=0.4)

@@ -8,6 +8,7 @@ the new rows at once (:mod:`gossamer.query.table_rewrites`).
 """
 
 import contextlib
+import hashlib
 import shlex
 import shutil
 import tempfile
@@ -19,6 +20,8 @@ from typing import Any
 
 import msgspec
 
+from gossamer.browser.again import KEPT_ANSWERS, rendered_again
+from gossamer.browser.options import RENDER
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.control.client import holder
 from gossamer.crawls.crawlers import gathered
@@ -52,7 +55,7 @@ from gossamer.values.visit import HTML_TYPES, Visit
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest, dom_length,
        duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, brought, crawler,
-       runtime, warc_file, warc_offset, warc_length, visit
+       runtime, warc_file, warc_offset, warc_length, visit, render, render_seconds, wants
 FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive AND kept_out IS NULL ORDER BY warc_file, warc_offset
 """
 
@@ -68,6 +71,10 @@ class Reprocessed(msgspec.Struct, frozen=True):
     seconds: float
     read_until: str = ""
     """When the newest visit that was read had been fetched, as the tables write it; empty where none was."""
+    rendered: int = 0
+    """Pages that a browser showed again."""
+    rendered_alike: int = 0
+    """Those of them whose markup is that of the archive, byte for byte."""
     is_at_work: bool = False
     """The crawl ran meanwhile: what it has fetched since then, it has processed itself."""
 
@@ -79,6 +86,8 @@ def reprocess(
     processors: Sequence[str] = (),
     rdf: bool = False,
     spider: type[SpiderHandlers] | None = None,
+    render: bool = False,
+    browser: str = "",
     catalog: Catalog | None = None,
     report: Callable[[str], object] = lambda line: None,
 ) -> "Reprocessing":
@@ -89,6 +98,8 @@ def reprocess(
         processors: run these alone, each `NAME` or `MIME=NAME`, and replace only items of the kinds that they find.
         rdf: also read the structured data of pages, as a crawl with `--rdf` does.
         spider: its handlers get the pages, as in a crawl; what they ask for is kept as links, and nothing is fetched.
+        render: have a browser show pages again, with the answers of the archive alone.
+        browser: the program that does it; if empty, the crawl's own, or the Chromium of this machine.
         catalog: where names are looked up.
         report: takes what goes wrong with what follows the crawl.
 
@@ -115,6 +126,8 @@ def reprocess(
             has = f"this crawl has handlers of its own; bring them with {how}"
             raise UsageError(f"{has}, or name processors with --processor")
         wiring = without_handlers(wiring)
+    if render:
+        wiring = rendered_again(wiring, crawl_directory(directory), browser)
     return Reprocessing(crawl_directory(directory), wiring, processors, catalog, report)
 
 
@@ -141,7 +154,7 @@ class Reprocessing:
         self._catalog = catalog
         self._source = _Source(directory)
         catalog.add("archive-visits", _replay(self._source.visits))
-        catalog.add("visit-rows", _rows(lambda visits: self._log.append(visits, [None] * len(visits))))
+        catalog.add("visit-rows", _rows(self._written))
         catalog.add(RULINGS, ArchivedRulings)
         log = wiring.providers.get("log")
         self._asked = {*TableLogSheet().tables, *(log.settings.get("tables", ()) if log else ())}
@@ -171,8 +184,20 @@ class Reprocessing:
         source = self._source
         until = utc_text(source.newest.timestamp()) if source.newest is not None else ""
         return Reprocessed(
-            str(self.directory), source.documents, source.unreadable, tables, seconds, until, is_at_work=is_at_work
+            str(self.directory),
+            source.documents,
+            source.unreadable,
+            tables,
+            seconds,
+            until,
+            rendered=source.rendered,
+            rendered_alike=source.rendered_alike,
+            is_at_work=is_at_work,
         )
+
+    def _written(self, visits: list[Visit]) -> None:
+        self._source.compare(visits)
+        self._log.append(visits, [None] * len(visits))
 
     async def _follow(self) -> None:
         """Followers of the crawl are made again out of the new rows; those of a crawl that runs do so themselves."""
@@ -223,6 +248,9 @@ class _Source:
         self.unreadable = 0
         self.newest: datetime | None = None
         """When the newest visit of them was fetched."""
+        self.rendered = self.rendered_alike = 0
+        self._shown_before: dict[str, bytes] = {}
+        """By visit, the digests of pages that are on their way."""
 
     def visits(self) -> Iterator[Visit]:
         for row in self.rows:
@@ -237,7 +265,17 @@ class _Source:
                 # Its body was not to be kept, or is a part of the document: what was found at that time is all that is known.
                 continue
             self.documents += 1
+            if visit.rendered is not None and visit.rendered.dom:
+                self._shown_before[visit.id] = hashlib.sha1(visit.rendered.dom, usedforsecurity=False).digest()
             yield visit
+
+    def compare(self, visits: Iterable[Visit]) -> None:
+        """Take note of the pages that a browser showed: only those have a digest of their markup."""
+        for visit in visits:
+            before, now = self._shown_before.pop(visit.id, b""), visit.rendered
+            if now is not None and now.digest:
+                self.rendered += 1
+                self.rendered_alike += before == hashlib.sha1(now.dom, usedforsecurity=False).digest()
 
 
 def _replay(visits: Callable[[], Iterable[Visit]]) -> type[Producer[NoSettings]]:
@@ -276,7 +314,7 @@ def _rows(append: Callable[[list[Visit]], object]) -> type[Consumer[NoSettings]]
 
 
 #: Stages that are left out, by what a wiring uses: those that remember other pages, whose answers of that time are in the
-#: tables, and the browser, whose pages are in the archive.
+#: tables, and the browser of the crawl, whose pages are in the archive.
 LEFT_OUT = frozenset({"content-seen", "url-seen", "render"})
 
 #: Fingerprints that a run over the archive compares at the most, 330 bytes each in memory: the ledger belongs to the crawl.
@@ -299,6 +337,9 @@ def between(wiring: Wiring) -> Wiring:
     components["rows"] = ComponentPlan(use="visit-rows", ports={"visits": f"stage-{len(chain)}"})
     connectors = {f"stage-{number}": ConnectorPlan(address="fused:") for number in range(len(chain) + 1)}
     connectors["stage-0"] = ConnectorPlan()
+    for name in chain:
+        if wiring.components[name].use == RENDER:  # its pages come out in an order of their own
+            connectors[components[name].ports["outbox"]] = ConnectorPlan()
     providers: dict[str, ProviderPlan] = {}
     for name in chain:
         _take(wiring, wiring.components[name].providers, providers)
@@ -314,7 +355,7 @@ def _chain(wiring: Wiring) -> list[str]:
         stage = wiring.components[name]
         if stage.use == "commit" or name in chain:
             break
-        if stage.use not in LEFT_OUT:
+        if stage.use not in LEFT_OUT or KEPT_ANSWERS in stage.providers.values():
             chain.append(name)
         connector = stage.ports.get("outbox")
     return chain

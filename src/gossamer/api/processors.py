@@ -90,17 +90,18 @@ def own_processors() -> Iterator[None]:
         _registered[:] = before
 
 
-async def reprocess(directory: str, *, wiring: str = "") -> "Reprocessed":
+async def reprocess(directory: str, *, wiring: str = "", render: bool = False) -> "Reprocessed":
     """Run processors over the stored archive of a crawl, without a request, and replace the rows of its tables.
 
     It runs the processors of the crawl's wiring, or of `wiring` (a file name), and those that this program registered.
+    With `render`, a browser shows pages again, with nothing but the answers of the archive.
     """
     from gossamer.analysis.reprocess import crawl_wiring
     from gossamer.analysis.reprocess import reprocess as prepare
 
     catalog = shipped_catalog()
     plan = find_wiring(wiring) if wiring else crawl_wiring(directory)
-    return await prepare(directory, wiring=with_registered(plan, catalog), catalog=catalog).run()
+    return await prepare(directory, wiring=with_registered(plan, catalog), render=render, catalog=catalog).run()
 
 
 def with_registered(wiring: Wiring, catalog: Catalog) -> Wiring:

@@ -2,7 +2,8 @@
 
 Place in the flow: the stage `render` (:mod:`render_stage`) stands behind fetch and asks :mod:`needs` which pages it is for;
 :mod:`tabs` lends a tab; :mod:`rendering` shows one page in it and reads it; :mod:`wants` has the crawl fetch what the page asks
-for. :mod:`chromium`, :mod:`guard` and :mod:`devtools` are the browser itself: its start, its walls, and its language.
+for; in a run over the archive, :mod:`again` answers. :mod:`chromium`, :mod:`guard` and :mod:`devtools` are the browser
+itself: its start, its walls, and its language.
 
 Promises: a page is never worse than without a browser; what a page asks for is fetched as everything else is, under robots.txt,
 politeness and guard, and stands in the archive; the browser reaches no network, no file and no other page.
@@ -23,5 +24,5 @@ SUBJECT = Subject(
         "render": Command("gossamer.browser.commands:render", "Show one page as a browser makes it.", "Try"),
     },
     components={"render": "gossamer.browser.render_stage:Render"},
-    providers={"wants": "gossamer.browser.wants:Wants"},
+    providers={"wants": "gossamer.browser.wants:Wants", "kept-answers": "gossamer.browser.again:KeptAnswers"},
 )

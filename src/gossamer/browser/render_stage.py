@@ -19,9 +19,9 @@ import msgspec
 from gossamer.browser.chromium import program
 from gossamer.browser.needs import Needs
 from gossamer.browser.options import Choice
-from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
+from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
-from gossamer.browser.wants import Wants
+from gossamer.browser.wants import PageAnswers
 from gossamer.documents.charset import media_type_of
 from gossamer.engine.component import AsynchronousFilter
 from gossamer.engine.ends import In, Out, Uses
@@ -60,8 +60,9 @@ class Render(AsynchronousFilter[RenderSheet]):
     inbox: In[Visit]
     outbox: Out[Visit]
     wants: Out[Task]
-    answers: Uses[Wants]
+    answers: Uses[PageAnswers]
 
+    optional = frozenset({"wants"})
     spills = frozenset({"inbox"})
     lasts = "pages are in its browser"
 
@@ -110,7 +111,7 @@ class Render(AsynchronousFilter[RenderSheet]):
 
     # -- inputs and outputs
 
-    def on_inbox_many(self, visits: Sequence[Visit]) -> None:
+    async def on_inbox_many(self, visits: Sequence[Visit]) -> None:
         """Pages that need a browser go to it; the others go on."""
         for visit in visits:
             if not self._is_wanted(visit):
@@ -119,15 +120,18 @@ class Render(AsynchronousFilter[RenderSheet]):
                 why = RenderedPage("no_browser" if self._is_missing else "interrupted")
                 self._ready.append(_with(visit, why, 0.0))
             else:
+                while "wants" not in self.outs and len(self._rendering) >= 2 * self.sheet.places:
+                    await asyncio.wait(self._rendering, return_when=asyncio.FIRST_COMPLETED)  # an archive has no slots
                 task = asyncio.get_running_loop().create_task(self._render(visit))
                 self._rendering[task] = visit
                 task.add_done_callback(self._done)
         self.signal("outbox")
 
-    def input_ended(self, role: str) -> None:
-        """With the last page that is rendered, this ends."""
+    def finish(self) -> None:
+        """This ends with the last page that is rendered."""
         self._has_all = True
-        self._end_if_done()
+        if not self._rendering:
+            super().finish()
 
     def take_outbox(self, free: int) -> list[Visit]:
         """Visits that go on."""
@@ -145,10 +149,7 @@ class Render(AsynchronousFilter[RenderSheet]):
             self.metrics.count(f"broken:{type(error).__name__}")
             self._ready.append(_with(visit, RenderedPage("crashed"), 0.0))
         self.signal("outbox")
-        self._end_if_done()
-
-    def _end_if_done(self) -> None:
-        if self._has_all and not self._rendering:
+        if self._has_all:
             self.finish()
 
     # -- one page
@@ -162,17 +163,17 @@ class Render(AsynchronousFilter[RenderSheet]):
             return False
         if (response.mime or media_type_of(response, visit.task.found_by)) not in HTML_TYPES:
             return False
-        return self.sheet.pages == "always" or self._needs.decide(visit)
+        return self.sheet.pages == "always" or visit.rendered is not None or self._needs.decide(visit)
 
     async def _render(self, visit: Visit) -> None:
         assert self._tabs is not None
         began = self.clock.monotonic()
         task, response = visit.task, visit.response
 
-        oldest = self.answers.oldest(task, response.started)
+        bound = self.answers.bound(visit)
 
         async def ask(want: Want) -> WantedAnswer:
-            return await self._answer(want, task, oldest)
+            return await self.answers.answer(want, task, bound, self._send)
 
         session = "" if task.request is None else task.request.session
         given = WantedAnswer(response.status or 200, response.headers, response.content)
@@ -183,27 +184,16 @@ class Render(AsynchronousFilter[RenderSheet]):
             self._needs.learn(visit, shown.markup.encode("utf-8", "replace"))
         self._ready.append(_with(visit, shown, self.clock.monotonic() - began))
 
-    async def _answer(self, want: Want, page: Task, oldest: float) -> WantedAnswer:
-        """The answer to a want: what the crawl has, or what it fetches now. Raises WantRefused."""
-        task = self.answers.task_of(want, page)
-        if (given := await self.answers.known(task, oldest)) is not None:
-            return given
-        future, is_new = self.answers.expect(task)
-        if is_new:
-            self._unsent.append(task)
-            self.signal("wants")
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            if future.cancelled():
-                raise WantRefused("ended") from None
-            raise
-        finally:
-            self.answers.leave(task)
+    def _send(self, task: Task) -> None:
+        """Have the crawl fetch what a page wants."""
+        self._unsent.append(task)
+        self.signal("wants")
 
 
 def _with(visit: Visit, shown: RenderedPage, seconds: float) -> Visit:
-    """The visit with the page as a browser shows it."""
+    """The visit with the page as a browser shows it; a page that was rendered before stays so, if nothing can be read now."""
+    if not shown.markup and visit.rendered is not None:
+        return visit
     dom = shown.markup.encode("utf-8", "replace")
     digest = RENDERED_DIGEST + sha1_base32(dom) if dom else ""
     rendered = Rendered(shown.how, dom, digest, "", shown.picture, shown.counts, seconds)

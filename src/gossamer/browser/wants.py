@@ -12,11 +12,12 @@ Promises:
 """
 
 import asyncio
+import contextlib
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
 from gossamer.documents.content_coding import undone
@@ -24,15 +25,14 @@ from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import TaskGate
-from gossamer.storage.archive.reading import read_record
+from gossamer.storage.archive.reading import ArchivedRecord, read_record
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
-from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.request_identity import requested
 from gossamer.values.task import WANT, Task
 from gossamer.values.url import canonical, host_of
-from gossamer.values.visit import Record, Response, Visit
+from gossamer.values.visit import Location, Record, Response, Visit
 
 #: Bytes of answers that are kept in memory: the scripts of some ten applications.
 KEPT = 64 << 20
@@ -45,6 +45,45 @@ _PASSED = frozenset(("accept", "content-type", "cookie", "origin", "x-requested-
 
 #: Those that prove who asks, and kinds of wants whose answer may depend on that; another proof makes another request of it.
 _PROVING, _ASKING_AS_SOMEONE = frozenset(("cookie", "authorization")), frozenset(("xhr", "fetch", "document"))
+
+
+class PageAnswers(Protocol):
+    """Answers what pages want while they are rendered: :class:`Wants` has it fetched,
+    :class:`gossamer.browser.again.KeptAnswers` takes it out of an archive."""
+
+    def bound(self, page: Visit) -> float:
+        """The time that bounds the answers for a page, in seconds since the epoch."""
+
+    async def answer(self, want: Want, page: Task, bound: float, send: Callable[[Task], None]) -> WantedAnswer:
+        """The answer to a want of a page; `send` has the crawl fetch a task. Raises WantRefused."""
+
+    def give_up(self) -> None:
+        """Nothing more will come."""
+
+
+def want_task(want: Want, page: Task, *, posts: bool) -> Task:
+    """The task of a want of a page; `posts` lets it `POST` to its own host.
+
+    Raises:
+        WantRefused: it is not to be sent.
+    """
+    try:
+        url = canonical(want.url)
+    except UnreadableUrl:
+        raise WantRefused("unreadable") from None
+    host = host_of(url)
+    if want.method not in ("GET", "HEAD") and not (posts and want.method == "POST" and host == page.host):
+        raise WantRefused(f"method:{want.method.lower()}"[:40])
+    names = _PASSED if want.kind in _ASKING_AS_SOMEONE else _PASSED - _PROVING
+    fields = tuple((name, value) for name, value in want.headers if name in names and value)
+    session = "" if page.request is None else page.request.session
+    proof = "\n".join((session, *(value for name, value in fields if name in _PROVING)))
+    key = f"{_KEY} {blake2b(proof.encode(), digest_size=8).hexdigest()}" if proof else _KEY
+    try:
+        request = requested(want.method, want.body, fields, key=key, redirects="keep", session=session)
+    except UsageError:
+        raise WantRefused("unsendable") from None
+    return Task(url, host, page.depth, page.url, f"{WANT}{want.kind}", request=request)
 
 
 class WantsSheet(Sheet, frozen=True):
@@ -64,7 +103,7 @@ class WantsSheet(Sheet, frozen=True):
 
 
 class Wants(Provider[WantsSheet]):
-    """Answers wants out of what the crawl has, or has it fetched. Contracts: `Keeper`, `TaskFilter`."""
+    """Answers wants out of what the crawl has, or has it fetched. Contracts: `PageAnswers`, `Keeper`, `TaskFilter`."""
 
     ledger: Uses[Ledger]
 
@@ -82,35 +121,28 @@ class Wants(Provider[WantsSheet]):
 
     # -- for the stage that renders
 
-    def task_of(self, want: Want, page: Task) -> Task:
-        """The task of a want.
-
-        Raises:
-            WantRefused: it is not to be sent.
-        """
+    async def answer(self, want: Want, page: Task, oldest: float, send: Callable[[Task], None]) -> WantedAnswer:
+        """The answer to a want: what the crawl has, or what it fetches now. Raises WantRefused."""
+        task = want_task(want, page, posts=self.sheet.post)
+        if (given := await self.known(task, oldest)) is not None:
+            return given
+        future, is_new = self.expect(task)
+        if is_new:
+            send(task)
         try:
-            url = canonical(want.url)
-        except UnreadableUrl:
-            raise WantRefused("unreadable") from None
-        host = host_of(url)
-        if want.method not in ("GET", "HEAD") and not (self.sheet.post and want.method == "POST" and host == page.host):
-            raise WantRefused(f"method:{want.method.lower()}"[:40])
-        names = _PASSED if want.kind in _ASKING_AS_SOMEONE else _PASSED - _PROVING
-        fields = tuple((name, value) for name, value in want.headers if name in names and value)
-        session = "" if page.request is None else page.request.session
-        proof = "\n".join((session, *(value for name, value in fields if name in _PROVING)))
-        key = f"{_KEY} {blake2b(proof.encode(), digest_size=8).hexdigest()}" if proof else _KEY
-        try:
-            request = requested(want.method, want.body, fields, key=key, redirects="keep", session=session)
-        except UsageError:
-            raise WantRefused("unsendable") from None
-        return Task(url, host, page.depth, page.url, f"{WANT}{want.kind}", request=request)
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if future.cancelled():
+                raise WantRefused("ended") from None
+            raise
+        finally:
+            self.leave(task)
 
-    def oldest(self, page: Task, now: float) -> float:
-        """When an answer must have been fetched, at the earliest, to be good for a page that is fetched now; both in seconds since
-        the epoch. A page that is visited again gets news: answers that are younger than half of the time since its last visit."""
-        row = self.ledger.document(page.identity)
-        return 0.0 if row is None or row.outcome is not Outcome.OK else (row.fetched_at + now) / 2
+    def bound(self, page: Visit) -> float:
+        """When an answer must have been fetched, at the earliest, to be good for a page: one that is visited again gets news,
+        answers that are younger than half of the time since its last visit."""
+        row = self.ledger.document(page.task.identity)
+        return 0.0 if row is None or row.outcome is not Outcome.OK else (row.fetched_at + page.response.started) / 2
 
     async def known(self, task: Task, oldest: float = 0.0) -> WantedAnswer | None:
         """The answer to a want, if the crawl has it, and it is not too old; None where it has to be asked for."""
@@ -129,7 +161,7 @@ class Wants(Provider[WantsSheet]):
             if row is None or row.location is None or row.fetched_at < oldest:
                 continue
             if row.outcome in (Outcome.OK, Outcome.CLIENT_ERROR):
-                given = await asyncio.to_thread(_read, Path(self.sheet.directory), row)
+                given = await asyncio.to_thread(_read, Path(self.sheet.directory), row.location)
                 if given is not None:
                     self.metrics.count("read")
                     self._keep(identity, row.fetched_at, given)
@@ -213,17 +245,16 @@ def _given(response: Response) -> WantedAnswer:
     return WantedAnswer(response.status or 200, response.headers, response.content)
 
 
-def _read(directory: Path, row: DocumentRow) -> WantedAnswer | None:
+def _read(directory: Path, location: Location) -> WantedAnswer | None:
     """An answer as the archive has it; None where it cannot be read."""
-    assert row.location is not None
-    try:
-        record = read_record(directory, row.location)
-        if record.kind == "revisit":
-            return None
-        found = undone(record.headers, record.body)
-    except (CrawlDirectoryError, OSError):
-        return None
-    body = found.data if found.is_readable else record.body
-    return WantedAnswer(
-        record.status or row.status or 200, record.headers, bytes(body) if isinstance(body, bytes) else b""
-    )
+    with contextlib.suppress(CrawlDirectoryError, OSError):
+        record = read_record(directory, location)
+        return None if record.kind == "revisit" else archived_answer(record, record)
+    return None
+
+
+def archived_answer(record: ArchivedRecord, source: ArchivedRecord) -> WantedAnswer:
+    """An answer out of the record of a fetch, and of the one with its body."""
+    found = undone(record.headers, source.body)
+    body = found.data if found.is_readable else source.body
+    return WantedAnswer(record.status or 200, record.headers, body if isinstance(body, bytes) else b"")

@@ -135,6 +135,11 @@ def verify(directory: str, deep: bool, as_json: bool) -> int:
     "--spider spider_file FILE[:NAME]", "Run the handlers of this file over the pages, as `gossamer run FILE` does."
 )
 @option("--rdf", "Also read RDFa, JSON-LD and microdata into the triples, as `gossamer crawl --rdf` does.")
+@option("--render", "Have a browser show pages again, with nothing but the answers of the archive.")
+@option(
+    "--browser PROGRAM",
+    "Render with this program; by default, with that of the crawl, or the Chromium of this machine.",
+)
 @as_json
 def reprocess(
     directory: str,
@@ -142,6 +147,8 @@ def reprocess(
     processors: tuple[str, ...],
     spider_file: str | None,
     rdf: bool,
+    render: bool,
+    browser: str | None,
     as_json: bool,
 ) -> int:
     """Run processors over every document that the crawl in DIR archived, and replace the documents' rows in the tables.
@@ -149,7 +156,8 @@ def reprocess(
     New rows replace the old ones of links and items, and the columns of pages that processing fills in (title,
     language, ...). This happens all at once when the run ends; until then, and after a kill, the tables are as they
     were. A crawl may run meanwhile. Requests of a spider's handlers become links in the tables; nothing is fetched.
-    Triples are replaced if the crawl keeps them, or with --rdf; otherwise they stay as they are.
+    Triples are replaced if the crawl keeps them, or with --rdf; otherwise they stay as they are. With --render, pages
+    that a browser showed in the crawl, and those that seem to need one, are read as it shows them now.
     """
     from gossamer.analysis.reprocess import reprocess as prepare
     from gossamer.crawls.compiling import find_wiring
@@ -162,6 +170,8 @@ def reprocess(
         processors=processors,
         rdf=rdf,
         spider=None if spider_file is None else load(*parted(spider_file))[0].at_work(),
+        render=render,
+        browser=browser or "",
         report=tell,
     )
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
@@ -171,6 +181,10 @@ def reprocess(
     else:
         rows = ", ".join(f"{count} {table}" for table, count in done.tables.items())
         print(f"processed {show_count(done.documents, 'document')} in {show_seconds(done.seconds)}: {rows}")
+        if render:
+            print(
+                f"rendered {show_count(done.rendered, 'page')}, {done.rendered_alike} of them as the archive has them"
+            )
         if done.is_at_work:
             read = (
                 f"documents fetched until {done.read_until} were read"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -26,7 +26,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLe
 from gossamer.storage.tables.manifest import damaged_index, read_notes
 from gossamer.storage.tables.places import crawl_directory, segments
 from gossamer.values import media_type as mime
-from gossamer.values.body import Rendered, beginning
+from gossamer.values.body import Rendered, RenderedHow, beginning
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.media_type import essence
 from gossamer.values.outcome import TRANSIENT, Note, Outcome, of_status
@@ -259,11 +259,15 @@ def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
 
 
 def _rendered(reader: ArchiveReader, row: Mapping[str, Any]) -> Rendered | None:
-    """The page as a browser showed it, where the archive has that."""
-    if not (length := row.get("dom_length") or 0):
+    """The page as a browser showed it, where one did."""
+    length = row.get("dom_length") or 0
+    how: RenderedHow | Literal[""] = row.get("render") or ("done" if length else "")
+    if not how:
         return None
     place = Location(row["warc_file"], row["warc_offset"], row["warc_length"], length)
-    return Rendered("done", beginning(reader.record(place.rendered).body))
+    counts = msgspec.json.decode(row.get("wants") or b"{}", type=dict[str, int])
+    dom = beginning(reader.record(place.rendered).body) if length else b""
+    return Rendered(how, dom, counts=counts, seconds=row.get("render_seconds") or 0.0)
 
 
 def _request(row: Mapping[str, Any]) -> Requested | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
-from gossamer.browser.wants import KEPT, Wants, WantsSheet
+from gossamer.browser.wants import KEPT, Wants, WantsSheet, want_task
 from gossamer.values.ledger_rows import document_row
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
@@ -24,20 +24,19 @@ def answered(task: Task, outcome: Outcome = Outcome.OK, body: bytes = b"x") -> R
 
 
 def test_a_want_is_a_task_beside_the_page_of_the_same_url() -> None:
-    task = Wants().task_of(Want("http://h.test/page", "xhr"), PAGE)
+    task = want_task(Want("http://h.test/page", "xhr"), PAGE, posts=False)
     assert (task.host, task.depth, task.source, task.relation) == ("h.test", 3, "http://h.test/page", "render xhr")
     assert task.is_want and task.identity != PAGE.identity
 
 
 def test_another_proof_of_who_asks_makes_another_request() -> None:
-    wants = Wants()
     names = [
-        wants.task_of(Want("http://h.test/api", "fetch", headers=fields), PAGE).identity
+        want_task(Want("http://h.test/api", "fetch", headers=fields), PAGE, posts=False).identity
         for fields in ((), (("authorization", "Bearer a"),), (("authorization", "Bearer b"),), (("cookie", "c=1"),))
     ]
     assert len(set(names)) == 4
     image = Want("http://h.test/i.png", "image", headers=(("cookie", "c=1"),))
-    assert wants.task_of(image, PAGE).request.headers == ()  # type: ignore[union-attr]  # a want has one
+    assert want_task(image, PAGE, posts=False).request.headers == ()  # type: ignore[union-attr]  # a want has one
 
 
 @pytest.mark.parametrize(("method", "host", "post", "sent"), [
@@ -48,18 +47,18 @@ def test_another_proof_of_who_asks_makes_another_request() -> None:
     ("HEAD", "other.test", False, True),
 ])  # fmt: skip
 def test_methods_that_may_change_something_are_refused(method: str, host: str, post: bool, sent: bool) -> None:
-    wants, want = Wants(WantsSheet(post=post)), Want(f"http://{host}/", "fetch", method)
+    want = Want(f"http://{host}/", "fetch", method)
     if sent:
-        assert wants.task_of(want, PAGE).request.method == method  # type: ignore[union-attr]  # a want has one
+        assert want_task(want, PAGE, posts=post).request.method == method  # type: ignore[union-attr]  # a want has one
     else:
         with pytest.raises(WantRefused, match=f"method:{method.lower()}"):
-            wants.task_of(want, PAGE)
+            want_task(want, PAGE, posts=post)
 
 
 def test_two_pages_that_want_the_same_cause_one_request_and_get_its_answer_when_it_is_kept(run: Run) -> None:
     async def course() -> None:
         wants = Wants()
-        task = wants.task_of(Want("http://h.test/app.js", "script"), PAGE)
+        task = want_task(Want("http://h.test/app.js", "script"), PAGE, posts=False)
         (first, is_new), (second, is_again) = wants.expect(task), wants.expect(task)
         assert (is_new, is_again) == (True, False)
         wants.stage([answered(task)], None)  # type: ignore[arg-type]  # the group is not touched
@@ -77,7 +76,7 @@ def test_two_pages_that_want_the_same_cause_one_request_and_get_its_answer_when_
 def test_a_want_that_is_refused_or_fails_is_told_by_its_outcome_and_asked_for_again_by_the_next_page(run: Run) -> None:
     async def course() -> None:
         wants = Wants()
-        task = wants.task_of(Want("http://h.test/no", "fetch"), PAGE)
+        task = want_task(Want("http://h.test/no", "fetch"), PAGE, posts=False)
         future, _ = wants.expect(task)
         wants.stage([answered(task, Outcome.ROBOTS_DENIED)], None)  # type: ignore[arg-type]  # as above
         wants.committed({})
@@ -92,7 +91,7 @@ def test_a_want_that_is_refused_or_fails_is_told_by_its_outcome_and_asked_for_ag
 def test_what_no_page_waits_for_any_more_is_not_asked_for(run: Run) -> None:
     async def course() -> None:
         wants = Wants()
-        task = wants.task_of(Want("http://h.test/app.js", "script"), PAGE)
+        task = want_task(Want("http://h.test/app.js", "script"), PAGE, posts=False)
         for _ in range(2):
             wants.expect(task)
         wants.leave(task)
@@ -109,11 +108,12 @@ def test_a_page_that_is_visited_again_gets_answers_younger_than_half_of_the_time
     visited = document_row(Visit(PAGE, Response(Outcome.OK, 200, started=100.0)), None)
     wants = Wants()
     wants.ledger = SimpleNamespace(document={PAGE.identity: visited}.get)
-    assert wants.oldest(PAGE, 300.0) == 200.0
-    assert wants.oldest(Task("http://h.test/new", "h.test"), 300.0) == 0.0
+    now = Response(Outcome.OK, 200, started=300.0)
+    assert wants.bound(Visit(PAGE, now)) == 200.0
+    assert wants.bound(Visit(Task("http://h.test/new", "h.test"), now)) == 0.0
 
     async def course() -> None:
-        task = wants.task_of(Want("http://h.test/api", "fetch"), PAGE)
+        task = want_task(Want("http://h.test/api", "fetch"), PAGE, posts=False)
         for started, body in ((101.0, b"old"), (301.0, b"new")):
             record = Record(Visit(task, Response(Outcome.OK, 200, body=body, started=started)))
             wants.stage([record], None)  # type: ignore[arg-type]  # the group is not touched
@@ -128,7 +128,7 @@ def test_answers_in_memory_are_bounded(run: Run) -> None:
     async def course() -> None:
         wants = Wants()
         for number in range(20):
-            task = wants.task_of(Want(f"http://h.test/{number}", "script"), PAGE)
+            task = want_task(Want(f"http://h.test/{number}", "script"), PAGE, posts=False)
             wants.stage([answered(task, body=bytes(KEPT // 8))], None)  # type: ignore[arg-type]  # as above
             wants.committed({})
         assert wants.metrics.snapshot()["kept_bytes"] <= KEPT
@@ -164,7 +164,7 @@ def test_the_crawls_own_document_answers_no_request_that_proves_who_asks_or_is_n
     wants.ledger = ledger = OneDocument()  # type: ignore[assignment]  # nothing else of it is asked
 
     async def course() -> None:
-        assert await wants.known(wants.task_of(want, PAGE)) is None
+        assert await wants.known(want_task(want, PAGE, posts=True)) is None
 
     run(course())
     assert ("http://h.test/api" in ledger.asked) is serves

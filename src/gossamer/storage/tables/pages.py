@@ -233,14 +233,14 @@ class PageRow(
     ] = False
     render: Annotated[
         str,
-        column(
+        found(
             "How a browser rendered it: `done`, `limited`, `hung`, `crashed`, `no_browser`, `interrupted`.",
             "visit.rendered?.how",
         ),
     ] = ""
     render_seconds: Annotated[
         float,
-        column(
+        found(
             "Time that this took, with the answers that the page waited for.",
             lambda t: round(t.visit.rendered.seconds, 3) if t.visit.rendered else 0.0,
             unit="s",
@@ -248,7 +248,7 @@ class PageRow(
     ] = 0.0
     wants: Annotated[
         dict[str, int],
-        column(
+        found(
             "Requests that the page made meanwhile (`asked`), and everything that was refused, by rule.",
             "visit.rendered?.counts",
         ),
