@@ -15,6 +15,7 @@ from gossamer.storage.ledger.deleting import delete
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.contract import MAIL_TO, MASTERS, Owing
 from gossamer.storage.mailbox.mailbox import WAITING, Mailbox, MailboxSheet
+from gossamer.storage.mailbox.retaining import RetainingMailbox, RetainingSheet
 from gossamer.storage.mailbox.shared_state import SharedFile
 from gossamer.storage.mailbox.staging import DividedLedger, DividingGroup
 from gossamer.testing import FakeClock
@@ -44,6 +45,7 @@ class RingRig:
     is_kept = True
     sheet = MailboxSheet(waiting=8)
     designation = ByLetter()
+    made: type[Mailbox] = Mailbox
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -53,7 +55,7 @@ class RingRig:
         await self.close()
         self.ledger, self.divided = RocksLedger(LedgerSheet(directory=str(self._folder))), DividedLedger()
         self.ledger.open()
-        self.outbox = Mailbox(self.sheet)
+        self.outbox = self.made(self.sheet)
         self.outbox.ledger, self.outbox.designation, self.outbox.clock = self.ledger, self.designation, FakeClock()
         self.divided.behind, self.divided.outbox = self.ledger, self.outbox
         await self.outbox.start()
@@ -64,9 +66,10 @@ class RingRig:
         while self._open:
             ledger, outbox = self._open.pop()
             ledger.abandon()
-            if outbox._looking is not None:
-                outbox._looking.cancel()
-                await asyncio.gather(outbox._looking, return_exceptions=True)
+            for task in (outbox._looking, getattr(outbox, "_watching", None)):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
 
     async def put(self, *tasks: Task, fails: bool = False) -> None:
         with contextlib.suppress(Failed), self.divided.group() as group:
@@ -107,6 +110,16 @@ class MailRig(MastersRig):
             cast(DividingGroup, group).pass_on(Designated(ByLetter().owner(task.host), task) for task in tasks)
             if fails:
                 raise Failed
+
+
+class RetainingRig(RingRig):
+    """The same of an agent whose crawl has a store: what has left it is what others have yet to publish."""
+
+    made = RetainingMailbox
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.sheet = RetainingSheet(waiting=8, directory=str(folder))
 
 
 class MassMailRig:
@@ -158,7 +171,7 @@ class MassMailRig:
         raise NotImplementedError("it keeps nothing")
 
 
-RIGS: list[Callable[[Path], Any]] = [RingRig, MastersRig, MailRig, MassMailRig]
+RIGS: list[Callable[[Path], Any]] = [RingRig, MastersRig, MailRig, RetainingRig, MassMailRig]
 
 
 @pytest.mark.parametrize("made", RIGS)

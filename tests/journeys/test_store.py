@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from tests.s3 import BUCKET, careless_server, s3_server, variables
 
+from gossamer.agents.rendezvous import living
 from gossamer.testing.clock import HUNG_AFTER
 from tools.killing.loop import hits_of
 from tools.killing.site import Round, served
@@ -27,6 +28,9 @@ ROUND = Round(seed=11, pages=500, delay=DELAY, depth=None, concurrency=CONCURREN
 LEASE = 3.0
 
 PUBLISHING = ["--checkpoint-every", "1s", "--lease", f"{LEASE:g}s"]
+
+AGENTS = ("agent-00", "agent-01")
+SEVERAL = ["--agents", "2"]
 
 GOSSAMER = [sys.executable, "-P", "-m", "gossamer"]
 
@@ -44,9 +48,19 @@ class Site:
                 command, stdout=said, stderr=said, env=self.environment, start_new_session=True, cwd=self.folder
             )
 
-    def crawl(self, name: str) -> "subprocess.Popen[bytes]":
+    def crawl(self, name: str, *more: str) -> "subprocess.Popen[bytes]":
         command = ROUND.command(self.folder / name, self.port)
-        return self.begin(name, [*command, "--store", self.store, *PUBLISHING])
+        return self.begin(name, [*command, "--store", self.store, *PUBLISHING, *more])
+
+    def lose(self, name: str, process: "subprocess.Popen[bytes]") -> None:
+        """Kill a crawl with all its agents, and take its folder away."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        everybody = (*AGENTS, "master-00")
+        for number in living(self.folder / name, everybody).values():
+            os.kill(number, signal.SIGKILL)
+        until(lambda: not living(self.folder / name, everybody))
+        shutil.rmtree(self.folder / name)
 
     def resume(self, name: str, *more: str) -> "subprocess.Popen[bytes]":
         return self.begin(name, [*GOSSAMER, "resume", self.store, "-o", str(self.folder / name), "--json", *more])
@@ -64,9 +78,9 @@ class Site:
         told = self.run("query", self.store, "select url from pages", "--format", "csv")
         return set(told.stdout.split()[1:]) if told.returncode == 0 else set()
 
-    def pages(self, name: str) -> set[str]:
-        """The pages in the log of a crawl directory."""
-        log = self.folder / name / "logs" / "crawl.jsonl"
+    def pages(self, name: str, log_of: str = "crawl") -> set[str]:
+        """The pages in the log of a crawl directory, or of one of its agents."""
+        log = self.folder / name / "logs" / f"{log_of}.jsonl"
         lines = log.read_bytes().splitlines(keepends=True)
         rows = [json.loads(line) for line in lines if line.endswith(b"\n")]
         return {row["url"] for row in rows if row["event"] == "page"}
@@ -137,6 +151,24 @@ def test_a_crawl_that_is_killed_with_its_folder_goes_on_elsewhere(kind: str, tmp
         assert told["state"] == "finished"
 
 
+@pytest.mark.parametrize("more", [[], ["--designation", "master"]], ids=["ring", "master"])
+def test_a_crawl_of_two_agents_that_is_killed_with_its_folder_goes_on_elsewhere(
+    more: list[str], tmp_path: Path
+) -> None:
+    with on("folder", tmp_path) as one:
+        process = one.crawl("first", *SEVERAL, *more)
+        until(one.pages_of_store)
+        committed = set().union(*(one.pages("first", agent) for agent in AGENTS))
+        one.lose("first", process)
+        published = one.pages_of_store()
+        assert one.resume("second", "--take-over").wait(HUNG_AFTER) == 0, one.said("second")
+        asked = check_web(one, "second")
+        twice = {url for url in asked if url in committed and len(asked[url]) > 1 and url not in published}
+        assert len(twice) <= len(committed - published) + CONCURRENCY
+        whole = one.run("verify", "--deep", one.store)
+        assert whole.returncode == 0, whole.stdout + whole.stderr
+
+
 def test_an_owner_that_was_suspended_for_longer_than_its_lease_ends_and_harms_nothing(tmp_path: Path) -> None:
     with on("folder", tmp_path) as one:
         old = one.crawl("first")
@@ -170,7 +202,7 @@ def test_a_store_that_ignores_conditions_is_refused_before_anything_is_fetched(t
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--store", "s3://bucket/x", "--agents", "2"], "one agent; leave out --agents"),
+        (["--store", "s3://bucket/x", "--crawlers", "2"], "leave out --crawlers or --store"),
         (["--store", "s3://key:hushhush@bucket/x"], "give keys in the environment"),
         (["--store", "http://host/x"], "no store of this kind"),
         (["--checkpoint-every", "10s"], "also give --store"),

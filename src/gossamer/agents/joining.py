@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from gossamer.agents.wiring import domain_rule_of, has_application, ledger_settings
+from gossamer.agents.wiring import domain_rule_of, has_application, has_store, ledger_settings
 from gossamer.crawls.crawlers import crawlers_of
 from gossamer.crawls.machine import cores, free_memory, room_for_agents
 from gossamer.crawls.process_options import MOST_AGENTS
@@ -83,8 +83,8 @@ def why_fixed(graph: Graph) -> str:
     http = graph.providers.get("http")
     if http is not None and getattr(http.sheet, "cookies", "off") != "off":
         return "cookies are in the memory of its process"
-    if "store-publisher" in {plan.use for plan in graph.wiring.providers.values()}:
-        return "--store keeps a crawl of one agent"
+    if has_store(graph.wiring):
+        return "a crawl with a store (--store) keeps the agents that it began with"
     if crawlers_of(graph.wiring):
         return "crawlers share its queue already"
     if any(plan.use == "crawlers" for plan in graph.wiring.components.values()):

@@ -33,6 +33,7 @@ from gossamer.storage.ledger.moving import Arc, forget_seen
 from gossamer.storage.ledger.parcels import found_within
 from gossamer.storage.logs import log_path
 from gossamer.storage.mailbox.contract import OwedTask
+from gossamer.storage.mailbox.retaining import mail_of, point_path
 from gossamer.storage.mailbox.shared_state import SHARED, shared_again
 from gossamer.storage.mailbox.staging import count_owed, owed_key, owed_task
 from gossamer.storage.recovery import crawl_id
@@ -237,10 +238,13 @@ def make_table_again(
     with ExitStack() as stack:
         ledgers = {name: opened_ledger(directory, settings, name, stack, existing=False) for name in names}
         again = _TableAgain(directory, settings, members, policy, ledgers)
-        found = sum(map(again.queue_lost, found_links(directory)))
-        for ledger in ledgers.values():
-            with ledger.group() as group:
-                group.count(CLAIMS_DUE)
+        # Agents of a crawl with a store keep what they have sent until nothing of it can be lost.
+        found = 0
+        if not any(point_path(directory, name).exists() for name in names):
+            found = sum(map(again.queue_lost, found_links(directory)))
+            for ledger in ledgers.values():
+                with ledger.group() as group:
+                    group.count(CLAIMS_DUE)
     with shared_again(directory, crawl_id(directory)) as shared:
         shared.open(SCHEMA)
         with shared.writing() as connection:
@@ -276,6 +280,10 @@ class _TableAgain:
                         f"{directory / SHARED} is gone, and both {other} and {name} hold {domain}; bring it back from a copy"
                     )
                 self._note(domain, name)
+        for ledger in ledgers.values():
+            for agent, task in mail_of(ledger):
+                if (domain := self._rule.assignable(task.host)) not in self.owners and agent in ledgers:
+                    self._note(domain, agent)
 
     def queue_lost(self, tasks: Iterable[Task]) -> int:
         """Queue those of some URLs that agents have sent, and that no agent has; returns how many."""

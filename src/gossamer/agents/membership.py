@@ -39,7 +39,7 @@ from gossamer.agents.masters import masters_of
 from gossamer.agents.parcels import PARCELS, AgentsAtRest, MemberChange, ends_of
 from gossamer.agents.rendezvous import supervisor_lock
 from gossamer.agents.ring import let_go
-from gossamer.agents.wiring import domain_rule_of, ledger_settings
+from gossamer.agents.wiring import domain_rule_of, has_store, ledger_settings
 from gossamer.crawls.directory import read_wiring
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.wiring import Wiring
@@ -109,6 +109,10 @@ def without(members: Sequence[str], agent: str) -> tuple[str, ...]:
 
 def check_can_change(wiring: Wiring, directory: Path) -> None:
     """Refuse to change the agents of a crawl whose state cannot be handed on. Raises UsageError: that is so."""
+    if has_store(wiring):
+        raise UsageError(
+            f"the crawl in {directory} has a store (--store), and keeps the agents that it began with; leave their number as it is"
+        )
     others = sorted(name for name, plan in wiring.providers.items() if plan.use in _WHOLE)
     if others:
         raise UsageError(

@@ -163,8 +163,6 @@ def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, mast
         raise UsageError(
             "this crawl exchanges URLs by files, and keeps the agents that it began with; leave out --agents"
         )
-    if any(plan.use == "store-publisher" for plan in wiring.providers.values()):
-        raise UsageError("--store keeps a crawl of one agent; leave out --agents")
     others = [
         process for process in wiring.processes if process != MAIN_PROCESS and not only_applications(wiring, process)
     ]

@@ -44,7 +44,7 @@ from gossamer.agents.process import AgentOrders, check_can_divide, check_concurr
 from gossamer.agents.rendezvous import living
 from gossamer.agents.supervised import Starter, end_masters
 from gossamer.agents.supervisor import Supervisor
-from gossamer.agents.wiring import ledger_settings
+from gossamer.agents.wiring import has_store, ledger_settings
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import ComponentFailed
@@ -236,8 +236,9 @@ class Roster:
         want(self._directory, None)
 
     async def _mend_shared(self, graph: Graph, members: Sequence[str]) -> None:
-        """Make a lost table of the masters again, where a person says to go on. Raises CrawlDirectoryError: it cannot be."""
-        if not (self._accepts_loss and is_table_lost(self._directory)):
+        """Make a lost table of the masters again, where a person says to go on, or the crawl has a store, which never has it.
+        Raises CrawlDirectoryError: it cannot be."""
+        if not ((self._accepts_loss or has_store(graph.wiring)) and is_table_lost(self._directory)):
             return
         if is_changing(self._directory):
             raise CrawlDirectoryError(

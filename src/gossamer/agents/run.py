@@ -41,7 +41,7 @@ from gossamer.crawls.live import LiveChanges
 from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import ENDED
-from gossamer.crawls.work import CrawlAtWork
+from gossamer.crawls.work import CrawlAtWork, Lapsing
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
@@ -50,6 +50,7 @@ from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.logs import log_path
+from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.recovery import crawl_id
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
@@ -154,6 +155,7 @@ class AgentRun(CrawlAtWork):
         self._gauge = LoadGauge(self)
         self.moving = MovingDomains(self)
         """Its part in moves of domains."""
+        self._has_lapsed = False
 
     async def run(self) -> None:
         """Work until the supervisor says that all is over, or that it is to stop. Raises FlowError: a unit cannot start, or
@@ -169,7 +171,11 @@ class AgentRun(CrawlAtWork):
             await claim_again(self)
             self.figures.begin()
             self.ledger.put_meta(ENDED, b"")
+            for unit in self.providers(Lapsing):
+                unit.lapsed = self._lapse
             await self._work.until_done(running.work(), running, self.units.frontier, self._attended())
+            if self._has_lapsed:
+                raise CrawlDirectoryError(f"another process has {self.agent} by now, and what came here is not kept")
             summary = self.figures.last_summary()
             if not self._work.is_aborted:
                 self._sampler.take(ended=summary.state)
@@ -179,6 +185,10 @@ class AgentRun(CrawlAtWork):
         finally:
             await running.stop()
         note_agent_end(self.directory, self.agent, RocksLedger(self.ledger.sheet))
+
+    def _lapse(self) -> None:
+        self._has_lapsed = True
+        self.abort()
 
     def _check_crawl(self) -> None:
         """Refuse a ledger that another crawl has written."""
@@ -207,7 +217,7 @@ class AgentRun(CrawlAtWork):
         # What raises these is a visit that was kept, or URLs that came in: an agent at rest does nothing else.
         commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
         in_flight = int(frontier.metrics.snapshot()["in_flight"])
-        owes_nothing = not counters.get("owed", 0)
+        owes_nothing = not any(box.owes for box in self.units.providers(Mailbox))
         is_at_rest = owes_nothing and frontier.termination.is_at_rest()
         polite = self.units.providers(HostPoliteness)
         wants, back = polite[0].turns() if polite else ([], {})

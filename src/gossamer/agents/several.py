@@ -26,7 +26,8 @@ from gossamer.agents.process import is_renewed, write_orders
 from gossamer.agents.rendezvous import living, meeting, supervisor_lock, take_over
 from gossamer.agents.roster import CrawlView, Roster
 from gossamer.agents.supervised import Starter
-from gossamer.agents.supervisor import AgentEnded, Supervisor
+from gossamer.agents.supervisor import GRACE_WITH_STORE, AgentEnded, Supervisor
+from gossamer.agents.wiring import has_store
 from gossamer.crawls.companions import Companions
 from gossamer.crawls.control.resting import refuse_half_restored
 from gossamer.crawls.control.server import ControlServer
@@ -220,6 +221,8 @@ class SeveralAgents:
             is_damaged=self._is_damaged,
             loses=self._loses,
         )
+        if has_store(self.graph.wiring):
+            self._supervisor.grace = GRACE_WITH_STORE
         self.moves = DomainMoves(self.directory, self._supervisor, self._note_moved, self.report)
         self._limit_by_frontier()
         if (was := before or self._begun) is not None:
@@ -258,6 +261,8 @@ class SeveralAgents:
         seconds; returns what was done, in words. Raises UsageError: that cannot be, or the crawl is about to end. Nothing has
         changed."""
         self.check_goes_on()
+        if has_store(self.graph.wiring):
+            raise UsageError("a crawl with a store (--store) leaves its domains where they are")
         if not self.roster.masters:
             given = given_domains(agents, list(self.supervisor.agents), self.graph.wiring)
             return await self.moves.assign(given, self.roster.division(self.graph).owner)

@@ -28,8 +28,9 @@ from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageErro
 #: Seconds between two rounds: two of them pass between the last page and the end.
 ROUND = 0.1
 
-#: Seconds that agents have to end once all is over or they were told to stop: more than they give what is in flight.
-GRACE = 15.0
+#: Seconds that agents have to end once all is over or they were told to stop: more than they give what is in flight; and those of a
+#: crawl with a store, which ship what the store lacks: 256 MB over a line of 5 Mbit/s.
+GRACE, GRACE_WITH_STORE = 15.0, 450.0
 
 #: Seconds in which agents that are to rest commit nothing more, and yet do not come to rest: an answer takes no longer.
 PATIENCE = 30.0
@@ -94,6 +95,8 @@ class Supervisor:
         """Divides what the agents have together."""
         self.giving = Giving(self.agents, self.masters)
         """Gives changes of settings, and tells who was away."""
+        self.grace = GRACE
+        """Seconds that they have to end once all is over or they were told to stop."""
         self._report = report
         self._lets_go = lets_go
         self._has_damage = is_damaged
@@ -322,7 +325,7 @@ class Supervisor:
         """Tell every agent how to end, also one that starts only now; who takes too long is ended."""
         self._is_over.set()
         self.beats.close()
-        deadline = time.monotonic() + GRACE
+        deadline = time.monotonic() + self.grace
         left = {agent for agent in self._everybody if agent.is_alive}
         untold = set(left)
         while left and time.monotonic() < deadline:
@@ -332,7 +335,7 @@ class Supervisor:
             left = {agent for agent in self._everybody if agent.is_alive}
         for agent in left:
             self._report(
-                f"{agent.name} did not end within {GRACE:g} s, and was ended; what it had in hand is fetched again"
+                f"{agent.name} did not end within {self.grace:g} s, and was ended; what it had in hand is fetched again"
             )
             agent.kill()
 

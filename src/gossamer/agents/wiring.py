@@ -31,6 +31,9 @@ _OWN_SETS = ("url-trie", "bloom-seen")
 #: What takes orders of processors.
 ORDERS_USE = "processor-orders"
 
+#: The provider that publishes a crawl into a store, and the settings that an outbox takes of it.
+STORE_USE = "store-publisher"
+
 #: A program of the user's own that says what to fetch next. It stands in a process that another program starts.
 _APPLICATION = "application"
 
@@ -64,7 +67,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     neighbours = masters or others
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(ledger_settings(wiring))}),
-        OUTBOX: ProviderPlan("outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
+        OUTBOX: _outbox(wiring, "ring", {"agent": agent}),
         DIGESTS: ProviderPlan("agent-digests", {"ledger": "divided", "outbox": OUTBOX}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
     }
@@ -228,6 +231,17 @@ def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str]) -> Compo
     )
 
 
+def has_store(wiring: Wiring) -> bool:
+    return any(plan.use == STORE_USE for plan in wiring.providers.values())
+
+
+def _outbox(wiring: Wiring, designation: str, settings: Mapping[str, Any]) -> ProviderPlan:
+    """The mailbox of an agent; with a store, one that forgets only what the others cannot lose."""
+    directory = {"directory": wiring.providers["ledger"].settings.get("directory", ".")} if has_store(wiring) else {}
+    bound: dict[str, Any] = {"ledger": "ledger", "designation": designation}
+    return ProviderPlan("retaining-outbox" if directory else "outbox", bound, {**settings, **directory})
+
+
 def _go_by_masters(
     wiring: Wiring, agent: str, masters: Sequence[str], agents: Sequence[str], providers: dict[str, ProviderPlan]
 ) -> None:
@@ -238,7 +252,7 @@ def _go_by_masters(
         "masters": [*masters[first:], *masters[:first]],
         "others": [name for name in agents if name != agent],
     }
-    providers[OUTBOX] = ProviderPlan("outbox", {"ledger": "ledger", "designation": "held"}, settings)
+    providers[OUTBOX] = _outbox(wiring, "held", settings)
     held = {"agent": agent, **ring_rule(ledger_settings(wiring))}
     providers["held"] = ProviderPlan("held-domains", {"ledger": "ledger", "ring": "ring"}, held)
 

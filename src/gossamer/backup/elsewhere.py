@@ -16,14 +16,17 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.backup.contract import ObjectChanged
-from gossamer.backup.head import AgentInStore, Owned, StoredCheckpoint, new_life, note_owned
+from gossamer.backup.contract import ObjectChanged, Store
+from gossamer.backup.head import AgentInStore, Owned, StoredCheckpoint, StoredPart, new_life, note_owned
 from gossamer.backup.opening import CLOUDS, open_store, probe
 from gossamer.backup.options import AGENT, StoreOptions
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.sheet import show_bytes
-from gossamer.storage.tables.places import CRAWL_FILE, flocked
+from gossamer.storage.recovery import AGENTS, noted
+from gossamer.storage.tables.manifest import read_notes, write_notes
+from gossamer.storage.tables.places import CRAWL_FILE, TABLES, flocked
+from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 #: Bytes that the cache of crawls that were read holds.
@@ -57,29 +60,32 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not empty; name an empty folder for the crawl of {text} with -o")
     store = open_store(text)
-    place = AgentInStore(store, AGENT)
-    _found(place)
+    crawl = CrawlInStore(store)
     now, odd = probe(store)
     if odd:
         tell(odd)
     if not given.take_over:
-        place.refuse_living(now)
+        crawl.refuse_living(now)
     life, holder = new_life()
     try:
-        place.claim(life, holder, given.lease)
+        crawl.claim(life, holder, given.lease)
         beats = time.monotonic()
 
         def beat() -> None:
             nonlocal beats
             if time.monotonic() - beats > given.lease / 3:
-                place.renew()
+                crawl.renew()
                 beats = time.monotonic()
 
         making = folder.absolute().with_name(f".{folder.absolute().name}.restoring")
         shutil.rmtree(making, ignore_errors=True)
-        place.bring(place.checkpoint().files, making, beat=beat)
+        crawl.first.bring(crawl.files(), making, beat=beat)
+        crawl.agree(making)
+        for place in crawl.places:
+            assert place.head is not None
+            told = {"count": place.head.count, "restored": place.head.restored}
+            note_owned(making, place.agent, Owned(url=store.name, lives=(life,), **told))
         crash_at(Point.RESTORING)
-        note_owned(making, Owned(store.name, (life,)))
         if folder.exists():
             folder.rmdir()
         making.rename(folder)
@@ -90,13 +96,61 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
     return msgspec.structs.replace(options, output=into, store=store.name)
 
 
-def _found(place: AgentInStore) -> None:
-    """Look at the head. Raises UsageError: there is no crawl, or nothing of it."""
-    if place.read() is None:
-        raise UsageError(f"the store {place.store.name} holds no crawl; name the place that --store had")
-    assert place.head is not None
-    if not place.head.checkpoint:
-        raise UsageError(f"the store {place.store.name} holds no checkpoint of its crawl yet, so begin that again")
+class CrawlInStore:
+    """All agents of a crawl in a store. One that has published nothing has left what it was owed with the others."""
+
+    def __init__(self, store: Store) -> None:
+        """Look at the heads. Raises UsageError: there is no crawl, or nothing of it; CrawlDirectoryError: the store is damaged."""
+        self.first = AgentInStore(store, AGENT)
+        """The agent that publishes what belongs to the whole crawl."""
+        if (head := self.first.read()) is None:
+            raise UsageError(f"the store {store.name} holds no crawl; name the place that --store had")
+        if not head.checkpoint:
+            raise UsageError(f"the store {store.name} holds no checkpoint of its crawl yet, so begin that again")
+        agents = self.first.content(self.first.checkpoint().files.get(AGENTS, ()))
+        members = at_work(msgspec.json.decode(agents, type=tuple[str, ...])) if agents else ()
+        self.places = [self.first, *(AgentInStore(store, name) for name in members if name != AGENT)]
+        for place in self.places[1:]:
+            place.read()
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The checkpoint of each agent."""
+        return {place.agent: place.head.checkpoint for place in self.places if place.head is not None}
+
+    def refuse_living(self, now: float) -> None:
+        """Refuse a crawl that has an agent whose owner may be alive. Raises CrawlDirectoryError."""
+        for place in self.places:
+            place.refuse_living(now)
+
+    def claim(self, life: str, holder: str, lease: float) -> None:
+        """Become the owner of all agents. Raises ObjectChanged: another process has become that of one of them."""
+        for place in self.places:
+            place.claim(life, holder, lease, restores=True)
+
+    def renew(self) -> None:
+        for place in self.places:
+            place.renew()
+
+    def files(self) -> dict[str, tuple[StoredPart, ...]]:
+        """The files of all agents."""
+        found: dict[str, tuple[StoredPart, ...]] = {}
+        for place in reversed(self.places):
+            found |= place.checkpoint().files
+        return found
+
+    def agree(self, directory: Path) -> None:
+        """Note tables as they are now in a directory with these files: agents publish theirs at other instants than the first one
+        publishes its notes of them."""
+        notes = read_notes(directory) if self.places[1:] else None
+        if notes is None:
+            return
+        there = {f"{path.parent.name}/{path.name}": path for path in (directory / TABLES).glob("*/agent-*.parquet")}
+        kept = {
+            name: one for name, one in notes.tables.items() if one is None or name in there or "/agent-" not in name
+        }
+        fresh = {name: noted(path) for name, path in there.items() if name not in kept}
+        write_notes(directory, msgspec.structs.replace(notes, tables={**kept, **fresh}))
 
 
 # -- readers
@@ -105,10 +159,10 @@ def _found(place: AgentInStore) -> None:
 class _Cached(msgspec.Struct, frozen=True):
     """The files in the cache of one crawl."""
 
-    key: str
-    """Of the checkpoint."""
+    keys: dict[str, str]
+    """The checkpoint of each agent."""
     checkpoint: StoredCheckpoint
-    """Its files that are there."""
+    """Their files that are there."""
     has_archive: bool
 
 
@@ -116,15 +170,14 @@ def read_here(text: str, *, archive: bool) -> Path:
     """A crawl directory that has the last checkpoint of the crawl in a store, with the documents if `archive` says so, for
     readers alone. Raises UsageError: it is no store, holds no crawl, or the crawl is larger than the cache; CrawlDirectoryError:
     the store cannot be read, or is damaged."""
-    place = AgentInStore(open_store(text), AGENT)
-    cache = _cache()
-    home = cache / hashlib.blake2b(place.store.name.encode(), digest_size=10).hexdigest()
+    store = open_store(text)
+    home = _cache() / hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest()
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with flocked(home / _LOCK, fcntl.LOCK_EX):
         os.utime(home)
         for look in range(_LOOKS):
             try:
-                _fill(place, home, archive=archive)
+                _fill(CrawlInStore(store), home, archive=archive)
                 break
             except CrawlDirectoryError:
                 if look == _LOOKS - 1:
@@ -132,29 +185,24 @@ def read_here(text: str, *, archive: bool) -> Path:
     return home / _CRAWL
 
 
-def _fill(place: AgentInStore, home: Path, *, archive: bool) -> None:
+def _fill(stored: CrawlInStore, home: Path, *, archive: bool) -> None:
     """Bring what has changed since the last look."""
-    _found(place)
-    assert place.head is not None
-    note = _Cached("", StoredCheckpoint({}), has_archive=False)
+    note = _Cached({}, StoredCheckpoint({}), has_archive=False)
     with contextlib.suppress(OSError, ValueError):
         note = msgspec.json.decode((home / _NOTE).read_bytes(), type=_Cached)
-    key = place.head.checkpoint
-    if note.key == key and (note.has_archive or not archive):
+    if note.keys == stored.keys and (note.has_archive or not archive):
         return
-    checkpoint = place.checkpoint()
-    if not archive:
-        checkpoint = StoredCheckpoint(
-            {name: parts for name, parts in checkpoint.files.items() if not name.startswith(_ARCHIVE)}
-        )
-    _make_room(home, checkpoint.bytes, place.store.name)
+    files = {name: parts for name, parts in stored.files().items() if archive or not name.startswith(_ARCHIVE)}
+    checkpoint = StoredCheckpoint(files)
+    _make_room(home, checkpoint.bytes, stored.first.store.name)
     (home / _NOTE).unlink(missing_ok=True)
     crawl = home / _CRAWL
     have = {name: parts for name, parts in note.checkpoint.files.items() if (crawl / name).exists()}
     for name in have.keys() - checkpoint.files.keys():
         (crawl / name).unlink()
-    place.bring(checkpoint.files, crawl, have)
-    replace_file(home / _NOTE, msgspec.json.encode(_Cached(key, checkpoint, archive)))
+    stored.first.bring(files, crawl, have)
+    stored.agree(crawl)
+    replace_file(home / _NOTE, msgspec.json.encode(_Cached(stored.keys, checkpoint, archive)))
 
 
 def _make_room(home: Path, size: int, name: str) -> None:

@@ -26,6 +26,7 @@ import msgspec
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store, StoreFailed
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import show_seconds
+from gossamer.storage.mailbox.retaining import StorePoint, point_path
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import CrawlDirectoryError
 
@@ -88,31 +89,32 @@ class StoreHead(msgspec.Struct, frozen=True):
     """The key of the checkpoint that counts."""
     published: float = 0.0
     """When that was, in seconds since the epoch."""
+    count: int = 0
+    """How many checkpoints were published, by all owners."""
+    restored: int = 0
+    """How often the agent has gone back to a checkpoint, since its folder was lost."""
 
 
-#: Where a crawl directory notes under which names it has owned its store.
-OWNED = "state/store.json"
-
-
-class Owned(msgspec.Struct, frozen=True):
-    """What a crawl directory knows of its store."""
+class Owned(StorePoint, frozen=True, kw_only=True):
+    """What an agent's folder knows of its store, and tells other agents."""
 
     url: str
     lives: tuple[str, ...]
     """The last names of its owners in this directory: the claim of the last one may not have arrived."""
 
 
-def owned(directory: Path) -> Owned | None:
-    """What a crawl directory knows of its store; None where it has none."""
+def owned(directory: Path, agent: str) -> Owned | None:
+    """What an agent's folder knows of its store; None where it has none."""
     with contextlib.suppress(FileNotFoundError, ValueError):
-        return msgspec.json.decode((directory / OWNED).read_bytes(), type=Owned)
+        return msgspec.json.decode(point_path(directory, agent).read_bytes(), type=Owned)
     return None
 
 
-def note_owned(directory: Path, note: Owned) -> None:
+def note_owned(directory: Path, agent: str, note: Owned) -> None:
     """Note it: whole, or not at all."""
-    (directory / OWNED).parent.mkdir(parents=True, exist_ok=True)
-    replace_file(directory / OWNED, msgspec.json.encode(note))
+    path = point_path(directory, agent)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, msgspec.json.encode(note))
 
 
 def new_life() -> tuple[str, str]:
@@ -125,6 +127,7 @@ class AgentInStore:
 
     def __init__(self, store: Store, agent: str) -> None:
         self.store = store
+        self.agent = agent
         self.folder = f"agents/{agent}"
         self._key = f"{self.folder}/head.json"
         self.head: StoreHead | None = None
@@ -158,11 +161,13 @@ class AgentInStore:
                     f"stop that, or try again in {show_seconds(self.head.lease - age)}, or add --take-over"
                 )
 
-    def claim(self, life: str, holder: str, lease: float) -> StoreHead:
-        """Become the owner of what :meth:`read` has seen. Raises ObjectChanged: another process has become it meanwhile."""
+    def claim(self, life: str, holder: str, lease: float, *, restores: bool = False) -> StoreHead:
+        """Become the owner of what :meth:`read` has seen; with `restores`, to go back to its checkpoint. Raises ObjectChanged:
+        another process has become it meanwhile."""
         before = self.head or StoreHead(0, "", "", lease)
         self._number = 0
-        return self._put(msgspec.structs.replace(before, epoch=before.epoch + 1, life=life, holder=holder, lease=lease))
+        own = {"epoch": before.epoch + 1, "life": life, "holder": holder, "lease": lease}
+        return self._put(msgspec.structs.replace(before, **own, restored=before.restored + restores))
 
     def renew(self) -> None:
         """Say that the owner is alive. Raises ObjectChanged: it is the owner no more."""
@@ -177,7 +182,8 @@ class AgentInStore:
         key = f"{self.folder}/checkpoints/{self.head.epoch:06d}-{self._number:06d}.json"
         self.store.put(key, msgspec.json.encode(checkpoint))
         holder = "" if has_ended else self.head.holder
-        self._put(msgspec.structs.replace(self.head, holder=holder, checkpoint=key, published=time.time()))
+        now = {"checkpoint": key, "published": time.time(), "count": self.head.count + 1}
+        self._put(msgspec.structs.replace(self.head, holder=holder, **now))
 
     def _put(self, head: StoreHead) -> StoreHead:
         before, data = (self.head, self._tag), msgspec.json.encode(head)
@@ -245,6 +251,10 @@ class AgentInStore:
                         file.writelines(pool.map(self._part, missing[start : start + _FETCHERS]))
                         beat()
                 fresh.replace(path)
+
+    def content(self, parts: Iterable[StoredPart]) -> bytes:
+        """The bytes of a file. Raises as :meth:`bring`."""
+        return b"".join(map(self._part, parts))
 
     def _part(self, part: StoredPart) -> bytes:
         try:

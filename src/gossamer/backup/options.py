@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from gossamer.crawls.basic_options import CHANGES_GRAPH
 from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
+from gossamer.values.agents import member
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 #: The provider that ships and publishes, in the wiring.
 PUBLISHER = "store"
 
-#: The only agent of a crawl that has a store.
+#: The first agent of a crawl, or its only one: it publishes what belongs to the whole crawl.
 AGENT = "agent-00"
 
 #: Providers that keep state in files that no checkpoint of a ledger covers.
@@ -65,7 +66,7 @@ def wire(builder: "Builder") -> None:
         from gossamer.backup.opening import store_name
 
         name = store_name(given.store)
-        is_reborn = builder.options.resume and (note := owned(Path(builder.options.output))) and note.url == name
+        is_reborn = builder.options.resume and (note := owned(Path(builder.options.output), AGENT)) and note.url == name
         if settings.get("url", name) != name and not is_reborn:
             raise UsageError(
                 f"--store {name}: the crawl has the store {settings['url']}, and keeps it; leave --store out"
@@ -75,24 +76,27 @@ def wire(builder: "Builder") -> None:
         settings["every"] = given.checkpoint_every
     if given.lease != usual.lease:
         settings["lease"] = given.lease
-    _refuse_several(builder)
+    _refuse_dividing(builder)
     if found := next((plan.use for plan in builder.wiring.providers.values() if plan.use in _UNCOVERED), None):
         raise UsageError(f"--store cannot keep what the unit {found!r} has in files of its own; leave one of them out")
     builder.add_provider(PUBLISHER, "store-publisher", settings, {"ledger": "ledger"})
     builder.bind_also("politeness", "rules", "hosts", PUBLISHER)
 
 
-def _refuse_several(builder: "Builder") -> None:
-    """Several agents would need a place each, and what they owe each other would have to wait for their checkpoints."""
+def _refuse_dividing(builder: "Builder") -> None:
+    """Refuse what keeps state that no checkpoint of an agent has."""
     from gossamer.storage.recovery import members_of
 
     options, ledger = builder.options, builder.wiring.providers.get("ledger")
-    found = [*options.dividing]
-    if (options.crawlers or 1) > 1:
-        found.append("--crawlers")
+    found = ["--crawlers"] if (options.crawlers or 1) > 1 else []
     if options.exchange == "files" or (ledger is not None and ledger.settings.get("agent", AGENT) != AGENT):
         found.append("--exchange files")
     if found:
-        raise UsageError(f"--store keeps a crawl of one agent; leave out {found[0]} or --store")
-    if options.resume and members_of(Path(options.output)):
-        raise UsageError(f"--store keeps a crawl of one agent, and {options.output} has several; leave --store out")
+        raise UsageError(f"--store cannot keep what {found[0]} needs; leave out {found[0]} or --store")
+    gone = (
+        [one.agent for one in map(member, members_of(Path(options.output))) if not one.capacity]
+        if options.resume
+        else []
+    )
+    if gone:
+        raise UsageError(f"--store keeps agents that are at work, and {gone[0]} has left the crawl; leave --store out")

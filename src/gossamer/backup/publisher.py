@@ -27,6 +27,7 @@ from gossamer.backup.head import (
     Owned,
     StoredCheckpoint,
     StoredPart,
+    StoreHead,
     digest_of,
     new_life,
     note_owned,
@@ -38,8 +39,10 @@ from gossamer.engine.ends import Uses
 from gossamer.engine.files import Point, crash_at
 from gossamer.engine.sheet import Sheet, setting, show_seconds
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.recovery import members_of
 from gossamer.storage.rewrite_journals import DELETED
 from gossamer.storage.tables.places import reading
+from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Threads that ship at once.
@@ -51,15 +54,21 @@ _BEATS, _QUIET = 6, 0.75
 
 #: What is made for this machine alone, or made again of the rest: locks, ledgers but for their snapshot, indexes, leftovers.
 _LEFT = re.compile(
-    r"(.*/)?\..*|.*\.(lock|new|sock)|.*/lock|quarantine/.*|index/.*|triples/.*|state/(store\.json|control-folder)"
+    r"(.*/)?\..*|.*\.(lock|new|sock)|.*/lock|quarantine/.*|index/.*|triples/.*|state/control-folder|state/[^/]+/store\.json"
     r"|state/[^/]+/(ledger|checkpoints|making|made|replaced|publishing|damaged[^/]*)/.*"
 )
+
+#: What the supervisor of several agents, and their masters, make again of what the agents have.
+_MADE_AGAIN = re.compile(r"logs/crawl\.jsonl|state/(supervisor|master-[^/]+)/.*|state/masters/shared\.sqlite.*")
+
+#: The agent whose file it is, where several share a crawl directory.
+_OWNER = re.compile(r"(?:state/|logs/|tables/[^/]+/|warc/.*-(?=agent-\d+-\d{14}-))(agent-\d+)(?=[-/.]).*")
 
 #: Bytes of a note: whatever is larger is replaced whole, and stands by itself.
 _SMALL = 64 << 10
 
 #: Files that grow by commits: what no ledger has committed of them does not count.
-_GROWING = re.compile(r"warc/.*\.warc\.gz|state/[^/]+/rows/.*\.jsonl|logs/crawl\.jsonl")
+_GROWING = re.compile(r"warc/.*\.warc\.gz|state/[^/]+/rows/.*\.jsonl|logs/(crawl|agent-\d+)\.jsonl")
 
 
 class PublisherSheet(Sheet, frozen=True):
@@ -119,6 +128,8 @@ class Publisher(Lapsing[PublisherSheet]):
     def __init__(self, sheet: PublisherSheet | None = None) -> None:
         super().__init__(sheet)
         self._directory = Path(self.sheet.directory)
+        self._among: tuple[str, ...] = ()
+        """All agents, where several share the directory."""
         self._place: AgentInStore | None = None
         self._known = StoredCheckpoint({})
         self._signatures: dict[str, tuple[int, int, int]] = {}
@@ -130,6 +141,7 @@ class Publisher(Lapsing[PublisherSheet]):
         """When the store last said that this process is the owner."""
         self.opened: Callable[..., Store] = open_store
         self._published = 0.0
+        self._is_due = False
         self._is_ending = False
         self._task: asyncio.Task[None] | None = None
         self._publishing: asyncio.Task[bool] | None = None
@@ -140,6 +152,8 @@ class Publisher(Lapsing[PublisherSheet]):
         """Become the owner. Raises CrawlDirectoryError: the store does not do, or another process owns what is in it."""
         began = _now()
         await asyncio.to_thread(self._begin)
+        # Several agents forget nothing of each other before they have published, and none is whole without the others.
+        self._is_due = bool(self._among) and not self._known.files
         self.heard, self._published = began, time.monotonic()
         self._task = asyncio.create_task(self._work())
 
@@ -163,12 +177,14 @@ class Publisher(Lapsing[PublisherSheet]):
     # -- ownership
 
     def _begin(self) -> None:
-        note = owned(self._directory)
+        agent = self.ledger.sheet.agent
+        self._among = at_work(members_of(self._directory))
+        note = owned(self._directory, agent)
         store = self.opened(self.sheet.url, is_new=note is None)
         now, odd = probe(store)
         if odd:
             self.report(odd)
-        self._place = place = AgentInStore(store, self.ledger.sheet.agent)
+        self._place = place = AgentInStore(store, agent)
         head = place.read()
         if head is not None and not (note and head.life in note.lives):
             if note is not None:
@@ -184,7 +200,7 @@ class Publisher(Lapsing[PublisherSheet]):
             place.refuse_living(now)  # a crawl that was lost before its first checkpoint has left nothing
         life, holder = new_life()
         # Noted before the claim, so that this directory knows its own claim after a kill.
-        note_owned(self._directory, Owned(self.sheet.url, (*((head.life,) if head else ()), life)))
+        self._note((*((head.life,) if head else ()), life))
         crash_at(Point.BEGINNING)
         try:
             place.claim(life, holder, self.sheet.lease)
@@ -196,6 +212,13 @@ class Publisher(Lapsing[PublisherSheet]):
                 if (self._directory / name).stat().st_size < _size(parts):
                     self._torn.add(name)
 
+    def _note(self, lives: tuple[str, ...]) -> None:
+        """Note who owns the agent here, and how far it is in the store; other agents forget by that what they have sent."""
+        assert self._place is not None
+        head = self._place.head or StoreHead(0, "", "", 0.0)
+        note = Owned(url=self.sheet.url, lives=lives, count=head.count, restored=head.restored)
+        note_owned(self._directory, self._place.agent, note)
+
     async def _work(self) -> None:
         """Say that the owner is alive, and publish when it is time; both until the end."""
         while True:
@@ -203,8 +226,8 @@ class Publisher(Lapsing[PublisherSheet]):
             await self._in_store(self._renew)
             if self._is_fenced:
                 self.lapsed()
-            is_time = not self._is_ending and time.monotonic() - self._published >= self.sheet.every
-            if is_time and (self._publishing is None or self._publishing.done()):
+            is_time = self._is_due or time.monotonic() - self._published >= self.sheet.every
+            if is_time and not self._is_ending and (self._publishing is None or self._publishing.done()):
                 self._publishing = asyncio.create_task(self.publish())
 
     def _renew(self) -> None:
@@ -253,7 +276,7 @@ class Publisher(Lapsing[PublisherSheet]):
         """Leave nothing in the store of a crawl that fetched nothing: its directory is removed, too."""
         place, counters = self._place, self.ledger.counters()
         assert place is not None and place.head is not None
-        if place.head.epoch > 1 or counters.get("fetched"):
+        if place.head.epoch > 1 or counters.get("fetched") or self._among:
             return False
         with contextlib.suppress(StoreFailed):
             await asyncio.to_thread(lambda: place.remove(place.store.list(f"{place.folder}/")))
@@ -294,8 +317,10 @@ class Publisher(Lapsing[PublisherSheet]):
         old = place.head.checkpoint if place.head is not None else ""
         if not await self._in_store(lambda: place.publish(checkpoint, has_ended=has_ended)):
             return False
+        assert place.head is not None
+        self._note((place.head.life,))  # before another one is begun
         is_first = not self._signatures
-        self._known, self._published = checkpoint, began
+        self._known, self._published, self._is_due = checkpoint, began, False
         self._torn.clear()
         self._signatures = {name: file.signature for name, file in files.items()}
         self.metrics.count("checkpoints")
@@ -311,7 +336,7 @@ class Publisher(Lapsing[PublisherSheet]):
             yield f"{ledger}/{path.name}", _File.seen(path)
         for path in self._directory.rglob("*"):
             name = path.relative_to(self._directory).as_posix()
-            if _LEFT.fullmatch(name) or not path.is_file():
+            if _LEFT.fullmatch(name) or not path.is_file() or not self._is_ours(name):
                 continue
             with contextlib.suppress(FileNotFoundError):
                 if name in ends:
@@ -320,6 +345,15 @@ class Publisher(Lapsing[PublisherSheet]):
                     file = _File.seen(path)
                     is_new = file.end <= _SMALL and file.signature != self._signatures.get(name)
                     yield name, file._replace(data=path.read_bytes()) if is_new else file
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether this agent publishes a file: its own ones and, as the first of several, those of the whole crawl."""
+        if not self._among or name == DELETED:
+            return True
+        owner = match[1] if (match := _OWNER.fullmatch(name)) else ""
+        if owner in self._among:
+            return owner == self.ledger.sheet.agent
+        return self._among[0] == self.ledger.sheet.agent and not _MADE_AGAIN.fullmatch(name)
 
     def _shipped(self, files: Mapping[str, _File]) -> StoredCheckpoint:
         """Ship what is not in the store yet; returns the checkpoint."""

@@ -64,6 +64,7 @@ PROVIDERS = {
     "no-archive": "gossamer.storage.archive.warc:NoArchive",
     "json-log": "gossamer.storage.tables.log:JsonLog",
     "outbox": "gossamer.storage.mailbox.mailbox:Mailbox",
+    "retaining-outbox": "gossamer.storage.mailbox.retaining:RetainingMailbox",
     "file-outbox": "gossamer.storage.mailbox.exchange_files:FileOutbox",
     "processor-orders": "gossamer.frontier.politeness.rules:ProcessorOrders",
     "tables": "gossamer.storage.tables.log:TableLog",

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.backup.head import Owned, note_owned
+from gossamer.backup.options import wire
+from gossamer.crawls.builder import Builder
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
@@ -33,7 +35,7 @@ def test_a_crawl_with_a_store_publishes_as_its_options_say_and_keeps_its_store(t
 def test_a_crawl_that_was_brought_back_from_a_copy_of_its_store_keeps_that(tmp_path: Path) -> None:
     wiring = wired(tmp_path, store=str(tmp_path / "store"))
     moved = str(tmp_path / "moved")
-    note_owned(tmp_path / "crawl", Owned(moved, ("life",)))
+    note_owned(tmp_path / "crawl", "agent-00", Owned(url=moved, lives=("life",)))
     (tmp_path / "crawl" / "state" / "agent-00" / "ledger").mkdir(parents=True)
     assert wired(tmp_path, wiring, store=moved, resume=True).providers["store"].settings["url"] == moved
 
@@ -47,21 +49,20 @@ def test_a_crawl_without_a_store_has_no_unit_of_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ({"agents": 2}, "leave out --agents or --store"),
         ({"crawlers": 2}, "leave out --crawlers or --store"),
-        ({"exchange": "files", "agent": 1, "agents": 2}, "keeps a crawl of one agent"),
+        ({"exchange": "files", "agent": 1, "agents": 2}, "leave out --exchange files or --store"),
         ({"strategy": "trie"}, "has in files of its own"),
     ],
 )
-def test_what_a_checkpoint_of_one_agent_cannot_cover_is_refused(
+def test_what_a_checkpoint_of_an_agent_cannot_cover_is_refused(
     more: dict[str, object], told: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=told):
         wired(tmp_path, store=str(tmp_path / "store"), **more)
 
 
-def test_a_crawl_that_several_agents_have_divided_gets_no_store(tmp_path: Path) -> None:
-    wiring = wired(tmp_path)
-    write_members(tmp_path / "crawl", ["agent-00", "agent-01"])
-    with pytest.raises(UsageError, match="has several; leave --store out"):
-        wired(tmp_path, wiring, store=str(tmp_path / "store"), resume=True)
+def test_a_crawl_that_an_agent_has_left_gets_no_store(tmp_path: Path) -> None:
+    options = build(all_options(), {"output": str(tmp_path), "resume": True, "store": str(tmp_path / "store")})
+    write_members(tmp_path, ["agent-00", "agent-01=0"])
+    with pytest.raises(UsageError, match="agent-01 has left the crawl; leave --store out"):
+        wire(Builder(wired(tmp_path), [], options))

@@ -248,6 +248,7 @@ class Mailbox(StagesOwed[MailboxSheet]):
         if self.sheet.holds or not self._done:
             return
         done, self._done = list({(one.key, one.value): one for one in self._done}.values()), []
+        gone = []
         try:
             with self.ledger.group() as group:
                 for one in done:
@@ -257,6 +258,8 @@ class Mailbox(StagesOwed[MailboxSheet]):
                     if is_last or group.get(space, one.task.host, one.key) == one.value:
                         group.delete(space, one.task.host, one.key)
                         count_owed(one, group, -1)
+                        gone.append(one)
+                self.let_go(gone, group)
         except DiskFull:
             self._done = done + self._done
             return
@@ -264,6 +267,14 @@ class Mailbox(StagesOwed[MailboxSheet]):
             known = self._boxes[one.recipient].known
             if known.get(one.key) == one.value:
                 del known[one.key]
+
+    def let_go(self, owed: Sequence[OwedTask], group: Group) -> None:
+        """Called in the group in which delivered entries leave the space: for heirs that keep them in another way."""
+
+    @property
+    def owes(self) -> bool:
+        """Whether anything is owed to others."""
+        return self.ledger.counters().get("owed", 0) > 0
 
     def _read(self, recipient: str, box: "_Box") -> None:
         """Read a stretch of the space for one recipient: until its queue is full, or the stretch is long enough for one turn."""
