@@ -18,8 +18,13 @@ from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions
 from gossamer.storage.recovery import members_of
+from gossamer.testing.fakeweb import FakeWeb
 
 HOSTS, PAGES = 10, 24
+
+
+def pages_asked(web: FakeWeb) -> Counter[str]:
+    return Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
 
 
 def check_whole(asked: Counter[str], directory: Path) -> None:
@@ -63,7 +68,7 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
             await asyncio.to_thread(look)
 
         summary = asyncio.run(crawled(job, change))
-        asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
+        asked = pages_asked(web)
     assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
     assert members_of(directory) == ("agent-00", "agent-01=0", "agent-02=0")
     assert any("agent-02 joined and took" in line for line in told)
@@ -92,11 +97,17 @@ def test_a_crawl_that_ends_while_its_agents_begin_again_is_kept(
 
         summary = asyncio.run(crawled(job, change))
         assert (summary.state, (directory / "crawl.toml").exists()) == ("stopped", True)
+        before, kept = pages_asked(web), urls_in(directory / "logs/crawl.jsonl").keys()
+        web.requests.clear()
         job = SupervisedCrawl([], options_for(web, directory, resume=True))
         summary = asyncio.run(job.run())
-        asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
+        after = pages_asked(web)
     assert (summary.state, summary.pages, len(job.several.roster.members)) == ("finished", HOSTS * PAGES, 3)
-    check_whole(asked, directory)
+    # An abort cuts off what agents that had just begun had in flight before they heard of it: that is asked for again.
+    cut = {page for page in before if f"http://{page}" not in kept}
+    assert len(cut) <= (CrawlOptions().concurrency if end is SupervisedCrawl.abort else 0)
+    assert (before & after).keys() == cut
+    check_whole(before + after - Counter(cut), directory)
 
 
 def test_an_agent_that_is_stopped_by_hand_leaves_and_others_get_its_hosts(tmp_path: Path) -> None:
@@ -112,7 +123,7 @@ def test_an_agent_that_is_stopped_by_hand_leaves_and_others_get_its_hosts(tmp_pa
             os.kill(process.pid, signal.SIGTERM)
 
         summary = asyncio.run(crawled(job, stop))
-        asked = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
+        asked = pages_asked(web)
     assert (summary.state, summary.pages) == ("finished", HOSTS * PAGES)
     assert members_of(directory) == ("agent-00=0", "agent-01")
     assert any("agent-00 was stopped; the other agents get its hosts" in line for line in told)
@@ -147,7 +158,7 @@ def test_the_pages_are_those_of_one_agent_with_kills_joins_and_leaves(tmp_path: 
                 await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
 
         summary = asyncio.run(crawled(job, disturb))
-        again = Counter(request.host + request.target for request in web.requests if request.target != "/robots.txt")
+        again = pages_asked(web)
     assert (summary.state, summary.pages) == ("finished", alone.pages)
     assert set(urls_in(directory / "logs/crawl.jsonl")) == expected
     # A kill takes what one agent had in flight, and nothing else is asked for twice.

@@ -11,6 +11,7 @@ crawler sends a visit without a lease, the keeper drops it.
 """
 
 import asyncio
+import os
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -59,8 +60,9 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
 
     def __init__(self, sheet: LeaseUrlsSheet | None = None) -> None:
         super().__init__(sheet)
-        self.lapsed: Callable[[str], None] = lambda crawler: None
-        """Called with the crawler's name when its leases have run out, so that it can be ended and begun anew."""
+        self.lapsed: Callable[[str, str], None] = lambda crawler, life: None
+        """Called with the names of the crawler and of its life when its leases have run out, so that this life can be ended and
+        another one begun; the process that comes after a death may still be starting, and stays."""
         self._life = ""
         self._heard = 0.0
         self._open: dict[str, list[Task]] = {}
@@ -95,9 +97,9 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
                     f"its {self._leases} URLs go back to the queue"
                 )
                 self.metrics.count("lapses")
-                self._life = ""
+                life, self._life = self._life, ""
                 self._take_back()
-                self.lapsed(self.sheet.crawler)
+                self.lapsed(self.sheet.crawler, life)
 
     # -- inputs
 
@@ -194,7 +196,7 @@ class TakeLeases(AsynchronousFilter[TakeLeasesSheet]):
 
     def __init__(self, sheet: TakeLeasesSheet | None = None) -> None:
         super().__init__(sheet)
-        self._life = secrets.token_hex(8)
+        self._life = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._tasks = deque[Task]()
         self._renewals = deque[LeaseRenewal]()
         self._renewing: asyncio.Task[None] | None = None

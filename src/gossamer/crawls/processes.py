@@ -245,10 +245,11 @@ class Fleet:
             self._report(f"process {name!r} died ({_death(code)}); it is started again")
             await self._spawn(name, path)
 
-    def end(self, name: str) -> None:
-        """End a child that does not do what it is for, also one that hangs; it is started again."""
+    def end(self, name: str, life: str) -> None:
+        """End a child that does not do what it is for, also one that hangs, where it is still in the life of this name, which
+        begins with the number of its process; it is started again."""
         child = self.children.get(name)
-        if child is not None and child.returncode is None:
+        if child is not None and child.returncode is None and life.startswith(f"{child.pid}-"):
             child.kill()
 
     async def watch_over(self, work: Coroutine[Any, Any, None]) -> None:

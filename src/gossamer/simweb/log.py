@@ -1,6 +1,6 @@
 """The request log: one line for each request, written by the server, read by the auditor.
 
-Place in the flow: `protocol` adds a line when an answer has been handed to the socket (or given up),
+Place in the flow: `protocol` adds a line when it hands the last bytes of an answer to the socket (or gives it up),
 `audit` reads them back. The first line carries the spec, so a log explains itself. Lines gather for
 a moment and go out in one append; since the server writes them, a killed crawler loses none, and
 since each batch is one `write` to a file opened for appending, several server processes share it.

@@ -210,10 +210,10 @@ class Connection(asyncio.Protocol):
             return False
         shared, arrived = self._shared, self._arrived
         answer = shared.web.page(route.door, index, route.conditions, shared.moment(arrived))
-        self._transport.write(answer.whole)
         if shared.log is not None:
             line = (arrived, time.monotonic_ns(), answer.status, answer.size, route.before, target, route.behind)
             shared.log.add(line)
+        self._transport.write(answer.whole)
         return True
 
     def _go_on(self) -> None:
@@ -296,11 +296,13 @@ class Connection(asyncio.Protocol):
         self._send(ServedRequest(self._arrived, "-", "-", "-", None, True), answer)
 
     def _send(self, job: ServedRequest, answer: SiteAnswer) -> None:
-        self._transport.write(answer.whole)
-        self._finish(job, answer)
+        self._finish(job, answer, answer.whole)
 
-    def _finish(self, job: ServedRequest, answer: SiteAnswer) -> None:
+    def _finish(self, job: ServedRequest, answer: SiteAnswer, last: bytes) -> None:
+        """Hand the last bytes of an answer to the socket. Its end is noted before: a server that waits for a core afterwards would
+        note an end that its reader has long seen."""
         self._note(job, answer.status, answer.size, "")
+        self._transport.write(last)
         self._arrived = time.monotonic_ns()
         if job.close:
             self._buffer = b""
@@ -324,15 +326,15 @@ class Connection(asyncio.Protocol):
         bandwidth = self._shared.web.spec.bandwidth
         size = max(512, bandwidth // SLICES) if bandwidth else len(whole)
         piece = whole[sent : sent + size]
-        self._transport.write(piece)
         sent += len(piece)
         if sent < len(whole):
+            self._transport.write(piece)
             self._waiting = (job, answer, sent)
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(len(piece) / bandwidth, self._pour)
             return
         self._waiting, self._timer, self._busy = None, None, False
-        self._finish(job, answer)
+        self._finish(job, answer, piece)
         self._go_on()
 
     def _note(self, job: ServedRequest, status: int, size: int, extra: str) -> None:

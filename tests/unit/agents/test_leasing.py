@@ -29,8 +29,8 @@ class Keeper:
     def __init__(self, **settings: Any) -> None:
         self.unit = LeaseUrls(LeaseUrlsSheet(crawler="crawler-1", lease=8.0, **settings))
         self.clock = self.unit.clock = FakeClock()
-        self.ended: list[str] = []
-        self.unit.lapsed = self.ended.append
+        self.ended: list[tuple[str, str]] = []
+        self.unit.lapsed = lambda crawler, life: self.ended.append((crawler, life))
         self.stand = Stand(self.unit)
 
     async def leased(self) -> list[LeasedTask]:
@@ -83,7 +83,7 @@ def test_leases_that_nobody_renews_run_out_and_what_comes_of_them_later_is_dropp
             await keeper.clock.advance(7.0)
             assert (await keeper.returned(), keeper.ended) == ([], [])
             await keeper.clock.advance(4.0)
-            assert (await keeper.returned(), keeper.ended) == (TASKS[:2], ["crawler-1"])
+            assert (await keeper.returned(), keeper.ended) == (TASKS[:2], [("crawler-1", "a")])
             await stand.give("answered", answer_to(TASKS[0]))
             await stand.give("fetched", visit_of(TASKS[0]))
             assert await stand.made("answers") == await stand.made("visits") == []

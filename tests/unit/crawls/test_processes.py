@@ -2,6 +2,8 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -44,3 +46,13 @@ def test_a_child_that_cannot_run_its_wiring_ends_as_wrong_configuration(tmp_path
     with pytest.raises(WiringError) as caught:
         asyncio.run(_lived(Dying(2, tmp_path)))
     assert caught.value.exit_code == 2
+
+
+def test_a_child_that_is_starting_is_not_ended_for_the_silence_of_the_one_before(tmp_path: Path) -> None:
+    fleet, ended = Dying(0, tmp_path), list[int]()
+    child = SimpleNamespace(pid=77, returncode=None, kill=lambda: ended.append(77))
+    fleet.children["parse"] = cast(asyncio.subprocess.Process, child)
+    fleet.end("parse", "7-before")
+    assert ended == []
+    fleet.end("parse", "77-now")
+    assert ended == [77]
