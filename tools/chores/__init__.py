@@ -49,6 +49,10 @@ VERBS = {
         "test:readers",
         "Let pywb replay a crawl, py-wacz validate it and pyftpdlib be crawled, from an environment of their own (a minute).",
     ),
+    "rendered": (
+        "rendered:main",
+        "Compare the rule of `--render auto` with what a browser shows of real sites: `rendered FOLDER [SITE...]` (half an hour).",
+    ),
     "schema-org": (
         "schema_org:main",
         "Bundle another version of schema.org's JSON-LD context: `schema-org FILE VERSION`.",

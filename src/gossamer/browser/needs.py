@@ -1,10 +1,12 @@
 """Which pages are rendered: those that seem to need it, as far as their hosts have shown that it brings something.
 
-Place in the flow: the stage `render` asks here about each page. Most leave by a look at their first links; the rule for the others
-is :func:`gossamer.documents.terms.seems_empty`, by which `needs_browser` of the table `pages` goes, too. A rule can be wrong in two
-ways. A page that seems to need a browser may bring nothing; and a page with text may bring its list of links by a script. So what
-rendering brought is compared, for each host and shape of path: shapes that bring nothing are rendered once in a while only, and on
-hosts that have pages which need it, one of twenty others is rendered to see.
+Place in the flow: the stage `render` asks here about each page. A page seems to need a browser if it has scripts and hardly
+anything to read (:func:`gossamer.documents.terms.seems_empty`, by which `needs_browser` of the table `pages` goes, too; most pages
+leave by their first links), or if its menu is empty: some generators of documentation write the text of a page, and have a script
+write the way to the others. The rule can be wrong in two ways. A page may bring nothing, or the menu that the page before brought;
+and a page with text may bring its list of links by a script, with no sign of it. So what rendering brought is compared, for each
+host and shape of path: shapes that bring nothing are rendered once in a while only, and on hosts that have pages which need a
+browser, one of twenty others is rendered to see.
 """
 
 import re
@@ -14,7 +16,7 @@ from itertools import islice
 import msgspec
 
 from gossamer.documents.document import Document
-from gossamer.documents.terms import FEW_LINKS, seems_empty, texts_of
+from gossamer.documents.terms import FEW_LINKS, UNSEEN, marks_of, seems_empty, texts_of, without
 from gossamer.values.url import path_of
 from gossamer.values.visit import Found, Visit
 
@@ -31,13 +33,27 @@ GAINED_LINKS, GAINED_WORDS = 3, 1.2
 #: Hosts of which something is remembered, and shapes of each: a site invents both.
 MOST_HOSTS, MOST_SHAPES = 10_000, 50
 
-_LEADING = re.compile(rb"<a\s[^>]{0,2000}?href\s*=\s*[\"']?(?!#|javascript:)[^\s\"'>]", re.IGNORECASE)
+#: Links of menus that are remembered of a host: more than a menu has that is of use.
+MOST_KNOWN = 500
+
+#: An empty element with the identifier of a menu: Doxygen, rustdoc and DocFX write such pages. It begins with a literal, which is
+#: found fast.
+_MENUS = rb"nav|navbar|navigation|menu|sidemenu|sidebar|sidebar-vars|toc|sidetoc|tree|tree-contents"
+_MENU = re.compile(
+    rb" id=[\"']?(?:[\w-]{0,40}[-_])?(?:" + _MENUS + rb")[\"']?(?:\s[^<>]{0,200})?>\s{0,40}</(?:div|nav|ul|aside)>"
+)
+
+_LEADING = re.compile(rb"<a\s[^>]{0,2000}?href\s*=\s*[\"']?(?!#|javascript:)([^\s\"'>]+)", re.IGNORECASE)
 _VARIABLE = re.compile(r"[^/]*[0-9%][^/]*|[^/]{25,}")
 _WORD = re.compile(rb"\w{2,}")
 
 
 def seems_to_need(visit: Visit) -> bool:
-    """Whether an HTML page holds scripts and hardly anything to read. Most pages leave by their first links."""
+    """Whether an HTML page holds scripts and hardly anything to read, or an empty menu."""
+    return _seems_empty(visit) or _has_empty_menu(visit)
+
+
+def _seems_empty(visit: Visit) -> bool:
     document = Document(visit)
     markup = document.content
     found = (match for match in _LEADING.finditer(markup) if not _is_in_script(markup, match.start()))
@@ -45,6 +61,12 @@ def seems_to_need(visit: Visit) -> bool:
         return False
     skim = document.skim
     return seems_empty(skim, [Found(tag.attributes.get("href", "")) for tag in skim.named(b"a")])
+
+
+def _has_empty_menu(visit: Visit) -> bool:
+    markup = visit.response.content
+    found = _MENU.search(markup) if b"<script" in markup else None
+    return found is not None and not _is_in_script(markup, found.start())
 
 
 def _is_in_script(markup: bytes, at: int) -> bool:
@@ -68,6 +90,8 @@ class _Host(msgspec.Struct):
     """Some page of it needed a browser."""
     vain_audits: int = 0
     passed: int = 0
+    known: set[int] = set()
+    """Marks of links that rendering has brought."""
 
 
 class Needs:
@@ -99,11 +123,14 @@ class Needs:
 
     def learn(self, visit: Visit, markup: bytes) -> None:
         """Compare a page with what a browser made of it."""
-        before, after = visit.response.content, markup
-        has_gained = (
-            _links(after) >= _links(before) + GAINED_LINKS or _words(after) >= GAINED_WORDS * _words(before) + 1
-        )
+        open_roots = markup.replace(b"<template shadowrootmode", b"<div")
+        before, after = (without(one.lower(), UNSEEN) for one in (visit.response.content, open_roots))
         host, shape = self._host(visit.task.host), self._shape(visit)
+        gained = _links(after) - _links(before)
+        has_gained = len(gained) >= GAINED_LINKS or _words(after) >= GAINED_WORDS * _words(before) + 1
+        if not _seems_empty(visit):  # it has something to read, so what counts is what no other page has brought
+            has_gained = len(gained - host.known) >= GAINED_LINKS
+        host.known.update(islice(gained, max(0, MOST_KNOWN - len(host.known))))
         if has_gained:
             host.has_shown, host.vain_audits, shape.vain = True, 0, 0
         else:
@@ -122,8 +149,8 @@ class Needs:
         return shapes.setdefault(name if name in shapes or len(shapes) < MOST_SHAPES else "", _Shape())
 
 
-def _links(markup: bytes) -> int:
-    return sum(1 for _ in _LEADING.finditer(markup))
+def _links(markup: bytes) -> set[int]:
+    return marks_of(found[1] for found in _LEADING.finditer(markup))
 
 
 def _words(markup: bytes) -> int:

@@ -319,8 +319,8 @@ LETTERS = 8
 REQUEST = 2_000
 
 #: Elements whose content is not read without a browser, or at all.
-_UNSEEN = tuple((b"<" + name, b"</" + name) for name in (b"script", b"style", b"noscript", b"template", b"svg"))
-_UNSEEN += ((b"<!--", b"-->"),)
+UNSEEN = tuple((b"<" + name, b"</" + name) for name in (b"script", b"style", b"noscript", b"template", b"svg"))
+UNSEEN += ((b"<!--", b"-->"),)
 
 _LETTERS_OF_WORD = re.compile(r"\w{2,}")
 _ROOT = re.compile(
@@ -362,7 +362,7 @@ def seems_empty(skim: Skim, found: Iterable[Found]) -> bool:
 
 def _is_shell(body: bytes, links: int) -> bool:
     """Whether a body in lower case, with so many links, has nothing to read."""
-    read = without(body, _UNSEEN)
+    read = without(body, UNSEEN)
     words = _number_of_words(read)
     if words >= ASKING_WORDS:
         return False

@@ -10,6 +10,7 @@ from gossamer.values.visit import Response, Visit
 SHELL = "<!doctype html><title>t</title><script src=/app.js></script><body><div id=root></div>"
 LINKS = "".join(f"<a href=/{number}>page {number}</a> " for number in range(8))
 WORDS = " ".join(f"word{number}" for number in range(300))
+MENU = "<script src=/menu.js></script>"
 
 
 def visit(body: str, url: str = "http://h.test/a") -> Visit:
@@ -27,8 +28,28 @@ def visit(body: str, url: str = "http://h.test/a") -> Visit:
         (f"<body><div id=app></div><script>const page = '{LINKS}'</script>", True),
         ("<meta http-equiv=refresh content='0; url=/x'><script></script>", False),
         ("", False),
+        (f'{MENU}<div id="main-nav"></div><p>{WORDS}</p>{LINKS}', True),
+        (f'{MENU}<nav id=sidebar class="left">\n</nav><p>{WORDS}</p>{LINKS}', True),
+        (f'{MENU}<div id="main-nav">{LINKS}</div><p>{WORDS}</p>', False),
+        (f'{MENU}<div id="menu-button"></div><div class="navigation"></div><p>{WORDS}</p>{LINKS}', False),
+        (f"<script>const menu = '<div id=\"toc\"></div>'</script><p>{WORDS}</p>{LINKS}", False),
+        (f'<div id="main-nav"></div><p>{WORDS}</p>{LINKS}', False),
     ],
-    ids=["shell", "links", "words", "no script", "links in a script", "leads on", "empty"],
+    ids=[
+        *(
+            "shell",
+            "links",
+            "words",
+            "no script",
+            "links in a script",
+            "leads on",
+            "empty",
+            "menu",
+            "sidebar",
+            "full menu",
+        ),
+        *("button", "menu in a script", "menu without a script"),
+    ],
 )
 def test_a_page_needs_a_browser_if_it_has_scripts_and_hardly_anything_to_read(body: str, needs: bool) -> None:
     assert seems_to_need(visit(body)) is needs
@@ -67,3 +88,24 @@ def test_what_is_remembered_of_hosts_and_shapes_is_bounded() -> None:
         one = Visit(Task(f"http://h{number}.test/", f"h{number}.test"), one.response, mime=one.mime)
         needs.learn(one, SHELL.encode())
     assert len(needs) == 10
+
+
+def test_a_menu_that_other_pages_have_brought_is_no_gain() -> None:
+    needs, page = Needs(), f'{MENU}<div id="main-nav"></div><p>{WORDS}</p>{LINKS}'
+    shown = page.replace("></div>", "><a href=/menu/1>1</a><a href=/menu/2>2</a><a href=/menu/3>3</a></div>")
+    rendered = 0
+    for number in range(100):
+        one = visit(page, f"http://h.test/class/{number}")
+        if needs.decide(one):
+            needs.learn(one, shown.encode())
+            rendered += 1
+    assert rendered == 1 + VAIN + (100 - 1 - VAIN) // AUDITED
+
+
+def test_words_of_scripts_are_no_gain() -> None:
+    needs = Needs()
+    for _ in range(VAIN):
+        needs.learn(visit(SHELL), f"<p></p><script>{WORDS} <a href=/a><a href=/b><a href=/c></script>".encode())
+    assert not needs.decide(visit(SHELL))
+    needs.learn(visit(SHELL), f"<div><template shadowrootmode=open><p>{WORDS}</template></div>".encode())
+    assert needs.decide(visit(SHELL))
