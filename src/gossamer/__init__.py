@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gossamer.documents.page import Page
     from gossamer.spiders.logins import Session
     from gossamer.spiders.sessions import Sessions
+    from gossamer.values.actions import Action
     from gossamer.values.errors import GossamerError, UsageError
     from gossamer.values.outcome import Outcome
     from gossamer.values.request import LoggedOut, Request, Retry
@@ -41,6 +42,7 @@ _HOMES = {
         "spiders.sessions": "Sessions",
         "values.errors": "GossamerError UsageError",
         "values.outcome": "Outcome",
+        "values.actions": "Action",
         "values.request": "Request Retry LoggedOut",
         "values.visit": "Block Delay Item Found",
     }.items()
@@ -48,6 +50,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Action",
     "Block",
     "CrawlFailed",
     "CrawlRun",

@@ -1,5 +1,6 @@
 """A crawl of a single-page application with `--render`: every route is a page, fetched politely, archived, and resumable."""
 
+import json
 import os
 import random
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer import Action, Page, Request, Spider
 from gossamer.browser.chromium import PROGRAMS
 from gossamer.cli.main import main
 from gossamer.crawls.crawl import Crawl, run
@@ -319,3 +321,96 @@ def test_a_crawl_that_is_stopped_renders_its_pages_again_in_the_next_run_and_fet
     found = rows(directory, "SELECT count(*), count(DISTINCT url) FROM pages WHERE render = 'done'")
     assert found == [(30, 30)]
     assert Counter(target for _, target in shop.times)["/app.js"] == 1
+
+
+LIST = """<!doctype html><title>List</title><body style="height: 3000px"><div id=cookie-notice><button>Accept all</button></div>
+<ul></ul><button id=load>Load more</button><input name=word><p id=said></p><script src=/list.js></script>"""
+LISTING = """
+let page = 0;
+const list = document.querySelector('ul');
+document.querySelector('#cookie-notice button').onclick = () => document.querySelector('#cookie-notice').remove();
+document.querySelector('#load').onclick = () => {
+  fetch('/more/' + page++).then(answer => answer.json()).then(numbers => {
+    for (const number of numbers) { list.insertAdjacentHTML('beforeend', `<li><a href="/p/${number}">${number}</a>`); }
+    if (page === 3) { document.querySelector('#load').remove(); }
+  });
+};
+document.querySelector('input').addEventListener('input', event => {
+  document.querySelector('#said').textContent = 'typed ' + event.target.value;
+});
+addEventListener('scroll', () => { if (page < 9) { document.body.style.height = 3000 + 1000 * ++page + 'px'; } });
+setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<b id=late>late</b>'), 15000);
+"""
+
+
+def listing(request: FakeRequest) -> FakePage:
+    if request.target.startswith("/more/"):
+        number = 10 * int(request.target.rpartition("/")[2])
+        return FakePage(str([*range(number, number + 3)]), type="application/json")
+    return FakePage("<p>words")
+
+
+def test_actions_of_a_request_are_done_in_their_order_and_again_in_a_run_over_the_archive(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    with FakeWeb(
+        {"/": FakePage(LIST), "/list.js": FakePage(LISTING, type="text/javascript")}, otherwise=listing
+    ) as web:
+        spider = Spider(Request(web.url("/"), label="list", actions=[
+            Action.cookies(), Action.more(), Action.fill("input", "wörd"), Action.wait("#late"), Action.click("#not-there"),
+        ]), delay=0, min_free_disk=0)  # fmt: skip
+
+        @spider.page("list", render=True)
+        def read(page: Page) -> dict[str, object]:
+            return {
+                "said": page.text("#said"),
+                "late": page.text("#late"),
+                "links": page.texts("li"),
+                "notice": page.text("button"),
+            }
+
+        spider.run(output=str(directory))
+        asked = len(web.requests)
+        [(data,)] = rows(directory, "SELECT data FROM items")
+        found = json.loads(str(data))
+        assert found == {
+            "said": "typed wörd",
+            "late": "late",
+            "links": [str(10 * a + b) for a in range(3) for b in range(3)],
+            "notice": "",
+        }
+        [(how, wants)] = rows(directory, "SELECT render, wants FROM pages WHERE label = 'list'")
+        counts = json.loads(str(wants))
+        assert (how, counts["did:more"], counts["failed:click"]) == ("done", 3, 1)
+        done = spider.reprocess(str(directory), render=True)
+        assert (done.rendered, done.rendered_alike, len(web.requests)) == (1, 1, asked)
+
+
+def test_rules_say_which_pages_are_rendered(tmp_path: Path) -> None:
+    with Shop(3) as shop:
+        shop.pages["/plain"] = FakePage("<p>words <a href=/item/0>first</a>")
+        rule = ["never: path(/item/1)", "always: path(/plain)"]
+        given = {"output": str(tmp_path / "c"), "delay": 0, "min_free_disk": 0, "render": "auto", "render_rule": rule}
+        run(Crawl([shop.url("/plain")], build(all_options(), given)))
+    question = "SELECT url, render FROM pages WHERE render IS NOT NULL OR relation = 'a href'"
+    found = {
+        str(url).partition("/")[2].partition("/")[2].partition("/")[2]: how
+        for url, how in rows(tmp_path / "c", question)
+    }
+    assert found == {"plain": "done", "item/0": "done", "item/1": None, "item/2": "done"}
+
+
+def test_pages_are_scrolled_to_their_end_by_choice(tmp_path: Path) -> None:
+    with FakeWeb(
+        {"/": FakePage(LIST), "/list.js": FakePage(LISTING, type="text/javascript")}, otherwise=listing
+    ) as web:
+        given = {
+            "output": str(tmp_path / "c"),
+            "delay": 0,
+            "min_free_disk": 0,
+            "render": "always",
+            "render_actions": ["scroll"],
+            "depth": 0,
+        }
+        run(Crawl([web.url("/")], build(all_options(), given)))
+    [(wants,)] = rows(tmp_path / "c", "SELECT wants FROM pages WHERE render = 'done'")
+    assert json.loads(str(wants))["did:scroll"] > 3

@@ -54,7 +54,7 @@ from gossamer.values.visit import HTML_TYPES, Visit
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest, dom_length,
-       duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, session, brought, crawler,
+       duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, actions, session, brought, crawler,
        runtime, warc_file, warc_offset, warc_length, visit, render, render_seconds, wants
 FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive AND kept_out IS NULL ORDER BY warc_file, warc_offset
 """
@@ -355,7 +355,7 @@ def _chain(wiring: Wiring) -> list[str]:
         stage = wiring.components[name]
         if stage.use == "commit" or name in chain:
             break
-        if stage.use not in LEFT_OUT or KEPT_ANSWERS in stage.providers.values():
+        if stage.use not in LEFT_OUT or stage.providers.get("answers") == KEPT_ANSWERS:
             chain.append(name)
         connector = stage.ports.get("outbox")
     return chain

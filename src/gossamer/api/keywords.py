@@ -218,9 +218,15 @@ class CrawlKeywords(TypedDict, total=False):
     interval: Sequence[str]
     """Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h:
     host(a.example)`; the first expression that matches counts. See docs/order.md."""
-    render: Literal["never", "auto", "always"]
-    """Render the pages that need a browser (`auto`), every HTML page (`always`), or none (`never`); this needs
-    Chromium."""
+    render: Literal["never", "asked", "auto", "always"]
+    """Render the pages that need a browser (`auto`), every HTML page (`always`), none (`never`), or those that a spider
+    or `--render-rule` asks for (`asked`); this needs Chromium."""
+    render_rule: Sequence[str]
+    """Render pages that an expression holds for by this choice, as `always: path("/app/**")` or `never: label(list)`;
+    the first that holds counts."""
+    render_actions: tuple[Literal["scroll", "more", "cookies"], ...]
+    """On each rendered page, scroll to its end while it grows (`scroll`), click what loads more (`more`), or accept
+    cookies (`cookies`), in this order."""
     render_places: int
     """Render at most this many pages at once."""
     render_post: bool

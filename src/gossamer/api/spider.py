@@ -111,6 +111,7 @@ class Spider:
         mime: str | None = None,
         run: Place | None = None,
         deadline: float | None = None,
+        render: bool = False,
     ) -> Callable[[H], H]:
         """Register a handler of documents.
 
@@ -123,6 +124,8 @@ class Spider:
             mime: a media type, such as `application/pdf`, `image/*` or `*`.
             run: `loop` for async functions, `thread` for others, since they may block, `process` for long computations.
             deadline: seconds that it may take for a page.
+            render: have a browser render the pages before the handler gets them (docs/rendering.md); the crawl then
+                has `render="asked"`, unless you choose another value.
 
         Raises:
             UsageError: the function is not a handler, or the same pages have another one. It names the file and line of each.
@@ -132,7 +135,7 @@ class Spider:
             raise UsageError(f"{place_of_function(label)}: write @spider.page() with its brackets")
 
         def register(function: H) -> H:
-            self.handlers.add_page(function, label, url, mime, run, deadline)
+            self.handlers.add_page(function, label, url, mime, run, deadline, render)
             return function
 
         return register
@@ -251,11 +254,12 @@ class Spider:
         """Crawl, and iterate over the pages with their items, as :func:`gossamer.crawl` does."""
         return CrawlRun(self._made(self.seeds, _checked({**options})), yields)
 
-    def reprocess(self, directory: str) -> "Reprocessed":
+    def reprocess(self, directory: str, *, render: bool = False) -> "Reprocessed":
         """Run the handlers over the stored archive of a crawl, without a request, and replace the rows of its tables.
         Blocks.
 
-        Pages keep their labels and data. Requests of handlers become links in the tables, and nothing is fetched.
+        Pages keep their labels and data. Requests of handlers become links in the tables, and nothing is fetched. With
+        `render`, a browser shows pages again, with nothing but the answers of the archive.
 
         Raises:
             UsageError: there is no crawl in the directory.
@@ -266,14 +270,18 @@ class Spider:
         loop = LoopOfOwn()
         try:
             with collecting_seldom():
-                return loop.run(reprocess(directory, spider=self.at_work()).run())
+                return loop.run(reprocess(directory, spider=self.at_work(), render=render).run())
         finally:
             loop.close()
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """Return the options, with those that follow from them: a spider with log-ins or sessions keeps cookies."""
-        return {**({"cookies": "keep"} if len(self.logins) or self.sessions.count else {}), **self.options}
+        """Return the options, with those that follow from them: a spider with log-ins or sessions keeps cookies, and one with
+        handlers of rendered pages renders those."""
+        follow: dict[str, Any] = {"cookies": "keep"} if len(self.logins) or self.sessions.count else {}
+        if any(one.render for one in self.handlers.all()):
+            follow["render"] = "asked"
+        return {**follow, **self.options}
 
     def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
         """A crawl of this spider that another program runs; `more`: further arguments of :class:`~gossamer.crawls.crawl.Crawl`."""
@@ -352,9 +360,12 @@ def page(
     mime: str | None = None,
     run: Place | None = None,
     deadline: float | None = None,
+    render: bool = False,
 ) -> Callable[[M], M]:
     """Mark a method of a subclass of :class:`Spider` as a handler of documents. See :meth:`Spider.page`."""
-    return _marked("page", {"label": label, "url": url, "mime": mime, "run": run, "deadline": deadline})
+    return _marked(
+        "page", {"label": label, "url": url, "mime": mime, "run": run, "deadline": deadline, "render": render}
+    )
 
 
 def failed(label: str | None = None, *, run: Place | None = None, deadline: float | None = None) -> Callable[[M], M]:

@@ -154,5 +154,7 @@ def rendered_again(wiring: Wiring, directory: Path, browser: str) -> Wiring:
             components[fetch], ports={**components[fetch].ports, "visits": SHOWN}
         )
         plan = msgspec.structs.replace(plan, ports={"inbox": SHOWN, "outbox": behind})
-    components[name] = msgspec.structs.replace(plan, settings=settings, providers={"answers": KEPT_ANSWERS})
+    components[name] = msgspec.structs.replace(
+        plan, settings=settings, providers={"answers": KEPT_ANSWERS, "choosers": {}}
+    )
     return msgspec.structs.replace(wiring, components=components, providers=providers)

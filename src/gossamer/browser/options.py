@@ -12,8 +12,11 @@ from gossamer.values.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.crawls.builder import Builder
 
-Choice = Literal["never", "auto", "always"]
-"""Which pages are rendered."""
+Choice = Literal["never", "asked", "auto", "always"]
+"""Which pages are rendered: none; those that a spider or a rule asks for; besides, those that seem to need it; all."""
+
+General = Literal["scroll", "more", "cookies"]
+"""Actions that need no selector."""
 
 #: The names of the units, and of the arrows to and from the stage.
 RENDER, WANTS, SHOWN = "render", "wants", "rendered"
@@ -25,10 +28,27 @@ class RenderOptions(Sheet, frozen=True):
     render: Annotated[
         Choice,
         setting(
-            "Render the pages that need a browser (`auto`), every HTML page (`always`), or none (`never`); this needs Chromium.",
+            "Render the pages that need a browser (`auto`), every HTML page (`always`), none (`never`), or those that a spider or "
+            "`--render-rule` asks for (`asked`); this needs Chromium.",
             restart=CHANGES_GRAPH,
         ),
     ] = "never"
+    render_rule: Annotated[
+        tuple[str, ...],
+        setting(
+            'Render pages that an expression holds for by this choice, as `always: path("/app/**")` or `never: label(list)`; '
+            "the first that holds counts.",
+            restart=CHANGES_GRAPH,
+        ),
+    ] = ()
+    render_actions: Annotated[
+        tuple[General, ...],
+        setting(
+            "On each rendered page, scroll to its end while it grows (`scroll`), click what loads more (`more`), or accept "
+            "cookies (`cookies`), in this order.",
+            restart=CHANGES_GRAPH,
+        ),
+    ] = ()
     render_places: Annotated[
         int, setting("Render at most this many pages at once.", unit="pages", restart=CHANGES_GRAPH, ge=1, le=64)
     ] = 4
@@ -54,12 +74,13 @@ def wire(builder: "Builder") -> None:
     """Put the stage behind fetch. Raises UsageError: options do not fit together. Raises WiringError: the wiring lacks a stage."""
     from gossamer.engine.errors import WiringError
     from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan
+    from gossamer.spiders.spider_stage import SPIDER
 
     options = part_of(builder.options, RenderOptions)
     if options.render == "never":
         if options != RenderOptions():
             raise UsageError(
-                "--screenshot, --browser and the options of rendering need --render auto or --render always"
+                "--screenshot, --browser and the options of rendering need --render asked, --render auto or --render always"
             )
         return
     crawl = builder.options
@@ -86,11 +107,13 @@ def wire(builder: "Builder") -> None:
     keepers: dict[str, Any] = dict(commit.providers.get("keepers", {}))  # type: ignore[arg-type]  # a table of lists
     keepers["visits"] = [*keepers.get("visits", ()), WANTS]
     components[plans["commit"]] = msgspec.structs.replace(commit, providers={**commit.providers, "keepers": keepers})
-    settings = {"pages": options.render, "browser": options.browser, "places": options.render_places}
+    settings: dict[str, Any] = {"pages": options.render, "browser": options.browser, "places": options.render_places}
+    settings |= {"rules": list(options.render_rule), "actions": list(options.render_actions)}
+    choosers: dict[str, str | list[str]] = {"pages": [SPIDER]} if SPIDER in wiring.providers else {}
     components[RENDER] = ComponentPlan(
         RENDER,
         ports={"inbox": SHOWN, "outbox": behind, "wants": WANTS},
-        providers={"answers": WANTS},
+        providers={"answers": WANTS, "choosers": choosers},
         settings={**settings, "screenshot": options.screenshot},
     )
     ledger = commit.providers["ledger"]

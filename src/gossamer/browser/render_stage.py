@@ -12,25 +12,32 @@ Promises:
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 
 from gossamer.browser.chromium import program
 from gossamer.browser.needs import Needs
-from gossamer.browser.options import Choice
+from gossamer.browser.options import Choice, General
 from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
 from gossamer.browser.wants import PageAnswers
 from gossamer.documents.charset import media_type_of
 from gossamer.engine.component import AsynchronousFilter
-from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.ends import In, Out, Uses, UsesMany
+from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
+from gossamer.expressions.compiling import Expression
+from gossamer.expressions.syntax import ExpressionError
+from gossamer.values.actions import Action
 from gossamer.values.body import RENDERED_DIGEST, Rendered
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import HTML_TYPES, Visit, sha1_base32
+
+#: How often an action of every page is done at the most, where a person has not said so.
+MOST_REPEATED = 20
 
 
 class RenderSheet(Sheet, frozen=True):
@@ -51,7 +58,18 @@ class RenderSheet(Sheet, frozen=True):
             "Render at most this many pages at once.", unit="pages", restart="places are made at the start", ge=1, le=64
         ),
     ] = 4
+    rules: Annotated[
+        tuple[str, ...], setting("Choose by these rules first, each `CHOICE: EXPRESSION`; the first that holds counts.")
+    ] = ()
+    actions: Annotated[tuple[General, ...], setting("Do this on each page, in this order.")] = ()
     screenshot: Annotated[bool, setting("Keep a picture of each rendered page in the archive.")] = False
+
+
+class RenderChooser(Protocol):
+    """Says of pages that a browser is to render them: the handlers of a spider."""
+
+    def renders(self, visit: Visit) -> bool:
+        """Whether this page is rendered, whatever the rules of the crawl say."""
 
 
 class Render(AsynchronousFilter[RenderSheet]):
@@ -61,6 +79,7 @@ class Render(AsynchronousFilter[RenderSheet]):
     outbox: Out[Visit]
     wants: Out[Task]
     answers: Uses[PageAnswers]
+    choosers: UsesMany[RenderChooser]
 
     optional = frozenset({"wants"})
     spills = frozenset({"inbox"})
@@ -79,6 +98,17 @@ class Render(AsynchronousFilter[RenderSheet]):
         self._is_draining = False
         self.metrics.gauge("rendering", lambda: len(self._rendering))
         self.metrics.gauge("browsers_started", lambda: self._tabs.started if self._tabs else 0)
+
+    def read_sheet(self) -> None:
+        """Read the rules. Raises SettingError: one cannot be read."""
+        self._rules: list[tuple[Choice, Expression]] = []
+        for rule in self.sheet.rules:
+            choice, colon, source = rule.partition(":")
+            try:
+                chosen = msgspec.convert(choice.strip(), Choice)
+                self._rules.append((chosen, Expression(source if colon else "", "parse")))
+            except (msgspec.ValidationError, ExpressionError) as error:
+                raise SettingError(f"rule of rendering {rule!r}: write CHOICE: EXPRESSION; {error}") from None
 
     async def start(self) -> None:
         """Find the browser. It is started with the first page that needs it.
@@ -163,7 +193,17 @@ class Render(AsynchronousFilter[RenderSheet]):
             return False
         if (response.mime or media_type_of(response, visit.task.found_by)) not in HTML_TYPES:
             return False
-        return self.sheet.pages == "always" or visit.rendered is not None or self._needs.decide(visit)
+        choice = self._choice(visit)
+        return choice == "always" or visit.rendered is not None or (choice == "auto" and self._needs.decide(visit))
+
+    def _choice(self, visit: Visit) -> Choice:
+        """How it is decided whether a page is rendered: its request says so, its handler, a rule, or the crawl."""
+        request = visit.task.request
+        if request is not None and request.render is not None:
+            return "always" if request.render else "never"
+        if any(one.renders(visit) for one in self.choosers.get("pages", ())):
+            return "always"
+        return next((choice for choice, one in self._rules if not one.judge(visit)), self.sheet.pages)
 
     async def _render(self, visit: Visit) -> None:
         assert self._tabs is not None
@@ -177,7 +217,9 @@ class Render(AsynchronousFilter[RenderSheet]):
 
         session = "" if task.request is None else task.request.session
         given = WantedAnswer(response.status or 200, response.headers, response.content)
-        page = FetchedPage(visit.url, given, response.started, self.sheet.screenshot)
+        general = tuple(Action(one, times=MOST_REPEATED) for one in self.sheet.actions)
+        actions = general if task.request is None else task.request.actions or general
+        page = FetchedPage(visit.url, given, response.started, self.sheet.screenshot, actions)
         shown = await self._tabs.render((task.host, session), page, ask)
         self.metrics.count(f"rendered:{shown.how}")
         if shown.markup:

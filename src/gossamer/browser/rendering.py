@@ -20,7 +20,9 @@ from typing import Any, Final
 
 import msgspec
 
+from gossamer.browser.acting import act
 from gossamer.browser.devtools import BrowserGone, CommandFailed, DevTools
+from gossamer.values.actions import Action
 from gossamer.values.body import RenderedHow
 
 #: Milliseconds of the page's own time: what a page shows later than that, a person would not wait for.
@@ -112,6 +114,8 @@ class FetchedPage(msgspec.Struct, frozen=True):
     """When it was fetched, in seconds since the epoch: the clock of a new tab begins there."""
     picture: bool = False
     """Make a picture of it, too."""
+    actions: tuple[Action, ...] = ()
+    """What is done on it when it has come to rest, before it is read."""
 
 
 class RenderedPage(msgspec.Struct, frozen=True):
@@ -202,6 +206,9 @@ class _Rendering:
         try:
             await self._begin()
             await self._until_over()
+            for action in self._page.actions:
+                if self._how != "done" or not await act(action, self._acted, self._go_on, self._counts):
+                    break
             if self._devtools.gone.is_set():
                 raise BrowserGone("the browser has ended")  # perhaps for the sake of another page
             return await self._read()
@@ -255,20 +262,38 @@ class _Rendering:
             self._devtools.post("Page.stopLoading", {}, self._main)
         self._is_over.set()
 
-    async def _read(self) -> RenderedPage:
-        if self._how not in ("done", "limited"):
-            return RenderedPage(self._how, counts=dict(self._counts))
+    async def _go_on(self, milliseconds: int) -> bool:
+        """Let the page have more of its own time; whether it may have more after that."""
+        self._is_over.clear()
+        self._quiet_since = None if self._answering else asyncio.get_running_loop().time()
+        budget = {"policy": "pauseIfNetworkFetchesPending", "budget": milliseconds}
+        self._devtools.post("Emulation.setVirtualTimePolicy", {**budget, **_STARVED}, self._main)
+        await self._until_over()
+        return self._how == "done" and not self._devtools.gone.is_set()
+
+    async def _acted(self, expression: str) -> Any:
+        """The value of an expression that may have the page ask for something at once."""
+        self._is_over.clear()
+        return await self._evaluated(expression)
+
+    async def _evaluated(self, expression: str) -> Any:
+        """The value of an expression in a world of its own; None where it raises."""
         call = self._devtools.call
         world = {"frameId": self._target, "worldName": "gossamer"}
         made = await call("Page.createIsolatedWorld", world, self._main, patience=CAPTURE)
         asked = {
-            "expression": _MARKUP % MOST_MARKUP,
+            "expression": expression,
             "contextId": made["executionContextId"],
             "returnByValue": True,
             "timeout": 1_000 * CAPTURE,
         }
         found = await call("Runtime.evaluate", asked, self._main, patience=2 * CAPTURE)
-        value = found.get("result", {}).get("value")
+        return found.get("result", {}).get("value")
+
+    async def _read(self) -> RenderedPage:
+        if self._how not in ("done", "limited"):
+            return RenderedPage(self._how, counts=dict(self._counts))
+        value = await self._evaluated(_MARKUP % MOST_MARKUP)
         if not isinstance(value, list):
             return RenderedPage("hung", counts=dict(self._counts))
         markup, url, is_cut = value
@@ -317,8 +342,7 @@ class _Rendering:
             case "Page.frameNavigated" if session == self._main and not params["frame"].get("parentId"):
                 if params["frame"]["url"] != "about:blank":
                     budget = {"policy": "pauseIfNetworkFetchesPending", "budget": PAGE_TIME}
-                    starved = {"maxVirtualTimeTaskStarvationCount": 1_000}
-                    self._devtools.post("Emulation.setVirtualTimePolicy", {**budget, **starved}, session)
+                    self._devtools.post("Emulation.setVirtualTimePolicy", {**budget, **_STARVED}, session)
             case "Page.frameAttached":
                 self._counts["frames"] += 1
                 if self._counts["frames"] > MOST_FRAMES:
@@ -406,6 +430,9 @@ class _Rendering:
             self._limit("bytes")
         return given if given.status else None
 
+
+#: Tasks that a page may do in one moment of its own time before the clock goes on all the same.
+_STARVED = {"maxVirtualTimeTaskStarvationCount": 1_000}
 
 #: Fields that describe how an answer came, and not the body as it is given.
 _FRAMING = frozenset({"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive"})

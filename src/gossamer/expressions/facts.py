@@ -141,12 +141,14 @@ _OF_TASK: Mapping[str, Read] = {
     "url": lambda task: task.url,
     "depth": lambda task: task.depth,
     "relation": lambda task: task.relation,
+    "label": lambda task: task.request.label if task.request is not None else "",
 }
 
 _OF_HEAD: Mapping[str, Read] = {
     "url": lambda visit: visit.task.url,
     "depth": lambda visit: visit.task.depth,
     "relation": lambda visit: visit.task.relation,
+    "label": lambda visit: visit.task.request.label if visit.task.request is not None else "",
     "status": lambda visit: visit.response.status,
     "mime": lambda visit: visit.media_type,
 }

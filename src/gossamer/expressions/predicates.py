@@ -351,6 +351,7 @@ SHIPPED: Mapping[str, Predicate] = {
     "relation": _word(
         "relation", "Tag and attribute of the link, as `img src`, by glob.", test=_globs(_itself), text=_itself
     ),
+    "label": _word("label", "The label of a spider's request, by glob.", test=_globs(_itself), text=_itself),
     "anchor": _word("anchor", "The text of the link.", text=_itself),
     "nofollow": _word("nofollow", "The link says `nofollow`.", test=_flag),
     "status": _word("status", "The status code of the answer.", number=_itself),

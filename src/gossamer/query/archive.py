@@ -26,6 +26,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLe
 from gossamer.storage.tables.manifest import damaged_index, read_notes
 from gossamer.storage.tables.places import crawl_directory, segments
 from gossamer.values import media_type as mime
+from gossamer.values.actions import Action
 from gossamer.values.body import Rendered, RenderedHow, beginning
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.media_type import essence
@@ -280,6 +281,8 @@ def _request(row: Mapping[str, Any]) -> Requested | None:
         label=label,
         data=b"" if data is None else msgspec.msgpack.encode(msgspec.json.decode(data)),
         redirects=redirects,
+        render=True if row.get("actions") else None,
+        actions=msgspec.json.decode(row.get("actions") or b"[]", type=tuple[Action, ...]),
     )
     return None if made == _PLAIN else made
 

@@ -109,6 +109,8 @@ class HandlerPlan(msgspec.Struct, frozen=True):
     run: Place
     deadline: float
     """Seconds that it may take for a page."""
+    render: bool = False
+    """A browser renders its pages."""
 
     @property
     def who(self) -> str:
@@ -165,10 +167,11 @@ class HandlerTable:
         mime: str | None,
         run: Place | None,
         deadline: float | None,
+        render: bool = False,
     ) -> None:
         """Register a handler of pages. Raises UsageError: the function is not a handler, or another handler has the same pages;
         names the user's file and line."""
-        plan = self._plan(function, label, url, mime, run, deadline)
+        plan = msgspec.structs.replace(self._plan(function, label, url, mime, run, deadline), render=render)
         those = self._pages.setdefault(label or "", [])
         _put(those, plan, f"pages {_meant(plan)}")
         those.sort(key=lambda one: -one.rank)

@@ -177,6 +177,11 @@ class SpiderHandlers(Provider[SpiderSheet]):
         self._entrances.leave(visit.url, visit.response.started, visit.response.session)
         self.pool.refresh(visit.response.session)
 
+    def renders(self, visit: Visit) -> bool:
+        """Whether its handler says that a browser renders the page."""
+        plan = self._plan_of(visit)
+        return plan is not None and plan.render
+
     # -- running one
 
     async def handle(self, document: Document) -> Handled:

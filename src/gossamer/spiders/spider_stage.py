@@ -151,6 +151,8 @@ class HandlingProcess(Process):
 
     handlers: Uses[PageHandlers]
 
+    _has_told = False
+
     def _read(self, visit: Visit) -> Visit | Coroutine[Any, Any, Visit]:
         """The port that hands the visit to its handler; as for any crawl where no handler wants it."""
         if visit.response.outcome in DOCUMENTS and not visit.response.barred and not visit.is_robots:
@@ -164,6 +166,9 @@ class HandlingProcess(Process):
         is_document = visit.response.outcome in DOCUMENTS
         if is_document and (barred := self._barred(visit)):
             return barred
+        request = visit.task.request
+        if request is not None and request.render and is_document and visit.rendered is None and visit.is_page:
+            self._tell_unrendered(visit)
         document = self._document(visit)
         made = await self._made(visit, document)
         if made.again is not None:
@@ -181,6 +186,15 @@ class HandlingProcess(Process):
             findings = await self._read_in_place(visit, document, others, self.sheet.details)
         parts = tuple(one for one in findings.found if one.relation in RELATIONS)
         return self._finished(visit, joined(msgspec.structs.replace(findings, found=parts), made), ())
+
+    def _tell_unrendered(self, visit: Visit) -> None:
+        """A request asks for a browser, and the crawl has none: a person is told once."""
+        if not self._has_told:
+            self._has_told = True
+            self.report(
+                f'a request for {visit.url} asks for a browser, and this crawl has none; run it with render="asked"'
+            )
+        self.metrics.count("not_rendered")
 
     async def _made(self, visit: Visit, document: Document) -> Findings:
         """The results of the handler, in whichever process."""

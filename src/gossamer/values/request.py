@@ -4,12 +4,13 @@ Place in the flow: a handler yields it; the stage that runs the handler makes a 
 (:class:`~gossamer.values.visit.Found`), which is resolved, judged and queued like every other link.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 
+from gossamer.values.actions import Action
 from gossamer.values.errors import UsageError
 from gossamer.values.items import UnwritableItem, plain
 from gossamer.values.request_identity import Redirects, Requested, requested
@@ -112,6 +113,8 @@ class Request:
         redirects: Redirects = "follow",
         safe: bool | None = None,
         session: str | PageSession = "",
+        render: bool | None = None,
+        actions: Iterable[Action] = (),
     ) -> None:
         """Describe a request.
 
@@ -129,6 +132,9 @@ class Request:
             redirects: `follow` hands the handler what the redirect leads to, `keep` the redirect itself.
             safe: it may be sent again after a kill that left its fate unknown. GET and HEAD are safe, others are not.
             session: who asks, where the spider keeps sessions: a name of your own, or `page.session`.
+            render: have a browser render the page, or not; by default as the crawl does with other pages.
+            actions: what the browser does on the page before it is read, in this order, as `[gossamer.Action.scroll()]`;
+                with actions, the page is rendered. They do not tell requests apart; a `key` does.
 
         Raises:
             UsageError: a part of it cannot be sent or kept; says which.
@@ -136,7 +142,8 @@ class Request:
         self.has_password = False
         """It holds a password as a person typed it: it is sent at once or not at all, since whatever waits is kept."""
         self.found = Found(url, REQUEST, request=asking(
-            method, body, json, headers, cookies, label, data, priority, key, redirects, safe, session
+            method, body, json, headers, cookies, label, data, priority, key, redirects, safe, session,
+            render, actions,
         ))  # fmt: skip
 
     @classmethod
@@ -198,6 +205,8 @@ def asking(
     redirects: Redirects = "follow",
     safe: bool | None = None,
     session: str | PageSession = "",
+    render: bool | None = None,
+    actions: Iterable[Action] = (),
 ) -> Requested | None:
     """Return the details of a request beside its URL; None for a plain link."""
     fields = dict(headers or {})
@@ -220,6 +229,8 @@ def asking(
         priority,
         redirects,
         str(session),
+        True if render is None and (actions := tuple(actions)) else render,
+        tuple(actions),
     )
     return None if made == _NOTHING else made
 

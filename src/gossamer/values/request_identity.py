@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from gossamer.values.actions import Action, checked
 from gossamer.values.errors import UsageError
 
 #: Methods that change nothing on the server (RFC 9110, 9.2.1): they may be sent again after a kill.
@@ -94,6 +95,10 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     """The session that asks, where a spider keeps sessions; empty for the one whose turn it is."""
     way: Way | None = None
     """How redirects have led here; None where no cookies are kept."""
+    render: bool | None = None
+    """Whether a browser renders the page; None leaves that to the crawl."""
+    actions: tuple[Action, ...] = ()
+    """What the browser does on it."""
     was_begun: bool = False
     """An earlier process may have sent it, and ended before it knew what became of it. Set by the queues alone."""
 
@@ -114,6 +119,8 @@ def requested(
     priority: int = 0,
     redirects: Redirects = "follow",
     session: str = "",
+    render: bool | None = None,
+    actions: tuple[Action, ...] = (),
 ) -> Requested:
     """A request as it may wait in the ledger: its parts are those of :class:`Requested`. `key` tells requests apart that are
     otherwise the same, as those of two sessions; `is_safe` is by default as the method says.
@@ -145,7 +152,20 @@ def requested(
         raise UsageError(f"the priority of a request is from -{MOST_PRIORITY} to {MOST_PRIORITY}, not {priority}")
     safe = method in SAFE_METHODS if is_safe is None else is_safe
     mark = _mark(method, body, key)
-    return Requested(mark, method, body, headers, label, data, safe, priority, redirects, session)
+    return Requested(
+        mark,
+        method,
+        body,
+        headers,
+        label,
+        data,
+        safe,
+        priority,
+        redirects,
+        session,
+        render=render,
+        actions=checked(actions),
+    )
 
 
 def _mark(method: str, body: bytes, key: str) -> str:

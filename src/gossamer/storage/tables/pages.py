@@ -207,6 +207,15 @@ class PageRow(
             lambda t: "keep" if t.task.request is not None and t.task.request.redirects == "keep" else "",
         ),
     ] = ""
+    actions: Annotated[
+        object,
+        column(
+            "Actions of the browser that the request asked for.",
+            lambda t: (
+                [*map(msgspec.to_builtins, t.task.request.actions)] or None if t.task.request is not None else None
+            ),
+        ),
+    ] = None
     session: Annotated[str, column("The session of a spider that asked.", "response.session")] = ""
     brought: Annotated[
         str,
