@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from gossamer.browser import chromium
+from gossamer.browser import tabs as tabs_module
 from gossamer.browser.chromium import PROGRAMS
 from gossamer.browser.devtools import CommandFailed
 from gossamer.browser.rendering import MOST_MARKUP, FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
 from gossamer.browser.tabs import Tabs
+from gossamer.values.body import RenderedHow
 
 pytestmark = [
     pytest.mark.slow,
@@ -321,3 +323,30 @@ def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> No
 
     first, second = asyncio.run(run())
     assert (first.how, second.how) == ("done", "done")
+
+
+def test_a_browser_ends_after_many_pages_though_its_places_are_always_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tabs_module, "MOST_PAGES", 4)
+
+    async def run() -> tuple[set[RenderedHow], int, int]:
+        tabs, asked, ends = Tabs(chromium.program(), 2), asyncio.Event(), asyncio.Event()
+
+        async def slowly(want: Want) -> WantedAnswer:
+            asked.set()
+            await ends.wait()
+            return await ask(want)
+
+        body = b"<title>t</title><script>fetch('/slow').then(r => r.text()).then(t => document.body.append(t))</script>"
+        page = FetchedPage("http://h.test/", WantedAnswer(200, HTML, body), 1_700_000_000.0)
+        slow = asyncio.create_task(tabs.render("slow.test", page, slowly))
+        await asked.wait()
+        try:
+            found = {(await shown(tabs, "document.title = 'fine'", f"h{number}.test")).how for number in range(12)}
+            before = len(tabs._showing)
+            ends.set()
+            found.add((await asyncio.wait_for(slow, 60)).how)
+            return found, before, len(tabs._showing)
+        finally:
+            await tabs.close()
+
+    assert asyncio.run(run()) == ({"done"}, 1, 0)

@@ -280,10 +280,10 @@ def test_kills_of_agent_and_browser_lose_no_page_and_double_none(kills: int, tmp
         seed = shop.url("/item/0")
         for number in range(kills):
             child = start(directory, seed)
-            shop.wait_for(len(shop.requests) + chance.randrange(10, 40))
+            shop.wait_for(len(shop.requests) + chance.randrange(10, 40), HUNG_AFTER)
             if number % 3 == 2:  # the browser alone: the crawl goes on with another
                 kill_browser(child.pid)
-                shop.wait_for(len(shop.requests) + 5)
+                shop.wait_for(len(shop.requests) + 5, HUNG_AFTER)
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
         done = start(directory, seed)

@@ -26,7 +26,15 @@ BENCHES = {
     ),
     "rendering": (
         "tools.bench.rendering:run",
-        "a page in a browser: what a kept tab and a new one cost, without the crawl",
+        "a page in a browser: what a kept tab and a new one cost, without the crawl, beside Playwright",
+    ),
+    "render-pool": (
+        "tools.bench.rendering:pool",
+        "memory of a browser and its agent over thousands of pages at four places; half an hour",
+    ),
+    "render-documents": (
+        "tools.bench.rendering:documents",
+        "a crawl of documents with --render auto and without, in turn",
     ),
     "keeping": ("tools.bench.keeping:run", "keeping a page: what digests, archive, tables and ledger cost"),
     "memory": ("tools.bench.hostile:memory", "memory of a crawl as it goes on: pages, queue and seen set"),

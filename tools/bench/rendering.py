@@ -1,21 +1,41 @@
 """What it costs to render a page: one of a megabyte with thirty requisites, answered from memory, in a tab that is kept for
-its host and in a new one for each page; and one that waits for ten seconds of its own time.
+its host and in a new one for each page, beside Playwright with a network of its own; and one that waits for ten seconds of its
+own time. Besides, the memory of a pool of four places over thousands of pages, and what `--render auto` costs where no page needs
+a browser.
 
-Times of processors are those of this process and of all processes of the browser.
+Times of processors are those of this process, or of the peer's, and of all processes of the browser.
 """
 
 import asyncio
 import os
+import statistics
+import subprocess
+import tempfile
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
-from gossamer.bench.harness import pages_option
+from gossamer.bench.harness import (
+    AT_ONCE,
+    BenchedCrawl,
+    by_turns,
+    measured,
+    nginx,
+    pages_option,
+    repeats_option,
+    resident,
+    site_option,
+)
+from gossamer.bench.peers import PER_HOST, environment, folders, times
 from gossamer.bench.report import BenchReport
 from gossamer.browser.chromium import program
 from gossamer.browser.rendering import FetchedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
+from gossamer.engine import processes
+from gossamer.query.database import Database
 
 #: Requisites of the page: scripts, style sheets and pictures, with their bytes.
 SCRIPTS, SHEETS, PICTURES = 5, 2, 23
@@ -26,6 +46,9 @@ PARAGRAPHS = 600
 
 #: Pages that are rendered before anything is counted.
 WARM = 3
+
+#: Pages at once and hosts of a pool, and how often its memory is looked at.
+PLACES, HOSTS, LOOKS = 4, 40, 10
 
 _HTML = (("content-type", "text/html"),)
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -110,15 +133,15 @@ async def _waiting() -> float:
         await tabs.close()
 
 
-def _processes() -> list[Path]:
-    """This process and all that it has begun, and so on."""
+def _processes(first: int = 0) -> list[Path]:
+    """This process, or another one, and all that it has begun, and so on."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             parents.setdefault(int(_fields(path)[1]), []).append(int(path.name))
         except OSError:
             continue
-    todo, found = [os.getpid()], []
+    todo, found = [first or os.getpid()], []
     while todo:
         one = todo.pop()
         found.append(Path(f"/proc/{one}"))
@@ -131,17 +154,57 @@ def _fields(path: Path) -> list[str]:
     return (path / "stat").read_text().rpartition(")")[2].split()
 
 
-def _processors() -> float:
+def _processors(first: int = 0) -> float:
     """Seconds of processors of all these processes, and of those of theirs that have ended."""
-    return sum(sum(map(int, _fields(path)[11:15])) for path in _processes()) / _TICKS
+    return sum(sum(map(int, _fields(path)[11:15])) for path in _processes(first)) / _TICKS
 
 
 def _memory() -> int:
     total = 0
     for path in _processes()[1:]:
-        _, resident, shared = map(int, (path / "statm").read_text().split()[:3])
-        total += (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+        try:
+            _, own, shared = map(int, (path / "statm").read_text().split()[:3])
+        except OSError:
+            continue  # it has just ended
+        total += (own - shared) * os.sysconf("SC_PAGE_SIZE")
     return total
+
+
+def _by_playwright(count: int, *, is_kept: bool) -> Rendering:
+    """The same pages, which the peer's browser fetches from nginx by itself."""
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        for kind, given in _answers().items():
+            (root / f"one.{kind}").write_bytes(given.body)
+        names = [
+            f"{kind}{one}.{end}"
+            for kind, end, most in (("s", "js", SCRIPTS), ("c", "css", SHEETS))
+            for one in range(most)
+        ]
+        for number in range(WARM + count):
+            (root / f"p{number}.html").write_bytes(page(number))
+            names += [f"i{number}-{one}.png" for one in range(PICTURES)]
+        for name in names:
+            (root / name).symlink_to(f"one.{name.rpartition('.')[2]}")
+        with nginx(root) as port:
+            script = str(Path(__file__).with_name("rendering_peer.py"))
+            told = [program(), f"http://127.0.0.1:{port}", str(WARM), str(count), "kept" if is_kept else "new"]
+            peer = subprocess.Popen(
+                [str(environment("playwright", "playwright")), script, *told],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            assert peer.stdout is not None and peer.stdin is not None
+            try:
+                peer.stdout.readline()  # it is warm
+                began, before = time.perf_counter(), _processors(peer.pid)
+                peer.stdin.write(b"\n")
+                peer.stdin.flush()
+                assert peer.stdout.readline(), "the peer has failed"
+                return Rendering(count, time.perf_counter() - began, _processors(peer.pid) - before, 0, 0)
+            finally:
+                peer.communicate()
 
 
 @pages_option(100)
@@ -163,6 +226,84 @@ def run(pages: int) -> BenchReport:
             f"{found.wants / found.pages:.0f}",
             f"{found.memory / 1e6:.0f}",
         )
+    for name, is_kept in (("kept, by Playwright", True), ("new, by Playwright", False)):
+        found = _by_playwright(pages, is_kept=is_kept)
+        table.add(
+            *(name, f"{found.pages / found.processors:.1f}", f"{1000 * found.processors / found.pages:.0f}"),
+            *(f"{1000 * found.wall / found.pages:.0f}", "", ""),
+        )
     waiting = report.table("A page that changes after 9.9 seconds of its own time", "seconds")
     waiting.add(f"{asyncio.run(_waiting()):.2f}")
     return report
+
+
+async def _pool(pages: int, report: BenchReport) -> None:
+    """Render so many pages in a pool, and look at its memory."""
+    table = report.table(
+        f"{pages} pages of {HOSTS} hosts at {PLACES} places",
+        *("pages", "memory of the browser, MB", "of the agent, MB", "browsers started"),
+    )
+    answers = _answers()
+
+    async def ask(want: Want) -> WantedAnswer:
+        return answers[want.url.rpartition(".")[2]]
+
+    before, tabs = resident(), Tabs(program(), PLACES)
+    numbers = iter(range(pages))
+
+    async def worker() -> None:
+        for number in numbers:
+            host = f"h{number % HOSTS}.test"
+            shown = FetchedPage(f"http://{host}/", WantedAnswer(200, _HTML, page(number)), 1.77e9)
+            await tabs.render(host, shown, ask)
+            if (number + 1) % (pages // LOOKS) == 0:
+                table.add(number + 1, f"{_memory() / 1e6:.0f}", f"{(resident() - before) / 1e6:+.0f}", tabs.started)
+
+    try:
+        await asyncio.gather(*(worker() for _ in range(2 * PLACES)))
+    finally:
+        await tabs.close()
+
+
+@pages_option(5_000)
+def pool(pages: int) -> BenchReport:
+    """Memory of a pool of four places as it goes on."""
+    report = BenchReport("render-pool")
+    asyncio.run(_pool(pages, report))
+    return report
+
+
+@site_option
+@repeats_option
+@pages_option(2_000, "Make a site of this many pages, where none is named.")
+def documents(sites: Sequence[Path] = (), repeats: int = 7, pages: int = 2_000) -> BenchReport:
+    """Crawl documents with `--render auto` and without, in turn."""
+    report = BenchReport("render-documents")
+    table = report.table(
+        "A crawl of documents with --render auto beside the same without",
+        "site",
+        "pages",
+        "CPU, times",
+        "pages rendered",
+    )
+    with folders(sites, pages) as roots:
+        for root in roots:
+            with nginx(root) as port:
+                seed = f"http://127.0.0.1:{port}/index.html"
+                kinds = {"plain": partial(_crawled, seed), "auto": partial(_crawled, seed, "--render", "auto")}
+                runs = by_turns(kinds, repeats)
+            plain, auto = ([run for run, _ in runs[kind]] for kind in kinds)
+            counted = int(statistics.median(run.pages for run in auto))
+            table.add(root.name, counted, f"{times(plain, auto):.3f}", sum(count for _, count in runs["auto"]))
+    return report
+
+
+def _crawled(seed: str, *more: str) -> tuple[BenchedCrawl, int]:
+    """A crawl, and how many of its pages a browser was to show."""
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        command = processes.command("gossamer", "crawl", seed, "--json", "--quiet", "--per-host", str(PER_HOST))
+        command += [*AT_ONCE, *more, "-o", f"{folder}/crawl"]
+        run = measured(command, Path(folder), processes.environment())
+        with Database(Path(folder) / "crawl") as tables:
+            [(count,)] = tables.ask("SELECT count(*) FROM pages WHERE render IS NOT NULL")
+        return run, int(count)

@@ -3,9 +3,9 @@
 The sites are documentation and applications as packages of Debian, npm and PyPI have them (`rendered.toml`); what is missing in
 FOLDER is fetched by `apt-get`, `npm` and `pip`. A page is labelled by rendering it: it needs a browser if a reader has more links
 or more words then, unless it leads on to another page. The comparison reads both documents with the parser's tree, which the rule
-does not use. Nothing but the files of the site answers a page, so an application whose server is missing may show nothing in both
-ways; such a page has no label, and is counted apart. Half of the sites are held out: the rule was never mended by a look at them.
-Exit status 1 where the rule is right less often than it has to be.
+does not use. Nothing but the files of the site answers a page, so an application whose server is missing may show nothing more;
+such a page has no label, and is counted apart. Half of the sites are held out: the rule was never mended by a look at them. Exit
+status 1 where the rule is right less often than it has to be.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Judged(msgspec.Struct):
     path: str
     seems: bool
     needs: bool | None
-    """By rendering; None where the page shows nothing in both ways."""
+    """By rendering; None where an application shows nothing without its server."""
     before: tuple[int, int]
     """Words and links."""
     after: tuple[int, int]
@@ -102,7 +102,7 @@ async def _judged(table: dict[str, Site], folder: Path, most: int, *, is_whole: 
     try:
         for name, site in table.items():
             root = fetched(site.package, folder) / site.folder
-            found[name] = await judged(tabs, name, root, site.pages or list(spread(root, most)))
+            found[name] = await judged(tabs, name, site.kind, root, site.pages or list(spread(root, most)))
             _print(name, site, found[name], is_whole=is_whole)
     finally:
         await tabs.close()
@@ -146,7 +146,7 @@ def spread(root: Path, most: int) -> Iterator[str]:
         yield str(whole[number * len(whole) // min(most, len(whole))].relative_to(root))
 
 
-async def judged(tabs: Tabs, name: str, root: Path, paths: list[str]) -> list[Judged]:
+async def judged(tabs: Tabs, name: str, kind: str, root: Path, paths: list[str]) -> list[Judged]:
     """Render pages of a site, and compare."""
     host = re.sub(r"\W+", "-", name).strip("-") + ".test"
     files = _Files(root, host)
@@ -160,7 +160,7 @@ async def judged(tabs: Tabs, name: str, root: Path, paths: list[str]) -> list[Ju
         before, after = _read(markup.decode("utf-8", "replace"), url), _read(shown.markup, url)
         needs = len(after[1] - before[1]) >= LINKS or after[0] >= max(SHARE * before[0], before[0] + WORDS)
         needs = needs and not _LEADS_ON.search(markup)  # it is another page that the browser shows
-        is_blank = not (after[0] or after[1] or before[0])
+        is_blank = not needs and kind == "application"
         counts = (before[0], len(before[1])), (after[0], len(after[1]))
         return Judged(path, seems_to_need(visit), None if is_blank else needs, *counts, shown.how)
 

@@ -38,7 +38,7 @@ MOST_KNOWN = 500
 
 #: An empty element with the identifier of a menu: Doxygen, rustdoc and DocFX write such pages. It begins with a literal, which is
 #: found fast.
-_MENUS = rb"nav|navbar|navigation|menu|sidemenu|sidebar|sidebar-vars|toc|sidetoc|tree|tree-contents"
+_MENUS = rb"nav|navbar|navigation|menu|sidemenu|sidebar|sidebar-vars|toc|sidetoc|tree|tree-contents|nav-sync"
 _MENU = re.compile(
     rb" id=[\"']?(?:[\w-]{0,40}[-_])?(?:" + _MENUS + rb")[\"']?(?:\s[^<>]{0,200})?>\s{0,40}</(?:div|nav|ul|aside)>"
 )

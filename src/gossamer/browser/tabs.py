@@ -6,12 +6,13 @@ its host, which costs a third of a new one, since scripts that it has compiled a
 Promises:
     1. A page that cannot be ended is killed with the browser. The other pages of that browser are rendered again, and never know.
     2. A browser that dies is started again. One that does not start any more is told of once, and pages go on without it.
-    3. Memory is bounded: by the number of tabs, by the limits of the guard, and by a new browser after many pages.
+    3. Memory is bounded: by the number of tabs, by the limits of the guard, and by a new browser after many pages. The old one
+       ends with the last page that it shows.
 """
 
 import asyncio
 import contextlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 
 from gossamer.browser.chromium import GUARD, Chromium
@@ -59,7 +60,8 @@ class Tabs:
         """Tabs that no page is in, the one that was used last at the end."""
         self._pages = 0
         """Pages of this browser."""
-        self._at_work = 0
+        self._showing = Counter[Chromium]()
+        """How many pages each browser shows; one that is not this one ends with its last."""
         self._refused_until = 0.0
         self.started = 0
         """Browsers that were started."""
@@ -73,26 +75,35 @@ class Tabs:
             ask: answers its requests.
         """
         async with self._free:
-            self._at_work += 1
-            try:
-                for _ in range(MOST_BEGUN):
-                    try:
-                        return await self._render(owner, page, ask)
-                    except BrowserGone:
-                        continue
-                    except CommandFailed as error:
-                        return self._refused(error)
-                return RenderedPage("crashed")
-            finally:
-                self._at_work -= 1
+            for _ in range(MOST_BEGUN):
+                try:
+                    return await self._render(owner, page, ask)
+                except BrowserGone:
+                    continue
+                except CommandFailed as error:
+                    return self._refused(error)
+            return RenderedPage("crashed")
 
     async def close(self) -> None:
-        """End the browser."""
+        """End the browser, and those whose last pages are on their way."""
         async with self._starting:
             await self._end()
+            for browser in list(self._showing):
+                await browser.stop()
 
     async def _render(self, owner: Hashable, page: FetchedPage, ask: Ask) -> RenderedPage:
         browser = await self._running()
+        self._showing[browser] += 1
+        try:
+            return await self._render_in(browser, owner, page, ask)
+        finally:
+            self._showing[browser] -= 1
+            if not self._showing[browser]:
+                del self._showing[browser]
+                if browser is not self._browser:
+                    await browser.stop()
+
+    async def _render_in(self, browser: Chromium, owner: Hashable, page: FetchedPage, ask: Ask) -> RenderedPage:
         tab = self._tabs.pop(owner, None)
         if tab is None:
             tab = Tab(browser.devtools)
@@ -125,8 +136,13 @@ class Tabs:
         """The browser, started where there is none. Raises CommandFailed: it does not start."""
         async with self._starting:
             browser = self._browser
-            if browser is not None and (browser.is_gone or (self._pages >= MOST_PAGES and self._at_work == 1)):
+            if browser is not None and browser.is_gone:
                 await self._end()
+            elif browser is not None and self._pages >= MOST_PAGES:
+                self._tabs.clear()
+                self._browser = None
+                if browser not in self._showing:
+                    await browser.stop()
             if self._browser is None:
                 now = asyncio.get_running_loop().time()
                 if now < self._refused_until:
