@@ -8,11 +8,13 @@ import pytest
 
 from gossamer.crawls.catalog import catalog, shipped_names
 from gossamer.engine.component import Component
+from gossamer.engine.connector import without_codec
+from gossamer.engine.ends import declared
 from gossamer.engine.unit import Provider
 
 #: Parts and libraries that a plain crawl does not use.
 NOT_OF_A_PLAIN_CRAWL = {
-    "_duckdb", "brotli", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
+    "_duckdb", "brotli", "difflib", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
     "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
     "gossamer.api", "gossamer.crawls.control.steering", "gossamer.crawls.control.standing",
     "gossamer.analysis.reprocess",
@@ -103,6 +105,13 @@ def test_who_asks_for_help_waits_for_no_import(line: str, without: set[str]) -> 
 @pytest.mark.parametrize("name", shipped_names("components"))
 def test_every_component_of_the_catalog_is_where_it_says(name: str) -> None:
     assert issubclass(catalog().component(name), Component)
+
+
+@pytest.mark.parametrize("name", shipped_names("components"))
+def test_every_item_that_ships_could_cross_a_process(name: str) -> None:
+    """A start looks through items of other packages alone."""
+    ends = declared(catalog().component(name))
+    assert [kind for kind in (*ends.inputs.values(), *ends.outputs.values()) if without_codec(kind)] == []
 
 
 @pytest.mark.parametrize("name", shipped_names("providers"))

@@ -38,6 +38,12 @@ SETTLED = ("output", "overwrite", "resume")
 class OptionsInGroups(HelpInPortions):
     """A command whose help shows the options of a crawl under headings."""
 
+    def make_parser(self, ctx: click.Context) -> click.parser._OptionParser:
+        """One that finds `-o` at once: click looks for it among long options first, and imports a library to say what is near."""
+        parser = super().make_parser(ctx)
+        parser._long_opt |= parser._short_opt
+        return parser
+
     def groups(self, ctx: click.Context) -> dict[str, HelpGroup]:
         """The options under their headings; those of the command alone stand last."""
         options = (param for param in self.get_params(ctx) if isinstance(param, click.Option))

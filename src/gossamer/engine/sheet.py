@@ -249,6 +249,8 @@ def _metas(hint: Any) -> list[msgspec.Meta]:
 
 
 def _type_name(hint: Any) -> str:
+    if typing.get_origin(hint) is typing.Annotated:
+        hint = typing.get_args(hint)[0]
     if isinstance(hint, type) and not typing.get_args(hint):
         return hint.__name__
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
@@ -264,7 +266,6 @@ def properties(sheet: type[Sheet]) -> tuple[Property, ...]:
 @lru_cache(maxsize=256)  # classes of sheets do not change; evaluating their annotations takes 0.3 ms
 def _properties(sheet: type) -> tuple[Property, ...]:
     hints = typing.get_type_hints(sheet, include_extras=True)
-    plain_hints = typing.get_type_hints(sheet)
     found = []
     for field in msgspec.structs.fields(sheet):
         metas = _metas(hints[field.name])
@@ -275,10 +276,13 @@ def _properties(sheet: type) -> tuple[Property, ...]:
         )
         default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
         restart = str(extra.get("restart", ""))
+        kind = _type_name(hints[field.name])
+        if "Annotated[" in kind:  # within a container, as in few
+            kind = _type_name(typing.get_type_hints(sheet)[field.name])
         found.append(
             Property(
                 name=field.name,
-                type=_type_name(plain_hints[field.name]),
+                type=kind,
                 default=default,
                 doc=doc,
                 unit=str(extra.get("unit", "")),

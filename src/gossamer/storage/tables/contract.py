@@ -173,11 +173,14 @@ class Table:
         Raises:
             TypeError: a field is no column, or columns lack what the table says of them.
         """
+        self.name = name
+        """Its name in `query` and in the setting `log.tables`."""
         self.row = row
         self.is_logged = is_logged
         self.mend = mend
-        found = {field.name: _column_of(row, field) for field in msgspec.structs.fields(row)}
-        specs = tuple(_spec(field, found[field.name]) for field in msgspec.structs.fields(row))
+        hints, fields = typing.get_type_hints(row, include_extras=True), msgspec.structs.fields(row)
+        found = {field.name: _column_of(row, field.name, hints[field.name]) for field in fields}
+        specs = tuple(_spec(field, found[field.name]) for field in fields)
         sources = {name: one.of for name, one in found.items() if one.of is not None}
         self._made = tuple((name, of) for name, of in sources.items() if not isinstance(of, str))
         paths: dict[str, list[tuple[str, str]]] = {}
@@ -204,11 +207,6 @@ class Table:
     def __repr__(self) -> str:
         return f"<Table {self.name}>"
 
-    @property
-    def name(self) -> str:
-        """Its name in `query` and in the setting `log.tables`."""
-        return self.spec.name
-
     def row_of(self, told: RowSource, row: type[msgspec.Struct] | None = None) -> msgspec.Struct:
         """The row whose columns say themselves where they come from; `row` is a type derived from the table's."""
         columns: dict[str, Any] = {}
@@ -232,12 +230,11 @@ def _tuple_of(paths: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
     return lambda source: (get(source),)
 
 
-def _column_of(row: type[msgspec.Struct], field: msgspec.structs.FieldInfo) -> Column:
-    hint = typing.get_type_hints(row, include_extras=True)[field.name]
+def _column_of(row: type[msgspec.Struct], name: str, hint: Any) -> Column:
     for said in getattr(hint, "__metadata__", ()):
         if isinstance(said, Column):
             return said
-    raise TypeError(f"{row.__name__}.{field.name} has no description; annotate it with column(...)")
+    raise TypeError(f"{row.__name__}.{name} has no description; annotate it with column(...)")
 
 
 def _spec(field: msgspec.structs.FieldInfo, said: Column) -> ColumnSpec:
