@@ -132,6 +132,7 @@ _RULES_FRAMES_OUT = frozenset(
 _WHITE = b"\t\n\f\r "
 _LESS_THAN, _SLASH = b"</"
 _BEGINS_PECULIAR = b"<="
+_LENGTH_OF_CAPITAL = len(b"<A ")
 
 # The fragment of a link, in which links that lead to the same document differ; behind white space it is not taken off with it.
 _FRAGMENT = re.compile(
@@ -149,8 +150,10 @@ _PECULIAR_PATTERN = (
     rb"|(?i:<(?:%(names)s|/template|/form)[%(s)s/>])" % {b"s": SPACE, b"names": b"|".join(sorted(SINGLED))}
 )
 _PECULIAR = re2.compile(_PECULIAR_PATTERN, BYTES)
-# The same, or a sign of structured data: one search for both costs what one for the first does.
-_PECULIAR_OR_SIGN = re2.compile(_PECULIAR_PATTERN + b"|" + ANY, BYTES)
+# The same, or an `a` tag in capitals, or a sign of structured data: one search for all costs what one for the first does.
+_CAPITAL = rb"<A[%s/]" % SPACE
+_PECULIAR_OR_CAPITAL = re2.compile(_PECULIAR_PATTERN + b"|" + _CAPITAL, BYTES)
+_NOTABLE = re2.compile(_PECULIAR_PATTERN + b"|" + _CAPITAL + b"|" + ANY, BYTES)
 _SIGN = re2.compile(ANY, BYTES)
 
 
@@ -171,6 +174,8 @@ class Skim:
         self.is_crowded = False
         """A tag has more than :data:`~gossamer.documents.markup.MAX_ATTRIBUTES`."""
         self._has_sign = False
+        self.has_capitals = False
+        """An `a` tag in a span may begin with a capital; else a search for `<a` finds all of them."""
         self._taken: list[bytes] = []
         self.in_head: list[bytes] = []
         """The values in start tags of the head, as far as it is a head and not :data:`MAX_PECULIAR` tags."""
@@ -236,7 +241,7 @@ class Skim:
 
     def _skim_body(self, begin: int) -> None:
         """From one peculiar place to the next."""
-        markup, search = self.markup, _PECULIAR_OR_SIGN.search
+        markup, search = self.markup, _NOTABLE.search
         # Between `text` and `at` no tag is open, so that nothing is looked back over twice.
         at = text = begin
         for _ in range(MAX_PECULIAR):
@@ -246,7 +251,11 @@ class Skim:
                 return
             seen, stop = peculiar.span()
             if markup[seen] not in _BEGINS_PECULIAR:
-                self._has_sign, search = True, _PECULIAR.search
+                self._has_sign, search = True, _PECULIAR_OR_CAPITAL.search
+                continue
+            if stop - seen == _LENGTH_OF_CAPITAL and markup.startswith(b"<A", seen) and markup[stop - 1] != _LESS_THAN:
+                self._has_sign = self._has_sign or _SIGN.search(markup, at) is not None
+                self.has_capitals, search = True, _PECULIAR.search
                 continue
             start = seen if markup[seen] == _LESS_THAN else markup.rfind(b"<", text, seen)
             tag = TAG.match(markup, start) if start >= 0 else None

@@ -312,6 +312,9 @@ ROOT_WORDS, ASKING_WORDS, FEW_LINKS = 120, 200, 5
 #: Words that may stand behind such a root: more of them are the content of a page that has an element of its own beside it.
 BEHIND = 20
 
+#: Bytes, without scripts, in which a page with prose mostly has so many.
+BEGINNING = 16_384
+
 #: Letters that count as one word where none are divided by blanks.
 LETTERS = 8
 
@@ -376,6 +379,11 @@ def _is_shell(body: bytes, links: int) -> bool:
 
 
 def _number_of_words(markup: bytes) -> int:
-    """The number of words between tags, by letters where a script divides none."""
-    text = texts_of(markup).decode("utf-8", "replace")
-    return max(len(_LETTERS_OF_WORD.findall(text)), sum(map(str.isalpha, text)) // LETTERS)
+    """The number of words between tags, by letters where a script divides none; of a text that has :data:`ASKING_WORDS` in its
+    beginning, those in there."""
+    for part in (markup[:BEGINNING], markup) if len(markup) > BEGINNING else (markup,):
+        text = texts_of(part).decode("utf-8", "replace")
+        words = len(_LETTERS_OF_WORD.findall(text))
+        if words >= ASKING_WORDS:
+            return words
+    return max(words, sum(map(str.isalpha, text)) // LETTERS)

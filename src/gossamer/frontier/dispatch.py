@@ -178,14 +178,16 @@ class Slots:
         return self.free - self._frontier.sheet.concurrency // KEPT_FREE
 
     def depart(self, task: Task) -> None:
-        self.taken += not task.is_want
-        self.wants += task.is_want
+        is_want = task.is_want
+        self.taken += not is_want
+        self.wants += is_want
         self._frontier.flights.depart(task.identity)
 
     def arrive(self, task: Task) -> None:
         """Free the slot of a task: its visit is committed, or it was not fetched."""
-        self.taken -= not task.is_want
-        self.wants -= task.is_want
+        is_want = task.is_want
+        self.taken -= not is_want
+        self.wants -= is_want
 
     def end(self, task: Task, outcome: Outcome, why: str = "") -> None:
         """End a task's story without a request: at the commit, like any other."""

@@ -23,7 +23,7 @@ element                      found                                              
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import repeat
 from typing import Annotated
@@ -78,12 +78,13 @@ _MOST_AT_ONCE = 256 << 10
 # A link as nearly all are written: in lower case and double quotes, without references, and with one `rel` at most. Of it, `rel` in
 # front of the address, the address, and `rel` behind it; of one that is written in any other way, all attributes.
 _LINK = (
-    rb'<[aA](?:[%(s)s]++(?:%(o)s[%(s)s]++)*+(?:rel="(%(p)s++)"[%(s)s]++(?:%(o)s[%(s)s]++)*+)?+href="(%(p)s*+)"'
+    rb'(?:[%(s)s]++(?:%(o)s[%(s)s]++)*+(?:rel="(%(p)s++)"[%(s)s]++(?:%(o)s[%(s)s]++)*+)?+href="(%(p)s*+)"'
     rb'(?:[%(s)s]++%(o)s)*+(?:[%(s)s]++rel="(%(p)s++)"(?:[%(s)s]++%(o)s)*+)?+[%(s)s]*+>|[%(s)s/]([^<>]++)>)'
 ) % {b"o": rb'(?!href=|rel=)[a-z0-9_-]++="[^"<>]*+"', b"p": rb'[^"<>&\r\0]', b"s": SPACE}
-_PLAIN_LINKS = re.compile(_LINK)
+_PLAIN_LINKS = re.compile(b"<a" + _LINK)
+_IN_CAPITALS = b"<[aA]" + _LINK  # looks at every tag, and takes half as long again
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
-_ANCHORED = _LINK + rb"([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(?=(<?))" % {b"s": SPACE}
+_ANCHORED = b"<[aA]" + _LINK + rb"([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(?=(<?))" % {b"s": SPACE}
 
 # Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
 _OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
@@ -140,20 +141,25 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
     def _read(self, document: Document, skim: Skim, finds: FoundLinks, depth: int = 0) -> int:
         """Find the links of a page, or of one within it; returns how many tags are not read."""
         sheet, found, unread = self.sheet, finds.links, skim.left_out
-        add_links = _add_anchored_links if sheet.anchors else _add_links
+        pattern = _ANCHORED if sheet.anchors else _IN_CAPITALS if skim.has_capitals else b""
+        links = re.compile(pattern) if pattern else _PLAIN_LINKS  # `re` keeps it
         for piece in skim.pieces:
             if not isinstance(piece, Tag):
                 for begin, end in (piece,) if piece[1] - piece[0] <= _MOST_AT_ONCE else _parts(skim.markup, piece):
                     if sheet.requisites:
                         finds.take(self._everything(skim.markup, begin, end))
+                    elif sheet.anchors:
+                        _add_anchored_links(found, links.findall(skim.markup, begin, end), skim.markup, end)
                     else:
-                        add_links(found, skim.markup, begin, end)
-                    finds.bound()
+                        _add_links(found, links.findall(skim.markup, begin, end))
+                    if len(found) > MAX_FOUND:
+                        finds.bound()
             elif piece.name in _LEADING or sheet.requisites:
-                finds.take(self._of_tag(skim.markup, piece))
+                if leads := self._of_tag(skim.markup, piece):
+                    finds.take(leads)
                 if piece.name == b"iframe" and b"srcdoc" in piece.raw.lower():
                     unread += self._read_within(document, piece, finds, depth)
-                finds.bound()
+                    finds.bound()
         return unread
 
     def _read_within(self, document: Document, iframe: Tag, finds: FoundLinks, depth: int) -> int:
@@ -261,10 +267,14 @@ def _parts(markup: bytes, span: Span) -> Iterator[Span]:
     yield begin, end
 
 
-def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
+_Rows = Sequence[tuple[bytes, ...]]
+"""Links of a stretch of the page, as :data:`_LINK` finds them, or with their texts."""
+
+
+def _add_links(found: list[Found], rows: _Rows) -> None:
     """Add what the `a` tags of a stretch of the page lead to."""
     add = found.append
-    for before, address, behind, other in _PLAIN_LINKS.findall(markup, begin, end):
+    for before, address, behind, other in rows:
         if other:
             if link := _read(other):
                 add(Found(link[0], "a href", "", link[1]))
@@ -274,9 +284,8 @@ def _add_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
             add(Found(address.decode()))  # of no address at all, too: the page itself
 
 
-def _add_anchored_links(found: list[Found], markup: bytes, begin: int, end: int) -> None:
-    """The same, with their texts."""
-    rows = re.compile(_ANCHORED).findall(markup, begin, end)  # `re` keeps it
+def _add_anchored_links(found: list[Found], rows: _Rows, markup: bytes, end: int) -> None:
+    """The same, with their texts; `end` is that of the stretch."""
     if not rows:
         return
     before, addresses, behind, others, texts, are_whole = zip(*rows, strict=True)

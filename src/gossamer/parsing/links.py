@@ -204,25 +204,28 @@ def _joined(
     hostless: frozenset[str],
 ) -> list[str]:
     """The URL of each link, or a marked refusal, in order. `own` is the URL of a fragment alone, where that is known."""
-    urls: list[str] = []
-    for one in found:
+    get = table.get
+    urls = [get(one.href, "") for one in found]
+    if all(urls):  # as where the pages of a site have one menu
+        return urls
+    for place, one in enumerate(found):
+        if urls[place]:
+            continue
+        # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up. White space
+        # before it has to stay: the parser drops it only at the very end.
         href = one.href
-        url = table.get(href)
+        cut = href.find("#")
+        if cut == 0 and own:
+            urls[place] = own
+            continue
+        if cut > 0 and href[cut - 1] > " ":
+            href = href[:cut]
+        url = get(href)
         if not url:
-            # The first `#` begins the fragment of any URL; without it, ten links into one document are one look-up. White
-            # space before it has to stay: the parser drops it only at the very end.
-            cut = href.find("#")
-            if cut == 0 and own:
-                urls.append(own)
-                continue
-            if cut > 0 and href[cut - 1] > " ":
-                href = href[:cut]
-                url = table.get(href)
-            if not url:
-                url = _met(href, base, directory, absolute, normalise, hostless)
-                if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES and not _IS_SCHEME_ALONE(href):
-                    table[href] = url
-        urls.append(url)
+            url = _met(href, base, directory, absolute, normalise, hostless)
+            if href[:1] in _CACHEABLE_STARTS and len(href) <= MAX_URL_BYTES and not _IS_SCHEME_ALONE(href):
+                table[href] = url
+        urls[place] = url
     return urls
 
 

@@ -16,7 +16,7 @@ from gossamer.values.body import Body, Rendered
 from gossamer.values.instants import ChangeHint
 from gossamer.values.outcome import DOCUMENTS, Note, Outcome
 from gossamer.values.request_identity import Requested, Way, identity_of
-from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, Answer, RetryDecision, Task
+from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, WANT, Answer, RetryDecision, Task
 
 # -- orders of a processor to the crawl: block a host, or slow down its requests (row M4)
 # The visit carries them; they take effect with its commit, if the wiring has a keeper that accepts orders.
@@ -385,7 +385,8 @@ class Visit(msgspec.Struct, frozen=True):
         response = self.response  # each stage asks this: its parts are written out
         if response.outcome not in DOCUMENTS or self.discarded or response.barred:
             return False
-        if self.task.relation == ROBOTS or self.task.is_want:
+        relation = self.task.relation
+        if relation == ROBOTS or relation.startswith(WANT):
             return False
         return (self.mime or response.mime) in HTML_TYPES
 

@@ -335,6 +335,16 @@ def test_links_are_read_alike_however_they_are_written(tag: bytes) -> None:
     assert links(tag) == [Found("x", "a href", "", True)]
 
 
+@pytest.mark.parametrize(
+    "before", [b"", b"<p property=name>Signed</p>", b"<a href=0>small</a><a\nhref=0>x</a>", b'x="y<z"<A<b>']
+)
+@pytest.mark.parametrize("tag", [b"<A href=1>", b"<A\nHREF='1'>", b'<A/href="1">', b'<A rel="next" href="1">'])
+def test_links_in_capitals_are_found_whatever_stands_around_them(before: bytes, tag: bytes) -> None:
+    page = b"<body><p>text</p>" + before + tag + b"t</A><p typeof=Thing>" + tag + b"<article>t</article>"
+    assert [found.href for found in links(page) if found.href != "0"] == ["1", "1"]
+    assert Skim(page).has_sign
+
+
 def test_pages_in_other_encodings() -> None:
     assert hrefs("<a href='größe'>".encode("utf-16")) == ["a href: größe"]
     assert hrefs(b"<meta charset=koi8-r><a href='\xc1'>") == ["a href: а"]

@@ -193,9 +193,10 @@ class LedgerGroup(StagedSpaces):
             self._originals[visit.simhash] = visit.url
         response = visit.response
         counts = self.counts
-        counts["pages"] += visit.is_page
+        is_page = visit.is_page
+        counts["pages"] += is_page
         counts["troubled"] += bool(visit.trouble)
-        counts["needs_browser"] += visit.is_page and visit.needs_browser
+        counts["needs_browser"] += is_page and visit.needs_browser
         counts["raised"] += bool(visit.errors)
         counts["documents"] += response.outcome is Outcome.OK and bool(response.body) and not visit.duplicate_of
         if location is not None:

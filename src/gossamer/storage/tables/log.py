@@ -85,9 +85,8 @@ class TableLog(Provider[TableLogSheet]):
         self._tables: tuple[Table, ...] = ()
         self._choose_tables()
 
-    @property
-    def _own(self) -> TableLogSheet:
-        return self.sheet
+    def read_sheet(self) -> None:
+        self._own: TableLogSheet = self.sheet
 
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""
@@ -106,6 +105,7 @@ class TableLog(Provider[TableLogSheet]):
 
     def changed(self, before: TableLogSheet) -> None:
         """Other tables are kept from the next group on."""
+        super().changed(before)
         self._choose_tables()
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
@@ -233,7 +233,6 @@ class JsonLog(TableLog):
     def __init__(self, sheet: Any = None) -> None:
         super().__init__(sheet)
 
-    @property
-    def _own(self) -> TableLogSheet:
+    def read_sheet(self) -> None:
         own: Any = self.sheet
-        return TableLogSheet(own.directory, tables=(), log_name=own.name, sha256=False, sync=own.sync)
+        self._own = TableLogSheet(own.directory, tables=(), log_name=own.name, sha256=False, sync=own.sync)
