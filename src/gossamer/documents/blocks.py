@@ -26,6 +26,7 @@ from gossamer.documents.element_names import (
     LINK,
     NAME_BYTES,
     advertisements,
+    as_number,
     end_of_advertisement,
 )
 
@@ -37,6 +38,9 @@ ADVERTISEMENTS = b""
 # As arrays, which NumPy takes at once: numbers of Python are read anew with every operation.
 _SMALL, _LETTER = (np.array(int.from_bytes(bytes([bit]) * NAME_BYTES, "little"), np.uint64) for bit in (0x20, 0x40))
 _LETTER_BIT, _ONE = np.array(6, np.uint64), np.array(1, np.uint64)
+
+# A button right within a heading opens what stands under it, and its text is that of the heading.
+_BUTTON, _HEADING = HIDES + HIDDEN_NAMES.index("button"), as_number("h")
 
 _COMMENT_BEGINS = int.from_bytes(b"!--", "little")
 
@@ -330,6 +334,8 @@ def _hidden(
         inside = int(tags.places[at[one]])
         place = offset + inside
         if kind != COMMENT:
+            if kind == _BUTTON and tags.names[at[one] - 1] == _HEADING and not tags.closing[at[one] - 1]:
+                continue
             if data[inside + 1 + len(HIDDEN_NAMES[kind - HIDES])] not in _NAME_ENDS:
                 continue
             other = next((other for other in range(next_one, len(at)) if closing[other] and kinds[other] == kind), None)

@@ -184,17 +184,23 @@ def _words(text: str) -> "re.Pattern[bytes]":
 
 # SaidNames of what stands beside an article, unless a name of the second list stands there too: `content-with-sidebar`.
 _BESIDE = _words(
-    r"ai2html banner breadcrumb combx comment community cookie consent disqus ^extra foot(?!note) gdpr legends (?:^|\s)menu "
-    r"(?:main|nav|site|top|mobile|primary|dropdown|side|user|mega|footer|more|hamburger)[-_]?menu "
-    r"(?:^|\s)nav(?:bar|foot|head|igation|menu|set|[-_]|\s|$) -navbar(?:\s|$) newsletter subscri related remark replies "
-    r"respond rss shar(?:e|ing) shoutbox sidebar skyscraper social sponsor supplemental pagination pager popup promo "
-    r"outbrain tags widget masthead toolbar recirc teaser more-?(?:stories|news|from|on) most-?(?:read|pop) trending signup "
-    r"byline author dateline toc$ table-of-contents paywall advert print-?only hidden sr-only screen-?reader visually "
-    r"caption"
+    r"ai2html banner combx comment community cookie consent disqus ^extra foot(?!note|ball) gdpr legends "
+    r"newsletter subscri related remark replies "
+    r"respond rss shar(?:e|ing) shoutbox sidebar skyscraper social sponsor supplemental popup promo "
+    r"outbrain (?<!elementor-)widget(?!-sow|_sow) masthead toolbar recirc teaser more-?(?:stories|news|from|on) "
+    r"most-?(?:read|pop) trending signup byline author dateline paywall advert print-?only "
+    r"(?:^|\s)(?:is-)?hidden(?:\s|$)(?!.*:(?:block|flex|grid|inline|table)) sr-only screen-?reader visually "
+    r"(?:image|img|photo|video|wp|media|figure)[-_]*caption caption[-_]"
+)
+# The same of lists of links; what has such a name and no links is the menu of a restaurant.
+_MENU = _words(
+    r"(?:^|\s)menu (?:main|nav|site|top|mobile|primary|dropdown|side|user|mega|footer|more|hamburger)[-_]?menu "
+    r"(?:^|\s)nav(?:bar|foot|head|igation|menu|set|[-_]|\s|$) -navbar(?:\s|$) breadcrumb pagination pager tags "
+    r"toc$ table-of-contents"
 )
 _CONTENT = _words(
     "article body content main shadow entry post story text column page wrap container layout has- with- no- single type- "
-    "category status"
+    "category status hero"
 )
 # SaidNames of what stands beside an article, whatever else stands there: `related-posts`, `entry-footer`.
 _ALWAYS_BESIDE = re.compile(
@@ -202,10 +208,15 @@ _ALWAYS_BESIDE = re.compile(
     rb"|commentlist|disqus|respond(?:$|\s)|sharedaddy|shar(?:e|ing)|social|newsletter|sidebar|breadcrumb"
     rb"|(?:author|about-author|post-author)[-_]?(?:bio|box|info|card|s?$)"
     rb"|(?:post|entry|article)[-_]+(?:meta|footer|tags?|share|sharing|social|nav|navigation|related|author|utility|byline|info"
-    rb"|comments?)(?:$|\s)|tags?[-_]?(?:links|list|cloud)|recommend|read-?more|more-(?:stories|news|posts|articles)"
+    rb"|comments?)(?:$|\s)|tags?[-_]?(?:links|list|cloud)|recommend|read-?more|more-(?:stories|news|posts|articles)|similar-|(?:recently-)?viewed|up-?sells?|cross-?sells?|up-next|also-(?:like|bought|viewed)|(?:who-?is-?)?online-list"
     rb"|most-(?:read|pop)|cookie|promo|subscri|signup|wp-block-(?:comments|post-(?:terms|author|navigation)|latest)|nav-?links"
-    rb"|printfooter|catlinks|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|user-(?:info|card|details|signature))"
+    rb"|printfooter|catlinks|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|(?:user|poster)[-_]?(?:info|card|details|extras?|signature)|post-?profile|message-user(?:$|\s)|(?:post-|message-)?signature(?:$|\s))"
 )
+# Those of them that stand for one of many, which may be all that a page has; and those of replies, but not of what is around them.
+_EQUALS = _words("comment remark repl(?:y|ies) respond teaser promo widget card banner extra related caption tags")
+_TALK = re.compile(rb"(?i)(?:^|[^a-z])comment(?!s?[-_]*(?:form|respond|meta|author|count|reply|metadata|nav))")
+# What a browser shows when a reader opens it: an answer, a tab.
+_OPENS = re.compile(rb"(?i)accordion|collaps|faq|toggle|tab-?(?:pane|content)|tabpanel")
 _ARTICLE = _words("article body content hentry h-entry entry main page post text blog story")
 #: SaidNames of the very body of an article.
 _BODY = re.compile(
@@ -241,6 +252,12 @@ class SaidNames(NamedTuple):
     """It calls itself the body of an article."""
     is_landmark: bool = False
     """It calls itself the content of the page."""
+    is_equal: bool = False
+    """It may be one of many that are the content together, though one alone stands beside."""
+    is_talk: bool = False
+    """It holds what readers wrote."""
+    is_menu: bool = False
+    """It stands beside the article if it consists of links."""
 
 
 @lru_cache(_REMEMBERED)
@@ -249,10 +266,10 @@ def names_of(tag: bytes) -> SaidNames:
     weight, beside, names = 0.0, False, []
     for match in _ATTRIBUTE.finditer(tag):
         name, value = match[1].lower(), match[2] or match[3] or match[4] or b""
-        if name == b"hidden" or (name == b"style" and _HIDING.search(value)):
+        if (name == b"hidden" or (name == b"style" and _HIDING.search(value))) and not _OPENS.search(tag):
             return SaidNames(-_NAMED, is_beside=True, is_hidden=True)
         if name == b"aria-hidden":
-            beside |= value == b"true"
+            beside |= value == b"true" and not _OPENS.search(tag)
         elif name == b"role":
             beside |= value in _ROLES_BESIDE
             weight += _NAMED * (value == b"main")
@@ -260,12 +277,18 @@ def names_of(tag: bytes) -> SaidNames:
             weight += _SAID_BODY * (value.lower() == b"articlebody")
         elif name != b"style":
             names.append(value)
-            weight += _NAMED * (bool(_ARTICLE.search(value)) - bool(_BESIDE.search(value)))
+            weight += _NAMED * (bool(_ARTICLE.search(value)) - bool(_BESIDE.search(value) or _MENU.search(value)))
             weight += _NAMED_BODY * bool(_BODY.search(value))
     every = b" ".join(names)
     if _SECTION.search(tag):  # its id says what it is about: `location-of-translator-comments`
         every = b" ".join(value for value in names if value.count(b"-") < _SLUG)
-    beside |= bool(_BESIDE.search(every)) and not _CONTENT.search(every)
+    is_equal, is_menu = not beside and bool(_EQUALS.search(every)), False
+    if not beside and not _CONTENT.search(every):
+        beside = bool(_BESIDE.search(every))
+        is_menu = not beside and bool(_MENU.search(every))
     if _ALWAYS_BESIDE.search(every):
         beside, weight = True, weight - _NAMED
-    return SaidNames(weight, beside, False, bool(_BODY.search(tag)), bool(_LANDMARK.search(tag)))
+    is_talk = is_equal and bool(_TALK.search(every))
+    return SaidNames(
+        weight, beside, False, bool(_BODY.search(tag)), bool(_LANDMARK.search(tag)), is_equal, is_talk, is_menu
+    )

@@ -43,12 +43,16 @@ _SHARES = (1, 1 / 2, 1 / 6, 1 / 9, 1 / 12)
 _ARTICLE_WORDS, _ARTICLE_SHARE = 200, 0.6
 #: Share of prose in that by which a main part grows, and words of it at least.
 _GROWS, _GROWS_BY = 0.5, 10
+#: A page that is no article widens: share of words in links of what is added, and of a landmark of what it adds, at most.
+_WIDENS, _LITTLE = 0.4, 0.2
+#: Elements of one kind are the content where the rest has fewer words in paragraphs, and less of prose by this factor.
+_NO_TEXT, _MANY = 50, 3
 #: An element must have this share of the best one's points for it to grow so far, unless the best has few words.
 _STILL_GOOD, _FEW_WORDS = 0.5, 100
 #: An element that calls itself boilerplate is none if it holds so much of the page; a hidden one needs more for it to be believed.
 _TOO_MUCH, _TOO_MUCH_HIDDEN = 0.5, 0.9
 #: Prose of which a page without any main part has less: its landmark is taken for that.
-_NO_PROSE, _FEW_BLOCKS = 10, 3
+_NO_PROSE, _LITTLE_PROSE, _FEW_BLOCKS = 10, 30, 3
 
 
 def _numbers(names: str) -> frozenset[int]:
@@ -93,6 +97,18 @@ _POINTS = {
 _HIDES = tuple(map(re.compile, (rb"display\s*:\s*none", rb"visibility\s*:\s*hidden", rb" hidden[=\s>]")))
 #: Bytes of a tag before such a word.
 _BEFORE = 300
+
+# A page of which the replies of readers are the content says so.
+_FORUM = re.compile(
+    rb"(?i)schema\.org/(?:DiscussionForumPosting|QAPage|Question)\b|\"(?:DiscussionForumPosting|QAPage)\""
+    rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)"
+)
+# Headings of lists of links that belong to the text before them.
+_REFERENCES = re.compile(
+    rb"(?i)<h[1-6]\b[^<>]*>\s*(?:<[^<>]*>\s*){0,4}(?:see\s+also|references|sources|further\s+reading|external\s+links|"
+    rb"bibliography|literatur\w*|(?:einzel)?nachweise|weblinks|siehe\s+auch|r\xc3\xa9f\xc3\xa9rences|voir\s+aussi|"
+    rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b"
+)
 
 
 class _Elements(NamedTuple):
@@ -164,7 +180,9 @@ class MainPart:
             yield part.fragments(shown[start:end], tagged[start:end])
 
     def _tag(self, element: int) -> bytes:
-        place = int(self._blocks.places[self._elements.starts[element]])
+        return self._tag_at(int(self._blocks.places[self._elements.starts[element]]))
+
+    def _tag_at(self, place: int) -> bytes:
         end = self.markup.find(b">", place, place + TAG_BYTES)
         return self.markup[place : end + 1 if end >= 0 else place + TAG_BYTES]
 
@@ -178,12 +196,13 @@ class MainPart:
         words, linked = self._blocks.words, self._blocks.linked
         total, density = _sums(words, elements), _sums(linked, elements)
         density = density / np.maximum(total, 1)
-        weights, dropped = self._named(total)
+        share = linked / np.maximum(words, 1)
+        is_prose = (words >= _PROSE) & (share <= _LINKED)
+        weights, dropped = self._named(total, _sums(linked, elements), np.where(is_prose & ~self._is_code, words, 0))
         shown = ~_covered(elements, dropped) & (words > 0)
         self._hide(shown)
         plain = shown & ~self._is_code
-        share = linked / np.maximum(words, 1)
-        prose = plain & (words >= _PROSE) & (share <= _LINKED)
+        prose = plain & is_prose
 
         points = _points(np.where(prose, words, 0), elements)
         points = np.where(points > 0, (points + weights) * (1 - density), 0)
@@ -196,7 +215,9 @@ class MainPart:
         paragraphs = _sums(words * paragraph, elements)
         self.is_article = bool(paragraphs[best] >= _ARTICLE_WORDS and paragraphs[best] >= _ARTICLE_SHARE * every[best])
         main = self._grown(best, points, paragraphs if self.is_article else good, good, every)
-        if good[main] < _NO_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
+        if not self.is_article:
+            main = self._widened(main, every, _sums(linked * plain, elements))
+        if good[main] < _LITTLE_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
             main = self._landmark(total) or main
         first, last = self.range = int(starts[main]), int(ends[main])
         self.shown[first:last] = shown[first:last]
@@ -210,18 +231,34 @@ class MainPart:
         lists = (of_links & _LISTS.has(names)).nonzero()[0]
         for element, before in zip(lists.tolist(), some.searchsorted(starts[lists]).tolist(), strict=True):
             of_links[element] = not (before and prose[some[before - 1]] and self._follows_colon(int(starts[element])))
-        self.shown &= ~_covered(elements, of_links)
+        referring = self._referring()
+        self.shown &= ~_covered(elements, of_links) | referring
         is_cell = _CELLS.has(names[elements.owners]) | (_CELLS.has(self._blocks.names) & ~self._blocks.closing)
-        linking = self.shown & (share > _MOSTLY_LINKS) & ~is_cell & ~in_cells
+        linking = self.shown & (share > _MOSTLY_LINKS) & ~is_cell & ~in_cells & ~referring
         headings = (linking & (self._blocks.names == _HEADING)).nonzero()[0]
         for block, behind in zip(headings.tolist(), some.searchsorted(headings, "right").tolist(), strict=True):
-            is_of_text = behind < len(some) and paragraph[some[behind]]
+            is_of_text = behind < len(some) and bool((paragraph if self.is_article else prose)[some[behind]])
             linking[block] = not (is_of_text or self._links_to_itself(block))
         self.shown &= ~linking
         if not main:  # all of the page is as good as any part of it
             kept = np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
             rows = _covered(elements, _ROWS.has(names) & (density <= _LINKED) & (total < _FEW_WORDS))
+            kept[:-1] |= kept[1:] & (self._blocks.names[some] == _HEADING)[:-1]
             self.shown[some] &= kept | rows[some]
+
+    def _referring(self) -> Any:
+        """Whether each block stands in a section of references, from its heading to the next one, or to the end of the element
+        that the heading stands in."""
+        found = np.zeros(len(self.shown), dtype=bool)
+        blocks, elements = self._blocks, self._elements
+        headings = ((blocks.names == _HEADING) & ~blocks.closing).nonzero()[0]
+        for match in _REFERENCES.finditer(self.markup):
+            block = int(blocks.places.searchsorted(match.start()))
+            if block < len(found) and blocks.places[block] == match.start() and blocks.names[block] == _HEADING:
+                behind = int(headings.searchsorted(block, "right"))
+                end = int(elements.ends[elements.parents[elements.owners[block]]])
+                found[block : min(end, int(headings[behind])) if behind < len(headings) else end] = True
+        return found
 
     def _rows(self, total: Any) -> Any:
         """Elements that stay though they consist of links: rows, cells, and what holds nothing but a list of terms."""
@@ -247,21 +284,32 @@ class MainPart:
         place = int(self._blocks.places[block])
         return bool(_COLON.search(self.markup, max(0, place - _BEFORE), place))
 
-    def _named(self, total: Any) -> tuple[Any, Any]:
-        """The points of each element by its kind and names, and which elements call themselves boilerplate."""
-        names = self._elements.names.tolist()
+    def _named(self, total: Any, linked: Any, prose: Any) -> tuple[Any, Any]:
+        """The points of each element by its kind and names, and which elements call themselves boilerplate. `prose`: the words of
+        blocks of prose."""
+        elements = self._elements
+        names = elements.names.tolist()
         weights = np.array([_POINTS.get(name, 0.0) for name in names])
-        dropped = np.zeros(len(names), dtype=bool)
-        some = (total > 0) & _NAMED.has(self._elements.names)
+        dropped, equals, talk = np.zeros((3, len(names)), dtype=bool)
+        some = (total > 0) & _NAMED.has(elements.names)
         some[0] = False
         for element in some.nonzero()[0].tolist():
             tag = self._tag(element)
             if b"=" in tag or b"hidden" in tag:
                 said = names_of(tag)
                 weights[element] += said.weight
-                if said.is_beside and names[element] not in _SAFE:
+                is_beside = said.is_beside or (said.is_menu and (linked[element] or total[element] < _PROSE))
+                if is_beside and names[element] not in _SAFE:
                     most = _TOO_MUCH_HIDDEN if said.is_hidden else _TOO_MUCH
                     dropped[element] = total[element] < most * total[0]
+                    equals[element] = dropped[element] and said.is_equal
+                    talk[element] = dropped[element] and said.is_talk
+        if equals.any():
+            left = prose * ~_covered(elements, dropped)
+            is_bare = left[left >= _PARAGRAPH].sum() < _NO_TEXT and prose.sum() > (1 + _MANY) * left.sum()
+            content = equals if is_bare else talk & bool(_FORUM.search(self.markup))
+            dropped &= ~content
+            weights[content] = np.maximum(weights[content], 0)
         return weights, dropped
 
     def _hide(self, shown: Any) -> None:
@@ -271,7 +319,7 @@ class MainPart:
             for match in pattern.finditer(self.markup):
                 place = self.markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
                 block = int(places.searchsorted(place))
-                if block < len(places) and places[block] == place:
+                if block < len(places) and places[block] == place and names_of(self._tag_at(place)).is_hidden:
                     shown[block] = False
 
     def _grown(self, best: int, points: Any, good: Any, prose: Any, every: Any) -> int:
@@ -295,6 +343,21 @@ class MainPart:
             still_good = points[at] >= _STILL_GOOD * points[best] or good[main] < _FEW_WORDS
             if has_prose and added >= _GROWS_BY and still_good:
                 main = at
+        return main
+
+    def _widened(self, main: int, every: Any, linked: Any) -> int:
+        """The element to which the main part of a page that is no article widens: its sections stand side by side, so what is
+        around belongs to it, but for menus. It ends at what calls itself the content."""
+        at = main
+        while at and not self._is_landmark(main) and not names_of(self._tag(main)).is_body:
+            at = int(self._elements.parents[at])
+            is_landmark = at > 0 and self._is_landmark(at)
+            added = every[at] - every[main]
+            has_text = added > 0 and linked[at] - linked[main] <= _WIDENS * added
+            if has_text or (is_landmark and added <= _LITTLE * every[at]):
+                main = at
+            if is_landmark:
+                break
         return main
 
     def _landmark(self, total: Any) -> int:

@@ -59,6 +59,11 @@ _MARK = re.compile(
     rb"""(?i)<a\b[^<>]*\bclass=["']?[^"'<>]*(?:headerlink|anchor|permalink|heading-link)[^<>]*>"""
     rb"""(?:\s|#|&#182;|&para;|\xc2\xb6|\xf0\x9f\x94\x97|\xc2\xa7){0,9}</a>"""
 )
+# A main part has elements that a reader opens; the converter would leave them out.
+_HIDES = re.compile(rb"(?i)<[a-z][^<>]*(?:\shidden\b|display\s*:)[^<>]*>")
+_HIDING = re.compile(
+    rb"""(?i)\s(?:style\s*=\s*(?:"[^"]*"|'[^']*')|hidden(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+))?)(?=[\s/>])"""
+)
 # What is looked for before the searches, which cost more.
 _MARKS_OF_HEADINGS = (b"headerlink", b"anchor", b"permalink", b"heading-link")
 _SCHEMES = (b"javascript:", b"data:", b"vbscript:")
@@ -110,6 +115,8 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
             source = _CODE.sub(_code, source)
         if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
             source = _MARK.sub(b"", source)
+        if b" hidden" in lower or b"display:" in lower:
+            source = _HIDES.sub(lambda tag: _HIDING.sub(b"", tag[0]), source)
         if not images and b"<img" in source:
             source = _PICTURED.sub(_named, source)
         if any(map(lower.__contains__, _SCHEMES)):
