@@ -12,9 +12,10 @@ from gossamer.frontier.traps.likeness import HostAliases, LearntTemplates
 from gossamer.frontier.traps.watch import LearntTraps, TrapSheet
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.testing.parsing import KEPT_BYTES, check_learner, check_traps, check_watcher, month
+from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import Response, Visit, sha1_base32
+from gossamer.values.visit import Response, Visit
 
 
 def _marks(name: str, count: int) -> set[int]:

@@ -19,7 +19,7 @@ from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
-from gossamer.frontier.limits import CrawlLimits, CrawlTotals
+from gossamer.frontier.limits import CrawlTotals, FrontierSheet
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
@@ -238,12 +238,12 @@ def test_a_host_that_asked_for_a_pause_is_left_alone_by_the_run_after_a_kill(tmp
 
 
 def test_the_time_of_a_run_and_of_all_runs_are_limits_of_their_own() -> None:
-    rules = CrawlLimits(max_time=60.0, total_time=100.0)
-    stopping = CrawlTotals(rules, ".")
+    rules = FrontierSheet(max_time=60.0, total_time=100.0)
+    stopping = CrawlTotals(rules)
     stopping.begin({"elapsed_ms": 70_000}, now=1_000.0)
     assert (stopping.ends_at(), stopping.time_limit) == (1_030.0, "total_time")
     assert not stopping.allows(0, has_work=True, now=1_030.0) and stopping.reached == "total_time"
-    stopping = CrawlTotals(rules, ".")
+    stopping = CrawlTotals(rules)
     stopping.begin({"elapsed_ms": 10_000}, now=1_000.0)
     assert (stopping.ends_at(), stopping.time_limit) == (1_060.0, "max_time")
     assert stopping.allows(0, has_work=True, now=1_059.0)

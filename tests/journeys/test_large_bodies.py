@@ -28,7 +28,8 @@ from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.storage.archive.warc import WarcArchive
 from gossamer.testing.clock import HUNG_AFTER
-from gossamer.values.visit import Location, Visit, sha1_base32
+from gossamer.values.body import sha1_base32
+from gossamer.values.visit import Location, Visit
 
 #: What memory may rise by for a body of any size.
 RISE = 64 << 20

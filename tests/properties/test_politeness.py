@@ -5,11 +5,11 @@ from math import inf
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.polite import Polite
 
-from gossamer.frontier.politeness.gates import UNASKED, Gates
 from gossamer.frontier.politeness.pace import PaceRules
-from gossamer.frontier.politeness.rules import GateRules
-from gossamer.frontier.politeness.schedule import Schedule
+from gossamer.frontier.politeness.provider import UNASKED
+from gossamer.frontier.politeness.rules import LayerRules
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Answer
 
@@ -39,8 +39,8 @@ def place_of(host: str) -> tuple[str, str]:
 def test_no_interleaving_lets_two_live_requests_or_a_short_gap_through(
     events: list[tuple[str, float, Outcome, str, bool]], fixed: float | None
 ) -> None:
-    rules = GateRules(pace=PaceRules(delay=fixed))
-    gates = Gates(rules)
+    rules = LayerRules(pace=PaceRules(delay=fixed))
+    polite = Polite(rules)
     now, live = 0.0, set[str]()
     ended: dict[str, float] = {}
     begun: dict[str, float] = {}
@@ -49,30 +49,30 @@ def test_no_interleaving_lets_two_live_requests_or_a_short_gap_through(
         domain, address = place_of(host)
         if host in live:
             answer = Answer(url="", host=host, outcome=outcome, elapsed=seconds, retry_after=field)
-            gates.end(host, domain, address, answer, now, 1e9 + now)
+            polite.end(host, answer, now, 1e9 + now)
             live.discard(host)
             if outcome not in UNASKED:
                 ended[host] = now
-        elif gates.ready_at(host, domain, address, now) <= now:
+        elif polite.ready_at(host, domain, address, now) <= now:
             assert now - ended.get(host, -inf) >= (1.0 if fixed is None else fixed) - 1e-6
             if address not in ("", "127.0.0.1"):
                 assert now - begun.get(address, -inf) >= 0.25 - 1e-6
                 begun[address] = now
-            gates.begin(host, domain, address, now)
+            polite.begin(host, address, now)
             live.add(host)
         if restarts and not live:
-            gates = restarted(gates, now)
+            polite = restarted(polite, now)
             begun.clear()  # a process takes longer to start than an address has to be left alone
 
 
-def restarted(gates: Gates, now: float) -> Gates:
-    """The gates after a restart, on the same clocks; no host may be asked earlier than before it."""
-    again = Gates(gates.rules)
+def restarted(polite: Polite, now: float) -> Polite:
+    """The polite after a restart, on the same clocks; no host may be asked earlier than before it."""
+    again = Polite(polite.rules)
     for host in HOSTS:
-        note = gates.hosts[host].note(now, 1e9 + now) if host in gates.hosts else None
+        note = polite.hosts[host].note(now, 1e9 + now) if host in polite.hosts else None
         if note is not None:
             again.restore(host, note, now, 1e9 + now)
-        was, now_is = max(now, gates.blocker(host, "", "")[0]), max(now, again.blocker(host, "", "")[0])
+        was, now_is = max(now, polite.blocker(host, "", "")[0]), max(now, again.blocker(host, "", "")[0])
         assert abs(now_is - was) < 1e-6
     return again
 
@@ -87,8 +87,8 @@ def restarted(gates: Gates, now: float) -> Gates:
 def test_the_schedule_lets_every_host_come_up_in_the_end(
     pages: dict[str, int], outcomes: list[Outcome], levels: list[int], concurrency: int, seed: int
 ) -> None:
-    gates = Gates()
-    schedule = Schedule(gates, random.Random(seed).random)
+    polite = Polite(draw=random.Random(seed).random)
+    schedule = polite.schedule
     left = dict(pages)
     flights: list[str] = []
     now, done = 0.0, 0
@@ -97,14 +97,14 @@ def test_the_schedule_lets_every_host_come_up_in_the_end(
     for _ in range(40 * (sum(left.values()) + 1)):
         turn = schedule.pop(now) if len(flights) < concurrency else inf
         if isinstance(turn, str):
-            gates.begin(turn, *place_of(turn), now)
+            polite.begin(turn, place_of(turn)[1], now)
             left[turn] -= 1
             flights.append(turn)
         elif flights:
             host = flights.pop(0)
             now += 0.3
             answer = Answer(url="", host=host, outcome=outcomes[done % len(outcomes)], elapsed=0.3)
-            gates.end(host, *place_of(host), answer, now, now)
+            polite.end(host, answer, now, now)
             done += 1
             schedule.ended(host, *place_of(host))
             if left[host]:
@@ -122,8 +122,8 @@ class Juggler:
     """Calls of a schedule in any order, beside what it must know."""
 
     def __init__(self) -> None:
-        self.gates = Gates(GateRules(pace=PaceRules(delay=1.0)))
-        self.schedule = Schedule(self.gates, random.Random(1).random)
+        self.polite = Polite(LayerRules(pace=PaceRules(delay=1.0)))
+        self.schedule = self.polite.schedule
         self.wanted: set[str] = set()
         self.live: list[str] = []
         self.now = 0.0
@@ -142,7 +142,7 @@ class Juggler:
         if isinstance(turn, float):
             return turn
         assert turn in self.wanted
-        self.gates.begin(turn, *place_of(turn), self.now)
+        self.polite.begin(turn, place_of(turn)[1], self.now)
         self.wanted.discard(turn)
         self.live.append(turn)
         return 0.0
@@ -151,11 +151,11 @@ class Juggler:
         if self.live:
             host = self.live.pop(0)
             answer = Answer(url="", host=host, outcome=Outcome.OK, elapsed=0.1)
-            self.gates.end(host, *place_of(host), answer, self.now, self.now)
+            self.polite.end(host, answer, self.now, self.now)
             self.schedule.ended(host, *place_of(host))
 
     def change(self, _: str, seconds: int) -> None:
-        self.gates.change(GateRules(pace=PaceRules(delay=float(seconds))))
+        self.polite.change(LayerRules(pace=PaceRules(delay=float(seconds))))
 
     def finish(self) -> None:
         """Everything that is wanted comes up, once what is live has ended and time passes."""

@@ -14,7 +14,8 @@ from gossamer.storage.tables.contract import RowSource
 from gossamer.storage.tables.pages import PAGES
 from gossamer.storage.tables.row_tables import ITEMS
 from gossamer.testing.storage import visit
-from gossamer.values.visit import Item, sha1_base32
+from gossamer.values.body import sha1_base32
+from gossamer.values.visit import Item
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 HEADS = st.one_of(

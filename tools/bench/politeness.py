@@ -1,7 +1,7 @@
 """What politeness costs a request, and what it makes of servers that refuse: the pace it finds, and the refusals that
 finding it costs.
 
-The cost is that of turn, begin and end, with few hosts and many, spread and crowded. For the pace, the gates of a crawl ask
+The cost is that of turn, begin and end, with few hosts and many, spread and crowded. For the pace, a crawl's politeness asks
 simulated servers on a simulated clock: when a request begins, in; how it ends and after how long, out.
 """
 
@@ -12,18 +12,15 @@ import time
 import tracemalloc
 from collections import deque
 from collections.abc import Callable, Iterator
-from math import inf
 from statistics import fmean
 from typing import NamedTuple
 
 from gossamer.bench.report import BenchReport
-from gossamer.frontier.politeness.gates import Gates
-from gossamer.frontier.politeness.pace import PaceRules
-from gossamer.frontier.politeness.rules import GateRules, Share
-from gossamer.frontier.politeness.schedule import Schedule
-from gossamer.values.hosts import registered_domain
+from gossamer.frontier.politeness.provider import HostPoliteness
+from gossamer.frontier.politeness.rules import PolitenessSheet
+from gossamer.testing.clock import FakeClock
 from gossamer.values.outcome import Outcome
-from gossamer.values.task import Answer, Disposition
+from gossamer.values.task import Answer, Disposition, Task
 
 
 class ServerReply(NamedTuple):
@@ -113,7 +110,17 @@ MINUTE, HOUR = 60.0, 3600.0
 SEEDS = range(1, 6)
 
 _HOST, _ADDRESS = "host.example", "198.51.100.7"
-_FREE = Share(live=inf, gap=0.0)
+
+
+class ShownClock(FakeClock):
+    """A clock that shows the instant that it is set to."""
+
+    shown = 0.0
+
+    def monotonic(self) -> float:
+        return self.shown
+
+    now = monotonic
 
 
 class PaceFigures(NamedTuple):
@@ -137,20 +144,23 @@ class PaceRequest(NamedTuple):
 
 def crawl(server: Server, delay: float | None, until: float, seed: int = 1) -> Iterator[PaceRequest]:
     """Every request that a crawl makes of this server up to an instant, in seconds; `delay` None is `auto`."""
-    gates = Gates(GateRules(pace=PaceRules(delay=delay), domain=_FREE, address=_FREE), draw=random.Random(seed).random)
+    free = PolitenessSheet("auto" if delay is None else delay, domain_delay=0.0, ip_delay=0.0)
+    polite, clock = HostPoliteness(free, seed), ShownClock()
+    polite.clock = clock
     later: list[tuple[float, int, int]] = []
     now, fresh = 0.0, 0
     while now < until:
-        now = gates.ready_at(_HOST, _HOST, _ADDRESS, now)
+        polite.put(_HOST, _ADDRESS)
+        while isinstance(opens := polite.next(now), float):
+            now = opens
         if later and later[0][0] <= now:
             _, page, attempt = heapq.heappop(later)
         else:
             page, attempt, fresh = fresh, 1, fresh + 1
-        gates.begin(_HOST, _HOST, _ADDRESS, now)
+        polite.begin(Task(str(page), _HOST, attempt=attempt), _ADDRESS, now)
         reply = server(page, now)
-        ended = now + reply.elapsed
-        answer = Answer(str(page), _HOST, reply.outcome, reply.elapsed, reply.retry_after, is_met=True)
-        ruling = gates.end(_HOST, _HOST, _ADDRESS, answer, ended, ended, attempt)
+        ended = clock.shown = now + reply.elapsed
+        ruling = polite.ruling(Answer(str(page), _HOST, reply.outcome, reply.elapsed, reply.retry_after, is_met=True))
         if ruling.what is Disposition.RETRY:
             heapq.heappush(later, (ended + ruling.wait, page, attempt + 1))
         elif ruling.what in (Disposition.KEEP, Disposition.POSTPONE):
@@ -268,7 +278,7 @@ class Web:
 
     def __init__(self, hosts: int, addresses: int) -> None:
         self.hosts = [f"www.site-{number}.example" for number in range(hosts)]
-        self.answers = {host: Answer(url="", host=host, outcome=Outcome.OK, elapsed=0.05) for host in self.hosts}
+        self.answers = {host: Answer(url=host, host=host, outcome=Outcome.OK, elapsed=0.05) for host in self.hosts}
         self.addresses = {
             host: f"198.{18 + number % addresses // 65536}.{number % addresses // 256 % 256}.{number % addresses % 256}"
             for number, host in enumerate(self.hosts)
@@ -277,30 +287,36 @@ class Web:
 
 def _cost_of(web: Web, requests: int) -> float:
     """Microseconds of CPU a request, over so many requests after every host was asked for once."""
-    gates = Gates(GateRules(pace=PaceRules(delay=1.0)))
-    schedule = Schedule(gates, random.Random(1).random)
-    for host in web.hosts:
-        schedule.put(host, registered_domain(host), web.addresses[host])
-    flights: deque[str] = deque()
-    now = _ask(web, gates, schedule, flights, 0.0, len(web.hosts))
+    polite, flights = _asking(web), deque[str]()
+    now = _ask(web, polite, flights, 0.0, len(web.hosts))
     began = time.process_time()
-    _ask(web, gates, schedule, flights, now, requests)
+    _ask(web, polite, flights, now, requests)
     return (time.process_time() - began) / requests * 1e6
 
 
-def _ask(web: Web, gates: Gates, schedule: Schedule, flights: deque[str], now: float, requests: int) -> float:
+def _asking(web: Web) -> HostPoliteness:
+    polite = HostPoliteness(PolitenessSheet(delay=1.0))
+    polite.clock = ShownClock()
+    for host in web.hosts:
+        polite.put(host, web.addresses[host])
+    return polite
+
+
+def _ask(web: Web, polite: HostPoliteness, flights: deque[str], now: float, requests: int) -> float:
     """So many requests, each ended before the next but `LIVE` begins; the time at the end."""
+    clock = polite.clock
+    assert isinstance(clock, ShownClock)
     while requests:
-        turn = schedule.pop(now) if len(flights) < LIVE else now
+        clock.shown = now
+        turn = polite.next(now) if len(flights) < LIVE else now
         if isinstance(turn, str):
-            gates.begin(turn, registered_domain(turn), web.addresses[turn], now)
+            polite.begin(Task(turn, turn), web.addresses[turn], now)
             flights.append(turn)
             requests -= 1
         elif flights:
             host = flights.popleft()
-            gates.end(host, registered_domain(host), web.addresses[host], web.answers[host], now, now)
-            schedule.ended(host, registered_domain(host), web.addresses[host])
-            schedule.put(host, registered_domain(host), web.addresses[host])
+            polite.ruling(web.answers[host])
+            polite.put(host, web.addresses[host])
         else:
             now = turn
     return now
@@ -309,12 +325,8 @@ def _ask(web: Web, gates: Gates, schedule: Schedule, flights: deque[str], now: f
 def _memory(web: Web) -> float:
     """Bytes for each host that was asked and waits."""
     tracemalloc.start()
-    gates = Gates(GateRules(pace=PaceRules(delay=1.0)))
-    schedule = Schedule(gates, random.Random(1).random)
     before = tracemalloc.get_traced_memory()[0]
-    for host in web.hosts:
-        schedule.put(host, host, web.addresses[host])
-    _ask(web, gates, schedule, deque(), 0.0, len(web.hosts))
+    _ask(web, _asking(web), deque(), 0.0, len(web.hosts))
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     return taken / len(web.hosts)

@@ -36,10 +36,11 @@ from gossamer.parsing.html import HtmlLinks
 from gossamer.parsing.links import JoinCache, resolve_links
 from gossamer.simweb import SimWeb, WebSpec, render
 from gossamer.simweb.site import Conditions, Role
+from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Family, Task
 from gossamer.values.url import host_of, path_of
-from gossamer.values.visit import Found, Response, Visit, sha1_base32
+from gossamer.values.visit import Found, Response, Visit
 from tools import ROOT
 
 _HTML = HtmlLinks()

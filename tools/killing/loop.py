@@ -69,7 +69,7 @@ class Lives:
 
     def live(self, command: list[str], *, to_the_end: bool = False) -> Life:
         """Start the crawl, and end this life in one way or another."""
-        life = Life(len(self.lives), How.END if to_the_end else self._how())
+        life = Life(len(self.lives), How.END if to_the_end else self._chance.choices(list(MIX), list(MIX.values()))[0])
         environment = dict(os.environ)
         if life.how is How.POINT:
             point = self._chance.choice(list(PASSINGS))
@@ -94,9 +94,6 @@ class Lives:
     def errors(self) -> str:
         """What all lives have said on standard error."""
         return self._stderr.read_text(errors="replace") if self._stderr.exists() else ""
-
-    def _how(self) -> How:
-        return self._chance.choices(list(MIX), list(MIX.values()))[0]
 
     def _start(self, command: list[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
         """A process group of its own: the kill takes all of it, and nothing of ours."""

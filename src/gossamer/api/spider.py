@@ -36,7 +36,7 @@ from gossamer.documents.page import unknown_label
 from gossamer.engine.sheet import build, nearest, properties, renamed
 from gossamer.spiders.handlers import HandlerTable, Place, place_of_function
 from gossamer.spiders.loading import end_loading
-from gossamer.spiders.logins import LogInTable
+from gossamer.spiders.logins import LogInTable, TokenGrant
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.spiders.sessions import Sessions, sessions_of
 from gossamer.spiders.threads import place_in
@@ -220,8 +220,6 @@ class Spider:
             UsageError: the site has another log-in, or a secret would go out readable.
             SettingError: a secret is missing.
         """
-        from gossamer.api.oauth import TokenGrant  # few spiders need it
-
         grant = TokenGrant(token_url, client, secret, scope, refresh_token)
         place = place_in(sys._getframe(1))
         self.logins.add(grant.enter, url, deadline, place=place, issuer=host_of(grant.url))

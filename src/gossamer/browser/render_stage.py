@@ -30,11 +30,11 @@ from gossamer.engine.sheet import Sheet, setting
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.syntax import ExpressionError
 from gossamer.values.actions import Action
-from gossamer.values.body import RENDERED_DIGEST, Rendered
+from gossamer.values.body import RENDERED_DIGEST, Rendered, sha1_base32
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import HTML_TYPES, Visit, sha1_base32
+from gossamer.values.visit import HTML_TYPES, Visit
 
 #: How often an action of every page is done at the most, where a person has not said so.
 MOST_REPEATED = 20

@@ -22,9 +22,10 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.documents.charset import sniff, to_utf8
 from gossamer.engine.sheet import show_bytes
 from gossamer.values import body as bodies
+from gossamer.values.body import sha1_base32
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.url import canonical
-from gossamer.values.visit import Response, Timings, sha1_base32
+from gossamer.values.visit import Response, Timings
 
 if TYPE_CHECKING:
     pass

@@ -16,7 +16,7 @@ from gossamer.documents.statements import NOFOLLOW
 from gossamer.values.errors import UsageError
 from gossamer.values.items import number_in
 from gossamer.values.outcome import Outcome
-from gossamer.values.request import PageSession, Request, asking, unpacked
+from gossamer.values.request import PageSession, Request, unpacked
 from gossamer.values.request_identity import Requested
 from gossamer.values.visit import Found, Item, Link, Location, Record, Visit
 
@@ -303,14 +303,14 @@ class Page(Selecting):
             UsageError: no handler has this label, or a value cannot be kept.
         """
         self._check(label)
-        if isinstance(target, str) and ("://" in target or target.startswith("/")):
-            return Request(target, label=label, data=data, priority=priority, key=key, session=session)
+        url = target if isinstance(target, str) and ("://" in target or target.startswith("/")) else ""
+        request = Request(url, label=label, data=data, priority=priority, key=key, session=session)
+        if url:
+            return request
         if isinstance(target, PagePart):
             target = target.node
         nodes = self.css(target) if isinstance(target, str) else [target]
-        return next(
-            iter(self._asked(nodes, asking(label=label, data=data, priority=priority, key=key, session=session))), None
-        )
+        return next(iter(self._asked(nodes, request.found.request)), None)
 
     def follow_all(
         self,
@@ -325,7 +325,8 @@ class Page(Selecting):
         """Return the requests for all elements that match and have a link, in document order. See :meth:`follow`."""
         self._check(label)
         nodes = self.css(target) if isinstance(target, str) else target
-        return list(self._asked(nodes, asking(label=label, data=data, priority=priority, key=key, session=session)))
+        request = Request("", label=label, data=data, priority=priority, key=key, session=session)
+        return list(self._asked(nodes, request.found.request))
 
     def form(self, selector: str = "form") -> "Form":
         """Return the first form that matches, to be filled in: `page.form("#login").submit(user="me", password=secret)`.

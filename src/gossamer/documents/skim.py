@@ -332,7 +332,11 @@ class Skim:
             if self._takes_frames is None:
                 self._takes_frames = _takes_frames(self.markup, self.head_end, start)
                 if self._takes_frames:
-                    self.pieces = [piece for piece in self.pieces if not self._is_dropped(piece)]
+                    self.pieces = [
+                        piece
+                        for piece in self.pieces
+                        if not (isinstance(piece, Tag) and piece.name in _OF_PAGE and piece.start >= self.head_end)
+                    ]
             return False
         # The first title is the page's: graphics have one for each node, and an endless page may have one in each line.
         if name == b"title" and self._has_title:
@@ -358,10 +362,6 @@ class Skim:
     def _is_displaced(self, name: bytes, start: int) -> bool:
         """A page of frames has no body that it could stand in, and graphics have a title of their own."""
         return bool(self._takes_frames) or (name != b"meta" and self._graphics.holds(start))
-
-    def _is_dropped(self, piece: "Tag | Span") -> bool:
-        """Whether a frameset takes the place of this tag."""
-        return isinstance(piece, Tag) and piece.name in _OF_PAGE and piece.start >= self.head_end
 
     def _text_of(self, name: bytes, start: int, end: int) -> tuple[int, int]:
         """The end of the text that begins at `end`, and the place where the next thing may begin: before it, in graphics."""

@@ -81,7 +81,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.turns = HostTurns(self)
         self.lookups = Lookups(self)
         self.slots = Slots(self)
-        self.totals = CrawlTotals(self.sheet.limits, self.sheet.directory)
+        self.totals = CrawlTotals(self.sheet)
         self.failures = Failures()
         self.termination = Termination(self)
         self.reopening = DepthReopening(self)
@@ -124,7 +124,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.turns.keep_waits()
 
     def changed(self, before: FrontierSheet) -> None:
-        self.totals.limit(self.sheet.limits)
+        self.totals.limit(self.sheet)
         self.signal("tasks")
 
     def drain(self) -> None:

@@ -19,38 +19,15 @@ from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import Answer, Committed
 from gossamer.values.url import host_of, site_of
 
-
-class CrawlLimits(msgspec.Struct, frozen=True):
-    """Limits that a person set; None is no limit."""
-
-    max_pages: int | None = None
-    """HTML pages; never one more."""
-    max_time: float | None = None
-    """Seconds, monotonic, of this run."""
-    total_time: float | None = None
-    """Seconds of all runs of the crawl together."""
-    max_bytes: int | None = None
-    """Bytes of bodies; reached by the first page that passes it."""
-    min_free_disk: int | None = None
-    """Bytes that stay free where the crawl writes."""
-    page_share: int | None = None
-    """HTML pages that are this agent's part of `max_pages`: an agent that has used it up waits for more."""
-    byte_share: int | None = None
-    """Bytes of bodies that are its part of `max_bytes`, likewise; the page that passes it is the last one."""
-
-
 #: Seconds that a crawl waits for retries alone, unless told otherwise: the first retry comes after 10 s.
 USUAL = 30.0
 
 #: Failures that are remembered, to be told at the end: far more than a person reads.
 _REMEMBERED = 512
 
-#: Failures that can be followed by a retry.
-_FAILURES = frozenset(
+#: Outcomes without an answer: a crawl whose seeds all end so has nothing to wait for.
+UNANSWERED = frozenset(
     {
-        Outcome.SERVER_ERROR,
-        Outcome.RATE_LIMITED,
-        Outcome.ROBOTS_UNREACHABLE,
         Outcome.DNS_FAILED,
         Outcome.CONNECT_FAILED,
         Outcome.TLS_FAILED,
@@ -59,6 +36,9 @@ _FAILURES = frozenset(
         Outcome.PROTOCOL_FAILED,
     }
 )
+
+#: Failures that can be followed by a retry.
+_FAILURES = UNANSWERED | {Outcome.SERVER_ERROR, Outcome.RATE_LIMITED, Outcome.ROBOTS_UNREACHABLE}
 
 
 class RetriesWaiting(msgspec.Struct, frozen=True):
@@ -108,150 +88,9 @@ class Failures:
 #: Seconds between two looks at the free disk.
 DISK_LOOK = 1.0
 
-#: Outcomes without an answer: a crawl whose seeds all end so has nothing to wait for.
-UNANSWERED = frozenset(
-    {
-        Outcome.DNS_FAILED,
-        Outcome.CONNECT_FAILED,
-        Outcome.TLS_FAILED,
-        Outcome.TIMED_OUT,
-        Outcome.TOO_SLOW,
-        Outcome.PROTOCOL_FAILED,
-    }
-)
-
-_NO_LIMITS = CrawlLimits()
-
-
-class CrawlTotals:
-    """Sums of a crawl, all its runs together but for `max_time`."""
-
-    def __init__(self, rules: CrawlLimits, directory: str) -> None:
-        self.limit(rules)
-        self.reached = ""
-        """The limit that ended the crawl, by its setting's name; empty while none has."""
-        self.goal = ""
-        """The URL that the crawl was to end at, where that ended it."""
-        self._directory = directory
-        self._pages = 0
-        self._bytes = 0
-        self._began = self._run_began = 0.0
-        self._disk_at = -inf
-        self._free_disk = 0
-        self._answered, self._is_served = 0, False
-        self._seed_sites: set[str] = set()
-        self._failed_sites: set[str] = set()
-        self._missed_hosts: set[str] = set()
-
-    def limit(self, rules: CrawlLimits) -> None:
-        """Go by these limits from now on."""
-        self.rules = rules
-        self.is_limited = rules != _NO_LIMITS
-        """There is any limit."""
-
-    def begin(self, counters: Mapping[str, int], now: float) -> None:
-        self._pages, self._bytes = counters.get("pages", 0), counters.get("bytes", 0)
-        self._answered = counters.get("fetched", 0)
-        self._run_began = now
-        self._began = now - counters.get("elapsed_ms", 0) / 1000
-
-    def sown(self, url: str) -> None:
-        self._seed_sites.add(site_of(url))
-
-    def missed(self, host: str) -> None:
-        if not self._answered:
-            self._missed_hosts.add(host)
-
-    def answered(self, answer: Answer) -> None:
-        self._is_served |= answer.outcome in ANSWERED
-        if answer.outcome in UNANSWERED and not self._answered:
-            self._failed_sites.add(site_of(answer.url))
-
-    def committed(self, committed: Committed) -> None:
-        self._pages += committed.is_page
-        self._bytes += committed.bytes
-        self._answered += committed.outcome in ANSWERED and not committed.site
-        if committed.is_goal and not self.reached:
-            self.reached, self.goal = "until", committed.task.url
-
-    @property
-    def is_unserved(self) -> bool:
-        """Whether no server has ever answered, not even for a robots.txt, and every endpoint of a seed has failed."""
-        return not (self._answered or self._is_served) and all(
-            site in self._failed_sites or host_of(site) in self._missed_hosts for site in self._seed_sites
-        )
-
-    def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
-        """Whether one more request may begin; a limit that is reached while there is work left is remembered. Each request in
-        flight reserves a page, so `max_pages` is never exceeded."""
-        rules, reached = self.rules, self._limit_at(now)
-        if has_work:
-            self.reached = self.reached or reached
-        if reached or (rules.byte_share is not None and self._bytes >= rules.byte_share):
-            return False
-        bounds = (rules.max_pages, rules.page_share)
-        return all(bound is None or self._pages + in_flight < bound for bound in bounds)
-
-    def _limit_at(self, now: float) -> str:
-        """The limit that ends the crawl, by its setting's name; empty while none does."""
-        rules = self.rules
-        if rules.max_pages is not None and self._pages >= rules.max_pages:
-            return "max_pages"
-        # A limit of time is reached at its instant: a difference of instants may be a rounding short of it.
-        if rules.max_time is not None and now >= self._run_began + rules.max_time:
-            return "max_time"
-        if rules.total_time is not None and now >= self._began + rules.total_time:
-            return "total_time"
-        if rules.max_bytes is not None and self._bytes >= rules.max_bytes:
-            return "max_bytes"
-        if rules.min_free_disk is None:
-            return ""
-        if now >= self._disk_at:
-            self._disk_at = now + DISK_LOOK
-            self._free_disk = shutil.disk_usage(self._directory).free
-        return "min_free_disk" if self._free_disk < rules.min_free_disk else ""
-
-    def room(self, reserved: int) -> int | None:
-        """How many more pages may be promised, with so many promised already; None where there is no limit."""
-        bounds = [bound for bound in (self.rules.max_pages, self.rules.page_share) if bound is not None]
-        return max(0, min(bounds) - self._pages - reserved) if bounds else None
-
-    def is_short_of_pages(self, in_flight: int) -> bool:
-        share = self.rules.page_share
-        return share is not None and self._pages + in_flight >= share
-
-    def is_short_of_bytes(self, in_flight: int) -> bool:
-        """Whether the share of bytes is too small for so many requests in flight, each of which brings what others brought."""
-        share = self.rules.byte_share
-        return share is not None and self._bytes + in_flight * self._bytes // max(1, self._answered) >= share
-
-    @property
-    def time_limit(self) -> str:
-        """The limit of time that is reached first, by its setting's name; empty where there is none."""
-        if self.rules.max_time is not None and self._run_began + self.rules.max_time == self.ends_at():
-            return "max_time"
-        return "" if self.rules.total_time is None else "total_time"
-
-    def ends_at(self) -> float:
-        """The monotonic instant at which the time is up; infinite where there is no limit."""
-        run = inf if self.rules.max_time is None else self._run_began + self.rules.max_time
-        return run if self.rules.total_time is None else min(run, self._began + self.rules.total_time)
-
 
 class FrontierSheet(Sheet, frozen=True):
     """How many at once, and when to stop."""
-
-    @property
-    def limits(self) -> CrawlLimits:
-        return CrawlLimits(
-            self.max_pages,
-            self.max_time,
-            self.total_time,
-            max_bytes=self.max_bytes,
-            min_free_disk=self.min_free_disk,
-            page_share=self.page_share,
-            byte_share=self.byte_share,
-        )
 
     concurrency: Annotated[
         int,
@@ -345,3 +184,120 @@ class FrontierSheet(Sheet, frozen=True):
     unresolved: Annotated[
         tuple[str, ...], setting("Do not look up hosts of URLs with these schemes, because they name no machine.")
     ] = ()
+
+
+#: Settings that can end a crawl or have an agent wait; without any of them nothing has to be counted before a hand-out.
+_LIMITS = ("max_pages", "max_time", "total_time", "max_bytes", "min_free_disk", "page_share", "byte_share")
+
+
+class CrawlTotals:
+    """Sums of a crawl, all its runs together but for `max_time`."""
+
+    def __init__(self, sheet: FrontierSheet) -> None:
+        self.limit(sheet)
+        self.reached = ""
+        """The limit that ended the crawl, by its setting's name; empty while none has."""
+        self.goal = ""
+        """The URL that the crawl was to end at, where that ended it."""
+        self._pages = 0
+        self._bytes = 0
+        self._began = self._run_began = 0.0
+        self._disk_at = -inf
+        self._free_disk = 0
+        self._answered, self._is_served = 0, False
+        self._seed_sites: set[str] = set()
+        self._failed_sites: set[str] = set()
+        self._missed_hosts: set[str] = set()
+
+    def limit(self, sheet: FrontierSheet) -> None:
+        """Go by these limits from now on."""
+        self.rules = sheet
+        self.is_limited = any(getattr(sheet, name) is not None for name in _LIMITS)
+
+    def begin(self, counters: Mapping[str, int], now: float) -> None:
+        self._pages, self._bytes = counters.get("pages", 0), counters.get("bytes", 0)
+        self._answered = counters.get("fetched", 0)
+        self._run_began = now
+        self._began = now - counters.get("elapsed_ms", 0) / 1000
+
+    def sown(self, url: str) -> None:
+        self._seed_sites.add(site_of(url))
+
+    def missed(self, host: str) -> None:
+        if not self._answered:
+            self._missed_hosts.add(host)
+
+    def answered(self, answer: Answer) -> None:
+        self._is_served |= answer.outcome in ANSWERED
+        if answer.outcome in UNANSWERED and not self._answered:
+            self._failed_sites.add(site_of(answer.url))
+
+    def committed(self, committed: Committed) -> None:
+        self._pages += committed.is_page
+        self._bytes += committed.bytes
+        self._answered += committed.outcome in ANSWERED and not committed.site
+        if committed.is_goal and not self.reached:
+            self.reached, self.goal = "until", committed.task.url
+
+    @property
+    def is_unserved(self) -> bool:
+        """Whether no server has ever answered, not even for a robots.txt, and every endpoint of a seed has failed."""
+        return not (self._answered or self._is_served) and all(
+            site in self._failed_sites or host_of(site) in self._missed_hosts for site in self._seed_sites
+        )
+
+    def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
+        """Whether one more request may begin; a limit that is reached while there is work left is remembered. Each request in
+        flight reserves a page, so `max_pages` is never exceeded."""
+        rules, reached = self.rules, self._limit_at(now)
+        if has_work:
+            self.reached = self.reached or reached
+        if reached or (rules.byte_share is not None and self._bytes >= rules.byte_share):
+            return False
+        bounds = (rules.max_pages, rules.page_share)
+        return all(bound is None or self._pages + in_flight < bound for bound in bounds)
+
+    def _limit_at(self, now: float) -> str:
+        """The limit that ends the crawl, by its setting's name; empty while none does."""
+        rules = self.rules
+        if rules.max_pages is not None and self._pages >= rules.max_pages:
+            return "max_pages"
+        # A limit of time is reached at its instant: a difference of instants may be a rounding short of it.
+        if rules.max_time is not None and now >= self._run_began + rules.max_time:
+            return "max_time"
+        if rules.total_time is not None and now >= self._began + rules.total_time:
+            return "total_time"
+        if rules.max_bytes is not None and self._bytes >= rules.max_bytes:
+            return "max_bytes"
+        if rules.min_free_disk is None:
+            return ""
+        if now >= self._disk_at:
+            self._disk_at = now + DISK_LOOK
+            self._free_disk = shutil.disk_usage(self.rules.directory).free
+        return "min_free_disk" if self._free_disk < rules.min_free_disk else ""
+
+    def room(self, reserved: int) -> int | None:
+        """How many more pages may be promised, with so many promised already; None where there is no limit."""
+        bounds = [bound for bound in (self.rules.max_pages, self.rules.page_share) if bound is not None]
+        return max(0, min(bounds) - self._pages - reserved) if bounds else None
+
+    def is_short_of_pages(self, in_flight: int) -> bool:
+        share = self.rules.page_share
+        return share is not None and self._pages + in_flight >= share
+
+    def is_short_of_bytes(self, in_flight: int) -> bool:
+        """Whether the share of bytes is too small for so many requests in flight, each of which brings what others brought."""
+        share = self.rules.byte_share
+        return share is not None and self._bytes + in_flight * self._bytes // max(1, self._answered) >= share
+
+    @property
+    def time_limit(self) -> str:
+        """The limit of time that is reached first, by its setting's name; empty where there is none."""
+        if self.rules.max_time is not None and self._run_began + self.rules.max_time == self.ends_at():
+            return "max_time"
+        return "" if self.rules.total_time is None else "total_time"
+
+    def ends_at(self) -> float:
+        """The monotonic instant at which the time is up; infinite where there is no limit."""
+        run = inf if self.rules.max_time is None else self._run_began + self.rules.max_time
+        return run if self.rules.total_time is None else min(run, self._began + self.rules.total_time)

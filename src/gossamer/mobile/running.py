@@ -28,11 +28,12 @@ from gossamer.mobile.crawler import (
 )
 from gossamer.mobile.judging import Installed, JudgedVisit, PageJudge, brought, headed, size_of, status_of
 from gossamer.mobile.wire import BATCH
+from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
 from gossamer.values.relations import task_of
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
-from gossamer.values.visit import Link, Response, Visit, sha1_base32
+from gossamer.values.visit import Link, Response, Visit
 
 # URLs that are known, waiting and done.
 

@@ -195,7 +195,7 @@ class ReadingMarks:
         """Set the mark: this page is being read. Returns how often a process died of it."""
         if self._memory is None:
             return 0
-        digest = _digest(url)
+        digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
         self._memory[:_DIGEST] = digest
         return self._strikes.get(digest, 0) if self._strikes else 0
 
@@ -226,10 +226,6 @@ class ReadingMarks:
     def _content(self) -> bytes:
         records = [digest + bytes((strikes,)) for digest, strikes in self._strikes.items()]
         return b"".join((_NOTHING, b"\0", *records[1 - _SIZE // _RECORD :])).ljust(_SIZE, b"\0")
-
-
-def _digest(url: str) -> bytes:
-    return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
 
 
 def _left(folder: Path) -> Iterator[tuple[Path, bytes]]:

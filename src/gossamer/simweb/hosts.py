@@ -118,7 +118,9 @@ class SimHosts:
         self._power = -1.0 / (spec.host_exponent - 1.0)
         self._scale = self._shape(spec.hosts) or 1.0
         self._salt = draws.draw(spec.seed, 1)
-        self._sources = [self._source_of(number) for number in range(self.mirrors)]
+        self._sources = [
+            (1 + draws.draw(self._salt ^ 0x5A5A, number) % (self.spec.hosts - 1)) for number in range(self.mirrors)
+        ]
         sizes = (self.base(rank + 1) - self.base(rank) for rank in self._sources)
         self._mirror_bases = list(accumulate(sizes, initial=spec.pages))
         self.pages = self._mirror_bases[-1]
@@ -144,9 +146,6 @@ class SimHosts:
         if abs(exponent) < 1e-9:
             return math.log1p(rank)
         return (math.pow(1.0 + rank, exponent) - 1.0) / exponent
-
-    def _source_of(self, mirror: int) -> int:
-        return 1 + draws.draw(self._salt ^ 0x5A5A, mirror) % (self.spec.hosts - 1)
 
     def base(self, rank: int) -> int:
         """Return the number of the first page of a host; `rank` may be one past the last."""

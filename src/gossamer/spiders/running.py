@@ -143,7 +143,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
         if plan is None or plan.run != "process":
             return None
         sheet = {
-            "file": _file_of(plan),
+            "file": (inspect.getsourcefile(inspect.unwrap(plan.function)) or ""),
             "handler": plan.name,
             "labels": sorted(self.table.labels),
             "keeps_sessions": bool(self.pool.count),
@@ -258,10 +258,6 @@ class AbsentSpider(SpiderHandlers):
         name = shown_file(self.sheet.file) if self.sheet.file else "a program"
         how = f"gossamer run {name} --resume -o DIR" if self.sheet.file else "its spider.run(resume=True, output=DIR)"
         raise UsageError(f"this crawl has handlers of its own, in {name}; go on with {how}")
-
-
-def _file_of(plan: HandlerPlan) -> str:
-    return inspect.getsourcefile(inspect.unwrap(plan.function)) or ""
 
 
 async def in_loop(plan: HandlerPlan, page: Page, gathering: Gathering) -> None:

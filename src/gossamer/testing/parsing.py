@@ -28,7 +28,7 @@ from gossamer.storage.ledger.contract import Ledger
 from gossamer.values.errors import UsageError
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.outcome import Outcome
-from gossamer.values.request import asking
+from gossamer.values.request import Request
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import Found, Item, Link, Order, Record, Response, Statements, Visit
@@ -212,7 +212,7 @@ def handled(
     """
 
     document = stored_document(source, url=url, content_type=content_type, status=status)
-    task = msgspec.structs.replace(document.visit.task, request=asking(label=label, data=data))
+    task = msgspec.structs.replace(document.visit.task, request=Request("", label=label, data=data).found.request)
     keeps_sessions = bool(spider.sessions.count)
     answer = msgspec.structs.replace(document.visit.response, session="1" if keeps_sessions else "")
     visit = msgspec.structs.replace(document.visit, task=task, response=answer)
@@ -358,7 +358,7 @@ def _check_a_trap_is_set_aside(traps: Traps) -> None:
     elsewhere = [
         Task("http://a.test/", "a.test"),
         Task("http://a.test/news/2000/01.html", "a.test"),
-        *_on("b.test", tasks),
+        *[Task(task.url.replace("a.test", "b.test"), "b.test") for task in tasks],
     ]
     assert not any(traps.place("schedule", elsewhere)), "what is no part of the trap was set aside"
 
@@ -394,7 +394,3 @@ def _check_plain_sites_pass(traps: Traps) -> None:
 def _words(number: int) -> str:
     letters = "".join("abcdefghij"[int(digit)] for digit in str(number))
     return " ".join(f"{letters}{end}" for end in ("alpha", "beta", "gamma", "delta", "omega"))
-
-
-def _on(host: str, tasks: list[Task]) -> list[Task]:
-    return [Task(task.url.replace("a.test", host), host) for task in tasks]

@@ -17,9 +17,10 @@ from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.storage.archive.contract import Archive, Keeper
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex, LateSeenSet, SeenSet
+from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import Item, Location, Record, Response, Visit, sha1_base32
+from gossamer.values.visit import Item, Location, Record, Response, Visit
 
 #: What servers send in order to end a record, begin one, or forge a field (faults 19, 67, 70).
 HOSTILE_TEXTS = (

@@ -13,7 +13,7 @@ import msgspec
 from gossamer.values.actions import Action
 from gossamer.values.errors import UsageError
 from gossamer.values.items import UnwritableItem, plain
-from gossamer.values.request_identity import Redirects, Requested, requested
+from gossamer.values.request_identity import Redirects, requested
 from gossamer.values.visit import Found
 
 #: The relation of what is asked for by its URL, not by an element of the page.
@@ -141,10 +141,30 @@ class Request:
         """
         self.has_password = False
         """It holds a password as a person typed it: it is sent at once or not at all, since whatever waits is kept."""
-        self.found = Found(url, REQUEST, request=asking(
-            method, body, json, headers, cookies, label, data, priority, key, redirects, safe, session,
-            render, actions,
-        ))  # fmt: skip
+        fields = dict(headers or {})
+        content, kind = _content(body, json)
+        if kind and not any(name.lower() == "content-type" for name in fields):
+            fields["Content-Type"] = kind
+        if cookies:
+            fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        method = method or ("GET" if content is None else "POST")
+        if redirects not in ("follow", "keep"):
+            raise UsageError(f"redirects={redirects!r}: a request follows redirects ('follow') or takes them ('keep')")
+        made = requested(
+            method,
+            content or b"",
+            tuple((str(name), str(value)) for name, value in fields.items()),
+            label,
+            b"" if data is None else msgspec.msgpack.encode(_plain(data, "data")),
+            key,
+            safe,
+            priority,
+            redirects,
+            str(session),
+            True if render is None and (actions := tuple(actions)) else render,
+            tuple(actions),
+        )
+        self.found = Found(url, REQUEST, request=None if made == _NOTHING else made)
 
     @classmethod
     def of(cls, found: Found) -> "Request":
@@ -192,49 +212,6 @@ class Request:
         return f"<Request {self.method} {self.url}{label}>"
 
 
-def asking(
-    method: str = "",
-    body: bytes | str | Mapping[str, str] | None = None,
-    json: object = None,
-    headers: Mapping[str, str] | None = None,
-    cookies: Mapping[str, str] | None = None,
-    label: str = "",
-    data: object = None,
-    priority: int = 0,
-    key: str = "",
-    redirects: Redirects = "follow",
-    safe: bool | None = None,
-    session: str | PageSession = "",
-    render: bool | None = None,
-    actions: Iterable[Action] = (),
-) -> Requested | None:
-    """Return the details of a request beside its URL; None for a plain link."""
-    fields = dict(headers or {})
-    content, kind = _content(body, json)
-    if kind and not any(name.lower() == "content-type" for name in fields):
-        fields["Content-Type"] = kind
-    if cookies:
-        fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
-    method = method or ("GET" if content is None else "POST")
-    if redirects not in ("follow", "keep"):
-        raise UsageError(f"redirects={redirects!r}: a request follows redirects ('follow') or takes them ('keep')")
-    made = requested(
-        method,
-        content or b"",
-        tuple((str(name), str(value)) for name, value in fields.items()),
-        label,
-        _packed(data),
-        key,
-        safe,
-        priority,
-        redirects,
-        str(session),
-        True if render is None and (actions := tuple(actions)) else render,
-        tuple(actions),
-    )
-    return None if made == _NOTHING else made
-
-
 _NOTHING = requested()
 
 
@@ -251,10 +228,6 @@ def _content(body: bytes | str | Mapping[str, str] | None, json: object) -> tupl
     if body is None or isinstance(body, bytes):
         return body, ""
     raise UsageError(f"the body of a request is bytes, text or the fields of a form, not {type(body).__name__}")
-
-
-def _packed(data: object) -> bytes:
-    return b"" if data is None else msgspec.msgpack.encode(_plain(data, "data"))
 
 
 def _plain(value: object, name: str) -> object:

@@ -454,8 +454,3 @@ XHTML = "application/xhtml+xml"
 HTML_TYPES = frozenset({"text/html", XHTML})
 #: Media types of XML that says no more of itself; some of it is XHTML.
 XML_TYPES = frozenset({"application/xml", "text/xml"})
-
-
-def sha1_base32(data: Body) -> str:
-    """Return the digest that WARC and CDX tools compare, without the `sha1:` label (WARC/1.1, section 5.8)."""
-    return bodies.sha1(data)

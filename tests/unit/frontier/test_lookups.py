@@ -10,7 +10,7 @@ import pytest
 from gossamer.engine.unit import Metrics
 from gossamer.fetcher.contract import Endpoint
 from gossamer.frontier.host_turns import LOOKUPS, FrontierHost, Lookups
-from gossamer.frontier.limits import CrawlLimits, CrawlTotals, Failures, FrontierSheet
+from gossamer.frontier.limits import CrawlTotals, Failures, FrontierSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Answer, Task
@@ -47,7 +47,7 @@ class Seen:
         self.missed: list[str] = []
         self.turns = SimpleNamespace(put=self.went_on.append, refuse_wants=lambda *_: None)
         self.politeness = SimpleNamespace(missed=self.missed.append)
-        self.totals, self.failures = CrawlTotals(CrawlLimits(), ""), Failures()
+        self.totals, self.failures = CrawlTotals(FrontierSheet()), Failures()
         self.signal = lambda role: None
 
 
@@ -128,7 +128,7 @@ def test_names_of_a_scheme_that_has_no_machines_are_not_looked_up(run: Any, unre
 
 @pytest.mark.parametrize("robots", [Outcome.CLIENT_ERROR, Outcome.CONNECT_FAILED])
 def test_a_server_that_answered_for_its_robots_txt_is_there_although_its_page_failed(robots: Outcome) -> None:
-    totals = CrawlTotals(CrawlLimits(), ".")
+    totals = CrawlTotals(FrontierSheet())
     totals.sown("http://a.test/")
     totals.answered(Answer("http://a.test/robots.txt", "a.test", robots, 0.0))
     totals.answered(Answer("http://a.test/", "a.test", Outcome.PROTOCOL_FAILED, 0.0))

@@ -100,7 +100,7 @@ class Ring:
                     ends = self.clock.monotonic() + answer.elapsed
                     heapq.heappush(under_way, (ends, next(order), task, answer))
                 now = self.clock.monotonic()
-                assert now < at_most, f"still at it after {now:g} s: {self.politeness.gates.network}"
+                assert now < at_most, f"still at it after {now:g} s: {self.politeness.schedule.crawl.network}"
                 await self.clock.advance(max(0.0, min([now + self.step, *(ends for ends, *_ in under_way[:1])]) - now))
                 while under_way and under_way[0][0] <= self.clock.monotonic():
                     await self._commit(stand, *heapq.heappop(under_way)[2:])
@@ -186,7 +186,7 @@ def test_probes_of_hosts_that_were_given_their_chances_keep_no_crawl_alive(run: 
 def test_a_crawl_of_hosts_that_let_us_in_and_stall_ends(run: Any, tmp_path: Path, outcome: Outcome) -> None:
     ring = Ring(tmp_path, well_then(outcome, 30.0, is_met=True), retries=())
     run(ring.crawl(pages(20, 12), at_most=HOUR))
-    assert not ring.politeness.gates.network.is_down
+    assert not ring.politeness.schedule.crawl.network.is_down
 
 
 def broken_page(host: str, number: int) -> Answer:
@@ -229,7 +229,7 @@ def test_what_waits_is_told_with_the_next_instant_and_the_reason(run: Any, tmp_p
 
 def test_a_long_delay_of_a_host_is_no_retry(run: Any, tmp_path: Path) -> None:
     ring = Ring(tmp_path, lambda host, number: Answer("", host, Outcome.OK, 0.1, is_met=True), linger=0.0, floor=600.0)
-    ring.politeness.gates.set_crawl_delay("a.test", 600.0)
+    ring.politeness.pace("a.test", 600.0)
     assert run(ring.crawl(SITE[:4], at_most=HOUR)) > 1800.0
     assert ring.unfinished == 0
 

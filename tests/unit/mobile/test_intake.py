@@ -20,9 +20,10 @@ from gossamer.mobile.crawler import (
 )
 from gossamer.mobile.manager.away import BatchRefused, KnownAtHome, check_batch, visits_of
 from gossamer.mobile.manager.lent import CrawlerRecord
+from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import Visit, sha1_base32
+from gossamer.values.visit import Visit
 
 HOST = "a.test"
 BYTES = b"<title>A</title>"

@@ -22,10 +22,11 @@ from gossamer.mobile.judging import InstalledProcessor
 from gossamer.mobile.reading import parse_crawler
 from gossamer.mobile.running import CrawlerRun, run_crawler
 from gossamer.mobile.wire import BATCH, from_bytes, to_bytes
+from gossamer.values.body import sha1_base32
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome, of_status
 from gossamer.values.task import Task
-from gossamer.values.visit import Item, Response, sha1_base32
+from gossamer.values.visit import Item, Response
 
 Pages = Mapping[str, str | Response]
 

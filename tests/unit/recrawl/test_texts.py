@@ -10,10 +10,11 @@ import pytest
 from gossamer.recrawl.changes import MOST_READ, ComparedTexts, TextsSheet
 from gossamer.storage.archive.warc import WarcArchive, WarcSheet
 from gossamer.testing.clock import FakeClock
+from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage
 from gossamer.values.task import Task
-from gossamer.values.visit import Location, Response, Visit, sha1_base32
+from gossamer.values.visit import Location, Response, Visit
 
 URL = "http://a.test/"
 PROSE = " ".join(f"The {number}th müller grinds what the others have left of the harvest." for number in range(40))

@@ -27,9 +27,9 @@ from gossamer.storage.archive.warc import UNVERIFIED, WarcArchive, WarcSheet
 from gossamer.storage.recovery import restore
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storage import HOSTILE_HEADS, HOSTILE_TEXTS, hostile_visits, unanswered, visit
-from gossamer.values.body import BodyWriter, StoredBody
+from gossamer.values.body import BodyWriter, StoredBody, sha1_base32
 from gossamer.values.outcome import Outcome
-from gossamer.values.visit import Visit, sha1_base32
+from gossamer.values.visit import Visit
 
 
 def archive(directory: Path, **values: Any) -> WarcArchive:

@@ -1,6 +1,6 @@
 """How long one host is left alone between two requests: events in, a new state out.
 
-Place in the flow: :mod:`gates` keeps one :class:`Pace` for each host that it has asked, and calls :func:`after` with
+Place in the flow: :mod:`schedule` keeps one :class:`Pace` for each host that it has asked, and calls :func:`after` with
 every answer. From the end of one request to the start of the next passes the longest of three delays:
 
 - *base*: `--delay`, or 5 x latency between floor and cap (Agarwal and others section 2.4 asked each site every 30 s);

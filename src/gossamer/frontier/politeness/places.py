@@ -1,7 +1,7 @@
 """Places that can be asked only so often: a host, a domain, an address.
 
-Place in the flow: :mod:`gates` keeps them and tells them what happens there; :mod:`schedule` lets hosts wait beside the place
-that is in their way. Domains and addresses are *shared* by hosts, and stand in tables. A host that was asked has a delay and gap
+Place in the flow: :mod:`schedule` keeps them and lets hosts wait beside the place that is in their way; :mod:`provider` tells
+them what happens there. Domains and addresses are *shared* by hosts, and stand in tables. A host that was asked has a delay and gap
 of its own, the circuits of its name and endpoints, and a note that outlives the process: the committer keeps it in the ledger
 beside the host's queue, so that a restart or a hand-over knocks no earlier. `status` and progress show why a host waits
 (:func:`why_held`).
@@ -16,7 +16,7 @@ import msgspec
 from gossamer.frontier.politeness import pace
 from gossamer.frontier.politeness.pace import FRESH, Pace, PaceRules
 from gossamer.frontier.politeness.retries import Circuit, circuit_after
-from gossamer.frontier.politeness.rules import GateRules, Share, live_of, pace_of
+from gossamer.frontier.politeness.rules import LayerRules, Share, live_of, pace_of
 from gossamer.values.addresses import is_loopback
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import site_of
@@ -282,7 +282,7 @@ class AskedHost(Place):
 
     __slots__ = ("begun", "circuit", "circuits", "is_due", "last", "most", "pace", "prior", "rest", "rules")
 
-    def __init__(self, host: str, rules: GateRules) -> None:
+    def __init__(self, host: str, rules: LayerRules) -> None:
         self.most = live_of(host, rules)
         self.rules = pace_of(host, rules)
         super().__init__(self.most)
@@ -370,7 +370,7 @@ class AskedHost(Place):
             or self.pace.refusals >= PATIENCE
         )
 
-    def judge_endpoint(self, endpoint: str, outcome: Outcome, now: float, rules: GateRules) -> None:
+    def judge_endpoint(self, endpoint: str, outcome: Outcome, now: float, rules: LayerRules) -> None:
         """Liveness belongs to the endpoint: another port of the same host may be well."""
         known = circuit_after(self.circuits.get(endpoint), outcome, now, rules.waits, rules.strikes) or Circuit()
         circuits = {**self.circuits, endpoint: known}

@@ -1,7 +1,7 @@
 """Failures and refusals: which outcomes are tried again, whose try it is, and after how long; the circuits of names
 and endpoints that failed; and the highest pace that a host bears.
 
-Place in the flow: :mod:`gates` rules by it on every answer; the frontier puts the page back, or ends its story. A page's
+Place in the flow: :mod:`provider` rules by it on every answer; the frontier puts the page back, or ends its story. A page's
 try is spent where the page may be the cause. Where the *host* is, the page goes back untouched and the host waits: by
 its circuit, its pace (:mod:`pace`) or the robots part. So a dead host of 1,000 pages costs a few connects and not 4,000.
 

@@ -1,7 +1,7 @@
 """The settings of politeness, the rules for hosts, domains, addresses and the crawl that follow from them, the list of hosts and
 domains that are not asked any more, and the orders of processors, which add to it.
 
-Place in the flow: :mod:`provider` has the sheet and makes rules of it; :mod:`gates` goes by them. :mod:`schedule` asks the
+Place in the flow: :mod:`provider` has the sheet and makes rules of it. :mod:`schedule` goes by them, and asks the
 blocklist when a host's turn comes: an opt-out takes effect then. An entry closes the name itself and everything below it; an IP
 address closes itself alone.
 
@@ -49,7 +49,7 @@ class Share(msgspec.Struct, frozen=True):
     """Seconds between two starts."""
 
 
-class GateRules(msgspec.Struct, frozen=True):
+class LayerRules(msgspec.Struct, frozen=True):
     """All settings of the layers."""
 
     pace: PaceRules = PaceRules()
@@ -71,12 +71,12 @@ class GateRules(msgspec.Struct, frozen=True):
     """Failures in a row after which a host is only probed."""
 
 
-def pace_of(host: str, rules: GateRules) -> PaceRules:
+def pace_of(host: str, rules: LayerRules) -> PaceRules:
     delay = rules.delays.get(host) if len(rules.delays) else None
     return rules.pace if delay is None else msgspec.structs.replace(rules.pace, delay=None if delay < 0 else delay)
 
 
-def live_of(host: str, rules: GateRules) -> int:
+def live_of(host: str, rules: LayerRules) -> int:
     return (rules.lives.get(host) if len(rules.lives) else None) or rules.per_host
 
 
@@ -181,13 +181,13 @@ class PolitenessSheet(Sheet, frozen=True):
     ] = ()
 
 
-def rules_of(sheet: PolitenessSheet) -> GateRules:
+def rules_of(sheet: PolitenessSheet) -> LayerRules:
     """The rules that these settings come to. Without a setting of the user's, domains and addresses on loopback have no gap."""
-    usual = GateRules()
+    usual = LayerRules()
     delay = None if sheet.delay == "auto" else sheet.delay
     domain = usual.domain.gap if sheet.domain_delay is None else sheet.domain_delay
     address = usual.address.gap if sheet.ip_delay is None else sheet.ip_delay
-    return GateRules(
+    return LayerRules(
         pace=PaceRules(delay=delay, factor=sheet.factor, floor=sheet.floor, cap=sheet.cap),
         per_host=sheet.per_host,
         domain=Share(sheet.domain_live, domain),

@@ -1,7 +1,16 @@
 """Turns of hosts: those with work, those that are ready and those that wait.
 
 Place in the flow: the frontier puts a host in when there is something to fetch from it, and takes one out when a slot
-is free; :mod:`gates` says when each may be asked. A host is in one of three places:
+is free. A request goes out when every layer allows it:
+
+- *host*: one live request (`per_host` where the user owns it), its own delay (:mod:`pace`), the circuits of its name and of its
+  endpoints (:mod:`retries`);
+- *domain* and *address*: at most 4 live and 0.25 s between two starts each;
+- *crawl*: pages/s, bytes/s, and our own network is there (:mod:`whole_crawl`).
+
+The delay of a host counts from the end of its last request, and with `per_host` > 1 from its last start too; the gap that
+refusals have taught counts from its last start. Only hosts that were asked have an entry. A host with work is in one of three
+places:
 
 - *ready*: in a front queue of its level; looked at again when it is drawn, for much may have happened;
 - *waiting*: in a heap, by the instant when it is next;
@@ -9,8 +18,7 @@ is free; :mod:`gates` says when each may be asked. A host is in one of three pla
   lets one host go at a time: 1,000 hosts at one address cost one look each, not 1,000 for every request.
 
 Entries of the heap are corrected lazily: one that is out of date is passed over when it comes up. Every operation is
-`O(log n)` in the hosts with work, amortised. Memory is theirs, with what the gates know some 700 bytes each;
-queues of URLs are not kept here.
+`O(log n)` in the hosts with work, amortised. Memory is theirs, some 700 bytes each; queues of URLs are not kept here.
 """
 
 import heapq
@@ -19,8 +27,9 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Generic, TypeVar
 
-from gossamer.frontier.politeness.gates import Gates
-from gossamer.frontier.politeness.places import Place, SharedPlace
+from gossamer.frontier.politeness.places import AskedHost, Place, SharedPlace, SharedPlaces
+from gossamer.frontier.politeness.rules import LayerRules, live_of, pace_of
+from gossamer.frontier.politeness.whole_crawl import WholeCrawl
 
 T = TypeVar("T")
 
@@ -128,7 +137,7 @@ class Schedule:
 
     def __init__(
         self,
-        gates: Gates,
+        rules: LayerRules,
         draw: Callable[[], float],
         *,
         is_blocked: Callable[[str], object] = lambda host: False,
@@ -139,14 +148,21 @@ class Schedule:
         """An empty schedule.
 
         Args:
-            gates: they say when.
+            rules: the settings of all layers.
             draw: numbers in [0, 1), seeded: which level is next.
             is_blocked: true of hosts that must not be asked any more; they leave when their turn comes.
-            ask_rules: called when a host's turn comes, so that rules beside the gates can have it rest.
+            ask_rules: called when a host's turn comes, so that rules beside the layers can have it rest.
             levels: front queues.
             bias: how much likelier each is than the next.
         """
-        self.gates = gates
+        self.rules = rules
+        self.crawl = WholeCrawl(rules)
+        self.hosts: dict[str, AskedHost] = {}
+        """Hosts that were asked, or are known."""
+        self.domains = SharedPlaces(rules.domain, rules.domain_on_loopback, rules.per_host)
+        self.addresses = SharedPlaces(rules.address, rules.address_on_loopback, rules.per_host)
+        self.is_outdated = False
+        """Hosts may have become ready earlier than they were told: settings changed, or hosts were spared."""
         self.blocked: list[str] = []
         """Hosts that left because they are blocked; their reader clears the list."""
         self._is_blocked = is_blocked
@@ -158,7 +174,6 @@ class Schedule:
         self._heap: list[tuple[float, int, str | _Parking]] = []
         self._stamps = 0
         self._stale = 0
-        self._changes = gates.changes
         self._left: list[_Parking] = []
         """Parkings whose host was handed out: they are armed again once it has begun."""
 
@@ -171,14 +186,53 @@ class Schedule:
     def __contains__(self, host: object) -> bool:
         return host in self._turns
 
+    def asked(self, host: str) -> AskedHost:
+        """The entry of a host, a new one where it was never asked."""
+        entry = self.hosts.get(host)
+        if entry is None:
+            entry = self.hosts[host] = AskedHost(host, self.rules)
+        return entry
+
+    def blocker(self, host: str, domain: str, address: str) -> tuple[float, Place | None]:
+        """The instant at which host, domain and address all allow a request, and the last of them to do so.
+
+        The time is infinite if another request has to end first. None: they know nothing that is against it.
+        """
+        until = -inf
+        where: Place | None = None
+        own, shared = self.hosts.get(host), self.domains.get(domain)
+        # A turn at an address is no use without the domain's: two agents would wait for each other's.
+        there = None if shared is not None and not shared.limit else self.addresses.get(address)
+        if own is not None:
+            until, where = inf if own.live >= own.limit else own.next, own
+        if shared is not None:
+            opens = inf if shared.live >= shared.limit else shared.next
+            if opens > until:
+                until, where = opens, shared
+        if there is not None:
+            opens = inf if there.live >= there.limit else there.next
+            if opens > until:
+                until, where = opens, there
+        return until, where
+
     # -- changes
+
+    def change(self, rules: LayerRules) -> None:
+        self.rules = rules
+        self.is_outdated = True
+        self.crawl.change(rules)
+        for host, entry in self.hosts.items():
+            entry.rules, entry.most = pace_of(host, rules), live_of(host, rules)
+            entry.settle()
+        self.domains.change(rules.domain, rules.domain_on_loopback, rules.per_host)
+        self.addresses.change(rules.address, rules.address_on_loopback, rules.per_host)
 
     def put(self, host: str, domain: str, address: str, level: int = 0) -> None:
         turn = self._turns.get(host)
         if turn is None:
             turn = self._turns[host] = _Turn(domain, address, level)
             # Only its own place is looked at here; the shared ones are when its turn comes.
-            own = self.gates.hosts.get(host)
+            own = self.hosts.get(host)
             until = -inf if own is None else inf if own.live >= own.limit else own.next
             self._place(host, turn, until, own)
         else:
@@ -192,9 +246,8 @@ class Schedule:
                 self._arm(turn.via)
 
     def ended(self, host: str, domain: str, address: str) -> None:
-        """A request of this host has ended, and the gates know: hosts that waited for that may go on."""
-        gates = self.gates
-        for place in (gates.hosts.get(host), gates.domains.known(domain), gates.addresses.known(address)):
+        """A request of this host has ended: hosts that waited for that may go on."""
+        for place in (self.hosts.get(host), self.domains.known(domain), self.addresses.known(address)):
             parking = self.parked.get(place) if place is not None else None
             if parking is not None and not parking.stamp:
                 self._arm(parking)
@@ -210,7 +263,7 @@ class Schedule:
 
         :meth:`pop` does so by itself where settings have changed or hosts were spared.
         """
-        self._changes = self.gates.changes
+        self.is_outdated = False
         waiting = [(host, turn) for host, turn in self._turns.items() if turn.stamp or turn.parking is not None]
         self._heap.clear()
         self._stale = 0
@@ -218,7 +271,7 @@ class Schedule:
         self._left.clear()
         for host, turn in waiting:
             turn.stamp, turn.parking = 0, None
-            until, where = self.gates.blocker(host, turn.domain, turn.address)
+            until, where = self.blocker(host, turn.domain, turn.address)
             self._place(host, turn, until, where)
 
     # -- taking
@@ -233,9 +286,9 @@ class Schedule:
             A host that may begin now; it has left the schedule. Or the instant at which to ask again, infinite if
             something must be put in or end first.
         """
-        if self._changes != self.gates.changes:
+        if self.is_outdated:
             self.reconsider()
-        crawl = self.gates.crawl
+        crawl = self.crawl
         if crawl.quiet_until > now or crawl.is_capped or crawl.network.down_since is not None:
             opens = crawl.ready_at(now)
             if opens > now:
@@ -270,7 +323,7 @@ class Schedule:
                 self._arm(via)
             return False
         self._ask_rules(host, now)
-        until, where = self.gates.blocker(host, turn.domain, turn.address)
+        until, where = self.blocker(host, turn.domain, turn.address)
         if until <= now:
             del self._turns[host]
             if via is not None:

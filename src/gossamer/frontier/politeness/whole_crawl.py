@@ -1,6 +1,6 @@
 """The limits of a crawl as a whole: its caps on pages and bytes, the quiet after a kill, and our own network.
 
-Place in the flow: :mod:`gates` asks here beside host, domain and address, and tells of requests that begin, of bytes that came,
+Place in the flow: :mod:`provider` asks here beside host, domain and address, and tells of requests that begin, of bytes that came,
 and of every request that reached its host or did not.
 
 When our own network is down the crawl waits, and no host is blamed. While failures come over many hosts without one success
@@ -26,7 +26,7 @@ from gossamer.frontier.politeness import pace
 from gossamer.frontier.politeness.pace import FRESH, Pace
 from gossamer.frontier.politeness.places import Circuits
 from gossamer.frontier.politeness.retries import Circuit
-from gossamer.frontier.politeness.rules import GateRules
+from gossamer.frontier.politeness.rules import LayerRules
 
 # -- our own network
 
@@ -234,9 +234,8 @@ class RateUse(msgspec.Struct, frozen=True):
 class WholeCrawl:
     """The layer above all hosts."""
 
-    def __init__(self, rules: GateRules, network: Network[Known] | None) -> None:
-        """`network` watches over our own, and belongs to this crawl alone."""
-        self.network = network or Network()
+    def __init__(self, rules: LayerRules) -> None:
+        self.network: Network[Known] = Network()
         self._rules = rules
         self._pages = Bucket(rules.pages_per_second)
         self._bytes = Bucket(rules.bytes_per_second)
@@ -264,7 +263,7 @@ class WholeCrawl:
         """So many bytes came in, and so many were booked when the request began."""
         self._reserve.settle(amount, booked, now)
 
-    def change(self, rules: GateRules) -> None:
+    def change(self, rules: LayerRules) -> None:
         self._rules = rules
         self._pages.rate, self._bytes.rate = self._rates()
         self.is_capped = self._pages.rate is not None or self._bytes.rate is not None
@@ -287,7 +286,7 @@ class WholeCrawl:
             None if size is None else RateUse(size, self._byte_share, self._bytes.taken),
         )
 
-    def hush(self, rules: GateRules, now: float) -> None:
+    def hush(self, rules: LayerRules, now: float) -> None:
         """After a kill: hosts without a note may have been asked a moment ago, so no host is asked before one usual delay.
 
         Nor is any domain or address before its own gap.

@@ -22,11 +22,12 @@ from gossamer.mobile.crawler import ERROR_ROW, TOLD_ERRORS, BroughtPage, Crawler
 from gossamer.mobile.manager.lent import CrawlerRecord
 from gossamer.mobile.wire import BytesRefused, unpacked
 from gossamer.values.agents import CLAIM
+from gossamer.values.body import sha1_base32
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import ANNOUNCED, REVISIT, ROBOTS, Task
 from gossamer.values.url import canonical, host_of, scheme_of
-from gossamer.values.visit import ORDER, BroughtForm, Found, Item, Link, MobileOrigin, Response, Visit, sha1_base32
+from gossamer.values.visit import ORDER, BroughtForm, Found, Item, Link, MobileOrigin, Response, Visit
 
 #: Seconds that one question for a batch waits at the runtime: less than proxies let an exchange last.
 ASKED: Final = 20.0
@@ -83,7 +84,7 @@ class AwayCrawler:
                 if end is not None:
                     return end
             except RuntimeUnavailable as error:
-                if self._is_over():
+                if self._clock.steady() > self._until:
                     return CrawlerEnd("lost", f"nothing was heard of the runtime: {error}")
                 await self._clock.sleep(self._pause)
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
@@ -129,9 +130,6 @@ class AwayCrawler:
     def _heard(self) -> None:
         self._until = self._clock.steady() + self._lease
         self._pause = FIRST_PAUSE
-
-    def _is_over(self) -> bool:
-        return self._clock.steady() > self._until
 
 
 def _unpacked(frame: bytes) -> tuple[CrawlerBatch, int]:

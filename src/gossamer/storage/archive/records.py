@@ -24,10 +24,10 @@ from isal import igzip_lib, isal_zlib
 
 from gossamer.documents.statements import NO_COPY
 from gossamer.storage.archive.contract import has_copy
-from gossamer.values.body import Body, StoredBody, pieces
+from gossamer.values.body import Body, StoredBody, pieces, sha1_base32
 from gossamer.values.instants import utc_text
 from gossamer.values.outcome import Outcome
-from gossamer.values.visit import PART_DIGEST, PART_TYPES, MobileOrigin, Response, Visit, sha1_base32
+from gossamer.values.visit import PART_DIGEST, PART_TYPES, MobileOrigin, Response, Visit
 
 #: igzip level 2: as fast as 0 and 1 on pages within the noise, 9 % smaller than 0; level 3 takes 2.6 times as long.
 COMPRESSION_LEVEL = 2

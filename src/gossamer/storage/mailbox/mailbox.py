@@ -291,15 +291,16 @@ class Mailbox(StagesOwed[MailboxSheet]):
             box.mark = mark
             agent, task = mailed(value) if is_mail else ("", owed_task(value))
             # Where masters say whose a host is, one may have become ours since, and only a master sends its URLs back to us.
-            is_due = MAIL_TO + agent == recipient if is_mail else self._owner(task) in (recipient, self.sheet.agent)
+            is_due = (
+                MAIL_TO + agent == recipient
+                if is_mail
+                else self.designation.owner(task.host) in (recipient, self.sheet.agent)
+            )
             if is_due and box.known.get(key := owed_key(task)) != value:
                 box.due = 0.0
                 box.add(OwedTask(recipient, task, agent, key, value))
         box.is_over = box.is_wrapped or not box.start
         box.mark, box.is_wrapped = b"", True
-
-    def _owner(self, task: Task) -> str:
-        return self.designation.owner(task.host)
 
     # -- masters
 

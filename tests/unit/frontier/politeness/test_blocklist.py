@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from gossamer.frontier.politeness.gates import Gates
-from gossamer.frontier.politeness.rules import Blocklist
+from gossamer.frontier.politeness.rules import Blocklist, LayerRules
 from gossamer.frontier.politeness.schedule import Schedule
 from gossamer.values.errors import UsageError
 
@@ -52,7 +51,7 @@ def test_a_list_survives_as_plain_lines() -> None:
 
 def test_a_blocked_host_is_not_popped_again() -> None:
     closed = Blocklist()
-    schedule = Schedule(Gates(), random.Random(1).random, is_blocked=closed.rule)
+    schedule = Schedule(LayerRules(), random.Random(1).random, is_blocked=closed.rule)
     for host in ("www.example.org", "a.test"):
         schedule.put(host, host, "")
     closed.block("example.org")

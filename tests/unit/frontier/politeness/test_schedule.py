@@ -6,11 +6,11 @@ from collections import Counter
 from math import inf
 
 import pytest
+from tests.polite import Polite
 
-from gossamer.frontier.politeness.gates import Gates
 from gossamer.frontier.politeness.pace import PaceRules
 from gossamer.frontier.politeness.places import Place
-from gossamer.frontier.politeness.rules import GateRules, Share
+from gossamer.frontier.politeness.rules import LayerRules, Share
 from gossamer.frontier.politeness.schedule import FrontQueues, Schedule
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Answer
@@ -20,8 +20,8 @@ def answer(host: str, outcome: Outcome = Outcome.OK, elapsed: float = 0.05) -> A
     return Answer(url=f"http://{host}/", host=host, outcome=outcome, elapsed=elapsed)
 
 
-class CountingGates(Gates):
-    """Gates that count how often the schedule looks at a host."""
+class CountingSchedule(Schedule):
+    """Counts how often it looks at a host."""
 
     looks = 0
 
@@ -30,16 +30,16 @@ class CountingGates(Gates):
         return super().blocker(host, domain, address)
 
 
-def fresh(rules: GateRules | None = None, seed: int = 1) -> Schedule:
-    return Schedule(CountingGates(rules), random.Random(seed).random)
+def fresh(rules: LayerRules | None = None, seed: int = 1) -> Polite:
+    return Polite(rules, schedule=CountingSchedule, draw=random.Random(seed).random)
 
 
 class Crawl:
     """A crawl without a network: every host has so many pages, takes so long to answer, and nothing is skipped."""
 
-    def __init__(self, schedule: Schedule, pages: dict[str, int], concurrency: int = 64) -> None:
-        self.schedule = schedule
-        self.gates = schedule.gates
+    def __init__(self, polite: Polite, pages: dict[str, int], concurrency: int = 64) -> None:
+        self.polite = polite
+        self.schedule = polite.schedule
         self.pages = pages
         self.concurrency = concurrency
         self.now = 0.0
@@ -49,8 +49,8 @@ class Crawl:
     @property
     def looks(self) -> int:
         """Looks at a host, `begin` included."""
-        assert isinstance(self.gates, CountingGates)
-        return self.gates.looks
+        assert isinstance(self.schedule, CountingSchedule)
+        return self.schedule.looks
 
     def domain(self, host: str) -> str:
         return host.partition(".")[2]
@@ -73,9 +73,9 @@ class Crawl:
                     wait = turn
                     break
                 address = self.address(turn)
-                self.gates.begin(turn, self.domain(turn), address, self.now)
+                self.polite.begin(turn, address, self.now)
                 self.pages[turn] -= 1
-                due = self.gates.told_delay(turn)[0]
+                due = self.polite.told_delay(turn)[0]
                 heapq.heappush(flights, (self.now + self.latency(turn), self.now, turn, address, due))
             if not flights and wait == inf:
                 return
@@ -88,7 +88,7 @@ class Crawl:
     def land(self, ended: float, began: float, host: str, address: str, due: float) -> None:
         self.now = ended
         self.log.append((began, ended, host, self.domain(host), address, due))
-        self.gates.end(host, self.domain(host), address, answer(host, elapsed=ended - began), ended, ended)
+        self.polite.end(host, answer(host, elapsed=ended - began), ended, ended)
         self.schedule.ended(host, self.domain(host), address)
         if self.pages[host]:
             self.schedule.put(host, self.domain(host), self.address(host))
@@ -122,15 +122,16 @@ class Crawl:
 
 
 def test_hosts_take_turns_and_wait_for_their_delay() -> None:
-    schedule = fresh()
+    polite = fresh()
+    schedule = polite.schedule
     for host in ("a.test", "b.test"):
         schedule.put(host, host, "")
     taken = [schedule.pop(0.0), schedule.pop(0.0)]
     assert taken == ["a.test", "b.test"]
     assert schedule.pop(0.0) == inf
     for host in ("a.test", "b.test"):
-        schedule.gates.begin(host, host, "", 0.0)
-    schedule.gates.end("a.test", "a.test", "", answer("a.test"), 1.0, 0.0)
+        polite.begin(host, "", 0.0)
+    polite.end("a.test", answer("a.test"), 1.0, 0.0)
     schedule.ended("a.test", "a.test", "")
     schedule.put("a.test", "a.test", "")
     assert schedule.pop(1.0) == 2.0
@@ -138,13 +139,14 @@ def test_hosts_take_turns_and_wait_for_their_delay() -> None:
 
 
 def test_a_host_with_a_live_request_comes_back_when_that_has_ended() -> None:
-    schedule = fresh()
+    polite = fresh()
+    schedule = polite.schedule
     schedule.put("a.test", "a.test", "")
     assert schedule.pop(0.0) == "a.test"
-    schedule.gates.begin("a.test", "a.test", "", 0.0)
+    polite.begin("a.test", "", 0.0)
     schedule.put("a.test", "a.test", "")
     assert schedule.pop(5.0) == inf
-    schedule.gates.end("a.test", "a.test", "", answer("a.test"), 6.0, 0.0)
+    polite.end("a.test", answer("a.test"), 6.0, 0.0)
     schedule.ended("a.test", "a.test", "")
     assert schedule.pop(6.0) == 7.0
     assert schedule.pop(7.0) == "a.test"
@@ -152,7 +154,7 @@ def test_a_host_with_a_live_request_comes_back_when_that_has_ended() -> None:
 
 def test_a_blocked_host_leaves_at_once() -> None:
     blocked: set[str] = set()
-    schedule = Schedule(Gates(), random.Random(1).random, is_blocked=blocked.__contains__)
+    schedule = Schedule(LayerRules(), random.Random(1).random, is_blocked=blocked.__contains__)
     for host in ("a.test", "b.test"):
         schedule.put(host, host, "")
     blocked.add("a.test")
@@ -162,28 +164,30 @@ def test_a_blocked_host_leaves_at_once() -> None:
 
 
 def test_a_dropped_host_does_not_come_up_and_holds_up_nobody() -> None:
-    rules = GateRules(address=Share(live=1))
-    schedule = fresh(rules)
+    rules = LayerRules(address=Share(live=1))
+    polite = fresh(rules)
+    schedule = polite.schedule
     for number in range(4):
         schedule.put(f"h{number}.test", f"h{number}.test", "198.51.100.7")
     assert schedule.pop(0.0) == "h0.test"
-    schedule.gates.begin("h0.test", "h0.test", "198.51.100.7", 0.0)
+    polite.begin("h0.test", "198.51.100.7", 0.0)
     assert schedule.pop(0.0) == inf
     schedule.drop("h1.test")
-    schedule.gates.end("h0.test", "h0.test", "198.51.100.7", answer("h0.test"), 1.0, 0.0)
+    polite.end("h0.test", answer("h0.test"), 1.0, 0.0)
     schedule.ended("h0.test", "h0.test", "198.51.100.7")
     assert schedule.pop(1.0) == "h2.test"
 
 
 def test_shorter_delays_hold_for_hosts_that_wait_already() -> None:
-    schedule = fresh(GateRules(pace=PaceRules(delay=100.0)))
+    polite = fresh(LayerRules(pace=PaceRules(delay=100.0)))
+    schedule = polite.schedule
     schedule.put("a.test", "a.test", "")
     assert schedule.pop(0.0) == "a.test"
-    schedule.gates.begin("a.test", "a.test", "", 0.0)
-    schedule.gates.end("a.test", "a.test", "", answer("a.test"), 0.0, 0.0)
+    polite.begin("a.test", "", 0.0)
+    polite.end("a.test", answer("a.test"), 0.0, 0.0)
     schedule.put("a.test", "a.test", "")
     assert schedule.pop(1.0) == 100.0
-    schedule.gates.change(GateRules(pace=PaceRules(delay=2.0)))
+    polite.change(LayerRules(pace=PaceRules(delay=2.0)))
     assert schedule.pop(1.0) == 2.0
 
 
@@ -275,7 +279,7 @@ def test_crowded_domains_at_crowded_addresses_do_not_pass_their_hosts_to_and_fro
 
 def test_the_same_seed_gives_the_same_crawl_and_another_seed_another() -> None:
     def order(seed: int) -> list[str]:
-        schedule = fresh(GateRules(pace=PaceRules(delay=0.0)), seed)
+        schedule = fresh(LayerRules(pace=PaceRules(delay=0.0)), seed).schedule
         for number in range(100):
             schedule.put(f"h{number}.test", f"h{number}.test", "", number % 8)
         return [str(schedule.pop(0.0)) for _ in range(100)]

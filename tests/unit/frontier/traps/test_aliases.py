@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from gossamer.frontier.traps.likeness import NEEDED, PER_DIFFERENCE, AliasSheet, HostAliases
+from gossamer.values.body import sha1_base32
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url_normalization import Normaliser, aliases_of
-from gossamer.values.visit import Response, Visit, sha1_base32
+from gossamer.values.visit import Response, Visit
 
 
 def page(host: str, path: str, text: str = "", address: str = "192.0.2.1") -> Visit:
