@@ -2,11 +2,11 @@
 
 Place in the flow: the stage `render` asks here about each page. A page seems to need a browser if it has scripts and hardly
 anything to read (:func:`gossamer.documents.terms.seems_empty`, by which `needs_browser` of the table `pages` goes, too; most pages
-leave by their first links), or if its menu is empty: some generators of documentation write the text of a page, and have a script
-write the way to the others. The rule can be wrong in two ways. A page may bring nothing, or the menu that the page before brought;
-and a page with text may bring its list of links by a script, with no sign of it. So what rendering brought is compared, for each
-host and shape of path: shapes that bring nothing are rendered once in a while only, and on hosts that have pages which need a
-browser, one of twenty others is rendered to see.
+leave by their first links), or if its menu is empty or in a script: some generators of documentation write the text of a page, and
+have a script write the way to the others. The rule can be wrong in two ways. A page may bring nothing, or the menu that the page
+before brought; and a page with text may bring its list of links by a script, with no sign of it. So what rendering brought is
+compared, for each host and shape of path: shapes that bring nothing are rendered once in a while only, and on hosts that have pages
+which need a browser, one of twenty others is rendered to see.
 """
 
 import re
@@ -33,14 +33,23 @@ GAINED_LINKS, GAINED_WORDS = 3, 1.2
 #: Hosts of which something is remembered, and shapes of each: a site invents both.
 MOST_HOSTS, MOST_SHAPES = 10_000, 50
 
+#: Scripts of a page whose names are looked at.
+MOST_SCRIPTS = 100
+
 #: Links of menus that are remembered of a host: more than a menu has that is of use.
 MOST_KNOWN = 500
 
-#: An empty element with the identifier of a menu: Doxygen, rustdoc and DocFX write such pages. It begins with a literal, which is
-#: found fast.
-_MENUS = rb"nav|navbar|navigation|menu|sidemenu|sidebar|sidebar-vars|toc|sidetoc|tree|tree-contents|nav-sync"
+#: An empty element with the identifier of a menu, as Doxygen and DocFX write it; and how the address of a script ends that holds
+#: the menu of all pages: Doxygen, rustdoc, ExDoc, TypeDoc, Dokka and mdBook have one. Both begin with a literal, so they are found
+#: fast.
+_MENUS = rb"nav|navbar|navigation|menu|sidemenu|sidebar|toc|sidetoc|tree|tree-contents|nav-sync"
 _MENU = re.compile(
     rb" id=[\"']?(?:[\w-]{0,40}[-_])?(?:" + _MENUS + rb")[\"']?(?:\s[^<>]{0,200})?>\s{0,40}</(?:div|nav|ul|aside)>"
+)
+_SCRIPT_ENDS = re.compile(rb"\.js[\"'\s>]")
+_HOLDS_MENU = re.compile(
+    rb"[/\"'=](?:menudata|navtreedata|navigation(?:-loader)?|toc(?:-[0-9a-f]{1,32})?|(?:sidebar[-_]items|source-files|src-files)"
+    rb"[\w.-]{0,40})$"
 )
 
 _LEADING = re.compile(rb"<a\s[^>]{0,2000}?href\s*=\s*[\"']?(?!#|javascript:)([^\s\"'>]+)", re.IGNORECASE)
@@ -65,8 +74,13 @@ def _seems_empty(visit: Visit) -> bool:
 
 def _has_empty_menu(visit: Visit) -> bool:
     markup = visit.response.content
-    found = _MENU.search(markup) if b"<script" in markup else None
-    return found is not None and not _is_in_script(markup, found.start())
+    if b"<script" not in markup:
+        return False
+    found = _MENU.search(markup)
+    if found is not None and not _is_in_script(markup, found.start()):
+        return True
+    ends = (found.start() for found in islice(_SCRIPT_ENDS.finditer(markup), MOST_SCRIPTS))
+    return any(_HOLDS_MENU.search(markup, max(0, end - 80), end) for end in ends)
 
 
 def _is_in_script(markup: bytes, at: int) -> bool:

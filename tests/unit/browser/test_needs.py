@@ -34,6 +34,9 @@ def visit(body: str, url: str = "http://h.test/a") -> Visit:
         (f'{MENU}<div id="menu-button"></div><div class="navigation"></div><p>{WORDS}</p>{LINKS}', False),
         (f"<script>const menu = '<div id=\"toc\"></div>'</script><p>{WORDS}</p>{LINKS}", False),
         (f'<div id="main-nav"></div><p>{WORDS}</p>{LINKS}', False),
+        (f'<p>{WORDS}</p>{LINKS}<script defer src="../sidebar-items1.63.0.js"></script>', True),
+        (f"<script src=toc.js></script><p>{WORDS}</p>{LINKS}", True),
+        (f"<script src=/js/tocify.js></script><script src='sidebar-toggle.js'></script><p>{WORDS}</p>{LINKS}", False),
     ],
     ids=[
         *(
@@ -48,7 +51,14 @@ def visit(body: str, url: str = "http://h.test/a") -> Visit:
             "sidebar",
             "full menu",
         ),
-        *("button", "menu in a script", "menu without a script"),
+        *(
+            "button",
+            "menu in a script",
+            "menu without a script",
+            "script of a sidebar",
+            "script of a menu",
+            "other scripts",
+        ),
     ],
 )
 def test_a_page_needs_a_browser_if_it_has_scripts_and_hardly_anything_to_read(body: str, needs: bool) -> None:
