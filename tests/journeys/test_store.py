@@ -17,6 +17,7 @@ import pytest
 from tests.s3 import BUCKET, careless_server, s3_server, variables
 
 from gossamer.agents.rendezvous import living
+from gossamer.storage.ledger.opening import holder_of
 from gossamer.testing.clock import HUNG_AFTER
 from tools.killing.loop import hits_of
 from tools.killing.site import Round, served
@@ -72,6 +73,11 @@ class Site:
         return subprocess.run(
             [*GOSSAMER, *words], capture_output=True, text=True, env=self.environment, timeout=HUNG_AFTER, check=False
         )
+
+    def all_have_published(self) -> bool:
+        """Each of two agents has published a checkpoint, by a store in a folder."""
+        heads = [Path(self.store, "agents", agent, "head.json") for agent in AGENTS]
+        return all(head.exists() and json.loads(head.read_bytes())["checkpoint"] for head in heads)
 
     def pages_of_store(self) -> set[str]:
         """The pages of the last checkpoint; none before the first."""
@@ -167,6 +173,42 @@ def test_a_crawl_of_two_agents_that_is_killed_with_its_folder_goes_on_elsewhere(
         assert len(twice) <= len(committed - published) + CONCURRENCY
         whole = one.run("verify", "--deep", one.store)
         assert whole.returncode == 0, whole.stdout + whole.stderr
+
+
+def test_an_agent_that_is_killed_with_its_folder_goes_on_from_its_checkpoint_while_the_other_works(
+    tmp_path: Path,
+) -> None:
+    with on("folder", tmp_path) as one:
+        process = one.crawl("first", *SEVERAL)
+        until(one.all_have_published)
+        committed = one.pages("first", "agent-01")
+        (tmp_path / "first" / "state" / "agent-01").rename(tmp_path / "lost")
+        os.kill(int(holder_of(tmp_path / "lost" / "lock")), signal.SIGKILL)
+        assert process.wait(HUNG_AFTER) == 0, one.said("first")
+        assert "agent-01 has lost its ledger, and goes on from its last checkpoint" in one.said("first")
+        asked = check_web(one, "first")
+        twice = {url for url in asked if url in committed and len(asked[url]) > 1}
+        assert len(twice) <= len(committed) + CONCURRENCY
+        whole = one.run("verify", "--deep", str(tmp_path / "first"))
+        assert whole.returncode == 0, whole.stdout + whole.stderr
+
+
+def test_an_agent_that_was_suspended_while_another_process_took_its_place_takes_in_nothing_more(tmp_path: Path) -> None:
+    with on("folder", tmp_path) as one:
+        first = one.crawl("first", *SEVERAL)
+        until(one.all_have_published)
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        zombie = living(tmp_path / "first", AGENTS)["agent-01"]
+        os.kill(zombie, signal.SIGSTOP)
+        (tmp_path / "first" / "state" / "agent-01").rename(tmp_path / "lost")
+        second = one.begin("second", [*GOSSAMER, "resume", str(tmp_path / "first"), "--json"])
+        until(lambda: "has lost its folder and is still there" in one.said("second"))
+        os.kill(zombie, signal.SIGCONT)
+        until(lambda: not holder_of(tmp_path / "lost" / "lock"))
+        assert second.wait(HUNG_AFTER) == 0, one.said("second")
+        assert ROUND.expected() - one.pages("first") == set()
+        check_web(one, "first")
 
 
 def test_an_owner_that_was_suspended_for_longer_than_its_lease_ends_and_harms_nothing(tmp_path: Path) -> None:

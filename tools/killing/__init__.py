@@ -119,6 +119,12 @@ CAMPAIGNS = {
         {**_KILLS, "sessions": "sessions that take turns; 0 is one alone"},
         "as a clean run",
     ),
+    "kill-stores": Campaign(
+        "stores",
+        "Take machines, agents, supervisors and the store away from crawls with --store, and prove that nothing is lost.",
+        {"faults": "how many, up to four in each crawl"},
+        "nothing is lost, no host is asked too early, and no process that was taken over publishes anything",
+    ),
     "kill-triples": Campaign(
         "triples",
         "Kill a crawl and its triple stores again and again, and prove that they hold what the pages say.",

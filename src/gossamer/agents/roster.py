@@ -42,7 +42,7 @@ from gossamer.agents.membership import (
 from gossamer.agents.parcels import AgentsAtRest, MemberChange, ends_of
 from gossamer.agents.process import AgentOrders, check_can_divide, check_concurrency, write_orders
 from gossamer.agents.rendezvous import living
-from gossamer.agents.supervised import Starter, end_masters
+from gossamer.agents.supervised import Starter, end_masters, is_ledger_gone
 from gossamer.agents.supervisor import Supervisor
 from gossamer.agents.wiring import has_store, ledger_settings
 from gossamer.crawls.control.standing import CrawlStanding
@@ -255,8 +255,8 @@ class Roster:
         names = [member(text).agent for text in members]
         ends = await ends_of(self._directory, graph.wiring, names)
         lost = [name for name, end in ends.items() if end.damage]
-        if not lost:
-            return
+        if not lost or (has_store(graph.wiring) and all(is_ledger_gone(self._directory, name) for name in lost)):
+            return  # the supervisor brings these back
         damage = ends[lost[0]].damage
         if len(lost) == len(names):
             raise CrawlDirectoryError(f"{damage}, and so are those of all other agents; begin anew with --overwrite")

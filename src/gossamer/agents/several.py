@@ -33,7 +33,7 @@ from gossamer.crawls.control.resting import refuse_half_restored
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import refuse_without_ledger
 from gossamer.crawls.directory import CrawlPlace
-from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing
@@ -220,6 +220,7 @@ class SeveralAgents:
             lets_go=self._lets_go,
             is_damaged=self._is_damaged,
             loses=self._loses,
+            restores=self._restored if has_store(self.graph.wiring) else None,
         )
         if has_store(self.graph.wiring):
             self._supervisor.grace = GRACE_WITH_STORE
@@ -247,6 +248,37 @@ class SeveralAgents:
         with contextlib.suppress(CrawlDirectoryError):  # another version's, which its next start refuses
             return bool((await ends_of(self.directory, self.graph.wiring, [agent]))[agent].damage)
         return False
+
+    async def _restored(self, agent: str, is_dead: bool) -> None:
+        """Bring an agent back whose ledger is lost, from the store. One that is not known to be dead must be silent for the lease.
+        Raises CrawlDirectoryError: it is not, or the store cannot be read; of one that is dead, this tries again."""
+        from gossamer.backup.elsewhere import bring_agent_back
+        from gossamer.backup.options import StoreOptions
+
+        if not (is_dead or self.options.resume):
+            return
+        sheet: Any = self.graph.sheet("store")
+        is_dead = is_dead or part_of(self.options, StoreOptions).take_over
+        told, until, loop = "", time.monotonic() + sheet.lease + LOOK, asyncio.get_running_loop()
+        while not self.supervisor.is_stopping:
+            try:
+                line = await asyncio.to_thread(
+                    bring_agent_back,
+                    *(self.directory, sheet.url, agent, sheet.lease),
+                    is_dead=is_dead,
+                    is_over=lambda: self.supervisor.is_stopping,
+                    tell=lambda line: loop.call_soon_threadsafe(self.report, line),
+                )
+            except CrawlDirectoryError as error:
+                if not is_dead and time.monotonic() > until:
+                    raise
+                if not told:
+                    self.report(told := f"{agent} has lost its ledger, and cannot go on yet: {error}")
+                await asyncio.sleep(LOOK)
+            else:
+                if line:
+                    self.report(line)
+                return
 
     def _loses(self, agent: str) -> bool:
         return self.roster.lose(self.graph, agent)

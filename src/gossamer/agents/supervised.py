@@ -242,14 +242,19 @@ async def _line(reader: asyncio.StreamReader) -> str:
             return text
 
 
+def is_ledger_gone(directory: Path, agent: str) -> bool:
+    """Whether an agent has no ledger: it has not begun, or its folder was taken away."""
+    places = Places(place_of(directory, agent))
+    return not any(path.exists() for path in (places.ledger, places.made, places.replaced))
+
+
 class AgentProcess(SupervisedProcess):
     """One agent, as its supervisor sees it."""
 
     @property
     def is_lost(self) -> bool:
         """Its ledger was taken away, and all that waited there."""
-        places = Places(place_of(self.directory, self.name))
-        return not any(path.exists() for path in (places.ledger, places.made, places.replaced))
+        return is_ledger_gone(self.directory, self.name)
 
 
 class MasterProcess(SupervisedProcess):

@@ -67,6 +67,7 @@ class Supervisor:
         lets_go: Callable[[str], bool] = lambda agent: False,
         is_damaged: Callable[[str], Awaitable[bool]] | None = None,
         loses: Callable[[str], bool] = lambda agent: False,
+        restores: Callable[[str, bool], Awaitable[None]] | None = None,
     ) -> None:
         """No process is started yet.
 
@@ -75,6 +76,8 @@ class Supervisor:
             turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that a person has stopped may leave the crawl; it is started again where it may not.
             is_damaged: says whether the ledger of an agent that has ended is damaged.
+            restores: brings an agent back whose ledger is lost; it gets its name, and whether it is known to be dead. None where
+                there is no store.
             loses: says whether an agent whose ledger is lost may leave the crawl, when the others have come to rest.
         """
         self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
@@ -101,6 +104,7 @@ class Supervisor:
         self._lets_go = lets_go
         self._has_damage = is_damaged
         self._loses = loses
+        self._restores = restores
         self._is_torn = False
         self._resting_since = (0, 0.0)
         self._has_lost_one = False
@@ -158,6 +162,8 @@ class Supervisor:
     async def _watch(self, agent: AgentProcess) -> None:
         """Run one agent until it ends in order; start it again where it dies."""
         while not self._is_over.is_set():
+            if self._restores is not None and agent.is_lost and not agent.is_alive:
+                await self._restores(agent.name, agent.has_begun)
             code = await agent.run_once()
             is_refused = code in _REFUSING
             why = agent.told_last(is_why=is_refused)
@@ -168,6 +174,8 @@ class Supervisor:
             if code == 0:
                 continue
             is_working = agent.has_begun and not self._is_over.is_set()
+            if is_working and agent.is_lost and self._restores is not None:
+                continue
             if is_working and (agent.is_lost or (is_refused and await self._is_damaged(agent.name))):
                 if await self._comes_back(agent):
                     continue

@@ -32,7 +32,7 @@ from gossamer.storage.archive.contract import ClaimTaker, OrderTaker
 from gossamer.storage.commit.commit_stage import is_full
 from gossamer.storage.commit.queueing import Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
-from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask, Owing
+from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask, Owing, Owner
 from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.mailbox.staging import DividingGroup
 from gossamer.storage.seen.contract import SeenSet
@@ -134,6 +134,7 @@ class _Receives(Filter[CommitSheet]):
     claims: UsesMany[ClaimTaker] = MappingProxyType({})
     held: UsesMany[HeldDomains] = MappingProxyType({})
     mailbox: UsesMany[Mailbox] = MappingProxyType({})
+    owners: UsesMany[Owner] = MappingProxyType({})
 
     is_entrance = True
 
@@ -155,6 +156,8 @@ class _Receives(Filter[CommitSheet]):
             try:
                 new = self.intake().kept(sound, mail, is_mail=is_mail, refused=len(tasks) - len(sound))
                 await self.ledger.settle()
+                for owner in self.owners.get("owners", ()):
+                    await owner.sure()
             except Exception as error:
                 if not is_full(error):
                     raise ComponentFailed(

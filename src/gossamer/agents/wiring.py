@@ -63,7 +63,8 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     if not (others or masters):
         return _with_own_files(wiring, agent)
     found = [unit for unit, plan in wiring.providers.items() if plan.use == ORDERS_USE]
-    receiver = _receiver(wiring.components[commit], agent, found)
+    stores = [unit for unit, plan in wiring.providers.items() if plan.use == STORE_USE]
+    receiver = _receiver(wiring.components[commit], agent, found, stores)
     neighbours = masters or others
     providers = {
         "ring": ProviderPlan("ring", settings={"members": list(members), **ring_rule(ledger_settings(wiring))}),
@@ -217,12 +218,15 @@ def _claiming(commit: ComponentPlan) -> ComponentPlan:
     return msgspec.structs.replace(commit, providers={**commit.providers, "keepers": {**keepers, "visits": visits}})
 
 
-def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str]) -> ComponentPlan:
-    """It judges as the commit does, and takes the orders that the commit's keepers take."""
+def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str], stores: Sequence[str]) -> ComponentPlan:
+    """It judges as the commit does, and takes the orders that the commit's keepers take. With a store, it acknowledges only what no
+    successor of this process lacks."""
     roles: dict[str, Any] = {role: commit.providers[role] for role in _RECEIVING}
     roles["claims"] = {"claims": [DIGESTS]}
     if orders:
         roles["orders"] = {"orders": list(orders)}
+    if stores:
+        roles["owners"] = {"owners": list(stores)}
     return ComponentPlan(
         "receive-urls",
         {"inbox": agent_arrow(agent), "outbox": "arrived"},

@@ -9,23 +9,29 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import chain
 from pathlib import Path
 
 import msgspec
 
 from gossamer.backup.contract import ObjectChanged, Store
-from gossamer.backup.head import AgentInStore, Owned, StoredCheckpoint, StoredPart, new_life, note_owned
+from gossamer.backup.head import AgentInStore, Owned, StoredCheckpoint, StoredPart, new_life, note_owned, owner_of
 from gossamer.backup.opening import CLOUDS, open_store, probe
 from gossamer.backup.options import AGENT, StoreOptions
+from gossamer.crawls.control.standing import StoredAgent
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
-from gossamer.engine.sheet import show_bytes
+from gossamer.engine.sheet import show_bytes, show_seconds
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.logs import forget_merged
 from gossamer.storage.recovery import AGENTS, noted
 from gossamer.storage.tables.manifest import read_notes, write_notes
-from gossamer.storage.tables.places import CRAWL_FILE, TABLES, flocked
+from gossamer.storage.tables.places import CRAWL_FILE, TABLES, converting, flocked
 from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
@@ -34,6 +40,9 @@ CACHE_BYTES = 10_000_000_000
 
 #: A reader that finds a part gone looks for a newer checkpoint so many times: an owner publishes every few minutes.
 _LOOKS = 3
+
+#: An owner as the head has it, and the seconds between two looks at whether it is there.
+_HOLDER, _LOOK = re.compile(r"process (\d+) on (.+)"), 0.5
 
 #: Files that only readers of documents need.
 _ARCHIVE = "warc/"
@@ -80,7 +89,8 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
         making = folder.absolute().with_name(f".{folder.absolute().name}.restoring")
         shutil.rmtree(making, ignore_errors=True)
         crawl.first.bring(crawl.files(), making, beat=beat)
-        crawl.agree(making)
+        if crawl.places[1:]:
+            agree_on_tables(making)
         for place in crawl.places:
             assert place.head is not None
             told = {"count": place.head.count, "restored": place.head.restored}
@@ -132,6 +142,16 @@ class CrawlInStore:
         for place in self.places:
             place.renew()
 
+    def told(self, now: float) -> list[StoredAgent]:
+        """What the store says of the agents; `now` is by a clock that need not be the store's."""
+        found = []
+        for place in self.places:
+            if (head := place.head) is not None:
+                published = max(0.0, now - head.published) if head.checkpoint else None
+                age = place.age(now)
+                found.append(StoredAgent(place.agent, head.holder, age, head.lease, published))
+        return found
+
     def files(self) -> dict[str, tuple[StoredPart, ...]]:
         """The files of all agents."""
         found: dict[str, tuple[StoredPart, ...]] = {}
@@ -139,18 +159,108 @@ class CrawlInStore:
             found |= place.checkpoint().files
         return found
 
-    def agree(self, directory: Path) -> None:
-        """Note tables as they are now in a directory with these files: agents publish theirs at other instants than the first one
-        publishes its notes of them."""
-        notes = read_notes(directory) if self.places[1:] else None
-        if notes is None:
-            return
-        there = {f"{path.parent.name}/{path.name}": path for path in (directory / TABLES).glob("*/agent-*.parquet")}
-        kept = {
-            name: one for name, one in notes.tables.items() if one is None or name in there or "/agent-" not in name
-        }
-        fresh = {name: noted(path) for name, path in there.items() if name not in kept}
-        write_notes(directory, msgspec.structs.replace(notes, tables={**kept, **fresh}))
+
+def agree_on_tables(directory: Path) -> None:
+    """Note tables as they are now: agents publish theirs at other instants than the first one publishes its notes of them."""
+    if (notes := read_notes(directory)) is None:
+        return
+    there = {f"{path.parent.name}/{path.name}": path for path in (directory / TABLES).glob("*/agent-*.parquet")}
+    kept = {name: one for name, one in notes.tables.items() if one is None or name in there or "/agent-" not in name}
+    fresh = {name: noted(path) for name, path in there.items() if name not in kept}
+    write_notes(directory, msgspec.structs.replace(notes, tables={**kept, **fresh}))
+
+
+def bring_agent_back(
+    directory: Path,
+    url: str,
+    agent: str,
+    lease: float,
+    *,
+    is_dead: bool,
+    is_over: Callable[[], bool] = lambda: False,
+    tell: Callable[[str], object] = lambda line: None,
+) -> str:
+    """Bring one agent of a crawl back whose ledger is lost, to its last checkpoint; returns what was done, in words, and empty
+    where the store has nothing of it. Its ledger stands in its place at last, so that after a kill the same call does it again.
+
+    Args:
+        is_dead: its process is known to have ended, so that the lease need not pass.
+        is_over: says whether the crawl is about to end, so that nothing is waited for any more.
+
+    Raises:
+        CrawlDirectoryError: the store cannot be read or is damaged, or the owner of the agent may be alive.
+    """
+    store = open_store(url)
+    place = AgentInStore(store, agent)
+    if place.read() is None:
+        return ""
+    now, _ = probe(store)
+    if not is_dead:
+        place.refuse_living(now)
+    life, holder = new_life()
+    try:
+        before = place.head.holder if place.head is not None else ""
+        head = place.claim(life, before or holder, lease, restores=True)
+        # A process that has lost its folder writes into the new one, since it knows files by their names.
+        if _is_here(before):
+            tell(f"{before} had {agent}, has lost its folder and is still there; {agent} goes on when that has ended")
+        while _is_here(before):
+            time.sleep(_LOOK)
+            place.renew()
+            if is_over():
+                return ""
+    except ObjectChanged:
+        raise CrawlDirectoryError(f"another process has just taken {agent} in {store.name}") from None
+    own = {name: parts for name, parts in place.checkpoint().files.items() if owner_of(name) == agent}
+    note = Owned(url=store.name, lives=(life,), count=head.count, restored=head.restored)
+    try:
+        making = directory / f".{agent}.restoring"
+        shutil.rmtree(making, ignore_errors=True)
+        place.bring(own, making)
+        with converting(directory, wait=True):
+            _put_in_place(directory, making, agent, own, note)
+        shutil.rmtree(making, ignore_errors=True)
+    except OSError as error:
+        raise CrawlDirectoryError(f"{directory} cannot be written: {error.strerror or error}") from None
+    old = (
+        f"its last checkpoint, {show_seconds(time.time() - head.published)} old"
+        if own
+        else "nothing, as it had published nothing"
+    )
+    return f"{agent} has lost its ledger, and goes on from {old}; what came since is fetched again"
+
+
+def _put_in_place(directory: Path, making: Path, agent: str, own: Collection[str], note: Owned) -> None:
+    """Put the files of an agent's checkpoint where those lie that it has lost; the ledger last."""
+    ledger = f"{STATE_DIRECTORY}/{agent}/ledger"
+    forget_merged(directory)
+    made = (f"{TABLES}/*/{agent}-*.parquet", f"{STATE_DIRECTORY}/{agent}/index/*.cdxj")
+    for path in chain.from_iterable(map(directory.glob, made)):  # some may be of rows that are fetched again
+        if path.relative_to(directory).as_posix() not in own:
+            path.unlink()
+    for name in own:
+        if not name.startswith(ledger):
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            (making / name).replace(directory / name)
+    note_owned(directory, agent, note)
+    agree_on_tables(directory)
+    crash_at(Point.RESTORING)
+    if own:
+        (making / ledger).replace(directory / ledger)
+
+
+def _is_here(holder: str) -> bool:
+    """Whether an owner is a process of this machine that has not ended."""
+    match = _HOLDER.fullmatch(holder)
+    if match is None or match[2] != socket.gethostname() or int(match[1]) == os.getpid():
+        return False
+    try:
+        os.kill(int(match[1]), 0)
+        return Path(f"/proc/{match[1]}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
 
 
 # -- readers
@@ -166,10 +276,10 @@ class _Cached(msgspec.Struct, frozen=True):
     has_archive: bool
 
 
-def read_here(text: str, *, archive: bool) -> Path:
+def read_here(text: str, *, archive: bool) -> tuple[Path, tuple[str, list[StoredAgent]]]:
     """A crawl directory that has the last checkpoint of the crawl in a store, with the documents if `archive` says so, for
-    readers alone. Raises UsageError: it is no store, holds no crawl, or the crawl is larger than the cache; CrawlDirectoryError:
-    the store cannot be read, or is damaged."""
+    readers alone; and the name of the store and what it says of the agents. Raises UsageError: it is no store, holds no crawl, or
+    the crawl is larger than the cache; CrawlDirectoryError: the store cannot be read, or is damaged."""
     store = open_store(text)
     home = _cache() / hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest()
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -177,12 +287,13 @@ def read_here(text: str, *, archive: bool) -> Path:
         os.utime(home)
         for look in range(_LOOKS):
             try:
-                _fill(CrawlInStore(store), home, archive=archive)
+                stored = CrawlInStore(store)
+                _fill(stored, home, archive=archive)
                 break
             except CrawlDirectoryError:
                 if look == _LOOKS - 1:
                     raise
-    return home / _CRAWL
+    return home / _CRAWL, (store.name, stored.told(time.time()))
 
 
 def _fill(stored: CrawlInStore, home: Path, *, archive: bool) -> None:
@@ -201,7 +312,8 @@ def _fill(stored: CrawlInStore, home: Path, *, archive: bool) -> None:
     for name in have.keys() - checkpoint.files.keys():
         (crawl / name).unlink()
     stored.first.bring(files, crawl, have)
-    stored.agree(crawl)
+    if stored.places[1:]:
+        agree_on_tables(crawl)
     replace_file(home / _NOTE, msgspec.json.encode(_Cached(stored.keys, checkpoint, archive)))
 
 

@@ -3,6 +3,7 @@
     agents/NAME/head.json                     who owns the agent, and which checkpoint counts
     agents/NAME/checkpoints/EPOCH-N.json      the files of a checkpoint, and the parts that each consists of
     agents/NAME/data/EPOCH/DIGEST             a part: some bytes of a file
+    agents/NAME/sent/DIGEST                   a request that may not be sent twice, until a checkpoint has its outcome
 
 The head is the only object that is replaced, and only if it is unchanged. So it is fence and pointer at once: a process that has
 claimed the agent has changed it, and what another process publishes then is refused. A checkpoint names only parts that are in
@@ -14,6 +15,7 @@ is read.
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import socket
 import time
@@ -117,6 +119,15 @@ def note_owned(directory: Path, agent: str, note: Owned) -> None:
     replace_file(path, msgspec.json.encode(note))
 
 
+#: The agent whose file it is, where several share a crawl directory.
+_OWNER = re.compile(r"(?:state/|logs/|tables/[^/]+/|warc/.*-(?=agent-\d+-\d{14}-))(agent-\d+)(?=[-/.]).*")
+
+
+def owner_of(name: str) -> str:
+    """The agent whose file it is, by its name in the crawl directory; empty where it belongs to the whole crawl."""
+    return match[1] if (match := _OWNER.fullmatch(name)) else ""
+
+
 def new_life() -> tuple[str, str]:
     """A name for an owner that begins, and how people know it."""
     return secrets.token_hex(8), f"process {os.getpid()} on {socket.gethostname()}"
@@ -154,12 +165,16 @@ class AgentInStore:
     def refuse_living(self, now: float) -> None:
         """Refuse an agent whose owner may be alive; `now` is by the clock of the store. Raises CrawlDirectoryError."""
         if self.head is not None and self.head.holder:
-            age = max(0.0, now - self.store.stat(self._key).modified)
+            age = self.age(now)
             if age < self.head.lease:
                 raise CrawlDirectoryError(
                     f"the crawl in {self.store.name} is owned by {self.head.holder}, heard of {show_seconds(age)} ago; "
                     f"stop that, or try again in {show_seconds(self.head.lease - age)}, or add --take-over"
                 )
+
+    def age(self, now: float) -> float:
+        """Seconds since the owner was heard of."""
+        return max(0.0, now - self.store.stat(self._key).modified)
 
     def claim(self, life: str, holder: str, lease: float, *, restores: bool = False) -> StoreHead:
         """Become the owner of what :meth:`read` has seen; with `restores`, to go back to its checkpoint. Raises ObjectChanged:
@@ -266,6 +281,18 @@ class AgentInStore:
                 f"the store {self.store.name} is damaged: {part.key} has other bytes than were shipped"
             )
         return data
+
+    def sent_key(self, mark: str) -> str:
+        """Where it is noted that a request was sent."""
+        return f"{self.folder}/sent/{mark}"
+
+    def note_sent(self, mark: str, life: bytes) -> bool:
+        """Note that a request is sent now; False where another owner has noted it."""
+        try:
+            self.store.put(self.sent_key(mark), life, ABSENT)
+        except ObjectChanged:  # it may be our own: an answer may have been lost, and the request repeated
+            return self.store.get(self.sent_key(mark)) == life
+        return True
 
     def left_by_others(self) -> Iterator[str]:
         """Objects of earlier owners that were killed or fenced: they publish nothing more, so no checkpoint will name these."""

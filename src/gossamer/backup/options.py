@@ -81,6 +81,8 @@ def wire(builder: "Builder") -> None:
         raise UsageError(f"--store cannot keep what the unit {found!r} has in files of its own; leave one of them out")
     builder.add_provider(PUBLISHER, "store-publisher", settings, {"ledger": "ledger"})
     builder.bind_also("politeness", "rules", "hosts", PUBLISHER)
+    if builder.has("fetch"):
+        builder.bind_also("fetch", "guards", "guards", PUBLISHER)
 
 
 def _refuse_dividing(builder: "Builder") -> None:

@@ -32,6 +32,7 @@ from gossamer.backup.head import (
     new_life,
     note_owned,
     owned,
+    owner_of,
 )
 from gossamer.backup.opening import open_store, probe
 from gossamer.crawls.work import Lapsing
@@ -44,6 +45,7 @@ from gossamer.storage.rewrite_journals import DELETED
 from gossamer.storage.tables.places import reading
 from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.task import Task
 
 #: Threads that ship at once.
 _SHIPPERS = 3
@@ -60,9 +62,6 @@ _LEFT = re.compile(
 
 #: What the supervisor of several agents, and their masters, make again of what the agents have.
 _MADE_AGAIN = re.compile(r"logs/crawl\.jsonl|state/(supervisor|master-[^/]+)/.*|state/masters/shared\.sqlite.*")
-
-#: The agent whose file it is, where several share a crawl directory.
-_OWNER = re.compile(r"(?:state/|logs/|tables/[^/]+/|warc/.*-(?=agent-\d+-\d{14}-))(agent-\d+)(?=[-/.]).*")
 
 #: Bytes of a note: whatever is larger is replaced whole, and stands by itself.
 _SMALL = 64 << 10
@@ -133,6 +132,8 @@ class Publisher(Lapsing[PublisherSheet]):
         self._place: AgentInStore | None = None
         self._known = StoredCheckpoint({})
         self._signatures: dict[str, tuple[int, int, int]] = {}
+        self._sent: dict[str, str] = {}
+        """Requests that may not be sent twice, and have an object each: its name, and the identity of the request."""
         self._torn: set[str] = set()
         """Files that were damaged when this life began: what was shipped of them is no beginning of what they become."""
         self._is_fenced = False
@@ -171,10 +172,42 @@ class Publisher(Lapsing[PublisherSheet]):
 
     def rest(self, host: str, wall: float) -> float:
         """Let every host rest while another process may own the crawl."""
-        left = self.heard + _QUIET * self.sheet.lease - _now()
-        return 0.0 if left > 0.0 and not self._is_fenced else self.sheet.lease / _BEATS
+        return self.sheet.lease / _BEATS if self._rests else 0.0
+
+    # -- requests that may not be sent twice
+
+    async def may_send(self, task: Task) -> bool:
+        """Contract: `SendGuard`. The ledger notes such a request, too, but a checkpoint may be older than that note. So an object
+        of its own says that it was sent, until a checkpoint has its outcome. While the store is away this waits."""
+        place, mark = self._place, digest_of(task.identity.encode("utf-8", "surrogatepass"))
+        assert place is not None
+        assert place.head is not None
+        life = place.head.life.encode()
+        while mark not in self._sent:
+            try:
+                may_send = await asyncio.to_thread(place.note_sent, mark, life)
+            except StoreFailed as error:
+                self._fail(str(error))
+                await asyncio.sleep(self.sheet.lease / _BEATS)
+            else:
+                self._sent[mark] = task.identity
+                if not may_send:
+                    self.metrics.count("not_sent_again")
+                    return False
+        await self.sure()
+        return True
 
     # -- ownership
+
+    async def sure(self) -> None:
+        """Return as soon as no other process can own the agent: what it takes in then is in its next checkpoint, or was lost with
+        its folder. It does not return where another process has the agent."""
+        while self._rests:
+            await asyncio.sleep(self.sheet.lease / _BEATS)
+
+    @property
+    def _rests(self) -> bool:
+        return self._is_fenced or self.heard + _QUIET * self.sheet.lease <= _now()
 
     def _begin(self) -> None:
         agent = self.ledger.sheet.agent
@@ -302,6 +335,7 @@ class Publisher(Lapsing[PublisherSheet]):
         assert place is not None
         began = time.monotonic()
         shutil.rmtree(snapshot, ignore_errors=True)
+        ended = [mark for mark, identity in self._sent.items() if not self.ledger.requests.is_begun(identity)]
         with reading(self._directory):  # no row log goes while it is shipped, where a table was made of it
             try:
                 await self.ledger.snapshot_at_work(snapshot)
@@ -324,7 +358,9 @@ class Publisher(Lapsing[PublisherSheet]):
         self._torn.clear()
         self._signatures = {name: file.signature for name, file in files.items()}
         self.metrics.count("checkpoints")
-        gone = {*(before.keys - checkpoint.keys), old} - {""}
+        for mark in ended:
+            del self._sent[mark]
+        gone = {*(before.keys - checkpoint.keys), old, *map(place.sent_key, ended)} - {""}
         with contextlib.suppress(StoreFailed):  # parts that are not named any more do no harm
             await asyncio.to_thread(lambda: place.remove({*gone, *(place.left_by_others() if is_first else ())}))
         return True
@@ -334,10 +370,7 @@ class Publisher(Lapsing[PublisherSheet]):
         ledger = f"{STATE_DIRECTORY}/{self.ledger.sheet.agent}/ledger"
         for path in snapshot.iterdir():
             yield f"{ledger}/{path.name}", _File.seen(path)
-        for path in self._directory.rglob("*"):
-            name = path.relative_to(self._directory).as_posix()
-            if _LEFT.fullmatch(name) or not path.is_file() or not self._is_ours(name):
-                continue
+        for name, path in self._walked():
             with contextlib.suppress(FileNotFoundError):
                 if name in ends:
                     yield name, _File.seen(path, ends[name])
@@ -346,12 +379,21 @@ class Publisher(Lapsing[PublisherSheet]):
                     is_new = file.end <= _SMALL and file.signature != self._signatures.get(name)
                     yield name, file._replace(data=path.read_bytes()) if is_new else file
 
+    def _walked(self) -> Iterator[tuple[str, Path]]:
+        """The files that this agent publishes, by name. Folders of others come and go meanwhile."""
+        for folder, folders, files in os.walk(self._directory):
+            inside = Path(folder).relative_to(self._directory)
+            folders[:] = [one for one in folders if not _LEFT.fullmatch(f"{(inside / one).as_posix()}/")]
+            for file in files:
+                name = (inside / file).as_posix()
+                if not _LEFT.fullmatch(name) and self._is_ours(name):
+                    yield name, self._directory / name
+
     def _is_ours(self, name: str) -> bool:
         """Whether this agent publishes a file: its own ones and, as the first of several, those of the whole crawl."""
         if not self._among or name == DELETED:
             return True
-        owner = match[1] if (match := _OWNER.fullmatch(name)) else ""
-        if owner in self._among:
+        if (owner := owner_of(name)) in self._among:
             return owner == self.ledger.sheet.agent
         return self._among[0] == self.ledger.sheet.agent and not _MADE_AGAIN.fullmatch(name)
 

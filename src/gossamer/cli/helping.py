@@ -161,6 +161,10 @@ def option(spec: str, text: str, **more: Any) -> Callable[[F], F]:
 as_json = option("--json as_json", "Print one line of JSON.")
 
 
+#: Where the context of a command says which store it reads, and what that says of the agents.
+STORE = "gossamer.store"
+
+
 def crawl_to_read(*, archive: bool) -> Callable[[F], F]:
     """The argument DIR of a command that changes nothing: the directory of a crawl, or the store of one that is elsewhere, whose
     last checkpoint then lies in a cache here; with `archive`, its documents too."""
@@ -170,7 +174,10 @@ def crawl_to_read(*, archive: bool) -> Callable[[F], F]:
             return given
         from gossamer.backup.elsewhere import is_store, read_here
 
-        return str(read_here(given, archive=archive)) if is_store(given) else given
+        if not is_store(given):
+            return given
+        directory, ctx.meta[STORE] = read_here(given, archive=archive)
+        return str(directory)
 
     return click.argument("directory", metavar="DIR", callback=here)
 

@@ -17,7 +17,13 @@ from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
     from gossamer.crawls.control.problems import Problem
-    from gossamer.crawls.control.standing import AgentStanding, CrawlStanding, ExchangeStanding, MasterStanding
+    from gossamer.crawls.control.standing import (
+        AgentStanding,
+        CrawlStanding,
+        ExchangeStanding,
+        MasterStanding,
+        StoredAgent,
+    )
     from gossamer.crawls.control.waits import DataSet, Wait
 
 #: Reasons of delays that `--delay` takes away.
@@ -174,6 +180,7 @@ def rows_of(now: "CrawlStanding", at: float, *, problems: int = 0, most: int | N
         most: rows of a list; None for all.
         digits: how whole numbers are written.
     """
+    yield from _listed("store", list(map(_stored, now.stored)), most)
     yield from _progress(now, most, lambda count: format(count, digits))
     if now.outcomes:
         yield "outcomes", ", ".join(f"{count:{digits}} {name}" for name, count in _by_count(now.outcomes))
@@ -195,6 +202,12 @@ def rows_of(now: "CrawlStanding", at: float, *, problems: int = 0, most: int | N
         yield "kept", f"{', '.join(now.checkpoints)} (checkpoints)"
     if now.cpu_seconds:
         yield "used", f"{now.cpu_seconds:.1f} s of CPU, {show_bytes(now.peak_rss_bytes)} of memory"
+
+
+def _stored(one: "StoredAgent") -> str:
+    heard = f"owned by {one.holder}, heard of {show_seconds(one.heard)} ago" if one.holder else "owned by no process"
+    published = "no checkpoint" if one.published is None else f"checkpoint {show_seconds(one.published)} old"
+    return f"{one.name}: {published}; {heard}"
 
 
 def _progress(now: "CrawlStanding", most: int | None, written: Callable[[int], str]) -> Rows:

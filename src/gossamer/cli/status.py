@@ -19,7 +19,7 @@ import msgspec
 from rich.text import Text
 
 from gossamer.cli import showing
-from gossamer.cli.helping import crawl_to_read, option
+from gossamer.cli.helping import STORE, crawl_to_read, option
 from gossamer.cli.saying import empty_terminal, leave_terminal, say_json, say_lines, seen, shown
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import Status
@@ -161,7 +161,8 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
 
     This works while the crawl runs, and after. A crawl that runs is running, paused or stopping. One that ended is
     finished, limit (it reached one), stopped, incomplete, or killed (its process died). `gossamer resume` goes
-    on with any crawl that is not finished.
+    on with any crawl that is not finished. Where DIR is a store, it shows the last checkpoint, its age, and who has
+    the crawl; a crawl at work is then elsewhere.
     """
     from gossamer.crawls.control.standing import CrawlStanding
 
@@ -175,10 +176,12 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
                     return
                 time.sleep(interval)
     except NotRunning:
-        from gossamer.crawls.control.at_rest import standing_at_rest
+        from gossamer.crawls.control.at_rest import standing_at_rest, standing_in_store
         from gossamer.crawls.directory import read_wiring
 
-        _print(standing_at_rest(path), as_json=as_json, screen=False)
+        store = click.get_current_context().meta.get(STORE)
+        now = standing_at_rest(path) if store is None else standing_in_store(path, *store)
+        _print(now, as_json=as_json, screen=False)
         read_wiring(path)  # the figures need no wiring, but a crawl whose wiring is damaged does not go on
 
 

@@ -50,6 +50,14 @@ class RequestSender(ProtocolModule, Protocol):
         ...
 
 
+class SendGuard(Protocol):
+    """Knows of requests that may not be sent twice whether an earlier process of the crawl may have sent them."""
+
+    async def may_send(self, task: Task) -> bool:
+        """Whether a request may be sent; from then on no later process of the crawl sends it."""
+        ...
+
+
 class Endpoint(msgspec.Struct, frozen=True, gc=False):
     """The place to connect to for a host name and port: addresses that this crawl may talk to."""
 

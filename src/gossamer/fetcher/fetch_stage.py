@@ -11,6 +11,7 @@ import mimetypes
 import os
 import stat
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -21,7 +22,7 @@ from gossamer.engine.ends import In, Out, UsesMany
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.fetcher.contract import ProtocolModule, RequestSender
+from gossamer.fetcher.contract import ProtocolModule, RequestSender, SendGuard
 from gossamer.values.body import PIECE, THRESHOLD, BodyWriter
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Answer, Task
@@ -36,6 +37,7 @@ class Fetch(Filter[NoSettings]):
     answers: Out[Answer]
     visits: Out[Visit]
     protocols: UsesMany[ProtocolModule]
+    guards: UsesMany[SendGuard] = MappingProxyType({})
 
     async def filter(self, task: Task) -> None:
         """Every task ends in one answer and one visit, whatever a module or a server does."""
@@ -54,6 +56,10 @@ class Fetch(Filter[NoSettings]):
             if task.request is None or task.request.is_plain:
                 return await module.fetch(task)
             if isinstance(module, RequestSender):
+                for guard in () if task.is_safe else self.guards.get("guards", ()):
+                    if not await guard.may_send(task):
+                        why = "it may have been sent before the crawl lost its machine"
+                        return Response(Outcome.INTERRUPTED, started=self.clock.now(), error=why)
                 return await module.send(task)
             return Response(Outcome.SCHEME_REFUSED, error=f"{type(module).__name__} sends nothing but plain GETs")
         except ComponentFailed:

@@ -197,6 +197,13 @@ def merge_logs(
         return _merge(directory, [log_path(member(text).agent) for text in members], ends, before)
 
 
+def forget_merged(directory: Path) -> None:
+    """Let the log of the crawl be made again of all that the agents' logs have. Raises OSError."""
+    with _MERGING:
+        (directory / MARK).unlink(missing_ok=True)
+        (directory / LOG_PATH).unlink(missing_ok=True)
+
+
 def _merge(directory: Path, files: Sequence[str], ends: Mapping[str, int] | None, before: str) -> int:
     mark = read_mark(directory)
     if not (directory / LOG_PATH).exists() or (directory / LOG_PATH).stat().st_size < mark.end:

@@ -4,19 +4,27 @@ import asyncio
 import contextlib
 import os
 import shutil
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gossamer.backup.contract import StoreFailed
-from gossamer.backup.elsewhere import bring_back, is_store, read_here
+from gossamer.backup.elsewhere import bring_agent_back, bring_back, is_store, read_here
 from gossamer.backup.head import AgentInStore
 from gossamer.backup.opening import FolderStore
 from gossamer.backup.publisher import Publisher, PublisherSheet
+from gossamer.crawls.control.at_rest import standing_in_store
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.mailbox.retaining import StorePoint, point_path
+from gossamer.storage.recovery import write_members
+from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.request_identity import requested
+from gossamer.values.task import Task
 
 WARC = "warc/example-agent-00-20261128000000-00000.warc.gz"
 
@@ -320,7 +328,7 @@ def test_readers_get_the_last_checkpoint_and_documents_only_where_they_need_them
         async with crawled(tmp_path) as one:
             one.commit(b"1")
             await one.publish()
-            place = await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=False)
+            place, _ = await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=False)
             assert not (place / "warc").exists()
             assert (place / "crawl.toml").exists()
             await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=True)
@@ -336,3 +344,90 @@ def test_readers_get_the_last_checkpoint_and_documents_only_where_they_need_them
     assert is_store(str(tmp_path / "store"))
     assert is_store("s3://bucket/x")
     assert not is_store(str(tmp_path / "crawl"))
+
+
+def test_what_is_sent_to_an_agent_is_not_acknowledged_while_another_process_may_have_it(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            await one.publisher.sure()
+            one.publisher.heard -= 3600  # it was suspended for its whole lease
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(one.publisher.sure(), 0.05)
+            await one.publisher._in_store(one.publisher._renew)
+            await asyncio.wait_for(one.publisher.sure(), HUNG_AFTER)
+
+    asyncio.run(body())
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_look_at_a_store_tells_who_has_the_crawl_and_how_old_its_checkpoint_is(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"a" * 100)
+            await one.publish()
+            place, (name, stored) = await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=False)
+            now = standing_in_store(place, name, stored)
+            [agent] = now.stored
+            assert (now.crawl, now.state) == (str(tmp_path / "store"), "elsewhere")
+            assert agent.holder == f"process {os.getpid()} on {socket.gethostname()}"
+            assert agent.published is not None
+            assert agent.published < HUNG_AFTER
+            assert not [problem for problem in now.problems if problem.what == "killed"]
+
+    asyncio.run(body())
+
+
+def test_an_agent_whose_folder_is_lost_goes_back_to_its_checkpoint_and_tells_the_others(tmp_path: Path) -> None:
+    async def body() -> None:
+        write_members(tmp_path / "crawl", ["agent-00", "agent-01"])
+        async with crawled(tmp_path) as one:
+            one.commit(b"a" * 100)
+            await one.publish()
+            one.commit(b"b" * 100)
+            held = one.folder / "state" / "agent-00"
+            later = one.folder / "tables" / "pages" / "agent-00-20261128000000-00000000-000009.parquet"
+            later.parent.mkdir(parents=True)
+            later.touch()
+            held.rename(tmp_path / "lost")
+            store = str(tmp_path / "store")
+            with pytest.raises(CrawlDirectoryError, match="is owned by process"):
+                bring_agent_back(one.folder, store, "agent-00", 3600.0, is_dead=False)
+            told = bring_agent_back(one.folder, store, "agent-00", 3600.0, is_dead=True)
+            assert "agent-00 has lost its ledger, and goes on from its last checkpoint" in told
+            assert msgspec.json.decode(point_path(one.folder, "agent-00").read_bytes(), type=StorePoint).restored == 1
+            assert not later.exists(), "its rows are fetched again"
+            assert (one.folder / WARC).read_bytes() == b"a" * 100
+            shutil.copytree(one.folder, tmp_path / "again")  # the lost one is still open at its old place
+            again = RocksLedger(LedgerSheet(directory=str(tmp_path / "again")))
+            again.open()
+            assert again.counters()["fetched"] == 1
+            again.close()
+            assert bring_agent_back(one.folder, store, "agent-01", 3600.0, is_dead=True) == "", "it never began"
+
+    asyncio.run(body())
+
+
+def test_a_request_that_may_not_be_sent_twice_is_not_sent_by_a_crawl_that_has_lost_its_note_of_it(
+    tmp_path: Path,
+) -> None:
+    posted = Task("http://a.test/order", "a.test", 0, request=requested("POST", body=b"one"))
+
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"a")
+            await one.publish()
+            with one.ledger.group() as group:
+                group.push([posted])
+            with one.ledger.group() as group:
+                group.begun(posted)
+            assert await one.publisher.may_send(posted)
+            assert await one.publisher.may_send(posted), "a server that was not reached may be asked again"
+            one.publisher._is_fenced = True  # its machine is lost
+        back(tmp_path, "again", take_over=True)
+        async with crawled(tmp_path, "again") as other:
+            assert not await other.publisher.may_send(posted)
+            other.commit(b"it ended as interrupted")
+            await other.publish()
+            assert await other.publisher.may_send(posted), "that was another one, which was asked for since"
+
+    asyncio.run(body())

@@ -19,6 +19,7 @@ from gossamer.crawls.control.standing import (
     SLOWEST,
     ConnectorFigures,
     CrawlStanding,
+    StoredAgent,
     UnitFigures,
     agent_standing,
     errors_of,
@@ -175,6 +176,20 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
         now = msgspec.structs.replace(added_standing(directory, found), each_agent=agents, **_told_of_all(directory))
     why = failure_of(directory)
     now = msgspec.structs.replace(now, failure=why, state=with_failure(now.state, why))
+    return msgspec.structs.replace(now, problems=problems_of(now))
+
+
+def standing_in_store(directory: Path, name: str, stored: Sequence[StoredAgent]) -> CrawlStanding:
+    """How a crawl stands that lies in a store: `directory` has its last checkpoint. Raises as :func:`standing_at_rest`."""
+    now = standing_at_rest(directory)
+    ends = {one.state for one in now.each_agent}
+    if any(one.is_alive for one in stored):
+        now = msgspec.structs.replace(now, state="elsewhere")
+    elif len(ends) == 1 and not any(one.holder for one in stored):
+        now = msgspec.structs.replace(
+            now, state=ends.pop()
+        )  # the supervisor has not said it yet when its agents publish
+    now = msgspec.structs.replace(now, crawl=name, stored=list(stored), problems=[])
     return msgspec.structs.replace(now, problems=problems_of(now))
 
 

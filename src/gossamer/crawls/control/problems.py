@@ -82,7 +82,8 @@ def problems_of(now: "CrawlStanding") -> list[Problem]:
 def _command(now: "CrawlStanding", verb: str, *words: str) -> str:
     """A command about this crawl. What strangers chose, as names of hosts, is quoted for a shell."""
     is_like_option = any(word.startswith("-") for word in words[:1]) and not words[0].startswith("--")
-    return shlex.join(["gossamer", verb, now.crawl, *(["--"] if is_like_option else []), *words])
+    more = ["-o", "DIR"] if now.stored and verb == "resume" else []
+    return shlex.join(["gossamer", verb, now.crawl, *(["--"] if is_like_option else []), *more, *words])
 
 
 def _named(names: list[str]) -> str:

@@ -170,12 +170,31 @@ class ExchangeStanding(msgspec.Struct, frozen=True):
     """URLs that were in them."""
 
 
+class StoredAgent(msgspec.Struct, frozen=True):
+    """What a store says of an agent."""
+
+    name: str
+    holder: str
+    """The process that has it, as `process 12 on host`; empty where it has ended."""
+    heard: float
+    """Seconds since that said that it is alive."""
+    lease: float
+    """Seconds of silence after which it may be counted as gone."""
+    published: float | None
+    """Seconds since the last checkpoint, which is what the store has of the agent; None where there is none."""
+
+    @property
+    def is_alive(self) -> bool:
+        return bool(self.holder) and self.heard < self.lease
+
+
 class CrawlStanding(msgspec.Struct, frozen=True):
     """How a crawl stands."""
 
     crawl: str
     state: str
-    """At work: `running`, `paused`, `stopping`. At rest: `finished`, `limit`, `stopped`, `incomplete`, or `killed`."""
+    """At work: `running`, `paused`, `stopping`. At rest: `finished`, `limit`, `stopped`, `incomplete`, or `killed`. Of a crawl in a
+    store that another process has: `elsewhere`."""
     pages: int = 0
     fetched: int = 0
     unique_documents: int = 0
@@ -264,6 +283,9 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     connectors: list[ConnectorFigures] = []
     problems: list[Problem] = []
     """The problems, the worst first; not of a glance."""
+
+    stored: list[StoredAgent] = []
+    """Of a crawl that was read in a store."""
 
     @property
     def is_at_work(self) -> bool:

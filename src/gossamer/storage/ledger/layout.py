@@ -341,6 +341,11 @@ class KeptRequests:
         was_begun = bool(kept.begun) and kept.begun != self._session
         return msgspec.structs.replace(task, request=msgspec.structs.replace(kept.request, was_begun=was_begun))
 
+    def is_begun(self, identity: str) -> bool:
+        """Whether it may have been sent, and its outcome is not kept."""
+        kept = self._of(identity)
+        return kept is not None and bool(kept.begun)
+
     def write(self, pushed: Iterable[Task], ended: Mapping[str, int], begun: Iterable[str], batch: Batch) -> None:
         """Put the requests of new tasks, each as often as it is queued, into a batch; note which are about to be sent; drop those
         for which no task waits any more: `ended` says how many flights of an identity have ended."""

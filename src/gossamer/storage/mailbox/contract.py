@@ -65,6 +65,13 @@ class Owing(Protocol):
         """The recipient has committed what one `take` has returned; it is forgotten soon."""
 
 
+class Owner(Protocol):
+    """Knows whether this process is the only one that may keep what is sent to its agent."""
+
+    async def sure(self) -> None:
+        """Return as soon as that is sure."""
+
+
 class OwesUrls(Protocol):
     """Keeps what is owed to other agents, in the same group as the visit on which it was found, whichever way it leaves.
 

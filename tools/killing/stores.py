@@ -1,0 +1,216 @@
+"""Crawls of two agents with a store that lose machines, agents, supervisors and the store: what must hold, by the web's log.
+
+Each crawl publishes every second into a folder, with a lease of three seconds. Faults come one after the other, each as soon as
+both agents have published since the one before, so that nothing is repeated that a checkpoint has. Where a crawl loses its
+machine, it goes on in another folder; where its machine was only suspended, the old processes wake up then, and must end and
+publish nothing more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+
+from gossamer.agents.rendezvous import living
+from gossamer.engine import processes
+from gossamer.storage.logs import LOG_PATH
+from gossamer.values.agents import agent_name
+from tools.killing import Say, Told
+from tools.killing.judging import Judgement, hosts_are_spared
+from tools.killing.loop import hits_of
+from tools.killing.site import PATIENCE, Round, served
+
+AGENTS = (agent_name(0), agent_name(1))
+
+LEASE, EVERY = 3.0, 1.0
+
+#: Faults of one crawl at most, and seconds between two looks.
+_MOST, _LOOK = 4, 0.1
+
+#: Seconds until a fault, once both agents have published.
+_LONGEST = 2.0
+
+
+class StoreFault(StrEnum):
+    """Something that is lost."""
+
+    MACHINE = "all processes and the folder"
+    AGENT = "an agent and its folder"
+    SUSPENDED = "the machine is suspended for two leases, and the crawl goes on elsewhere meanwhile"
+    SUPERVISOR = "the supervisor"
+    STORE = "the store cannot be reached for two leases"
+
+
+class StoredCrawl:
+    """One crawl, wherever it goes on."""
+
+    def __init__(self, folder: Path, seed: int, told: Told) -> None:
+        """Choose what is crawled, and what is lost. Everything lies in `folder`."""
+        self._chance = random.Random(seed)
+        self._round = Round(seed, self._chance.choice([400, 800]), 0.25, None, 16)
+        self.faults = self._chance.choices(list(StoreFault), k=_MOST)
+        self._folder = folder
+        self._store, self._log = folder / "store", folder / "requests.log"
+        self._told = told
+        self._number = 0
+        self._old: list[tuple[subprocess.Popen[bytes], set[int]]] = []
+        self.process: subprocess.Popen[bytes]
+
+    def run(self, most: int) -> int:
+        """Play it; returns how many faults came before it ended, `most` at most."""
+        self._folder.mkdir(parents=True)
+        done = 0
+        with served(self._round, self._log) as port:
+            options = ["--store", str(self._store), "--checkpoint-every", f"{EVERY:g}s", "--lease", f"{LEASE:g}s"]
+            self._begin([*self._round.command(self._directory, port), *options, "--agents", str(len(AGENTS))])
+            for fault in self.faults[:most]:
+                if not self._until(self._has_published):
+                    break
+                time.sleep(self._chance.uniform(0.0, _LONGEST))
+                if self.process.poll() is not None:
+                    break
+                self._told.figures[fault.name.lower()] += 1
+                self._let(fault)
+                done += 1
+            status = self.process.wait(PATIENCE)
+            if status:
+                said = (self._folder / f"said-{self._number}").read_text(errors="replace")
+                self._told.wrong.append(f"{self._folder.name}: exit status {status}: {said[-800:]}")
+            self._end_old()
+        self._judge()
+        return done
+
+    @property
+    def _directory(self) -> Path:
+        return self._folder / f"machine-{self._number}"
+
+    def _begin(self, command: list[str]) -> None:
+        with (self._folder / f"said-{self._number}").open("ab") as said:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+                env=processes.environment(),
+            )
+        self._since = self._counts()
+
+    def _resume(self, *words: str) -> None:
+        self._begin(processes.command("gossamer", "resume", *words, "--json", "--quiet"))
+
+    def _go_on_elsewhere(self, *more: str) -> None:
+        self._number += 1
+        self._resume(str(self._store), "-o", str(self._directory), *more)
+
+    # -- what is lost
+
+    def _let(self, fault: StoreFault) -> None:
+        agents = living(self._directory, AGENTS)
+        match fault:
+            case StoreFault.MACHINE:
+                _send(signal.SIGKILL, {self.process.pid, *agents.values()})
+                self.process.wait()
+                shutil.rmtree(self._directory)
+                self._go_on_elsewhere("--take-over")
+            case StoreFault.AGENT:
+                agent = self._chance.choice(AGENTS)
+                with suppress(FileNotFoundError):
+                    (self._directory / "state" / agent).rename(self._folder / f"lost-{time.monotonic_ns()}")
+                _send(signal.SIGKILL, {agents[agent]} if agent in agents else set())
+                self._since = self._counts()
+            case StoreFault.SUSPENDED:
+                everybody = {self.process.pid, *agents.values()}
+                _send(signal.SIGSTOP, everybody)
+                self._old.append((self.process, everybody))
+                time.sleep(2 * LEASE)
+                self._go_on_elsewhere()
+                self._until(lambda: bool(living(self._directory, AGENTS)))
+                _send(signal.SIGCONT, everybody)
+            case StoreFault.SUPERVISOR:
+                _send(signal.SIGKILL, {self.process.pid})
+                self.process.wait()
+                self._resume(str(self._directory))
+            case StoreFault.STORE:
+                away = self._store.with_name("away")
+                self._store.rename(away)
+                time.sleep(2 * LEASE)
+                away.rename(self._store)
+                self._since = self._counts()
+
+    def _end_old(self) -> None:
+        """Those that were suspended have to end by themselves, since they have no crawl any more."""
+        for process, everybody in self._old:
+            try:
+                if process.wait(PATIENCE) == 0:
+                    self._told.wrong.append(f"{self._folder.name}: a crawl that was taken over has ended as finished")
+            except subprocess.TimeoutExpired:
+                self._told.wrong.append(f"{self._folder.name}: a crawl that was taken over goes on")
+            _send(signal.SIGKILL, everybody)
+
+    # -- what is there
+
+    def _counts(self) -> list[tuple[int, int]]:
+        """How many checkpoints each agent has published, and its owner."""
+        found = []
+        for agent in AGENTS:
+            try:
+                head = json.loads((self._store / "agents" / agent / "head.json").read_bytes())
+                found.append((head["epoch"], head["count"]))
+            except (FileNotFoundError, ValueError):
+                found.append((0, 0))
+        return found
+
+    def _has_published(self) -> bool:
+        return all(now[1] > then[1] for now, then in zip(self._counts(), self._since, strict=True))
+
+    def _until(self, holds: Callable[[], bool]) -> bool:
+        """Wait until something holds; False where the crawl ends before."""
+        while not holds():
+            if self.process.poll() is not None:
+                return False
+            time.sleep(_LOOK)
+        return True
+
+    def _judge(self) -> None:
+        judgement, log = Judgement(), self._directory / LOG_PATH
+        lines = log.read_bytes().splitlines() if log.exists() else []
+        rows = [row for row in map(json.loads, lines) if row["event"] == "page"]
+        pages = Counter(row["url"] for row in rows if row["outcome"] == "ok")
+        for url in sorted(self._round.expected() - {row["url"] for row in rows}):
+            judgement.breach("nothing is lost", url)
+        for url in sorted(url for url, count in pages.items() if count > 1):
+            judgement.breach("each page once", url)
+        hits = sorted(hits_of(self._log), key=lambda hit: hit.start)
+        hosts_are_spared(hits, self._round.delay, self._round.per_host, judgement)
+        asked = Counter(hit.url for hit in hits if hit.status < 500)
+        self._told.figures["requests"] += len(hits)
+        self._told.figures["asked again"] += sum(count - 1 for count in asked.values())
+        self._told.wrong_of(judgement.breaches, f"{self._folder.name} ({', '.join(self.faults)}): ")
+
+
+def _send(number: signal.Signals, to: set[int]) -> None:
+    for process in to:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
+    """Play crawls until so many faults have come."""
+    told = Told()
+    while (done := told.figures["faults"]) < faults:
+        crawl = StoredCrawl(folder / f"crawl-{seed + told.figures['crawls']}", seed + told.figures["crawls"], told)
+        told.figures["crawls"] += 1
+        told.figures["faults"] += crawl.run(faults - done)
+        say(f"{told.figures['faults']} faults in {told.figures['crawls']} crawls")
+    return told
