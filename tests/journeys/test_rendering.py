@@ -162,6 +162,15 @@ def test_pages_are_rendered_again_from_the_archive_alone_and_are_the_same(
     assert [sorted(map(str, rows(directory, one))) for one in questions] == before
 
 
+def test_parts_of_a_page_that_its_rendering_has_fetched_are_not_fetched_again(tmp_path: Path) -> None:
+    directory = tmp_path / "c"
+    with Shop(3) as shop:
+        crawled(shop, directory, page_requisites=True)
+        assert Counter(target for _, target in shop.times)["/app.js"] == 1
+    found = rows(directory, "SELECT url, gained_links FROM pages WHERE render = 'done'")
+    assert [gained for _, gained in found] == [2, 2, 2]
+
+
 def test_pages_that_no_browser_has_shown_are_rendered_from_the_archive_as_far_as_it_has_their_scripts(
     tmp_path: Path,
 ) -> None:

@@ -55,7 +55,7 @@ from gossamer.values.visit import HTML_TYPES, Visit
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest, dom_length,
        duplicate_of, bytes, truncated, error, notes, request, label, data, redirects, actions, session, brought, crawler,
-       runtime, warc_file, warc_offset, warc_length, visit, render, render_seconds, wants
+       runtime, warc_file, warc_offset, warc_length, visit, render, render_seconds, wants, gained_links
 FROM pages_all WHERE warc_file IS NOT NULL AND NOT noarchive AND kept_out IS NULL ORDER BY warc_file, warc_offset
 """
 

@@ -21,7 +21,7 @@ import msgspec
 from gossamer.browser.chromium import program
 from gossamer.browser.options import RENDER, SHOWN
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
-from gossamer.browser.wants import archived_answer, want_task
+from gossamer.browser.wants import KeptNeeds, archived_answer, want_task
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
@@ -68,6 +68,7 @@ class KeptAnswers(Provider[KeptAnswersSheet]):
     def __init__(self, sheet: KeptAnswersSheet | None = None) -> None:
         super().__init__(sheet)
         self._reader = ArchiveReader(Path(self.sheet.directory))
+        self.needs = KeptNeeds()
         self._answers: dict[str, _Answers] = {}
         """By the identity of a request, and by that without the proof of who asked."""
 
@@ -80,6 +81,9 @@ class KeptAnswers(Provider[KeptAnswersSheet]):
                     answers = self._answers.setdefault(identity_of(str(url), one), _Answers())
                     answers.times.append(fetched_at.replace(tzinfo=UTC).timestamp())
                     answers.places.append(Location(*place))
+
+    def recall(self, host: str) -> None:
+        """It learns anew: the ledger belongs to the crawl."""
 
     def bound(self, page: Visit) -> float:
         """When its rendering had ended; a page that was not rendered may have any answer."""

@@ -11,6 +11,7 @@ from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.crawls.builder import Builder
+    from gossamer.engine.wiring import ComponentPlan
 
 Choice = Literal["never", "asked", "auto", "always"]
 """Which pages are rendered: none; those that a spider or a rule asks for; besides, those that seem to need it; all."""
@@ -107,6 +108,7 @@ def wire(builder: "Builder") -> None:
     keepers: dict[str, Any] = dict(commit.providers.get("keepers", {}))  # type: ignore[arg-type]  # a table of lists
     keepers["visits"] = [*keepers.get("visits", ()), WANTS]
     components[plans["commit"]] = msgspec.structs.replace(commit, providers={**commit.providers, "keepers": keepers})
+    components = {name: _passing_over(plan) if plan.use == "filter" else plan for name, plan in components.items()}
     settings: dict[str, Any] = {"pages": options.render, "browser": options.browser, "places": options.render_places}
     settings |= {"rules": list(options.render_rule), "actions": list(options.render_actions)}
     choosers: dict[str, str | list[str]] = {"pages": [SPIDER]} if SPIDER in wiring.providers else {}
@@ -120,3 +122,10 @@ def wire(builder: "Builder") -> None:
     providers = {**wiring.providers, WANTS: ProviderPlan(WANTS, {"ledger": ledger}, {"post": options.render_post})}
     connectors = {**wiring.connectors, SHOWN: ConnectorPlan(), WANTS: ConnectorPlan()}
     builder.wiring = msgspec.structs.replace(wiring, components=components, providers=providers, connectors=connectors)
+
+
+def _passing_over(plan: "ComponentPlan") -> "ComponentPlan":
+    """The stage that filters links, which lets go of parts of pages that the archive has since a rendered page asked for them."""
+    filters: dict[str, Any] = dict(plan.providers.get("filters", {}))  # type: ignore[arg-type]  # a table of lists
+    filters["follow"] = [*filters.get("follow", ()), WANTS]
+    return msgspec.structs.replace(plan, providers={**plan.providers, "filters": filters})

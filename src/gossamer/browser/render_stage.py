@@ -10,6 +10,7 @@ Promises:
 """
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Sequence
 from typing import Annotated, Protocol
@@ -17,7 +18,6 @@ from typing import Annotated, Protocol
 import msgspec
 
 from gossamer.browser.chromium import program
-from gossamer.browser.needs import Needs
 from gossamer.browser.options import Choice, General
 from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
@@ -35,6 +35,9 @@ from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import HTML_TYPES, Visit
+
+#: A link, as pages mostly write it.
+_HREF = re.compile(rb"<a\s[^>]{0,2000}?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 
 #: How often an action of every page is done at the most, where a person has not said so.
 MOST_REPEATED = 20
@@ -90,7 +93,6 @@ class Render(AsynchronousFilter[RenderSheet]):
         self._ready: deque[Visit] = deque()
         self._unsent: deque[Task] = deque()
         self._rendering: dict[asyncio.Task[None], Visit] = {}
-        self._needs = Needs()
         self._tabs: Tabs | None = None
         self._is_missing = False
         """There is no browser on this machine."""
@@ -194,7 +196,10 @@ class Render(AsynchronousFilter[RenderSheet]):
         if (response.mime or media_type_of(response, visit.task.found_by)) not in HTML_TYPES:
             return False
         choice = self._choice(visit)
-        return choice == "always" or visit.rendered is not None or (choice == "auto" and self._needs.decide(visit))
+        if choice != "auto" or visit.rendered is not None:
+            return choice == "always" or visit.rendered is not None
+        self.answers.recall(visit.task.host)
+        return self.answers.needs.decide(visit)
 
     def _choice(self, visit: Visit) -> Choice:
         """How it is decided whether a page is rendered: its request says so, its handler, a rule, or the crawl."""
@@ -223,7 +228,8 @@ class Render(AsynchronousFilter[RenderSheet]):
         shown = await self._tabs.render((task.host, session), page, ask)
         self.metrics.count(f"rendered:{shown.how}")
         if shown.markup:
-            self._needs.learn(visit, shown.markup.encode("utf-8", "replace"))
+            self.answers.recall(task.host)
+            self.answers.needs.learn(visit, shown.markup.encode("utf-8", "replace"))
         self._ready.append(_with(visit, shown, self.clock.monotonic() - began))
 
     def _send(self, task: Task) -> None:
@@ -239,4 +245,7 @@ def _with(visit: Visit, shown: RenderedPage, seconds: float) -> Visit:
     dom = shown.markup.encode("utf-8", "replace")
     digest = RENDERED_DIGEST + sha1_base32(dom) if dom else ""
     rendered = Rendered(shown.how, dom, digest, "", shown.picture, shown.counts, seconds)
+    if dom:
+        gained = {*_HREF.findall(dom)} - {*_HREF.findall(visit.response.content)}
+        rendered = msgspec.structs.replace(rendered, gained=len(gained))
     return msgspec.structs.replace(visit, rendered=rendered, mime="text/html" if dom else visit.mime)

@@ -58,6 +58,8 @@ class Tabs:
         self._starting = asyncio.Lock()
         self._tabs: OrderedDict[Hashable, Tab] = OrderedDict()
         """Tabs that no page is in, the one that was used last at the end."""
+        self._ended: Chromium | None = None
+        """The last browser that was ended since a page in it did not end."""
         self._pages = 0
         """Pages of this browser."""
         self._showing = Counter[Chromium]()
@@ -75,11 +77,13 @@ class Tabs:
             ask: answers its requests.
         """
         async with self._free:
-            for _ in range(MOST_BEGUN):
+            begun = 0
+            while begun < MOST_BEGUN:
                 try:
-                    return await self._render(owner, page, ask)
+                    if (shown := await self._render(owner, page, ask)) is not None:
+                        return shown
                 except BrowserGone:
-                    continue
+                    begun += 1
                 except CommandFailed as error:
                     return self._refused(error)
             return RenderedPage("crashed")
@@ -91,7 +95,8 @@ class Tabs:
             for browser in list(self._showing):
                 await browser.stop()
 
-    async def _render(self, owner: Hashable, page: FetchedPage, ask: Ask) -> RenderedPage:
+    async def _render(self, owner: Hashable, page: FetchedPage, ask: Ask) -> RenderedPage | None:
+        """The page; None where the browser was ended for the sake of another page, which costs this one no try."""
         browser = await self._running()
         self._showing[browser] += 1
         try:
@@ -103,17 +108,22 @@ class Tabs:
                 if browser is not self._browser:
                     await browser.stop()
 
-    async def _render_in(self, browser: Chromium, owner: Hashable, page: FetchedPage, ask: Ask) -> RenderedPage:
+    async def _render_in(self, browser: Chromium, owner: Hashable, page: FetchedPage, ask: Ask) -> RenderedPage | None:
         tab = self._tabs.pop(owner, None)
-        if tab is None:
-            tab = Tab(browser.devtools)
-            await tab.open()
-        self._pages += 1
         try:
+            if tab is None:
+                tab = Tab(browser.devtools)
+                await tab.open()
+            self._pages += 1
             shown = await tab.render(page, ask, self._busy)
+        except BrowserGone:
+            if browser is self._ended:
+                return None
+            raise
         except asyncio.CancelledError:
-            with contextlib.suppress(CommandFailed):
-                await tab.close()
+            if tab is not None:
+                with contextlib.suppress(CommandFailed):
+                    await tab.close()
             raise
         if shown.how in ("hung", "crashed"):
             await self._give_up(browser, tab)
@@ -130,6 +140,7 @@ class Tabs:
         except CommandFailed:
             async with self._starting:
                 if browser is self._browser:
+                    self._ended = browser
                     await self._end()
 
     async def _running(self) -> Chromium:

@@ -9,6 +9,7 @@ Promises:
        read from the archive. An answer to a page that proves who asks serves nothing but the same proof.
     2. Two pages that want the same at the same time cause one request.
     3. A request that no page waits for any more is not sent.
+    4. What rendering has shown of a host is kept with the pages that showed it: the next run decides as this one would have.
 """
 
 import asyncio
@@ -19,6 +20,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Protocol
 
+import msgspec
+
+from gossamer.browser.needs import MOST_HOSTS, Needs
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
 from gossamer.documents.content_coding import undone
 from gossamer.engine.ends import Uses
@@ -29,16 +33,23 @@ from gossamer.storage.archive.reading import ArchivedRecord, read_record
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.outcome import ANSWERED, Outcome
-from gossamer.values.request_identity import requested
+from gossamer.values.relations import RELATIONS
+from gossamer.values.request_identity import identity_of, requested
 from gossamer.values.task import WANT, Task
 from gossamer.values.url import canonical, host_of
-from gossamer.values.visit import Location, Record, Response, Visit
+from gossamer.values.visit import Link, Location, Record, Response, Visit
 
 #: Bytes of answers that are kept in memory: the scripts of some ten applications.
 KEPT = 64 << 20
 
 #: Tells the requests of pages from the crawl's own of the same URL: an answer to the one is no page of the crawl.
 _KEY = "rendered"
+
+#: What is learnt of hosts, by its name in the ledger; and the rule by which parts of pages are refused.
+LESSONS, ARCHIVED = "render", "a rendered page had it fetched"
+
+#: The mark of a want that neither sends a body nor proves who asks.
+PLAIN_MARK = requested(key=_KEY).mark
 
 #: Fields of the browser that go with a request; all others are the crawl's own, or say what the browser is.
 _PASSED = frozenset(("accept", "content-type", "cookie", "origin", "x-requested-with", "authorization"))
@@ -47,9 +58,31 @@ _PASSED = frozenset(("accept", "content-type", "cookie", "origin", "x-requested-
 _PROVING, _ASKING_AS_SOMEONE = frozenset(("cookie", "authorization")), frozenset(("xhr", "fetch", "document"))
 
 
+class KeptNeeds(Needs):
+    """What rendering has shown of hosts, audits and all, so that another run goes on with it."""
+
+    def knows(self, host: str) -> bool:
+        """Whether anything is known of a host."""
+        return host in self._hosts
+
+    def note(self, host: str) -> bytes:
+        """Everything that is known of a host."""
+        return msgspec.msgpack.encode(self._host(host))
+
+    def recall(self, host: str, note: bytes) -> None:
+        """Know again what a note says; one that cannot be read says nothing."""
+        with contextlib.suppress(msgspec.DecodeError):
+            self._hosts[host] = msgspec.msgpack.decode(note, type=type(self._host(host)))
+
+
 class PageAnswers(Protocol):
     """Answers what pages want while they are rendered: :class:`Wants` has it fetched,
     :class:`gossamer.browser.again.KeptAnswers` takes it out of an archive."""
+
+    needs: KeptNeeds
+
+    def recall(self, host: str) -> None:
+        """Bring back what an earlier run has learnt of a host."""
 
     def bound(self, page: Visit) -> float:
         """The time that bounds the answers for a page, in seconds since the epoch."""
@@ -103,7 +136,7 @@ class WantsSheet(Sheet, frozen=True):
 
 
 class Wants(Provider[WantsSheet]):
-    """Answers wants out of what the crawl has, or has it fetched. Contracts: `PageAnswers`, `Keeper`, `TaskFilter`."""
+    """Answers wants out of what the crawl has, or has it fetched. Contracts: `PageAnswers`, `Keeper`, `TaskFilter`, `UrlFilter`."""
 
     ledger: Uses[Ledger]
 
@@ -116,10 +149,21 @@ class Wants(Provider[WantsSheet]):
         """Answers, each with the time at which it was fetched, in seconds since the epoch."""
         self._size = 0
         self._staged: list[Visit] = []
+        self.needs = KeptNeeds()
+        self._noted: dict[str, bytes] = {}
+        """By host, digests of what the ledger keeps of it."""
+        self._staged_notes: dict[str, bytes] = {}
         self.metrics.gauge("under_way", lambda: len(self._asked))
         self.metrics.gauge("kept_bytes", lambda: self._size)
 
     # -- for the stage that renders
+
+    def recall(self, host: str) -> None:
+        """Bring back what an earlier run has learnt of a host, where nothing is known of it here."""
+        if not self.needs.knows(host):
+            [note] = self.ledger.learnt((host,), LESSONS)
+            if note is not None:
+                self.needs.recall(host, note)
 
     async def answer(self, want: Want, page: Task, oldest: float, send: Callable[[Task], None]) -> WantedAnswer:
         """The answer to a want: what the crawl has, or what it fetches now. Raises WantRefused."""
@@ -188,6 +232,17 @@ class Wants(Provider[WantsSheet]):
         """Refuses what no page waits for by now: a page that has reached a limit may leave hundreds of requests behind."""
         return ["its page has ended" if one.is_want and one.identity not in self._waiting else "" for one in tasks]
 
+    def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
+        """Refuses parts of a page that the archive has already since a page that was rendered has asked for them."""
+        return [
+            ARCHIVED if one.request is None and one.relation in RELATIONS and self._has(one.url) else ""
+            for one in links
+        ]
+
+    def _has(self, url: str) -> bool:
+        row = self.ledger.document(identity_of(url, PLAIN_MARK))
+        return row is not None and row.outcome is Outcome.OK and row.location is not None
+
     def give_up(self) -> None:
         """Nothing more will come."""
         for future in self._asked.values():
@@ -197,8 +252,15 @@ class Wants(Provider[WantsSheet]):
     # -- for the commit
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
-        """Note the answers of a group."""
+        """Note the answers of a group, and keep what its pages have shown of their hosts."""
         self._staged = [one.visit for one in records if one.visit.task.is_want]
+        self._staged_notes = {}
+        for host in {one.visit.task.host for one in records if self.needs.knows(one.visit.task.host)}:
+            note = self.needs.note(host)
+            digest = blake2b(note, digest_size=16).digest()
+            if digest != self._noted.get(host):
+                self._staged_notes[host] = digest
+                group.learnt(host, LESSONS, note)
 
     def committed(self, ends: Mapping[str, int]) -> None:
         """Give the answers of the group that is kept to those who wait."""
@@ -216,6 +278,9 @@ class Wants(Provider[WantsSheet]):
             if future is not None and not future.done():
                 future.set_result(given)
         self._staged = []
+        self._noted.update(self._staged_notes)
+        if len(self._noted) > 2 * MOST_HOSTS:
+            self._noted.clear()
 
     def take_back(self) -> None:
         """The group is given again."""

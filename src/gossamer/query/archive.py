@@ -268,7 +268,9 @@ def _rendered(reader: ArchiveReader, row: Mapping[str, Any]) -> Rendered | None:
     place = Location(row["warc_file"], row["warc_offset"], row["warc_length"], length)
     counts = msgspec.json.decode(row.get("wants") or b"{}", type=dict[str, int])
     dom = beginning(reader.record(place.rendered).body) if length else b""
-    return Rendered(how, dom, counts=counts, seconds=row.get("render_seconds") or 0.0)
+    return Rendered(
+        how, dom, counts=counts, seconds=row.get("render_seconds") or 0.0, gained=row.get("gained_links") or 0
+    )
 
 
 def _request(row: Mapping[str, Any]) -> Requested | None:

@@ -253,3 +253,5 @@ class Rendered(msgspec.Struct, frozen=True):
     counts: dict[str, int] = {}
     """What it asked for (`asked`), and everything that was refused, by rule."""
     seconds: float = 0.0
+    gained: int = 0
+    """Links that the answer did not have."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gossamer.browser.needs import VAIN
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
 from gossamer.browser.wants import KEPT, Wants, WantsSheet, want_task
 from gossamer.values.ledger_rows import document_row
@@ -168,3 +169,39 @@ def test_the_crawls_own_document_answers_no_request_that_proves_who_asks_or_is_n
 
     run(course())
     assert ("http://h.test/api" in ledger.asked) is serves
+
+
+def test_another_run_goes_on_with_what_rendering_has_shown_of_a_host() -> None:
+    shell, filled = (
+        b"<title>x</title><script></script><div id=root></div>",
+        b"<a href=/1>a</a><a href=/2>b</a><a href=/3>c</a>",
+    )
+    kept: dict[str, bytes] = {}
+    group = SimpleNamespace(learnt=lambda host, what, data: kept.__setitem__(host, data))
+    pages = [
+        Visit(Task(f"http://h.test/vain/{number}", "h.test"), Response(Outcome.OK, 200, body=shell), mime="text/html")
+        for number in range(VAIN + 1)
+    ]
+    first, second = Wants(), Wants()
+    for page in pages[:VAIN]:
+        assert first.needs.decide(page)
+        first.needs.learn(page, shell)
+    for number in range(2):  # a group that is taken back is given again
+        first.stage([Record(pages[0])], group)
+        assert list(kept) == ["h.test"]
+        if number == 0:
+            first.take_back()
+            kept.clear()
+    first.committed({})
+    second.ledger = SimpleNamespace(learnt=lambda hosts, what: [kept.get(host) for host in hosts])
+    second.recall("h.test")
+    second.recall("other.test")
+    assert not second.needs.decide(pages[VAIN])
+    assert second.needs.note("h.test") != kept["h.test"]  # an audit counts
+    kept.clear()
+    first.stage([Record(pages[0])], group)
+    assert not kept, "nothing has changed"
+    first.needs.learn(pages[0], filled)
+    first.stage([Record(pages[0])], group)
+    assert kept
+    second.needs.recall("h.test", b"no note")

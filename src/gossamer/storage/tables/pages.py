@@ -262,6 +262,10 @@ class PageRow(
             "visit.rendered?.counts",
         ),
     ] = {}
+    gained_links: Annotated[
+        int,
+        found("Links that the rendered page has, and the answer of the server has not.", "visit.rendered?.gained"),
+    ] = 0
     answer_of: Annotated[
         str,
         column(
