@@ -7,6 +7,7 @@ Times of processors are those of this process, or of the peer's, and of all proc
 """
 
 import asyncio
+import contextlib
 import os
 import statistics
 import subprocess
@@ -156,17 +157,19 @@ def _fields(path: Path) -> list[str]:
 
 def _processors(first: int = 0) -> float:
     """Seconds of processors of all these processes, and of those of theirs that have ended."""
-    return sum(sum(map(int, _fields(path)[11:15])) for path in _processes(first)) / _TICKS
+    total = 0
+    for path in _processes(first):
+        with contextlib.suppress(OSError):  # it has just ended
+            total += sum(map(int, _fields(path)[11:15]))
+    return total / _TICKS
 
 
 def _memory() -> int:
     total = 0
     for path in _processes()[1:]:
-        try:
+        with contextlib.suppress(OSError):
             _, own, shared = map(int, (path / "statm").read_text().split()[:3])
-        except OSError:
-            continue  # it has just ended
-        total += (own - shared) * os.sysconf("SC_PAGE_SIZE")
+            total += (own - shared) * os.sysconf("SC_PAGE_SIZE")
     return total
 
 
