@@ -302,13 +302,7 @@ class Trimming(CrawlRewriting):
         crash_at(Point.DELETION)
         before = sum((self.directory / file).stat().st_size for file in old)
         after = sum(size for files in new.values() for size in files.values())
-        return {
-            "old": tuple(old),
-            "new": new,
-            "visits": visits,
-            "records": records,
-            "freed": before - after,
-        }
+        return {"old": tuple(old), "new": new, "visits": visits, "records": records, "freed": before - after}
 
     def _scanned(self) -> Iterator[dict[str, object]]:
         """A line for each capture of the archive that was committed."""

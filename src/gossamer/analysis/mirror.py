@@ -14,6 +14,7 @@ upper and lower case are the same.
 import codecs
 import hashlib
 import os
+import re
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -80,7 +81,8 @@ _DEVICES = frozenset(("con", "prn", "aux", "nul", *(f"{name}{at}" for name in ("
 def mirror_names(documents: Iterable[tuple[str, str]]) -> dict[str, str]:
     """URL -> name of its file, with `/` between the parts, of documents with their media types."""
     wanted = [(url, _name(url, mime)) for url, mime in sorted(documents)]
-    folders = {folder for _, name in wanted for folder in _folders(name)}
+    parts = [_key(name).split("/") for _, name in wanted]
+    folders = {"/".join(one[:count]) for one in parts for count in range(1, len(one))}
     taken: set[str] = set()
     found = {}
     for url, plain in wanted:
@@ -96,11 +98,6 @@ def mirror_names(documents: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _key(name: str) -> str:
     """Equal for names that some file system takes for one."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-
-
-def _folders(name: str) -> Iterable[str]:
-    parts = _key(name).split("/")
-    return ("/".join(parts[:count]) for count in range(1, len(parts)))
 
 
 def _name(url: str, mime: str) -> str:
@@ -278,12 +275,7 @@ def _change_links(node: Any, tag: str, attributes: dict[str, str | None], change
 def _change_refresh(node: Any, content: str, change: Change) -> None:
     match = REFRESH.match(content[:4096])
     if match is not None and (url := (match[1] or match[2] or match[3] or "").strip()):
-        seconds = (
-            content[: match.start(match.lastindex or 0)]
-            .split(";", maxsplit=1)[0]
-            .split(",", maxsplit=1)[0]
-            .split(maxsplit=1)[0]
-        )
+        seconds = re.split(r"[;,\s]", content[: match.start(match.lastindex or 0)].lstrip(), maxsplit=1)[0]
         node.attrs["content"] = f"{seconds}; url={change(url, 'meta content')}"
 
 
@@ -389,7 +381,7 @@ class _Mirror:
         self._reader = ArchiveReader(directory)
         wiring = read_wiring(directory)
         self._targets = LinkTargets(wiring)
-        self._seeds = _seeds(wiring)
+        self._seeds = [url for plan in wiring.components.values() for url in plan.settings.get("urls", ())]
         self._names: dict[str, str] = {}
         self._unchanged = 0
 
@@ -450,10 +442,6 @@ class _Mirror:
                 return href
 
         return change
-
-
-def _seeds(wiring: Wiring) -> list[str]:
-    return [url for plan in wiring.components.values() for url in plan.settings.get("urls", ())]
 
 
 def _write(path: Path, content: Iterator[bytes]) -> None:

@@ -310,10 +310,8 @@ def story_lines(story: "Story") -> list[str]:
     lines += [f"link:       of {one.page} ({one.relation}): {one.verdict or 'passes'}" for one in story.links]
     if story.redirects:
         lines.append(f"leads to:   {', then '.join(story.redirects)}")
-    if story.duplicate_of:
-        lines.append(f"same as:    {story.duplicate_of}")
-    if story.near_duplicate_of:
-        lines.append(f"nearly:     {story.near_duplicate_of}")
+    alike = (("same as:   ", story.duplicate_of), ("nearly:    ", story.near_duplicate_of))
+    lines += [f"{word} {url}" for word, url in alike if url]
     if story.record is not None:
         lines.append("record:     {file} at byte {offset}, {length} bytes".format(**story.record))
     if story.host is not None:
@@ -366,13 +364,10 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
 
 def trap_lines(found: "Suspicions") -> list[str]:
     """The pages that were set aside, for people."""
-    lines = []
+    lines = [] if found.families else ["nothing is set aside"]
     for one in found.families:
         lines.append(f"{one.id}  {one.family}: {one.trap}, {one.state}; {one.set_aside} set aside, {one.probes} probed")
-        lines.append(f"            {one.evidence}")
-        lines += [f"            {url}" for url in one.samples]
-    if not found.families:
-        lines.append("nothing is set aside")
+        lines += [f"            {text}" for text in (one.evidence, *one.samples)]
     if found.hosts:
         lines.append("hosts with unusually many URLs:")
         lines += [f"  {one.host}: {one.urls} URLs, {one.pages} pages" for one in found.hosts]
@@ -407,9 +402,7 @@ def cat(directory: str, url: str, headers: bool, rendered: bool, raw: bool, mark
     place = crawl_directory(directory)
     notes = read_notes(place)
     if notes is not None and damaged_index(place, notes) is not None:
-        from gossamer.query.convert import (
-            sound_index,  # DuckDB comes with it, and only who has lost the index waits for that
-        )
+        from gossamer.query.convert import sound_index  # DuckDB comes with it; only a lost index waits for that
 
         tell(sound_index(place))
     document = ArchiveReader(place).document(wanted, digits)

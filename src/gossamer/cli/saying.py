@@ -24,7 +24,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Protocol, Self
 
 #: What sets colours, and nothing else: commands show by it what was found, and people's own code may, too.
@@ -311,9 +311,7 @@ class Leaving:
         self.take()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if not _process["is_own"]:
             for number, handler in self._before.items():
                 signal.signal(number, handler)

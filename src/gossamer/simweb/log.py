@@ -18,7 +18,6 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -100,9 +99,7 @@ class RequestLog:
     def __enter__(self) -> RequestLog:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add(self, line: Line) -> None:

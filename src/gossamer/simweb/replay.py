@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from types import TracebackType
 from typing import Final
 
 from gossamer.storage.archive.others import ReplayError, ReplayIndex, stored
@@ -73,9 +72,7 @@ class Replay:
         self._accepting = asyncio.create_task(self._accept())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         tasks = [*self._open, *filter(None, (self._accepting,))]
         for task in tasks:
             task.cancel()

@@ -15,7 +15,6 @@ loop, because a suite gives the component a number of turns and never sleeps.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from gossamer.engine.component import (
@@ -77,9 +76,7 @@ class Stand:
         self._task = asyncio.create_task(self.runner.run())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._task is not None
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)

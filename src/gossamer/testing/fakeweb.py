@@ -16,7 +16,6 @@ import ssl
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from http.client import responses
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -204,9 +203,7 @@ class FakeWeb:
             raise FlowError("the fake web did not start within 10 s")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(10)

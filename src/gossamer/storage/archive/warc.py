@@ -268,16 +268,8 @@ class WarcArchive(Provider[WarcSheet]):
             return
 
     def _lay_down(self, file: AppendFile, records: Written) -> Location:
-        """Write the records of one visit, whole or not at all. In a thread: no other thread has this file meanwhile."""
-        start = file.end
-        try:
-            [location] = self._write(file, [records])
-            if self.sheet.sync:
-                file.sync()
-        except OSError:
-            file.cut_back(start)
-            raise
-        return location
+        """Write the records of one visit. In a thread: no other thread has this file meanwhile."""
+        return self._write(file, [records])[0]
 
     def _unlay(self) -> None:
         laid, self._laid = self._laid, None
@@ -308,20 +300,14 @@ class WarcArchive(Provider[WarcSheet]):
             self._laid, self._is_laid_kept = None, False
 
     def _kept(self, group: Sequence[Written | Location | None]) -> list[Location | None]:
-        """Write a group to the open file, whole or not at all."""
+        """Write a group to the open file."""
         fresh = [records for records in group if type(records) is Written]
         if not fresh:
             return self._located(group, iter(()))
         file = self._files.open(self._main)
         self._last.about_to(file)
         start = file.end
-        try:
-            locations = self._write(file, fresh)
-            if self.sheet.sync:
-                file.sync()
-        except OSError:
-            file.cut_back(start)
-            raise
+        locations = self._write(file, fresh)
         self._ends[f"{WARC_DIRECTORY}/{file.path.name}"] = file.end
         self.metrics.count("bytes", file.end - start)
         return self._located(group, iter(locations))
@@ -340,24 +326,30 @@ class WarcArchive(Provider[WarcSheet]):
         return locations
 
     def _write(self, file: AppendFile, group: Sequence[Written]) -> list[Location]:
-        """Write records in as few writes as their bodies allow: one, where all of them are in memory."""
+        """Write records, all of them or none, in as few writes as their bodies allow: one, where all of them are in memory."""
         name = f"{WARC_DIRECTORY}/{file.path.name}"
         locations: list[Location] = []
         waiting: list[bytes] = []
-        end = file.end
-        for records in group:
-            waiting.append(records.data)
-            start, end = end + records.start, end + len(records.data)
-            if records.rest is not None:
-                file.append(b"".join(waiting))
-                waiting.clear()
-                for piece in records.rest:
-                    if self._is_stopping:
-                        raise InterruptedError("the archive stops")
-                    file.append(piece)
-                end = file.end
-            locations.append(Location(name, start, end - start, records.dom))
-        file.append(b"".join(waiting))
+        before = end = file.end
+        try:
+            for records in group:
+                waiting.append(records.data)
+                start, end = end + records.start, end + len(records.data)
+                if records.rest is not None:
+                    file.append(b"".join(waiting))
+                    waiting.clear()
+                    for piece in records.rest:
+                        if self._is_stopping:
+                            raise InterruptedError("the archive stops")
+                        file.append(piece)
+                    end = file.end
+                locations.append(Location(name, start, end - start, records.dom))
+            file.append(b"".join(waiting))
+            if self.sheet.sync:
+                file.sync()
+        except OSError:
+            file.cut_back(before)
+            raise
         return locations
 
     def take_back(self) -> None:

@@ -28,6 +28,16 @@ _LOG = ""
 _IN_USE = "it is part of the files that are open"
 
 
+_LogName = Annotated[
+    str,
+    setting(
+        "Write the log under this name; with several agents, each has a log of its own.",
+        restart=_IN_USE,
+        pattern=r"^[a-z0-9-]+$",
+    ),
+]
+
+
 class TableLogSheet(AgentSheet, frozen=True):
     """Settings of :class:`TableLog`."""
 
@@ -39,14 +49,7 @@ class TableLogSheet(AgentSheet, frozen=True):
         ),
     ] = ("pages", "links", "items", "errors")
     log: Annotated[bool, setting("Also write the log, `logs/crawl.jsonl`.", restart=_IN_USE)] = True
-    log_name: Annotated[
-        str,
-        setting(
-            "Write the log under this name; with several agents, each has a log of its own.",
-            restart=_IN_USE,
-            pattern=r"^[a-z0-9-]+$",
-        ),
-    ] = CRAWL_LOG
+    log_name: _LogName = CRAWL_LOG
     sha256: Annotated[bool, setting("Hash each body with SHA-256; this takes 33 us for 39 kB.")] = True
     segment_bytes: Annotated[
         int, setting("Close a row log when it reaches this size, so that it can become a table.", unit="bytes", ge=1)
@@ -212,14 +215,7 @@ class JsonLogSheet(Sheet, frozen=True):
     directory: Annotated[
         str, setting("Use this crawl directory; the log is `logs/NAME.jsonl` in it.", restart=_IN_USE, names="a folder")
     ] = "."
-    name: Annotated[
-        str,
-        setting(
-            "Write the log under this name; with several agents, each has a log of its own.",
-            restart=_IN_USE,
-            pattern=r"^[a-z0-9-]+$",
-        ),
-    ] = CRAWL_LOG
+    name: _LogName = CRAWL_LOG
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
