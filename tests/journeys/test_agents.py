@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -16,6 +17,7 @@ import msgspec
 import pytest
 
 from gossamer.agents.crawl import SupervisedCrawl
+from gossamer.agents.handing_over import is_moving
 from gossamer.agents.rendezvous import living
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.agents.supervised import MOST_VAIN
@@ -339,7 +341,7 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
 
 
 @pytest.mark.parametrize(("part", "more"), [("", {}), ("ledger", {}), ("", {"designation": "master"})])
-def test_the_others_take_over_the_part_of_an_agent_that_is_lost_for_good(
+def test_an_agent_that_is_lost_for_good_begins_again_and_the_others_work_on(
     part: str, more: dict[str, Any], tmp_path: Path
 ) -> None:
     with web_of_hosts(pages=30, latency=0.03) as web:
@@ -347,13 +349,23 @@ def test_the_others_take_over_the_part_of_an_agent_that_is_lost_for_good(
         options = options_for(web, tmp_path / "crawl", agents=3, **more)
         settings = {"frontier": {"silence": 1.0}}
         job = SupervisedCrawl([seed_of(web)], options, settings=settings, report=lines.append)
-        summary = asyncio.run(crawled(job, losing("agent-01", web, part)))
+        before = dict[str, Any]()
+
+        async def lose(job: SupervisedCrawl) -> None:
+            await losing("agent-01", web, part)(job)
+            before.update((name, agent.process) for name, agent in job.several.supervisor.agents.items())
+
+        summary = asyncio.run(crawled(job, lose))
         assert (summary.state, summary.exit_code, summary.queued) == ("finished", 0, 0)
+        after = {name: agent.process for name, agent in job.several.supervisor.agents.items()}
+        assert [name for name in after if after[name] is not before[name]] == ["agent-01"], "the others worked on"
     assert len(urls_in(tmp_path / "crawl/logs/crawl.jsonl")) == HOSTS * 30
     text = "\n".join(lines)
     assert "agent-01 has lost its ledger; if state/agent-01 is not brought back from a copy within 1 s" in text
     assert "the crawl goes on without the ledger of agent-01" in text
-    assert list(members_of(tmp_path / "crawl")) == ["agent-00", "agent-01=0", "agent-02"]
+    assert re.search(r"agent-01 was told [1-9]\d* URLs of its domains again", text)
+    assert list(members_of(tmp_path / "crawl")) == ["agent-00", "agent-01", "agent-02"]
+    assert not is_moving(tmp_path / "crawl")
     assert verify(tmp_path / "crawl", deep=True).findings == []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.agents.handing_over import is_moving
 from gossamer.analysis.verifying import verify
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.engine import processes
@@ -59,7 +60,7 @@ def begun(web: FakeWeb, directory: Path, *more: str, agents: int = 2) -> None:
         text=True,
         start_new_session=True,
     )
-    web.wait_for(HOSTS * PAGES // 3)
+    web.wait_for(HOSTS * PAGES // 3, HUNG_AFTER)
     crawl.send_signal(signal.SIGINT)
     _, told = crawl.communicate(timeout=HUNG_AFTER)
     assert crawl.returncode == 3, told
@@ -218,7 +219,7 @@ def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(we
     done = resumed(directory, "--accept-loss")
     assert done.returncode == 0, done.stderr
     assert "the crawl goes on without the ledger of agent-01; 2 files of its archive and logs stay" in done.stderr
-    assert "are fetched again, since pages of other agents lead to them" in done.stderr
+    assert "agent-01 was told" in done.stderr and "which pages of other agents lead to" in done.stderr
     after = pages_in(directory)
     assert len(after) == HOSTS * PAGES, "nothing is missing"
     assert before <= after, "what the lost agent has logged stays"
@@ -227,9 +228,7 @@ def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(we
     check_same(directory)
 
 
-@pytest.mark.parametrize(
-    "passing", [*(pytest.param(at, marks=LONG) for at in (1, 2, 3)), 4, pytest.param(5, marks=LONG), 6]
-)
+@pytest.mark.parametrize("passing", [pytest.param(1, marks=LONG), 2, 3])
 def test_a_kill_while_the_part_of_a_lost_agent_is_found_again_loses_nothing(
     web: FakeWeb, tmp_path: Path, passing: int
 ) -> None:
@@ -239,14 +238,14 @@ def test_a_kill_while_the_part_of_a_lost_agent_is_found_again_loses_nothing(
     shutil.rmtree(directory / "state/agent-01")
     killed = resumed(directory, "--accept-loss", crash=f"joining:{passing}")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    done = resumed(directory, "--accept-loss")
+    done = resumed(directory)  # the loss was accepted
     assert done.returncode == 0, done.stderr
     after = pages_in(directory)
     assert len(after) == HOSTS * PAGES, "nothing is missing"
     assert before <= after
     assert set(after.values()) <= {1, 2}, "no page was queued twice"
     assert verify(directory, deep=True).findings == []
-    assert not list((directory / "state/supervisor").glob("changing*"))
+    assert not is_moving(directory)
 
 
 def test_a_crawl_that_lost_all_its_agents_cannot_go_on(web: FakeWeb, tmp_path: Path) -> None:

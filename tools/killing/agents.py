@@ -4,7 +4,7 @@ Agents and masters are killed one by one while the others work; the supervisor i
 agents work on. Each agent is judged like a crawl of its own over its hosts: its lives end with its kills.
 
 Other crawls lose a process and its folder for good: one of two masters, or one of two agents. A crawl that loses a master goes on
-with the other one. One that loses an agent rests after a time, and the other one takes over its part. In the end each has
+with the other one. One that loses an agent works on, and the agent begins again after a time. In the end each has
 every page of its web.
 """
 

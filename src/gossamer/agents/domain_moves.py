@@ -1,4 +1,4 @@
-"""Single domains that go from one agent to another while both fetch on.
+"""Single domains that go from one agent to another while both fetch on, and agents that are told again what they have lost.
 
     supervisor   note ─► hold ────────► give ──────────► take ───────────► note whose they are ─► drop ─► forget the note
     taker                sends nothing                   reads the parcel,
@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 import msgspec
 
 from gossamer.agents.handing_over import MOVING, as_arcs, as_settings, is_moving
+from gossamer.agents.lost import forget_loss, noted_losses, owe_again
 from gossamer.agents.parcels import PARCELS, taken
 from gossamer.agents.supervision import MoveDomains, OfferDomains
 from gossamer.agents.url_exchange import ReceiveUrls
 from gossamer.agents.wiring import OUTBOX, domain_rule_of, ledger_settings
 from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent
 from gossamer.crawls.control.wire import Listed
-from gossamer.engine.files import replace_file
+from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.recrawl.ledger import noted, release
 from gossamer.recrawl.schedule import RevisitSchedule
@@ -63,7 +64,7 @@ MOST = 64
 _STEP = 60.0
 _AGAIN = 0.2
 
-Step = Literal["hold", "give", "take", "drop", "release"]
+Step = Literal["hold", "give", "take", "drop", "release", "tell"]
 
 T = TypeVar("T")
 
@@ -140,6 +141,8 @@ class MovingDomains:
             case "release":
                 self._hold(is_held=False)
                 self._let(None)
+            case "tell":
+                return Moved(tasks=await owe_again(self._run, move.taker))
         return Moved()
 
     async def _give(self, move: DomainMove) -> Moved:
@@ -298,8 +301,22 @@ class DomainMoves:
         return await self._driven(move)
 
     async def go_on(self) -> None:
+        """Finish moves that were interrupted, and let agents that have lost their ledgers be told what others know."""
+        for agent, loss in noted_losses(self._directory, with_links=True).items():
+            await self._told_again(agent, loss)
         if not self._is_at_it and (move := move_under_way(self._directory)) is not None:
             await self._driven(move)
+
+    async def _told_again(self, agent: str, loss: bytes) -> None:
+        told = 0
+        for other in [name for name in self._supervisor.agents if name != agent]:
+            try:
+                told += (await self._ask(other, "tell", DomainMove("", "", agent, ()))).tasks
+            except AgentRefused as refused:
+                raise UsageError(str(refused)) from None
+            crash_at(Point.JOINING)
+        forget_loss(self._directory, agent, loss)
+        self._report(f"{agent} was told {told:,} URLs of its domains again, which pages of other agents lead to")
 
     async def _driven(self, move: DomainMove) -> Moved:
         self._is_at_it = True

@@ -43,9 +43,14 @@ _MOVED = "state/supervisor/moved.json"
 MOVING = "state/supervisor/moving.json"
 
 
+#: The folder of agents that have lost their ledgers (:mod:`gossamer.agents.lost`), inside the crawl directory.
+LOST = "state/supervisor/lost"
+
+
 def is_moving(directory: Path) -> bool:
-    """Whether domains are on their way from one agent to another, which both go on with when they work."""
-    return (directory / MOVING).exists()
+    """Whether domains are on their way from one agent to another, which both go on with when they work, or an agent that has lost
+    its ledger is being told what others know."""
+    return (directory / MOVING).exists() or any(not note.suffix for note in (directory / LOST).glob("*"))
 
 
 def read_moved(directory: Path) -> dict[str, str]:

@@ -1,53 +1,60 @@
 """Agents whose ledger is lost for good, and masters that have lost their shared file.
 
-Place in the flow: the domains of a lost agent go to heirs as those of an agent that leaves do (:mod:`membership`): to the
-others, where it has lost its ledger at work, or to itself, where a crawl goes on and a person says so. What a lost ledger had
-queued stood in it alone. It is found again as far as others know of it: each of them writes what it has sent there and what it
-still owes (:func:`give_found`), by the links of pages, which the tables have, and the heirs queue that (:func:`take_found`).
-Seeds are given to the agents anew in every run. Records and rows that the lost agent has written stay, as where a crawl of one
-agent has lost its ledger (:mod:`gossamer.crawls.directory`).
+    supervisor   note ─► an empty ledger, and a file of links ─► the agent works again ─► forget file and note
+    others                                                         owe it once more all that they have met
 
-All of this but the words for people is done by processes that work for one agent each (:mod:`parcels`).
+Place in the flow: an agent that has lost its ledger begins again with an empty one (:func:`begin_anew`), while the others work on,
+or where a crawl goes on and a person says so. What the lost ledger had queued stood in it alone. It is found again as far as others
+know of it: a process writes which links of all pages lead to domains of the agent, as the tables have them, and each other agent
+owes it those that it has met, and so has sent, like any URL that it finds (:func:`owe_again`, a step of
+:mod:`domain_moves`). All of this can be done again after a kill. Seeds are given to the agents anew in every run. Records and
+rows that the agent has written stay, as where a crawl of one agent has lost its ledger (:mod:`gossamer.crawls.directory`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import SCHEMA, chosen, give
-from gossamer.agents.digests import CLAIMS_DUE
+from gossamer.agents.digests import CLAIMS_DUE, claim_again
 from gossamer.agents.ended import end_of_ledger, ledger_of, opened_ledger
-from gossamer.agents.handing_over import Heirs, lies_in
+from gossamer.agents.handing_over import LOST, DividedByRing, DividedByTable, lies_in
 from gossamer.agents.ring import held_domains, hold_again
 from gossamer.agents.wiring import domain_rule_of
 from gossamer.crawls.directory import begin_ledger_anew, damage_of
+from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import show_count
-from gossamer.storage.contract import OWED
-from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.ledger import CLEAN, RocksLedger
 from gossamer.storage.ledger.moving import Arc, forget_seen
-from gossamer.storage.ledger.parcels import found_within
 from gossamer.storage.logs import log_path
-from gossamer.storage.mailbox.contract import OwedTask
+from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.mailbox.retaining import mail_of, point_path
 from gossamer.storage.mailbox.shared_state import SHARED, shared_again
-from gossamer.storage.mailbox.staging import count_owed, owed_key, owed_task
+from gossamer.storage.mailbox.staging import DividedLedger
 from gossamer.storage.recovery import crawl_id
 from gossamer.storage.tables.manifest import notes_of, write_notes
 from gossamer.storage.tables.places import converting, rows_directory
-from gossamer.values.agents import CLAIM, at_work, member
+from gossamer.values.agents import Designated, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.hosts import domain_point
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import ORDER
+
+if TYPE_CHECKING:
+    from gossamer.agents.run import AgentRun
 
 #: Links that are looked at in one step.
 _AT_ONCE = 5_000
+
+#: Of them, those that an agent at work looks for and owes in one turn of its event loop: some milliseconds.
+_OWED_AT_ONCE = 500
 
 #: Targets of links by how near to a seed they were found, each with one page that has the link. The pages of the lost agent, too.
 LINKS_BY_DEPTH = """
@@ -55,86 +62,92 @@ SELECT l.target, min(p.depth) + 1, any_value(l.source), any_value(l.relation)
 FROM links_all l JOIN pages_all p ON p.visit = l.visit GROUP BY l.target
 """
 
-#: Files of tasks beside parcels, called after giver and heir.
-_FOUND = ".found"
-
-#: Under this name a ledger keeps the last change in which it has forgotten what it had sent to a lost agent.
-_FORGOTTEN = "lost"
+#: What the name of an agent's file of links ends with; it lies beside its note.
+_LINKS = ".links"
 
 _tasks = msgspec.json.Decoder(Task)
 
 
-# What others know of the domains of lost agents.
+# An agent begins again, and the others tell it what they know of its domains.
 
 
-def begin_again(directory: Path, settings: Mapping[str, Any], agent: str) -> int:
-    """Put an empty ledger in the place of a lost one; returns how many files of its agent stay. A second time does nothing."""
-    ledger = ledger_of(directory, settings, agent)
-    if damage_of(ledger) is None:
-        return 0
-    if not rows_directory(directory, agent).exists():
-        # Rows that were no tables yet are gone too: the index is made of the archive, which has all of them.
-        with converting(directory, wait=True):
-            write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
-    return begin_ledger_anew(directory, ledger)
+def note_loss(directory: Path, agent: str) -> None:
+    """From now on an agent is to begin again. Raises OSError: it could not be noted."""
+    (directory / LOST).mkdir(parents=True, exist_ok=True)
+    (directory / LOST / agent).with_suffix(_LINKS).unlink(missing_ok=True)
+    replace_file(directory / LOST / agent, str(time.time_ns()).encode())
 
 
-def give_found(ledger: RocksLedger, folder: Path, agent: str, heirs: Heirs, assignable: Callable[[str], str]) -> None:
-    """Write what an agent has sent to lost ones and what it owes them, a file for each heir; files that are there are whole."""
-    paths = {heir: folder / f"{agent}-{heir}{_FOUND}" for heir in heirs}
-    if all(path.exists() for path in paths.values()):
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    fresh = {heir: path.with_name(f"{path.name}.new") for heir, path in paths.items()}
-    owed = _owed(ledger, [arc for arcs in heirs.values() for arc in arcs])
-    sent = (
-        task
-        for task in chain.from_iterable(found_links(ledger.places.state.parents[1]))
-        if ledger.is_seen(task.identity)
-    )
-    with ExitStack() as stack:
-        files = {heir: stack.enter_context(path.open("wb")) for heir, path in fresh.items()}
-        for task in chain((one for one in owed if one.relation not in (ORDER, CLAIM)), sent):
-            domain = assignable(task.host)
-            if heir := next((heir for heir, arcs in heirs.items() if lies_in(arcs, domain)), ""):
-                files[heir].write(msgspec.json.encode(task) + b"\n")
-    for heir, path in paths.items():
-        fresh[heir].replace(path)
+def noted_losses(directory: Path, *, with_links: bool) -> dict[str, bytes]:
+    """The agents that begin again, each with its note: those that have their empty ledgers, or those that have not."""
+    notes = sorted(note for note in (directory / LOST).glob("*") if not note.suffix)
+    return {note.name: note.read_bytes() for note in notes if note.with_suffix(_LINKS).exists() == with_links}
 
 
-def take_found(
-    ledger: RocksLedger, folder: Path, agent: str, lost: Sequence[Arc], stamp: str, *, is_alone: bool
+def forget_loss(directory: Path, agent: str, loss: bytes) -> None:
+    """All know of a loss; a later one of the same agent stays noted."""
+    note = directory / LOST / agent
+    if note.read_bytes() == loss:
+        note.unlink()
+        note.with_suffix(_LINKS).unlink(missing_ok=True)
+
+
+def begin_anew(
+    directory: Path, settings: Mapping[str, Any], agent: str, division: DividedByRing | DividedByTable
 ) -> int:
-    """Queue what others have found for an agent; returns how many URLs were new.
+    """Put an empty ledger in the place of a lost one, and write which links lead to the domains that its agent has by this
+    division; returns how many files of the agent stay. It may be done again before the agent works."""
+    ledger, files = ledger_of(directory, settings, agent), 0
+    if damage_of(ledger) is not None:
+        if not rows_directory(directory, agent).exists():
+            # Rows that were no tables yet are gone too: the index is made of the archive, which has all of them.
+            with converting(directory, wait=True):
+                write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
+        files = begin_ledger_anew(directory, ledger)
+    with ExitStack() as stack:
+        empty = opened_ledger(directory, settings, agent, stack)
+        # It has asked hosts of which it knows nothing any more: the first requests wait, as after a kill.
+        with empty.group() as group:
+            group.meta(CLEAN, b"")
+        if isinstance(division, DividedByTable):
+            hold_again(empty, division.domains(agent))
+    arcs, assignable = division.arcs(agent), domain_rule_of(settings).assignable
+    links = (directory / LOST / agent).with_suffix(_LINKS)
+    fresh = links.with_name(f"{links.name}.new")
+    with fresh.open("wb") as file:
+        file.write(msgspec.json.encode(arcs) + b"\n")
+        for task in chain.from_iterable(found_links(directory)):
+            if lies_in(arcs, assignable(task.host)):
+                file.write(msgspec.json.encode(task) + b"\n")
+    fresh.replace(links)
+    return files
 
-    Args:
-        lost: stretches of the circle that lost agents had.
-        stamp: names the change, so that what was sent there is forgotten once.
-        is_alone: no other agent works, so that nothing can be owed any more.
-    """
-    if ledger.meta(_FORGOTTEN) != stamp.encode():
-        forget_seen(ledger, lost)
-        owed = _owed(ledger, lost)
-        with ledger.group() as group:
-            for task in owed:
-                if is_alone or task.relation != ORDER:
-                    group.delete(OWED, task.host, owed_key(task))
-                    count_owed(OwedTask("", task), group, -1)
-            # The lost agents' digests are gone: all others claim their documents again when they start.
-            group.count(CLAIMS_DUE)
-            group.meta(_FORGOTTEN, stamp.encode())
+
+async def owe_again(run: "AgentRun", agent: str) -> int:
+    """Owe an agent that has begun again all that this one has met of its domains, as far as the tables have the links; returns how
+    much that was. By masters it goes as mail: their tables of recent URLs would hold it back."""
+    [front] = run.providers(DividedLedger)
+    is_by_table = bool(run.providers(Mailbox)[0].sheet.masters)
     count = 0
-    for path in sorted(folder.glob(f"*-{agent}{_FOUND}")):
-        with path.open("rb") as file:
-            tasks = map(_tasks.decode, file)
-            while part := list(islice(tasks, _AT_ONCE)):
-                count += queue_found(ledger, part)
+    with (run.directory / LOST / agent).with_suffix(_LINKS).open("rb") as file:
+        arcs = msgspec.json.decode(file.readline(), type=list[Arc])
+        while part := [_tasks.decode(line) for line in islice(file, _OWED_AT_ONCE)]:
+            met = [task for task in part if run.ledger.is_seen(task.identity)]
+            with front.group() as group:
+                pushed: Any = group
+                if is_by_table:
+                    pushed.pass_on(Designated(agent, task) for task in met)
+                else:
+                    pushed.divert(met, is_new=True)
+            count += len(met)
+            await asyncio.sleep(0)
+    # A link that the tables do not have is sent when it is met once more.
+    forget_seen(run.ledger, arcs)
+    # The agent's digests are gone, too.
+    with run.ledger.group() as group:
+        group.count(CLAIMS_DUE)
+    await claim_again(run)
     return count
-
-
-def _owed(ledger: RocksLedger, arcs: Sequence[Arc]) -> list[Task]:
-    ledger.spaces.open(OWED)
-    return list(map(owed_task, found_within(ledger, OWED, arcs)))
 
 
 def found_links(directory: Path) -> Iterator[list[Task]]:

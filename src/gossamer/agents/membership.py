@@ -3,8 +3,7 @@ parcels, and the taker reads them.
 
 Place in the flow: the supervisor calls :func:`change_members` before it starts agents, and :func:`settle` before that, whatever
 it is to do: it finishes a change that a kill interrupted, or undoes it. It opens no ledger: a process for each agent does
-(:mod:`parcels`). An agent that has lost its ledger leaves in the same way, but for what it cannot give: the others give what
-they know of its domains (:mod:`lost`). The crawl has its new agents from the instant in which
+(:mod:`parcels`). The crawl has its new agents from the instant in which
 :func:`~gossamer.storage.recovery.write_members` names them; parcels that were written before that are thrown away, the next
 supervisor does what is left to do after it. Nothing is fetched meanwhile, so that no host is asked by two.
 
@@ -13,8 +12,7 @@ counters are part of the crawl as before. Of those who join, such agents come ba
 """
 
 import shutil
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -136,21 +134,18 @@ async def change_members(
     members: Sequence[str],
     report: Callable[[str], None],
     table: DomainWishes | None = None,
-    lost: Sequence[str] = (),
 ) -> None:
     """Let a crawl at rest have these agents.
 
     Args:
         members: all agents, with those that have left.
         table: given where masters say whose a domain is.
-        lost: names agents that have lost their ledgers. Their heirs get what the others know of their domains.
 
     Raises:
         CrawlDirectoryError: a ledger is damaged, in use, cannot be written, or has a secret of its own. Nothing has changed.
     """
     known = members_of(directory)
-    stamp = f"{time.time_ns():x}" if lost else ""
-    work = MemberChange(known, tuple(members), table is not None, by_parcels=True, lost=tuple(lost), stamp=stamp)
+    work = MemberChange(known, tuple(members), table is not None, by_parcels=True)
     _write_note(directory, work)
     crash_at(Point.JOINING)
     async with AgentsAtRest(directory, wiring) as agents:
@@ -167,9 +162,8 @@ async def change_members(
 async def _carry_out(
     directory: Path, agents: AgentsAtRest, work: MemberChange, table: DomainWishes | None
 ) -> list[str]:
-    """Do all of a change; returns what has changed, in words. Where agents are lost, a kill is followed by this once more."""
-    is_kept = bool(work.lost) and work.before == work.after
-    moves = TableMoves(directory) if work.by_table and not is_kept else None
+    """Do all of a change; returns what has changed, in words."""
+    moves = TableMoves(directory) if work.by_table else None
     if moves is not None and table is not None and not moves.are_made():
         moves.plan(work.before, work.after, table.assigned, table.policy)
         crash_at(Point.JOINING)
@@ -184,31 +178,24 @@ async def _carry_out(
         crash_at(Point.JOINING)
     write_members(directory, work.after)
     crash_at(Point.JOINING)
-    return [*_told(work, list(chain.from_iterable(moved))), *await _finish(directory, agents, work)]
+    await _finish(directory, agents, work)
+    return list(_told(work, list(chain.from_iterable(moved))))
 
 
 def is_changing(directory: Path) -> bool:
     return _note(directory).exists()
 
 
-async def settle(
-    directory: Path, wiring: Wiring, table: Callable[[], Awaitable[DomainWishes]], report: Callable[[str], None]
-) -> None:
+async def settle(directory: Path, wiring: Wiring) -> None:
     """Finish a change that a kill interrupted, or undo it, whichever leaves the crawl with the agents that it has.
-
-    Args:
-        table: what masters need to know of the change, where there are any.
-
-    Raises:
-        CrawlDirectoryError: a ledger is damaged, or in use.
-    """
+    Raises CrawlDirectoryError: a ledger is damaged, or in use."""
     try:
         work = msgspec.json.decode(_note(directory).read_bytes(), type=MemberChange)
     except FileNotFoundError:
         return
     except ValueError as error:
         raise CrawlDirectoryError(f"{_note(directory)} is damaged: {error}; bring it back from a copy") from None
-    members, lines = members_of(directory), list[str]()
+    members = members_of(directory)
     async with AgentsAtRest(directory, wiring) as agents:
         if not work.before:
             # It was about to be divided, and no agent has joined yet.
@@ -219,39 +206,20 @@ async def settle(
             TableMoves(directory).are_made() if work.by_table else members == work.after
         ):
             write_members(directory, work.after)
-            lines = await _finish(directory, agents, work)
-        elif work.stamp:
-            lines = await _carry_out(directory, agents, work, await table() if work.by_table else None)
+            await _finish(directory, agents, work)
         else:
             await _undo(directory, agents, work)
-    for line in lines:
-        report(line)
 
 
-async def _finish(directory: Path, agents: AgentsAtRest, work: MemberChange) -> list[str]:
-    """Let those who gain domains read their parcels, and those who had them forget them; returns what lost agents lead to, in
-    words."""
-    files = await agents.told("begin", work.lost, int, work)
-    found = await agents.told("take", at_work(work.after), int | None, work)
+async def _finish(directory: Path, agents: AgentsAtRest, work: MemberChange) -> None:
+    """Let those who gain domains read their parcels, and those who had them forget them."""
+    await agents.do("take", at_work(work.after), work)
     crash_at(Point.JOINING)
     await agents.do("drop", work.givers, work)
     crash_at(Point.JOINING)
     if not work.by_table:
         write_moved(directory, RingMoves(work.before, work.after, read_moved(directory)).left())
     _forget(directory, work)
-    if not work.lost:
-        return []
-    number_found = sum(number or 0 for number in found)
-    return [
-        *(
-            f"the crawl goes on without the ledger of {name}; {number} files of its archive and logs stay"
-            for name, number in zip(work.lost, files, strict=True)
-        ),
-        (
-            f"{number_found:,} URLs of {' and '.join(work.lost)} are fetched again, since pages of other agents lead to them; "
-            "URLs to which only lost pages led are found when these pages are fetched again, unless the pages have changed"
-        ),
-    ]
 
 
 async def _undo(directory: Path, agents: AgentsAtRest, work: MemberChange) -> None:

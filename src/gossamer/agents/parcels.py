@@ -19,16 +19,15 @@ from gossamer.agents.ended import AgentEnd, end_of_ledger, ledger_of, note_agent
 from gossamer.agents.handing_over import (
     DividedByRing,
     DividedByTable,
-    Heirs,
     RingMoves,
     TableMoves,
     lies_in,
     read_moved,
 )
-from gossamer.agents.lost import begin_again, give_found, make_table_again, take_found
+from gossamer.agents.lost import begin_anew, make_table_again
 from gossamer.agents.masters import designation_policy, masters_of
-from gossamer.agents.ring import held_domains, hold_again, let_go
-from gossamer.agents.wiring import domain_rule_of, ledger_settings
+from gossamer.agents.ring import held_domains, let_go
+from gossamer.agents.wiring import ledger_settings
 from gossamer.crawls.control.resting import checkpoint_those
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Caller, PeerGone, Use
@@ -68,10 +67,6 @@ class MemberChange(msgspec.Struct, frozen=True):
     """Masters have said what moves, so that the table says whether it has."""
     by_parcels: bool = False
     """Not so in the notes of older versions: who gains domains has copied them before the crawl has its new agents."""
-    lost: tuple[str, ...] = ()
-    """Agents that have lost their ledgers: their heirs get what the others know of their domains."""
-    stamp: str = ""
-    """Names a change with lost agents."""
 
     @property
     def new(self) -> tuple[str, ...]:
@@ -80,24 +75,17 @@ class MemberChange(msgspec.Struct, frozen=True):
 
     @property
     def givers(self) -> tuple[str, ...]:
-        """The names of those that have domains before, and their ledgers."""
-        return tuple(name for name in at_work(self.before) if name not in self.lost)
+        """The names of those that have domains before."""
+        return at_work(self.before)
 
     def moves(self, directory: Path) -> RingMoves | TableMoves:
         return TableMoves(directory) if self.by_table else RingMoves(self.before, self.after, read_moved(directory))
 
-    def heirs(self, directory: Path, settings: Mapping[str, Any]) -> Heirs:
-        """Those who get the domains of lost agents: these themselves where they stay."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for lost in self.lost:
-            if lost in at_work(self.after):
-                by_table = DividedByTable(directory, self.before, settings) if self.by_table else None
-                division = by_table or DividedByRing(self.before, settings, read_moved(directory))
-                found.setdefault(lost, []).extend(division.arcs(lost))
-            else:
-                for heir, arcs in self.moves(directory).of(lost):
-                    found.setdefault(heir, []).extend(arcs)
-        return {heir: sorted(arcs) for heir, arcs in found.items()}
+    def division(self, directory: Path, settings: Mapping[str, Any]) -> DividedByRing | DividedByTable:
+        """As it is before."""
+        if self.by_table:
+            return DividedByTable(directory, self.before, settings)
+        return DividedByRing(self.before, settings, read_moved(directory))
 
 
 class Deed(msgspec.Struct, frozen=True):
@@ -203,7 +191,8 @@ def do(deed: Deed, caller: Caller) -> Any:
         case "look":
             return end_of_ledger(directory, own)
         case "begin":
-            files = begin_again(directory, deed.ledger, deed.agent)
+            division = deed.change.division(directory, deed.ledger)
+            files = begin_anew(directory, deed.ledger, deed.agent, division)
             note_agent_end(directory, deed.agent, own)
             return files
         case "unseen":
@@ -234,29 +223,15 @@ def _give(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> list[t
     check_secret(ledger)
     for taker, arcs in deed.change.moves(directory).of(deed.agent):
         parcel = deed.folder / f"{deed.agent}-{taker}"
-        if deed.change.lost and parcel.exists():
-            continue
         moved = at_once(giving(ledger, arcs, parcel, common=FOR_ALL, notes=noted(ledger)), wanted)
         told.append((deed.agent, taker, moved))
-    if heirs := deed.change.heirs(directory, deed.ledger):
-        give_found(ledger, deed.folder, deed.agent, heirs, domain_rule_of(deed.ledger).assignable)
     return told
 
 
-def _take(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> int:
-    """How many URLs were found again for it, where agents are lost."""
+def _take(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
     for parcel in sorted(deed.folder.glob(f"*-{deed.agent}")):
         at_once(taking(ledger, parcel), wanted)
         taken(ledger, parcel, deed.agent)
-    heirs = deed.change.heirs(Path(deed.directory), deed.ledger)
-    if not heirs:
-        return 0
-    if deed.change.by_table:
-        held = DividedByTable(Path(deed.directory), deed.change.after, deed.ledger).domains(deed.agent)
-        hold_again(ledger, held)
-    lost = sorted(arc for arcs in heirs.values() for arc in arcs)
-    is_alone = len(at_work(deed.change.after)) == 1
-    return take_found(ledger, deed.folder, deed.agent, lost, deed.change.stamp, is_alone=is_alone)
 
 
 def _drop(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:

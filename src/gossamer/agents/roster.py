@@ -8,7 +8,6 @@ what is in flight comes in, what they owe each other is delivered, and they end.
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from gossamer.agents.handing_over import (
     read_wishes,
     write_moved,
 )
-from gossamer.agents.lost import LostWork, is_table_lost, loss_of
+from gossamer.agents.lost import is_table_lost, note_loss, noted_losses
 from gossamer.agents.masters import check_places, designation_policy, masters_for
 from gossamer.agents.membership import (
     DomainWishes,
@@ -48,6 +47,7 @@ from gossamer.agents.wiring import has_store, ledger_settings
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import ComponentFailed
+from gossamer.engine.files import Point, crash_at
 from gossamer.engine.graph import Graph
 from gossamer.engine.unit import SystemClock
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
@@ -102,8 +102,6 @@ class Roster:
         self.left: list[CrawlStanding] = []
         """How those stand that have left."""
         self._wanted: tuple[str, ...] | None = None
-        self._lost: set[str] = set()
-        """Those that have lost their ledgers while they were at work."""
         self.check(graph, self.members)
         check_places(self.masters, self.members)
 
@@ -160,31 +158,29 @@ class Roster:
         self._wanted = members
         return True
 
-    def lose(self, graph: Graph, agent: str) -> bool:
-        """An agent has lost its ledger: let it leave when the crawl rests, unless it is back; False where it cannot."""
+    def may_lose(self, graph: Graph) -> bool:
+        """Whether an agent that has lost its ledger at work may begin again with an empty one."""
         try:
             check_can_change(graph.wiring, self._directory)
-            self.check(graph, without(self.members, agent))
         except UsageError:
             return False
-        self._lost.add(agent)
         return True
 
-    async def part_with_lost(self, graph: Graph) -> list[LostWork]:
-        """Let agents leave that have lost their ledgers, since no agent runs; returns what they had fetched. Raises
-        CrawlDirectoryError: no ledger is left."""
-        lost, self._lost = sorted(self._lost), set()
-        ends = await ends_of(self._directory, graph.wiring, lost)
-        lost = [agent for agent in lost if ends[agent].damage or ends[agent].standing is None]
-        members = reduce(without, lost, self.members)
-        if not lost:
-            return []
-        if not at_work(members):
-            raise CrawlDirectoryError("no agent has a ledger any more; begin anew with --overwrite")
-        losses = [loss_of(self._directory, agent) for agent in lost]
-        await self._have(graph, members, lost)
-        self._wanted = self._wanted and reduce(without, lost, self._wanted)
-        return losses
+    async def begin_anew(self, graph: Graph, lost: Sequence[str]) -> None:
+        """Let agents that have lost their ledgers have empty ones; the others tell them what they know as soon as they work. Raises
+        CrawlDirectoryError: one cannot have it."""
+        for name in lost:
+            note_loss(self._directory, name)
+        crash_at(Point.JOINING)
+        change = MemberChange(self.members, self.members, bool(self.masters))
+        async with AgentsAtRest(self._directory, graph.wiring) as agents:
+            files = await agents.told("begin", lost, int, change)
+        crash_at(Point.JOINING)
+        for name, number in zip(lost, files, strict=True):
+            self._report(
+                f"the crawl goes on without the ledger of {name}; {number} files of its archive and logs stay. URLs to which "
+                "only its pages led are found when these pages are fetched again, unless the pages have changed"
+            )
 
     def move(self, agents: Mapping[str, str]) -> dict[str, str]:
         """Note that agents have domains from now on; returns all that have another agent than the ring says. Raises OSError."""
@@ -222,7 +218,7 @@ class Roster:
         if self.masters:
             await self._mend_shared(graph, members)
             check_shared(self._directory)
-        await settle(self._directory, graph.wiring, self._table_change, self._report)
+        await settle(self._directory, graph.wiring)
         settled = members_of(self._directory)
         if settled != members:
             # The table of the masters had made a change, and the kill came before the crawl's note of its agents.
@@ -254,19 +250,19 @@ class Roster:
         lost, and that is not accepted; or no ledger is left."""
         names = [member(text).agent for text in members]
         ends = await ends_of(self._directory, graph.wiring, names)
-        lost = [name for name, end in ends.items() if end.damage]
+        noted = noted_losses(self._directory, with_links=False).keys()
+        lost = [name for name, end in ends.items() if end.damage or name in noted]
         if not lost or (has_store(graph.wiring) and all(is_ledger_gone(self._directory, name) for name in lost)):
             return  # the supervisor brings these back
         damage = ends[lost[0]].damage
         if len(lost) == len(names):
             raise CrawlDirectoryError(f"{damage}, and so are those of all other agents; begin anew with --overwrite")
-        if not self._accepts_loss:
+        if not (self._accepts_loss or noted >= set(lost)):
             raise CrawlDirectoryError(
                 f"{damage}; bring state/{lost[0]} back from a copy, or fetch the part of {lost[0]} again: "
                 f"gossamer resume {self._directory} --accept-loss"
             )
-        table = DomainWishes(None) if self.masters else None  # nothing is given away
-        await change_members(self._directory, graph.wiring, members, self._report, table, lost)
+        await self.begin_anew(graph, lost)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -280,7 +276,7 @@ class Roster:
     @property
     def is_wishing(self) -> bool:
         """The crawl is to rest, and to begin again with the members that it is to have then."""
-        return self._wanted is not None or bool(self._lost)
+        return self._wanted is not None
 
     def renew(self) -> None:
         """Let the crawl rest, and begin again by the graph as it is then."""
@@ -296,10 +292,10 @@ class Roster:
             await self._deliver(graph, folder, kept)
         await self._have(graph, members)
 
-    async def _have(self, graph: Graph, members: tuple[str, ...], lost: Sequence[str] = ()) -> None:
+    async def _have(self, graph: Graph, members: tuple[str, ...]) -> None:
         lines: list[str] = []
         table = await self._table_change() if self.masters else None
-        await change_members(self._directory, graph.wiring, members, lines.append, table, lost)
+        await change_members(self._directory, graph.wiring, members, lines.append, table)
         self.members = members
         if table is not None:
             forget_wishes(self._directory, table.assigned)

@@ -20,7 +20,7 @@ from gossamer.agents.ended import added, forget_end, note_end, summary_of_run
 from gossamer.agents.handing_over import given_domains, told_of_assigned
 from gossamer.agents.joining import LOOK
 from gossamer.agents.lending import place_turns
-from gossamer.agents.lost import LostWork, fetched, told_of_missing
+from gossamer.agents.lost import LostWork, fetched, loss_of, told_of_missing
 from gossamer.agents.parcels import AgentsAtRest, ends_of
 from gossamer.agents.process import is_renewed, write_orders
 from gossamer.agents.rendezvous import living, meeting, supervisor_lock, take_over
@@ -219,8 +219,9 @@ class SeveralAgents:
             turns=turns,
             lets_go=self._lets_go,
             is_damaged=self._is_damaged,
-            loses=self._loses,
             restores=self._restored if has_store(self.graph.wiring) else None,
+            may_lose=lambda: self.roster.may_lose(self.graph),
+            begins_anew=self._begins_anew,
         )
         if has_store(self.graph.wiring):
             self._supervisor.grace = GRACE_WITH_STORE
@@ -234,7 +235,6 @@ class SeveralAgents:
     async def _change(self) -> None:
         """Let the crawl, which rests, have other agents."""
         merge_logs(self.directory, self.roster.members)
-        self._losses += await self.roster.part_with_lost(self.graph)
         await self.roster.change(self.graph, self._folder, self.roster.take_wish() or self.roster.members)
         await self.roster.look_at_left(self.graph)
         self._engage()
@@ -280,8 +280,9 @@ class SeveralAgents:
                     self.report(line)
                 return
 
-    def _loses(self, agent: str) -> bool:
-        return self.roster.lose(self.graph, agent)
+    async def _begins_anew(self, agent: str) -> None:
+        self._losses.append(loss_of(self.directory, agent))
+        await self.roster.begin_anew(self.graph, [agent])
 
     def rest(self) -> None:
         """Let all agents come to rest, for what was asked of :attr:`roster`; those who go on load the program meanwhile."""

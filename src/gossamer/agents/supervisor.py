@@ -66,7 +66,8 @@ class Supervisor:
         turns: PlaceTurns | None = None,
         lets_go: Callable[[str], bool] = lambda agent: False,
         is_damaged: Callable[[str], Awaitable[bool]] | None = None,
-        loses: Callable[[str], bool] = lambda agent: False,
+        may_lose: Callable[[], bool] = lambda: False,
+        begins_anew: Callable[[str], Awaitable[None]] | None = None,
         restores: Callable[[str, bool], Awaitable[None]] | None = None,
     ) -> None:
         """No process is started yet.
@@ -78,7 +79,8 @@ class Supervisor:
             is_damaged: says whether the ledger of an agent that has ended is damaged.
             restores: brings an agent back whose ledger is lost; it gets its name, and whether it is known to be dead. None where
                 there is no store.
-            loses: says whether an agent whose ledger is lost may leave the crawl, when the others have come to rest.
+            may_lose: says whether an agent whose ledger is lost may begin again.
+            begins_anew: puts an empty ledger in its place.
         """
         self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
         self.masters = {name: MasterProcess(name, starter, Path(orders.directory), report) for name in orders.masters}
@@ -103,8 +105,8 @@ class Supervisor:
         self._report = report
         self._lets_go = lets_go
         self._has_damage = is_damaged
-        self._loses = loses
         self._restores = restores
+        self._may_lose, self._begins_anew = may_lose, begins_anew
         self._is_torn = False
         self._resting_since = (0, 0.0)
         self._has_lost_one = False
@@ -230,10 +232,11 @@ class Supervisor:
         return self._has_damage is not None and await self._has_damage(agent)
 
     async def _comes_back(self, agent: AgentProcess) -> bool:
-        """One agent has lost its ledger: whether a person brings it back in time. If not, the others rest, and take over its
-        part. Raises AgentEnded: no other agent is at work, or the crawl cannot go on without it."""
+        """One agent has lost its ledger: whether it goes on, with the ledger that a person brings back in time, or with an empty
+        one. Raises AgentEnded: no other agent is at work, or the crawl cannot go on without it; CrawlDirectoryError: an empty
+        ledger cannot be written."""
         others = [one for one in self.agents.values() if one is not agent and one.is_alive]
-        if not others or not self._loses(agent.name):
+        if not others or self._begins_anew is None or not self._may_lose():
             raise AgentEnded(
                 f"{agent.name} has lost its ledger while it was at work; bring state/{agent.name} back from a copy, or "
                 f"fetch the part of {agent.name} again: gossamer resume {agent.directory} --accept-loss",
@@ -242,7 +245,7 @@ class Supervisor:
         wait = self.beats.ended_after
         self._report(
             f"{agent.name} has lost its ledger; if state/{agent.name} is not brought back from a copy within {wait:g} s, "
-            f"the other agents take over the part of {agent.name}"
+            f"{agent.name} begins again, and the other agents tell it what they know of its part"
         )
         deadline = time.monotonic() + wait
         while time.monotonic() < deadline and not self.is_resting and not self._is_over.is_set():
@@ -250,10 +253,10 @@ class Supervisor:
                 self._report(f"{agent.name} has its ledger again, and is started again")
                 return True
             await asyncio.sleep(_LOOK)
-        self._has_lost_one = True
-        if not self._is_over.is_set():
-            self.rest()
-        return False
+        if self._is_over.is_set():
+            return False
+        await self._begins_anew(agent.name)
+        return True
 
     # -- rounds
 
@@ -273,7 +276,7 @@ class Supervisor:
                 if not self.is_moving() and self._has_come_to_rest(everybody):
                     await self._end(Stop())
                     return
-            elif self._quiescence.is_over([one.report for one in everybody]):
+            elif not self.is_moving() and self._quiescence.is_over([one.report for one in everybody]):
                 break
             else:
                 await self.lending.lend_limits(news)

@@ -204,10 +204,10 @@ def dropping(
 
 
 def forget_seen(ledger: "RocksLedger", arcs: Sequence[Arc]) -> None:
-    """Count the URLs of some stretches of the circle as never met, of which nothing else is here: their agent has lost them.
-    Raises CrawlDirectoryError: it could not be written."""
+    """Count the URLs of some stretches of the circle as never met, of which a ledger at work has nothing else: their agent has lost
+    them. Raises CrawlDirectoryError: it could not be written."""
     ledger.flush_moves()
-    with ledger.rewriting() as rewriting:
+    with ledger.rewriting(is_at_work=True) as rewriting:
         rewriting.drop("seen", (key for key, _ in ranges(rewriting.store, "seen", b"", arcs)))
 
 
