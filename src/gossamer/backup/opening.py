@@ -40,7 +40,10 @@ class FolderStore:
         with self._told():
             path, fresh = self._root / key, self._root / _MAKING / secrets.token_hex(8)
             fresh.parent.mkdir(exist_ok=True)
-            path.parent.mkdir(parents=True, exist_ok=True)
+            for inside in reversed(
+                Path(key).parents[:-1]
+            ):  # never the folder of the store itself, whose disk may be away
+                (self._root / inside).mkdir(exist_ok=True)
             try:
                 with fresh.open("xb") as file:
                     file.write(data)
