@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from gossamer.browser import chromium
-from gossamer.browser import tabs as tabs_module
 from gossamer.browser.chromium import PROGRAMS
 from gossamer.browser.devtools import CommandFailed
 from gossamer.browser.rendering import MOST_MARKUP, FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
@@ -325,11 +324,9 @@ def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> No
     assert (first.how, second.how) == ("done", "done")
 
 
-def test_a_browser_ends_after_many_pages_though_its_places_are_always_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tabs_module, "MOST_PAGES", 4)
-
+def test_a_browser_ends_after_many_pages_though_its_places_are_always_taken() -> None:
     async def run() -> tuple[set[RenderedHow], int, int]:
-        tabs, asked, ends = Tabs(chromium.program(), 2), asyncio.Event(), asyncio.Event()
+        tabs, asked, ends = Tabs(chromium.program(), 2, lifetime=4), asyncio.Event(), asyncio.Event()
 
         async def slowly(want: Want) -> WantedAnswer:
             asked.set()

@@ -40,6 +40,7 @@ class Tabs:
         *,
         busy: float = BUSY,
         guard: str = GUARD,
+        lifetime: int = MOST_PAGES,
     ) -> None:
         """Start nothing yet.
 
@@ -49,8 +50,9 @@ class Tabs:
             report: is told, in one line, what a person should know.
             busy: seconds without a want under way after which a page that works on is read as it is.
             guard: path of the program that starts the browser.
+            lifetime: pages after which a browser ends.
         """
-        self._program, self._guard, self._busy = program, guard, busy
+        self._program, self._guard, self._busy, self._lifetime = program, guard, busy, lifetime
         self._free = asyncio.Semaphore(most)
         self._most_tabs = 2 * most
         self._report = report
@@ -149,7 +151,7 @@ class Tabs:
             browser = self._browser
             if browser is not None and browser.is_gone:
                 await self._end()
-            elif browser is not None and self._pages >= MOST_PAGES:
+            elif browser is not None and self._pages >= self._lifetime:
                 self._tabs.clear()
                 self._browser = None
                 if browser not in self._showing:

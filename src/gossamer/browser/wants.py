@@ -71,7 +71,7 @@ class KeptNeeds(Needs):
 
     def recall(self, host: str, note: bytes) -> None:
         """Know again what a note says; one that cannot be read says nothing."""
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(ValueError):
             self._hosts[host] = msgspec.msgpack.decode(note, type=type(self._host(host)))
 
 

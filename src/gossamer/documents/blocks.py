@@ -325,25 +325,26 @@ def _hidden(
     at: list[int] = some.tolist()
     kinds: list[int] = tags.kinds[some].tolist()
     closing: list[bool] = tags.closing[some].tolist()
+    places: list[int] = tags.places[some].tolist()
     next_one = 0
     while next_one < len(at):
         one, kind = next_one, kinds[next_one]
         next_one += 1
         if closing[one] or kind in unclosed:
             continue
-        inside = int(tags.places[at[one]])
-        place = offset + inside
         if kind != COMMENT:
             if kind == _BUTTON and tags.names[at[one] - 1] == _HEADING and not tags.closing[at[one] - 1]:
                 continue
-            if data[inside + 1 + len(HIDDEN_NAMES[kind - HIDES])] not in _NAME_ENDS:
+            if data[places[one] + 1 + len(HIDDEN_NAMES[kind - HIDES])] not in _NAME_ENDS:
                 continue
-            other = next((other for other in range(next_one, len(at)) if closing[other] and kinds[other] == kind), None)
-            if other is not None:
+            other = next_one
+            while other < len(at) and not (closing[other] and kinds[other] == kind):
+                other += 1
+            if other < len(at):
                 next_one = other + 1
                 yield at[one], at[other], 0
                 continue
-        until = _end_of(kind, markup, place)
+        until = _end_of(kind, markup, offset + places[one])
         if until < 0:
             unclosed.add(kind)
             continue

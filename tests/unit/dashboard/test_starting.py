@@ -14,7 +14,7 @@ from gossamer.values.errors import UsageError
 #: Options whose values are texts of the person's own, and name nothing of this machine. A new one is judged before it comes here.
 TEXTS = {
     "include", "exclude", "normalize", "filter", "only", "never", "until", "topic", "recrawl", "recrawl_rate", "interval",
-    "user_agent", "contact", "header", "header_for", "language", "place", "agent_place",
+    "user_agent", "contact", "header", "header_for", "language", "place", "agent_place", "render_rule",
 }  # fmt: skip
 
 
