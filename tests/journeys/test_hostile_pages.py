@@ -5,7 +5,7 @@ import re
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -235,13 +235,20 @@ def test_no_page_reaches_the_network(wall: str, listeners: Listeners, tmp_path: 
     }
 
 
-def test_greedy_pages_end_and_each_next_page_is_whole() -> None:
+#: Of each kind of greed one: time, requests, pages without end, windows, files.
+GREEDY_AT_EACH_CHANGE = ("loop", "requests", "reload", "dialogs", "storage")
+
+
+@pytest.mark.parametrize(
+    "names", [GREEDY_AT_EACH_CHANGE, pytest.param(tuple(GREEDY), marks=pytest.mark.long)], ids=["some", "all"]
+)
+def test_greedy_pages_end_and_each_next_page_is_whole(names: Sequence[str]) -> None:
     async def run() -> dict[str, tuple[RenderedPage, RenderedPage]]:
         tabs = Tabs(chromium.program(), 2, busy=3.0)
         found = {}
         try:
-            for name, script in GREEDY.items():
-                bad = await asyncio.wait_for(shown(tabs, script, "bad.test"), 90)
+            for name in names:
+                bad = await asyncio.wait_for(shown(tabs, GREEDY[name], "bad.test"), 90)
                 found[name] = bad, await asyncio.wait_for(shown(tabs, "document.title = 'fine'", "good.test"), 60)
         finally:
             await tabs.close()

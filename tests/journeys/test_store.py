@@ -133,7 +133,7 @@ def check_web(one: Site, name: str) -> dict[str, list[float]]:
     return asked
 
 
-@pytest.mark.parametrize("kind", ["folder", "s3"])
+@pytest.mark.parametrize("kind", [pytest.param("folder", marks=pytest.mark.long), "s3"])
 def test_a_crawl_that_is_killed_with_its_folder_goes_on_elsewhere(kind: str, tmp_path: Path) -> None:
     with on(kind, tmp_path) as one:
         process = one.crawl("first")
@@ -157,7 +157,9 @@ def test_a_crawl_that_is_killed_with_its_folder_goes_on_elsewhere(kind: str, tmp
         assert told["state"] == "finished"
 
 
-@pytest.mark.parametrize("more", [[], ["--designation", "master"]], ids=["ring", "master"])
+@pytest.mark.parametrize(
+    "more", [[], pytest.param(["--designation", "master"], marks=pytest.mark.long)], ids=["ring", "master"]
+)
 def test_a_crawl_of_two_agents_that_is_killed_with_its_folder_goes_on_elsewhere(
     more: list[str], tmp_path: Path
 ) -> None:
