@@ -262,6 +262,9 @@ class CrawlKeywords(TypedDict, total=False):
     folder on another disk."""
     checkpoint_every: float | str
     """With --store, publish a checkpoint this often."""
+    checkpoint_bytes: int | str
+    """With --store, also publish a checkpoint as soon as an agent has written this much since the last one; if four
+    times as much is not in the store, ask no host until it is."""
     lease: float | str
     """With --store, count an owner as gone that has not been heard of for this long; one that cannot reach the store
     for as long asks no host."""

@@ -37,6 +37,16 @@ class StoreOptions(Sheet, frozen=True):
     checkpoint_every: Annotated[
         float, setting("With --store, publish a checkpoint this often.", unit="s", restart=CHANGES_GRAPH, ge=1)
     ] = 300.0
+    checkpoint_bytes: Annotated[
+        int,
+        setting(
+            "With --store, also publish a checkpoint as soon as an agent has written this much since the last one; if "
+            "four times as much is not in the store, ask no host until it is.",
+            unit="bytes",
+            restart=CHANGES_GRAPH,
+            ge=1 << 20,
+        ),
+    ] = 256_000_000
     lease: Annotated[
         float,
         setting(
@@ -58,7 +68,9 @@ def wire(builder: "Builder") -> None:
     known = builder.wiring.providers.get(PUBLISHER)
     if not given.store and known is None:
         if given != usual:
-            raise UsageError("--checkpoint-every, --lease and --take-over need a store; also give --store")
+            raise UsageError(
+                "--checkpoint-every, --checkpoint-bytes, --lease and --take-over need a store; also give --store"
+            )
         return
     settings = dict(known.settings) if known is not None else {}
     if given.store:
@@ -72,10 +84,8 @@ def wire(builder: "Builder") -> None:
                 f"--store {name}: the crawl has the store {settings['url']}, and keeps it; leave --store out"
             )
         settings["url"] = name
-    if given.checkpoint_every != usual.checkpoint_every:
-        settings["every"] = given.checkpoint_every
-    if given.lease != usual.lease:
-        settings["lease"] = given.lease
+    named = {"every": "checkpoint_every", "bytes": "checkpoint_bytes", "lease": "lease"}
+    settings |= {to: getattr(given, name) for to, name in named.items() if getattr(given, name) != getattr(usual, name)}
     _refuse_dividing(builder)
     if found := next((plan.use for plan in builder.wiring.providers.values() if plan.use in _UNCOVERED), None):
         raise UsageError(f"--store cannot keep what the unit {found!r} has in files of its own; leave one of them out")

@@ -5,8 +5,9 @@ instant: a snapshot of the ledger, the files of archive and rows up to the ends 
 file as it is. What grows is shipped by what came since; tables never change. Then the head is replaced
 (:mod:`gossamer.backup.head`).
 
-It is a rule of politeness, too: an owner that could not say for a lease that it is alive asks no host, since another one may have
-taken the crawl. Where that is so it ends the crawl, and writes nothing more into the store.
+It is a rule of politeness, too. An owner that could not say for a lease that it is alive asks no host, since another one may have
+taken the crawl. Where that is so it ends the crawl, and writes nothing more into the store. A store that takes less than the crawl
+writes slows the crawl down: no host is asked while too much is on the disk of this machine alone.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ from gossamer.backup.opening import open_store, probe
 from gossamer.crawls.work import Lapsing
 from gossamer.engine.ends import Uses
 from gossamer.engine.files import Point, crash_at
-from gossamer.engine.sheet import Sheet, setting, show_seconds
+from gossamer.engine.sheet import Sheet, setting, show_bytes, show_seconds
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.recovery import members_of
 from gossamer.storage.rewrite_journals import DELETED
@@ -53,6 +54,9 @@ _SHIPPERS = 3
 #: An owner says so many times in a lease that it is alive, and asks no host in the last part of it, so that nothing is in
 #: flight when another one takes over.
 _BEATS, _QUIET = 6, 0.75
+
+#: A crawl asks no host while the store lacks so many times the bytes after which a checkpoint is due.
+_BEHIND = 4
 
 #: What is made for this machine alone, or made again of the rest: locks, ledgers but for their snapshot, indexes, leftovers.
 _LEFT = re.compile(
@@ -76,6 +80,15 @@ class PublisherSheet(Sheet, frozen=True):
     directory: Annotated[str, setting("Use this crawl directory.", restart="it is published", names="a folder")] = "."
     url: Annotated[str, setting("Publish into this store.", restart="the crawl keeps its store", names="a folder")] = ""
     every: Annotated[float, setting("Publish a checkpoint this often.", unit="s", ge=1)] = 300.0
+    bytes: Annotated[
+        int,
+        setting(
+            "Publish a checkpoint as soon as this much was written since the last one, and ask no host while four times "
+            "as much is not in the store.",
+            unit="bytes",
+            ge=1 << 20,
+        ),
+    ] = 256_000_000
     lease: Annotated[
         float,
         setting(
@@ -142,12 +155,16 @@ class Publisher(Lapsing[PublisherSheet]):
         """When the store last said that this process is the owner."""
         self.opened: Callable[..., Store] = open_store
         self._published = 0.0
+        self._ends: Mapping[str, int] = {}
+        """The committed ends of files as the last checkpoint has them."""
+        self._is_behind = False
         self._is_due = False
         self._is_ending = False
         self._task: asyncio.Task[None] | None = None
         self._publishing: asyncio.Task[bool] | None = None
         self._one_at_a_time = asyncio.Lock()
         self.metrics.gauge("seconds_since_checkpoint", lambda: time.monotonic() - self._published)
+        self.metrics.gauge("bytes_since_checkpoint", self._written)
 
     async def start(self) -> None:
         """Become the owner. Raises CrawlDirectoryError: the store does not do, or another process owns what is in it."""
@@ -171,8 +188,8 @@ class Publisher(Lapsing[PublisherSheet]):
         await asyncio.gather(self._task, return_exceptions=True)
 
     def rest(self, host: str, wall: float) -> float:
-        """Let every host rest while another process may own the crawl."""
-        return self.sheet.lease / _BEATS if self._rests else 0.0
+        """Let every host rest while another process may own the crawl, or the store is too far behind."""
+        return self.sheet.lease / _BEATS if self._is_behind or self._rests else 0.0
 
     # -- requests that may not be sent twice
 
@@ -240,6 +257,7 @@ class Publisher(Lapsing[PublisherSheet]):
         except ObjectChanged:
             raise CrawlDirectoryError(f"another process has just taken the crawl in {store.name}") from None
         self._known = place.checkpoint()
+        self._ends = {name: _size(parts) for name, parts in self._known.files.items()}
         for name, parts in self._known.files.items():
             with contextlib.suppress(FileNotFoundError):
                 if (self._directory / name).stat().st_size < _size(parts):
@@ -260,8 +278,29 @@ class Publisher(Lapsing[PublisherSheet]):
             if self._is_fenced:
                 self.lapsed()
             is_time = self._is_due or time.monotonic() - self._published >= self.sheet.every
-            if is_time and not self._is_ending and (self._publishing is None or self._publishing.done()):
+            self._look_behind()
+            if (
+                (is_time or self._written() >= self.sheet.bytes)
+                and not self._is_ending
+                and (self._publishing is None or self._publishing.done())
+            ):
                 self._publishing = asyncio.create_task(self.publish())
+
+    def _written(self) -> int:
+        """Bytes of archive, rows and log that no checkpoint has."""
+        return sum(max(0, end - self._ends.get(file, 0)) for file, end in self.ledger.committed_ends().items())
+
+    def _look_behind(self) -> None:
+        """Notice that the store takes less than the crawl writes, or has caught up."""
+        is_behind = (written := self._written()) >= _BEHIND * self.sheet.bytes
+        if is_behind and not self._is_behind:
+            self.report(
+                f"the store {self.sheet.url} is slower than the crawl: {show_bytes(written)} are not in it yet, and no host "
+                "is asked until it has them"
+            )
+        elif self._is_behind and not is_behind:
+            self.report(f"the store {self.sheet.url} has caught up, and the crawl goes on")
+        self._is_behind = is_behind
 
     def _renew(self) -> None:
         assert self._place is not None
@@ -339,13 +378,14 @@ class Publisher(Lapsing[PublisherSheet]):
         with reading(self._directory):  # no row log goes while it is shipped, where a table was made of it
             try:
                 await self.ledger.snapshot_at_work(snapshot)
-                files = dict(self._files(snapshot, self.ledger.committed_ends()))
+                ends = self.ledger.committed_ends()
+                files = dict(self._files(snapshot, ends))
                 checkpoint = await asyncio.to_thread(self._shipped, files)
             finally:
                 shutil.rmtree(snapshot, ignore_errors=True)
         before = self._known
         if checkpoint == before and not has_ended:
-            self._published = began
+            self._published, self._ends = began, ends
             return True
         crash_at(Point.CHECKPOINT)
         old = place.head.checkpoint if place.head is not None else ""
@@ -354,7 +394,9 @@ class Publisher(Lapsing[PublisherSheet]):
         assert place.head is not None
         self._note((place.head.life,))  # before another one is begun
         is_first = not self._signatures
-        self._known, self._published, self._is_due = checkpoint, began, False
+        self._known, self._published, self._is_due, self._ends = checkpoint, began, False, ends
+        if not has_ended:
+            self._look_behind()
         self._torn.clear()
         self._signatures = {name: file.signature for name, file in files.items()}
         self.metrics.count("checkpoints")

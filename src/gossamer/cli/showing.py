@@ -83,7 +83,8 @@ def _shown_delay(wait: "Wait", urls: str, soon: str) -> str:
     """The usual pause between two requests to a host, and how an owner shortens it."""
     wait_for = "waits" if wait.urls == 1 else "wait"
     if wait.hosts > 1:
-        return f"{urls} {wait_for} for the delays of {show_count(wait.hosts, 'host')}, next request{soon}"
+        by = f" (by {wait.reason})" if wait.reason == "store" else ""
+        return f"{urls} {wait_for} for the delays of {show_count(wait.hosts, 'host')}{by}, next request{soon}"
     own = (
         "; `--delay 0` if it is yours"
         if wait.reason in _SHORTENED

@@ -18,6 +18,7 @@ from gossamer.backup.opening import FolderStore
 from gossamer.backup.publisher import Publisher, PublisherSheet
 from gossamer.crawls.control.at_rest import standing_in_store
 from gossamer.crawls.options import CrawlOptions, all_options
+from gossamer.engine.sheet import build
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.retaining import StorePoint, point_path
 from gossamer.storage.recovery import write_members
@@ -27,6 +28,9 @@ from gossamer.values.request_identity import requested
 from gossamer.values.task import Task
 
 WARC = "warc/example-agent-00-20261128000000-00000.warc.gz"
+
+#: Bytes after which a checkpoint is due.
+LIMIT = 1 << 20
 
 
 class Counted(FolderStore):
@@ -45,7 +49,7 @@ class Counted(FolderStore):
 class Crawled:
     """A crawl directory with a ledger, a growing archive file and a publisher."""
 
-    def __init__(self, folder: Path, name: str = "crawl") -> None:
+    def __init__(self, folder: Path, name: str = "crawl", **settings: float) -> None:
         self.folder, self.store = folder / name, Counted(folder / "store", is_new=True)
         (self.folder / "warc").mkdir(parents=True, exist_ok=True)
         (self.folder / "crawl.toml").write_text("# a wiring\n")
@@ -53,7 +57,11 @@ class Crawled:
         self.said: list[str] = []
         self.ended = 0
         self.publisher = Publisher(
-            PublisherSheet(directory=str(self.folder), url=str(folder / "store"), every=3600, lease=3600)
+            build(
+                PublisherSheet,
+                {"directory": str(self.folder), "url": str(folder / "store"), "bytes": LIMIT}
+                | {"every": 3600, "lease": 3600, **settings},
+            )
         )
         self.publisher.ledger = self.ledger
         self.publisher.opened = lambda url, is_new: self.store
@@ -84,8 +92,8 @@ class Crawled:
 
 
 @contextlib.asynccontextmanager
-async def crawled(folder: Path, name: str = "crawl") -> AsyncIterator[Crawled]:
-    one = Crawled(folder, name)
+async def crawled(folder: Path, name: str = "crawl", **settings: float) -> AsyncIterator[Crawled]:
+    one = Crawled(folder, name, **settings)
     one.ledger.open()
     try:
         await one.publisher.start()
@@ -251,6 +259,43 @@ def test_an_owner_that_cannot_reach_its_store_for_a_lease_asks_no_host_and_says_
             one.store.fails = True
         assert "is in" in one.said[-1]
         assert "the last checkpoint was not published" in one.said[-1]
+
+    asyncio.run(body())
+
+
+def test_a_checkpoint_is_due_as_soon_as_so_much_was_written_and_none_is_before(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path, every=3600, lease=3.0) as one:
+            await one.publish()
+            one.commit(b"a" * 1000)
+            for _ in range(2):  # beats, and nothing is due
+                heard = one.publisher.heard
+                while one.publisher.heard == heard:
+                    await asyncio.sleep(0.05)
+            assert one.publisher.metrics.counters["checkpoints"] == 1
+            one.commit(b"a" * LIMIT)
+            while one.publisher.metrics.counters["checkpoints"] == 1:
+                await asyncio.sleep(0.05)
+            assert one.publisher.metrics.snapshot()["bytes_since_checkpoint"] == 0
+
+    asyncio.run(asyncio.wait_for(body(), HUNG_AFTER))
+
+
+def test_a_crawl_whose_store_is_too_slow_asks_no_host_until_that_has_caught_up(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"a" * (4 * LIMIT - 1))
+            one.publisher._look_behind()
+            assert one.publisher.rest("a.test", 0.0) == 0.0
+            one.commit(b"a")
+            one.publisher._look_behind()
+            assert one.publisher.rest("a.test", 0.0) > 0.0
+            one.publisher._look_behind()
+            await one.publish()
+            assert one.publisher.rest("a.test", 0.0) == 0.0
+            slower, caught_up = one.said
+            assert "is slower than the crawl" in slower
+            assert "has caught up" in caught_up
 
     asyncio.run(body())
 
