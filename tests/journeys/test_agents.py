@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from gossamer.agents.cluster import living
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.handing_over import is_moving
-from gossamer.agents.rendezvous import living
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.agents.supervised import MOST_VAIN
 from gossamer.agents.supervisor import AgentEnded
@@ -336,7 +336,7 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
             asyncio.run(crawled(job))
         assert refused.value.exit_code == 5
         assert not any(
-            map(is_alive, (agent.process.pid for agent in job.several.supervisor.agents.values() if agent.process))
+            map(is_alive, (agent.placed.number for agent in job.several.supervisor.agents.values() if agent.placed))
         )
 
 
@@ -353,11 +353,11 @@ def test_an_agent_that_is_lost_for_good_begins_again_and_the_others_work_on(
 
         async def lose(job: SupervisedCrawl) -> None:
             await losing("agent-01", web, part)(job)
-            before.update((name, agent.process) for name, agent in job.several.supervisor.agents.items())
+            before.update((name, agent.placed) for name, agent in job.several.supervisor.agents.items())
 
         summary = asyncio.run(crawled(job, lose))
         assert (summary.state, summary.exit_code, summary.queued) == ("finished", 0, 0)
-        after = {name: agent.process for name, agent in job.several.supervisor.agents.items()}
+        after = {name: agent.placed for name, agent in job.several.supervisor.agents.items()}
         assert [name for name in after if after[name] is not before[name]] == ["agent-01"], "the others worked on"
     assert len(urls_in(tmp_path / "crawl/logs/crawl.jsonl")) == HOSTS * 30
     text = "\n".join(lines)

@@ -118,9 +118,9 @@ def test_an_agent_that_is_stopped_by_hand_leaves_and_others_get_its_hosts(tmp_pa
 
         async def stop(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 30)
-            process = job.several.supervisor.agents["agent-00"].process
+            process = job.several.supervisor.agents["agent-00"].placed
             assert process is not None
-            os.kill(process.pid, signal.SIGTERM)
+            os.kill(process.number, signal.SIGTERM)
 
         summary = asyncio.run(crawled(job, stop))
         asked = pages_asked(web)

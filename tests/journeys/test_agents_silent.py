@@ -11,7 +11,7 @@ from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_
 from tests.journeys.test_agents_steered import asked
 
 from gossamer.agents.crawl import SupervisedCrawl
-from gossamer.agents.supervised import AgentProcess
+from gossamer.agents.supervised import SupervisedProcess
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Change, Continue, Pause, ReadUnit
 from gossamer.crawls.control.picture import UnitInstances
@@ -19,9 +19,9 @@ from gossamer.crawls.control.standing import SILENT
 from gossamer.values.agents import at_work
 
 
-def process_number(agent: AgentProcess) -> int:
-    assert agent.process is not None
-    return agent.process.pid
+def process_number(agent: SupervisedProcess) -> int:
+    assert agent.placed is not None
+    return agent.placed.number
 
 
 async def both_at_work(job: SupervisedCrawl) -> None:

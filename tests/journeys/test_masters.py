@@ -141,9 +141,9 @@ def test_what_waits_for_an_agent_that_stands_still_is_kept_by_others_that_may_di
 
         async def stand_still(job: SupervisedCrawl) -> None:
             await until(lambda: len(web.requests) > 100)
-            process = job.several.supervisor.agents["agent-01"].process
+            process = job.several.supervisor.agents["agent-01"].placed
             assert process is not None
-            still = process.pid
+            still = process.number
             os.kill(still, signal.SIGSTOP)
             # Its master has given what waits for it to others by then, and they have committed it.
             while not any(one.lag > 2.0 for one in (await job.several.standing(units=False)).each_master):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gossamer
-from gossamer.crawls.crawl import Crawl
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.engine.errors import SettingError
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
@@ -309,13 +309,14 @@ def test_status_says_how_sessions_and_proxies_do(tmp_path: Path) -> None:
     with FakeWeb(named_web("one")) as one:
         gone = nobody()
         spider = by_proxies([f"http://{gone}", one.url("/")], tmp_path / "mine", sessions=2)
-        jobs: list[Crawl] = []
+        jobs: list[SupervisedCrawl] = []
 
         @spider.page(url="/7$")
         async def last(page: gossamer.Page) -> None:
             page.session.retire()
             await asyncio.sleep(0)
-            told.extend(lines_of(standing_of(jobs[0], 1, units=False), 0.0))
+            assert jobs[0].lone is not None
+            told.extend(lines_of(standing_of(jobs[0].lone, 1, units=False), 0.0))
 
         jobs.append(spider.job(spider.seeds, spider.options))
         asyncio.run(jobs[0].run())

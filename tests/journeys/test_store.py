@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.s3 import BUCKET, careless_server, s3_server, variables
 
-from gossamer.agents.rendezvous import living
+from gossamer.agents.cluster import living
 from gossamer.storage.ledger.opening import holder_of
 from gossamer.testing.clock import HUNG_AFTER
 from tools.killing.loop import hits_of

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.crawls.companions import INTERVAL, TableMaker
+from gossamer.engine.unit import meanwhile
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.manifest import failure_of
 from gossamer.storage.tables.places import segments
@@ -34,7 +35,7 @@ def test_closed_rows_become_tables_while_the_crawl_runs(tmp_path: Path, run: Run
     made = maker.made
 
     async def crawl() -> None:
-        async with maker.watching():
+        async with meanwhile(maker.watch()):
             rows.append([visit()], [None])
             await clock.advance(INTERVAL)
             assert made == [], "what may still be written is left alone"

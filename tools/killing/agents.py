@@ -25,9 +25,9 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.agents.cluster import living
 from gossamer.agents.masters import master_name
 from gossamer.agents.membership import designations
-from gossamer.agents.rendezvous import living
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.verifying import verify
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY

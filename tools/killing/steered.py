@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
-from gossamer.agents.rendezvous import living
+from gossamer.agents.cluster import living
 from gossamer.analysis.verifying import verify
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Change, Checkpoint, Continue, Pause, Status

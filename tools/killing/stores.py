@@ -21,7 +21,7 @@ from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 
-from gossamer.agents.rendezvous import living
+from gossamer.agents.cluster import living
 from gossamer.engine import processes
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.agents import agent_name

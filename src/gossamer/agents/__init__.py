@@ -1,8 +1,8 @@
 """Agents: one crawl by many processes, each with a graph, a ledger and files of its own.
 
-Place in the flow: a *supervisor* (:mod:`crawl`, :mod:`supervisor`, :mod:`roster`) starts agents, asks them in rounds
-and holds no URL. :mod:`wiring` makes an agent's wiring of the crawl's. Which agent has a host is said by the
-:mod:`ring`, or by masters (:mod:`masters`, :mod:`marshaler`, :mod:`designations`). URLs of others wait in the mailbox
+Place in the flow: a *supervisor* (:mod:`several`, :mod:`supervisor`, :mod:`roster`) lets a *cluster* (:mod:`cluster`) place
+agents, asks them in rounds and holds no URL. :mod:`wiring` makes an agent's wiring of the crawl's. The :mod:`ring`, or masters
+(:mod:`masters`, :mod:`marshaler`, :mod:`designations`), say which agent has a host. URLs of others wait in the mailbox
 (:mod:`gossamer.storage.mailbox`), travel by :mod:`url_exchange`, and are forgotten when the other agent has committed
 them. What agents have together is :mod:`lending`; agents join and leave by :mod:`membership`; agents without a network exchange
 files (:mod:`exchanging`, :mod:`merging`).

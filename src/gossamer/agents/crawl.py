@@ -1,4 +1,4 @@
-"""A crawl as people see it, whichever number of agents it has: the one surface for command line, dashboard and tests.
+"""A crawl as people see it, whichever number of agents it has: the one surface for command line, Python API, dashboard and tests.
 
 Place in the flow: a crawl is a supervisor of one agent or several. The only agent lives in the supervisor's process
 (:class:`~gossamer.crawls.crawl.Crawl`) and costs nothing more; several have processes of their own
@@ -9,15 +9,12 @@ what any kill of a crawl leaves, or of agents that join.
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from gossamer.agents.joining import Joining
-from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.crawl import BegunAlone, Crawl
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.summary import Summary
 from gossamer.engine.connector import Statistics
@@ -30,7 +27,6 @@ if TYPE_CHECKING:
     from gossamer.agents.joining import Growth
     from gossamer.agents.several import SeveralAgents
     from gossamer.crawls.control.standing import CrawlStanding
-    from gossamer.storage.ledger.opening import ProcessLock
     from gossamer.values.visit import Record
 
 
@@ -38,21 +34,6 @@ def is_divided(options: CrawlOptions) -> bool:
     """Whether several agents run a crawl with these options, or have run it before. Raises CrawlDirectoryError: the names of
     its agents cannot be read."""
     return options.is_divided or bool(options.resume and options.output and members_of(Path(options.output)))
-
-
-class BegunAlone(NamedTuple):
-    """The work of one process in a run that several agents go on with."""
-
-    began: float
-    """The monotonic instant at which the run began."""
-    pages_before: int
-    """Pages of earlier runs."""
-    is_paused: bool
-    """A person has said so."""
-    standing: "CrawlStanding"
-    """How the crawl stood then."""
-    lock: "ProcessLock"
-    """That of the crawl's supervisor: no other may have the crawl in between."""
 
 
 class SupervisedCrawl:
@@ -68,8 +49,11 @@ class SupervisedCrawl:
         report: Callable[[str], None] = lambda line: None,
         tables: bool = True,
         growth: "Growth | None" = None,
+        **parts: Any,
     ) -> None:
-        """Check everything; without `tables`, rows stay in their logs. `growth` says how many agents there should be.
+        """Check everything; without `tables`, rows stay in their logs. `growth` says how many agents there should be. `parts` of
+        the program that runs the crawl are in its process alone, so that no other agent can have them: `catalog`, `subscribers`,
+        and `clock` of :class:`~gossamer.crawls.crawl.Crawl`.
 
         Raises:
             UsageError: the options do not fit, or the crawl cannot be divided.
@@ -77,34 +61,25 @@ class SupervisedCrawl:
             FlowError: the graph cannot be.
         """
         self._report = report
-        self._tables = tables
+        self._beside: dict[str, Any] = {"report": report, "tables": tables}
         self.others = Joining(self, growth)
         """Lets agents join and leave."""
         self._before: Crawl | None = None
         """The only agent, which others have joined."""
         self._begun: BegunAlone | None = None
-        self._began = 0.0
         self._is_told_to_stop = self._is_torn = False
         self._part: Crawl | SeveralAgents
-        if is_divided(options):
-            self._part = self._with_several(seeds, options, wiring, settings)
+        if is_divided(options) and not parts:
+            self._part = self._with_several(seeds, options, wiring=wiring, settings=settings)
         else:
-            self._part = Crawl(seeds, options, wiring=wiring, settings=settings, report=report, tables=tables)
-            self._part.others = self.others
+            self._part = Crawl(seeds, options, wiring=wiring, settings=settings, **self._beside, **parts)
+            self._part.others = None if parts else self.others
         self.directory: Path = self._part.directory
 
-    def _with_several(
-        self,
-        seeds: Sequence[str],
-        options: CrawlOptions,
-        wiring: Wiring | None = None,
-        settings: Mapping[str, Mapping[str, Any]] | None = None,
-    ) -> "SeveralAgents":
+    def _with_several(self, seeds: Sequence[str], options: CrawlOptions, **more: Any) -> "SeveralAgents":
         from gossamer.agents.several import SeveralAgents
 
-        return SeveralAgents(
-            *(seeds, options, wiring, settings or {}, self._report, self.others), tables=self._tables, begun=self._begun
-        )
+        return SeveralAgents(seeds, options, self.others, **self._beside, **more)
 
     @property
     def lone(self) -> Crawl | None:
@@ -118,8 +93,7 @@ class SupervisedCrawl:
     # -- the run
 
     async def run(self) -> Summary:
-        self._began = time.monotonic()
-        if (lone := self.lone) is None:
+        if (lone := self.lone) is None or lone.others is None:
             return await self._part.run()
         watch = asyncio.create_task(self.others.watch())
         try:
@@ -133,7 +107,7 @@ class SupervisedCrawl:
 
     async def hand_over(self, number: int) -> bool:
         """Bring the only agent to rest, so that so many go on with its crawl; False where it goes on as it is."""
-        from gossamer.agents.rendezvous import supervisor_lock
+        from gossamer.agents.cluster import supervisor_lock
         from gossamer.agents.roster import want
 
         lone = self.lone
@@ -150,38 +124,32 @@ class SupervisedCrawl:
             if not await lone.rest():
                 return False
             undone.pop_all()
-        self._begun = BegunAlone(self._began, lone.figures.pages_before, lone.is_paused, standing, lock)
+        self._begun = BegunAlone(lone.began, lone.figures.pages_before, lone.is_paused, standing, lock)
         return True
 
     async def _joined(self, lone: Crawl) -> Summary:
         """Go on with several agents; where that fails before they are at work, with what the crawl has."""
+        from gossamer.agents.cluster import supervisor_lock
         from gossamer.agents.roster import want
 
         assert self._begun is not None
-        going_on = CrawlOptions(
-            output=str(self.directory), resume=True
-        )  # the crawl has its options, and what was changed of them
+        # The crawl has its options, and what was changed of them.
+        going_on = CrawlOptions(output=str(self.directory), resume=True)
         self._before, lock = lone, self._begun.lock
         several: SeveralAgents | None = None
         try:
-            several = self._with_several([], going_on)
+            several = self._with_several([], going_on, begun=self._begun)
             return await self._run(several)
         except (FlowError, GossamerError) as error:
             if several is not None and several.has_begun:
                 raise
             lock.close()
             self._report(f"no agents could join ({error}); the crawl goes on as it is")
-        self._begun = None
         want(self.directory, None)
-        if is_divided(going_on):
-            summary = await self._run(self._with_several([], going_on))
-        else:
-            summary = await self._run(Crawl([], going_on, report=self._report, tables=self._tables))
-        seconds = time.monotonic() - self._began
-        here = summary.pages - lone.figures.pages_before
-        return msgspec.structs.replace(
-            summary, seconds=round(seconds, 3), pages_per_second=round(here / seconds, 2) if seconds else 0.0
-        )
+        if not is_divided(going_on):
+            return await self._run(Crawl([], going_on, **self._beside, begun=self._begun))
+        begun = self._begun._replace(lock=supervisor_lock(self.directory))
+        return await self._run(self._with_several([], going_on, begun=begun))
 
     async def _run(self, part: "Crawl | SeveralAgents") -> Summary:
         self._part = part
@@ -215,6 +183,16 @@ class SupervisedCrawl:
     def connector_statistics(self) -> dict[str, Statistics]:
         """The count of every connector of this process; of agents in other processes, `status --units` asks."""
         return self.lone.connector_statistics if self.lone is not None else {}
+
+    @property
+    def kept(self) -> Wiring:
+        """The wiring by which a later run goes on."""
+        return self._part.kept
+
+    @property
+    def summary(self) -> Summary | None:
+        """The work of the only agent so far; None before it works, and of several."""
+        return lone.figures.summary() if (lone := self.lone) is not None and lone.has_begun else None
 
     @property
     def working(self) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.agents.cluster import supervisor_lock
 from gossamer.agents.designations import SCHEMA, designated, forget_domains
 from gossamer.agents.handing_over import (
     DividedByRing,
@@ -35,7 +36,6 @@ from gossamer.agents.handing_over import (
 )
 from gossamer.agents.masters import masters_of
 from gossamer.agents.parcels import PARCELS, AgentsAtRest, MemberChange, ends_of
-from gossamer.agents.rendezvous import supervisor_lock
 from gossamer.agents.ring import let_go
 from gossamer.agents.wiring import domain_rule_of, has_store, ledger_settings
 from gossamer.crawls.directory import read_wiring

@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from gossamer.engine.graph import ComponentNode, used_names
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import show_count
+from gossamer.engine.unit import meanwhile
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.archive.contract import OrderTaker
 from gossamer.storage.commit.commit_stage import Commit
@@ -134,16 +136,9 @@ class FileExchange(Beside):
         if done.files:
             self._report(done.told)
 
-    @contextlib.asynccontextmanager
-    async def working(self, units: UnitsAtWork) -> AsyncIterator[None]:
+    def working(self, units: UnitsAtWork) -> AbstractAsyncContextManager[None]:
         """While the block runs, what is owed is written into files from time to time."""
-        tasks = [asyncio.create_task(outbox.write_in_time()) for outbox in units.providers(FileOutbox)]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        return meanwhile(*(outbox.write_in_time() for outbox in units.providers(FileOutbox)))
 
     async def end(self, units: UnitsAtWork) -> None:
         """Write what is owed. Where that cannot be, it stays owed, and a line says so."""

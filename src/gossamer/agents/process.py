@@ -4,7 +4,7 @@ Place in the flow: the supervisor writes the crawl's wiring and the agents' name
 before it starts an agent and whenever the wiring changes; an agent reads them when it starts, also when it starts again. What
 belongs to the crawl as a whole is divided here: requests in flight, rates, pages.
 
-:mod:`gossamer.agents.supervised` starts the program, with its standard input as a line to the supervisor: it begins when a word
+:mod:`gossamer.agents.cluster` starts the program, with its standard input as a line to the supervisor: it begins when a word
 comes there, and ends if the line ends before. Its exit status is 0 when it ended in order, and that of the error where a person has
 to do something first.
 """
@@ -22,12 +22,12 @@ from typing import Any
 
 import msgspec
 
+from gossamer.agents.cluster import WORD
 from gossamer.agents.exchanging import is_exchanging
 from gossamer.agents.handing_over import as_settings
 from gossamer.agents.masters import Masters, master_wiring
-from gossamer.agents.rendezvous import ALONE
 from gossamer.agents.run import AgentRun, MasterRun
-from gossamer.agents.supervised import WORD
+from gossamer.agents.supervision import ALONE
 from gossamer.agents.wiring import only_applications, with_agents
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import with_fetchers
@@ -36,6 +36,7 @@ from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.files import joined, replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
+from gossamer.engine.unit import meanwhile
 from gossamer.engine.wiring import MAIN_PROCESS, Wiring, read, to_toml, with_settings, write
 from gossamer.values.agents import at_work
 from gossamer.values.errors import GossamerError, UsageError
@@ -245,12 +246,8 @@ async def _run(run: AgentRun | MasterRun) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, run.stop)
-    watch = asyncio.create_task(_watch(run))
-    try:
+    async with meanwhile(_watch(run)):
         await run.run()
-    finally:
-        watch.cancel()
-        await asyncio.gather(watch, return_exceptions=True)
 
 
 async def _watch(run: AgentRun | MasterRun) -> None:

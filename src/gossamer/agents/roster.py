@@ -5,15 +5,15 @@ change hands while no agent runs (:mod:`membership`), so a crawl at work rests f
 what is in flight comes in, what they owe each other is delivered, and they end.
 """
 
-import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from gossamer.agents.cluster import LocalCluster
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.handing_over import (
     DividedByRing,
@@ -40,8 +40,7 @@ from gossamer.agents.membership import (
 )
 from gossamer.agents.parcels import AgentsAtRest, MemberChange, ends_of
 from gossamer.agents.process import AgentOrders, check_can_divide, check_concurrency, write_orders
-from gossamer.agents.rendezvous import living
-from gossamer.agents.supervised import Starter, end_masters, is_ledger_gone
+from gossamer.agents.supervised import is_ledger_gone
 from gossamer.agents.supervisor import Supervisor
 from gossamer.agents.wiring import has_store, ledger_settings
 from gossamer.crawls.control.standing import CrawlStanding
@@ -49,14 +48,12 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.files import Point, crash_at
 from gossamer.engine.graph import Graph
-from gossamer.engine.unit import SystemClock
+from gossamer.engine.unit import meanwhile
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
-from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
 from gossamer.storage.mailbox.shared_state import SHARED
 from gossamer.storage.recovery import members_of, write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.instants import utc_text
 
 #: Where it stands how many agents people have asked for, until the crawl has them.
 _WANTED = "supervisor/wanted"
@@ -198,7 +195,7 @@ class Roster:
         wanted, self._wanted = self._wanted, None
         return wanted
 
-    async def prepare(self, graph: Graph, folder: Path) -> None:
+    async def prepare(self, graph: Graph, cluster: LocalCluster) -> None:
         """Before the agents of a crawl that goes on are started: finish or undo what was under way, then let it have its agents.
 
         Where agents of it are at work, they are to be taken over as they are; what is to change is a wish.
@@ -208,13 +205,15 @@ class Roster:
             ComponentFailed: agents that should bring each other what they owe do not come to an end.
         """
         members = members_of(self._directory)
-        if living(self._directory, at_work(members)):
+        if cluster.living(at_work(members)):
             if self.has_changed:
                 self._wanted, self.members, self.has_changed = self.members, members, False
             else:
                 want(self._directory, None)
             return
-        await end_masters(self._directory, self.masters.names)
+        for one in cluster.living(self.masters.names).values():
+            one.kill()  # masters that are at work without agents hold nothing that would be lost
+            await one.ended(self._report)
         if self.masters:
             await self._mend_shared(graph, members)
             check_shared(self._directory)
@@ -227,7 +226,7 @@ class Roster:
         if settled:
             await self._look_for_lost(graph, settled)
         if self.has_changed or (self.masters and read_wishes(self._directory)):
-            await self.change(graph, folder, self.members)
+            await self.change(graph, cluster, self.members)
             self.has_changed = False
         want(self._directory, None)
 
@@ -282,14 +281,14 @@ class Roster:
         """Let the crawl rest, and begin again by the graph as it is then."""
         self._wanted = self._wanted or self.members
 
-    async def change(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
+    async def change(self, graph: Graph, cluster: LocalCluster, members: tuple[str, ...]) -> None:
         """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""
         kept = members_of(self._directory)
         if members == kept and not (self.masters and read_wishes(self._directory)):
             want(self._directory, None)
             return
         if kept and await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
-            await self._deliver(graph, folder, kept)
+            await self._deliver(graph, cluster, kept)
         await self._have(graph, members)
 
     async def _have(self, graph: Graph, members: tuple[str, ...]) -> None:
@@ -310,18 +309,13 @@ class Roster:
         await policy.start()
         return DomainWishes(policy, read_wishes(self._directory))
 
-    async def _deliver(self, graph: Graph, folder: Path, members: tuple[str, ...]) -> None:
+    async def _deliver(self, graph: Graph, cluster: LocalCluster, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""
-        orders = self.orders(graph, folder, members)
-        supervisor = Supervisor(orders, Starter(folder), self._report)
+        supervisor = Supervisor(self.orders(graph, cluster.folder, members), cluster, self._report)
         moves = DomainMoves(self._directory, supervisor, self.move, self._report)
         supervisor.rest()
-        going_on = asyncio.create_task(moves.go_on())
-        try:
+        async with meanwhile(moves.go_on()):
             await supervisor.work()
-        finally:
-            going_on.cancel()
-            await asyncio.gather(going_on, return_exceptions=True)
         if await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
             raise ComponentFailed(
                 "the agents could not bring each other the URLs that they owe, so none of them can leave; "
@@ -364,48 +358,3 @@ def _number_in(note: Path) -> int:
     except (OSError, UnicodeDecodeError):
         return 0
     return int(text) if text.isdecimal() else 0
-
-
-# How all agents stand, looked at again and again while they work: for the panel and the lines of progress. The log of the whole
-# crawl grows with each look.
-
-#: Seconds between two looks.
-LOOK = 1.0
-
-#: Seconds after its fetch in which a page is usually committed: so long the merged log waits, to be in the order of time.
-HELD_BACK = 5.0
-
-
-class CrawlView:
-    """The latest look at a crawl of several agents."""
-
-    def __init__(
-        self,
-        directory: Path,
-        roster: Roster,
-        standing: "Callable[[], Awaitable[CrawlStanding]]",
-        report: Callable[[str], None],
-    ) -> None:
-        self._directory, self._roster = directory, roster
-        self._standing, self._report = standing, report
-        self.latest: CrawlStanding | None = None
-        """None before the first look."""
-
-    async def watch(self, supervisor: Callable[[], Supervisor]) -> None:
-        """Look until this is cancelled. `supervisor` returns the one that is at work."""
-        while True:
-            await asyncio.sleep(LOOK)
-            if supervisor().is_resting:
-                continue
-            self.latest = await self._standing()
-            news = [agent.news for agent in supervisor().agents.values() if agent.news is not None]
-            await self._merge({log_path(one.report.agent): one.logged for one in news})
-
-    async def _merge(self, ends: dict[str, int]) -> None:
-        """Let the log of the crawl grow up to where the agents' logs end."""
-        before = utc_text(SystemClock().now() - HELD_BACK)
-        try:
-            await asyncio.to_thread(merge_logs, self._directory, self._roster.members, ends, before=before)
-        except OSError as error:
-            log = self._directory / LOG_PATH
-            self._report(f"{log} cannot be written ({error.strerror}); it is completed when the crawl ends")

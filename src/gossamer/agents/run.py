@@ -2,7 +2,7 @@
 
 Place in the flow: :mod:`process` makes one. The supervisor steers an agent as a person steers a crawl, and asks for its news;
 tables, followers and the directory itself are the supervisor's. When the supervisor is gone, an agent goes on with what it was
-lent, and waits for another one (:mod:`rendezvous`); after a time it stops as if a person had said so, and the crawl can go on
+lent, and waits for another one (:mod:`supervision`); after a time it stops as if a person had said so, and the crawl can go on
 later.
 
 A master keeps nothing of its own: what it must not forget lies in the file that all masters share, or is owed by the agents that
@@ -26,21 +26,17 @@ from gossamer.agents.ended import forget_agent_end, note_agent_end
 from gossamer.agents.joining import Load, LoadGauge
 from gossamer.agents.mail import MassMail
 from gossamer.agents.marshaler import Marshal
-from gossamer.agents.rendezvous import Solitude
 from gossamer.agents.shares import AgentReport, LentRates
-from gossamer.agents.supervision import REQUESTS
+from gossamer.agents.supervision import REQUESTS, Solitude
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.companions import write_hosts
 from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.standing import MasterStanding
 from gossamer.crawls.control.wire import ProcessRequest, tag_of
-from gossamer.crawls.damage import bring_back, restored_lines
 from gossamer.crawls.figures import RunFigures
 from gossamer.crawls.live import LiveChanges
 from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.subscribing import setting_aside
-from gossamer.crawls.summary import ENDED
 from gossamer.crawls.work import CrawlAtWork, Lapsing
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
@@ -166,22 +162,16 @@ class AgentRun(CrawlAtWork):
             self._check_crawl()
             self._rates.begin()
             self.moving.begin()
-            for line in restored_lines(*bring_back(running, self.directory, accept=self._accept_loss), self.directory):
-                self.report(line)
+            self._go_on_with_kept(accept=self._accept_loss)
             await claim_again(self)
-            self.figures.begin()
-            self.ledger.put_meta(ENDED, b"")
             for unit in self.providers(Lapsing):
                 unit.lapsed = self._lapse
             await self._work.until_done(running.work(), running, self.units.frontier, self._attended())
             if self._has_lapsed:
                 raise CrawlDirectoryError(f"another process has {self.agent} by now, and what came here is not kept")
-            summary = self.figures.last_summary()
             if not self._work.is_aborted:
-                self._sampler.take(ended=summary.state)
                 write_copies(self)
-                write_hosts(running)
-            self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
+            self._keep_end(self.figures.last_summary(), self._sampler)
         finally:
             await running.stop()
         note_agent_end(self.directory, self.agent, RocksLedger(self.ledger.sheet))

@@ -1,20 +1,22 @@
-"""The agents of a crawl in processes of their own: checked, made, run by a supervisor, summed up.
+"""A crawl whose agents work in processes of their own: run by a supervisor, which begins anew with other agents or another graph.
 
-Place in the flow: :class:`gossamer.agents.crawl.SupervisedCrawl` has one where several agents work. What belongs to the crawl as
-a whole is done here: its directory, tables, followers, mirror, control socket, log and last words.
+Place in the flow: :class:`gossamer.agents.crawl.SupervisedCrawl` has one where several agents work. The steps of the run are those
+of every crawl (:class:`~gossamer.crawls.crawl.WholeCrawl`).
 """
 
 import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from gossamer.agents.checkpoints import GraphChanges
+from gossamer.agents.cluster import LocalCluster, meeting, supervisor_lock
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, note_end, summary_of_run
 from gossamer.agents.handing_over import given_domains, told_of_assigned
@@ -23,89 +25,68 @@ from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, fetched, loss_of, told_of_missing
 from gossamer.agents.parcels import AgentsAtRest, ends_of
 from gossamer.agents.process import is_renewed, write_orders
-from gossamer.agents.rendezvous import living, meeting, supervisor_lock, take_over
-from gossamer.agents.roster import CrawlView, Roster
-from gossamer.agents.supervised import Starter
+from gossamer.agents.roster import Roster
+from gossamer.agents.supervised import take_over
 from gossamer.agents.supervisor import GRACE_WITH_STORE, AgentEnded, Supervisor
 from gossamer.agents.wiring import has_store
-from gossamer.crawls.companions import Companions
 from gossamer.crawls.control.resting import refuse_half_restored
-from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.crawl import BegunAlone, WholeCrawl
 from gossamer.crawls.damage import refuse_without_ledger
-from gossamer.crawls.directory import CrawlPlace
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.crawls.plan import CrawlPlan
-from gossamer.crawls.seeds import check_addresses
-from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing
-from gossamer.crawls.work import RunLines
+from gossamer.crawls.summary import RunEnding, Summary
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import change
-from gossamer.engine.unit import SystemClock
+from gossamer.engine.unit import SystemClock, meanwhile
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import share_secret
-from gossamer.storage.logs import merge_logs
-from gossamer.storage.recovery import ensure_crawl_id
+from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.instants import utc_text
 
 if TYPE_CHECKING:
-    from gossamer.agents.crawl import BegunAlone
     from gossamer.agents.joining import Joining
     from gossamer.crawls.control.line import AgentLine
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.crawls.control.wire import Answered, ControlRequest
 
+#: Seconds after its fetch in which a page is usually committed: so long the merged log waits, to be in the order of time.
+HELD_BACK = 5.0
 
-class SeveralAgents:
-    """Several agents that are ready to run a crawl. Making it checks everything and touches nothing."""
+
+class SeveralAgents(WholeCrawl):
+    """A crawl whose agents work in processes of their own."""
 
     def __init__(
         self,
         seeds: Sequence[str],
         options: CrawlOptions,
-        wiring: Wiring | None,
-        settings: Mapping[str, Mapping[str, Any]],
-        report: Callable[[str], None],
         others: "Joining",
         *,
+        wiring: Wiring | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        report: Callable[[str], None],
         tables: bool,
-        begun: "BegunAlone | None",
+        begun: BegunAlone | None = None,
     ) -> None:
-        """Check everything; without `tables`, rows stay in their logs. `begun` is what one process did of the run.
-
-        Raises:
-            UsageError: the options do not fit, or the crawl cannot be divided.
-            CrawlDirectoryError: the directory is in use or damaged.
-            FlowError: the graph cannot be.
-        """
-        self.options = options
-        self.plan = CrawlPlan(seeds, options, wiring, settings, None, ())
-        self.graph = self.plan.graph
-        """The graph of the whole crawl, with every unit's settings as they stand."""
-        self.seeds, self.directory = self.plan.seeds, self.plan.directory
-        self._lines = RunLines(self.directory, report, lambda: self.working)
-        self.roster = Roster(self.directory, self.graph, options, self.report)
-        self._place = CrawlPlace(self.directory, options)
-        self._place.check()
-        self.rewiring = GraphChanges(
-            self.plan, self._place, lambda graph: self.roster.check(graph, self.roster.members), goes_on=options.resume
-        )
+        """Check everything. Raises as :class:`WholeCrawl`, and UsageError or FlowError: the crawl cannot be divided."""
+        plan = CrawlPlan(seeds, options, wiring, settings or {}, None, ())
+        self._graph = plan.graph
+        super().__init__(plan, options, report, tables=tables, begun=begun)
         if options.resume:
             refuse_half_restored(self.directory)
             refuse_without_ledger(self.directory)
             refuse_unfinished(self.directory)
-        elif options.accept_loss:
-            raise UsageError("--accept-loss goes on with a crawl; use it as gossamer resume DIR --accept-loss")
-        self._companions = Companions(self.plan, options, report, has_tables=tables)
+        self.roster = Roster(self.directory, self.graph, options, self.report)
+        self.rewiring = GraphChanges(
+            self.plan, self._place, lambda graph: self.roster.check(graph, self.roster.members), goes_on=options.resume
+        )
         self._supervisor: Supervisor | None = None
-        self._folder = Path()
-        self._starter = Starter(self._folder)
-        self._begun = begun
-        self._had_begun = False
-        self._began = 0.0
+        self._cluster = LocalCluster(self.directory, Path())
         self.others = others
         self._is_told_to_stop = False
         self._is_torn = False
@@ -113,75 +94,48 @@ class SeveralAgents:
         self._losses: list[LostWork] = []
         self.troubled = 0
         """Pages that were kept but could not be processed in full; each row of the log says why. Known at the end."""
-        self._view = CrawlView(self.directory, self.roster, lambda: self.standing(units=False), self.report)
-        if begun is not None:
-            self._view.latest = begun.standing
-        self.last_lines: tuple[str, ...] = ()
-        """What was told of the end. Filled in at the end of the run."""
+        self._latest = begun and begun.standing
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
 
     # -- the run
 
-    async def run(self) -> Summary:
-        self._began = time.monotonic() if self._begun is None else self._begun.began
-        await check_addresses(self.seeds, self.graph, self.options, self.report)
-        made = self._place.make(self.plan.kept(self.graph), self.graph, self._note)
-        held = contextlib.ExitStack()
-        vain = False
-        try:
-            lock = supervisor_lock(self.directory) if self._begun is None else self._begun.lock
-            held.callback(lock.close)
-            self._folder = held.enter_context(
-                meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names))
-            )
-            self._starter = Starter(self._folder)
-            if self.options.resume:
-                # Not before the crawl is ours: another supervisor may be at work here, by a wiring of its own.
-                await self.roster.prepare(self.graph, self._folder)
-                await self.roster.look_at_left(self.graph)
-                resting = set(self.roster.names) - living(self.directory, self.roster.names).keys()
-                so_far = added(self.directory, await ends_of(self.directory, self.graph.wiring, resting)).pages
-                self._pages_before = so_far if self._begun is None else self._begun.pages_before
-                self._note()
-                self._place.write(self.plan.kept(self.graph), self.graph)
-            else:
-                share_secret(self.directory / STATE_DIRECTORY)
-            forget_end(self.directory)
-            ensure_crawl_id(self.directory, SystemClock().now())
-            await self._work()
-            summary = await self._summed()
-            self._had_begun = self.has_begun or summary.fetched > 0  # agents may end before they were asked for news
-            vain = made and came_to_nothing(summary)
-            self._tell_end(summary, is_kept=not vain)
-            note_end(self.directory, summary)
-        finally:
-            await self._starter.close()
-            held.close()
-            await self._companions.feed_rest()
-            if vain:
-                self.report(self._place.told_vain)
-            self._place.settle(made, self.has_begun and not vain)
-        if not self._is_torn and not vain:
-            summary = summary.with_failure(await self._companions.finish())
-        return summary
+    async def _start(self, held: contextlib.AsyncExitStack) -> None:
+        lock = supervisor_lock(self.directory) if self._begun is None else self._begun.lock
+        held.callback(lock.close)
+        folder = held.enter_context(
+            meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names))
+        )
+        self._cluster = LocalCluster(self.directory, folder)
+        held.push_async_callback(self._cluster.close)
+        if not self.options.resume:
+            share_secret(self.directory / STATE_DIRECTORY)
+            return
+        await self.roster.prepare(self.graph, self._cluster)
+        await self.roster.look_at_left(self.graph)
+        resting = set(self.roster.names) - self._cluster.living(self.roster.names).keys()
+        so_far = added(self.directory, await ends_of(self.directory, self.graph.wiring, resting)).pages
+        self._pages_before = so_far if self._begun is None else self._begun.pages_before
 
     @property
     def has_begun(self) -> bool:
-        """An agent was at work, so that there may be something to keep, whatever came after."""
-        return self._had_begun or (self._supervisor is not None and self._supervisor.has_begun)
+        return self._has_begun or (self._supervisor is not None and self._supervisor.has_begun)
 
-    async def _work(self) -> None:
-        """Let the agents work; where people ask for others, these go on when domains have changed hands."""
-        has_other_wiring = is_renewed(self._folder, self.graph.wiring, self.roster.masters)
+    async def _crawled(self) -> Summary:
+        forget_end(self.directory)
+        has_other_wiring = is_renewed(self._cluster.folder, self.graph.wiring, self.roster.masters)
         self._engage()
         if self.options.resume:
             await self._take_over(has_other_wiring=has_other_wiring)
-        await self._companions.start()
-        async with self._companions.making_tables(), self._attended():
-            while True:
-                await self._worked()
-                if not self.roster.is_wishing or self._is_told_to_stop or self.supervisor.limit:
-                    return
+        async with self._companions.at_work(), self._attended():
+            await self._worked()
+            # Where people ask for other agents, these go on when domains have changed hands.
+            while self.roster.is_wishing and not (self._is_told_to_stop or self.supervisor.limit):
                 await self._change()
+                await self._worked()
+        return await self._summed()
 
     async def _worked(self) -> None:
         """Let the agents work until they rest or end; where they cannot begin with a new graph, with the one before."""
@@ -192,13 +146,13 @@ class SeveralAgents:
             if before is None or self.supervisor.has_begun:
                 raise
             self.report(f"the change of the graph is taken back: {error}")
-            self.graph = self.rewiring.take_back(before)
+            self._graph = self.rewiring.take_back(before)
             self._engage()
             await self.supervisor.work()
 
     async def _take_over(self, *, has_other_wiring: bool) -> None:
         """Take over agents that are at work; they rest first where the crawl is to have others, or another wiring."""
-        names = await take_over(self.supervisor, self.directory)
+        names = await take_over(self.supervisor, self._cluster)
         if names:
             if self._begun is None:
                 self._pages_before += sum(agent.news.pages for agent in self.supervisor.agents.values() if agent.news)
@@ -211,11 +165,11 @@ class SeveralAgents:
     def _engage(self) -> None:
         """Make a supervisor of the agents that the crawl has."""
         before = self._supervisor
-        self._had_begun = self.has_begun
-        self._orders = self.roster.orders(self.graph, self._folder)
+        self._has_begun = self.has_begun
+        self._orders = self.roster.orders(self.graph, self._cluster.folder)
         turns = place_turns(self.graph)
         self._supervisor = Supervisor(
-            *(self._orders, self._starter, self.report),
+            *(self._orders, self._cluster, self.report),
             turns=turns,
             lets_go=self._lets_go,
             is_damaged=self._is_damaged,
@@ -235,13 +189,13 @@ class SeveralAgents:
     async def _change(self) -> None:
         """Let the crawl, which rests, have other agents."""
         merge_logs(self.directory, self.roster.members)
-        await self.roster.change(self.graph, self._folder, self.roster.take_wish() or self.roster.members)
+        await self.roster.change(self.graph, self._cluster, self.roster.take_wish() or self.roster.members)
         await self.roster.look_at_left(self.graph)
         self._engage()
 
     def _lets_go(self, agent: str) -> bool:
         if is_leaving := self.roster.let_go(self.graph, agent):
-            self._starter.prepare(self.roster.soon)
+            self._cluster.prepare(self.roster.soon)
         return is_leaving
 
     async def _is_damaged(self, agent: str) -> bool:
@@ -287,7 +241,7 @@ class SeveralAgents:
     def rest(self) -> None:
         """Let all agents come to rest, for what was asked of :attr:`roster`; those who go on load the program meanwhile."""
         self.supervisor.rest()
-        self._starter.prepare(self.roster.soon)
+        self._cluster.prepare(self.roster.soon)
 
     async def assign(self, agents: Mapping[str, str]) -> str:
         """Give domains to agents: by the ring while they fetch on, by masters at once where no agent has them, else in some
@@ -307,30 +261,34 @@ class SeveralAgents:
 
     def _note_moved(self, agents: Mapping[str, str]) -> Mapping[str, str]:
         moved = self.roster.move(agents)
-        self._orders = self.roster.orders(self.graph, self._folder)
+        self._orders = self.roster.orders(self.graph, self._cluster.folder)
         return moved
 
     def _note(self) -> None:
         self.roster.write()
-        self._companions.register()
+        super()._note()
 
     def _limit_by_frontier(self) -> None:
-        self.roster.limit(self.supervisor, self.graph, self._began)
+        self.roster.limit(self.supervisor, self.graph, self.began)
 
-    @contextlib.asynccontextmanager
-    async def _attended(self) -> AsyncIterator[None]:
-        """While the block runs, the crawl can be steered from outside, and it is known how it stands."""
-        control = ControlServer(self.directory, self._steer, self.report)
-        watches = [self._view.watch(lambda: self.supervisor), self.others.watch(), self._go_on_moving()]
-        tasks = [asyncio.create_task(watch) for watch in watches]
-        try:
-            await control.start()
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await control.stop()
+    def _watches(self) -> Iterable[AbstractAsyncContextManager[None]]:
+        yield meanwhile(self._look_on(), self.others.watch(), self._go_on_moving())
+
+    async def _look_on(self) -> None:
+        """Look again and again how all agents stand, for the panel and the lines of progress; the crawl's log grows meanwhile."""
+        while True:
+            await asyncio.sleep(LOOK)
+            if self.supervisor.is_resting:
+                continue
+            self._latest = await self.standing(units=False)
+            news = [agent.news for agent in self.supervisor.agents.values() if agent.news is not None]
+            ends = {log_path(one.report.agent): one.logged for one in news}
+            before = utc_text(SystemClock().now() - HELD_BACK)
+            try:
+                await asyncio.to_thread(merge_logs, self.directory, self.roster.members, ends, before=before)
+            except OSError as error:
+                log = self.directory / LOG_PATH
+                self.report(f"{log} cannot be written ({error.strerror}); it is completed when the crawl ends")
 
     async def _go_on_moving(self) -> None:
         """Finish moves of domains that were interrupted, as soon as their agents work."""
@@ -357,8 +315,9 @@ class SeveralAgents:
             limit=self.supervisor.limit,
             is_stopping=self.supervisor.is_stopping,
             pages_before=self._pages_before,
-            seconds=time.monotonic() - self._began,
+            seconds=time.monotonic() - self.began,
         )
+        self._has_begun = self.has_begun or summary.fetched > 0  # agents may end before they were asked for news
         if self._losses and summary.state == "finished" and (told := await self._told_of_missing()):
             self.report(told)
             return msgspec.structs.replace(summary, state="incomplete")
@@ -372,21 +331,12 @@ class SeveralAgents:
                 [missing] = await agents.told("unseen", [name], list[str], words=missing)
         return told_of_missing(self._losses, missing) if missing else ""
 
-    def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
+    def _end(self, summary: Summary) -> RunEnding:
         merge_logs(self.directory, self.roster.members)
-        ending = RunEnding(self.directory, self.seeds, has_lingered=summary.state == "incomplete")
-        self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
-        for line in self.last_lines:
-            self.report(line)
+        note_end(self.directory, summary)
+        return RunEnding(self.directory, self.seeds, has_lingered=summary.state == "incomplete")
 
-    # -- what it tells, and how it is steered
-
-    def report(self, line: str) -> None:
-        self._lines.tell(line)
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        return self._lines.warnings
+    # -- how it is steered
 
     @property
     def supervisor(self) -> Supervisor:
@@ -395,7 +345,11 @@ class SeveralAgents:
 
     @property
     def working(self) -> bool:
-        return self._view.latest is not None
+        return self._latest is not None
+
+    @property
+    def is_aborted(self) -> bool:
+        return self._is_torn
 
     def stop(self) -> None:
         self._is_told_to_stop = True
@@ -428,10 +382,10 @@ class SeveralAgents:
         self.roster.check_settings(self.graph.with_settings(unit, given, after))
         if not self.supervisor.is_resting:  # who begins again reads it then
             await self.supervisor.giving.give(unit, given)
-        self.graph = self.graph.with_settings(unit, given, after)
+        self._graph = self.graph.with_settings(unit, given, after)
         try:
-            self._place.write(self.plan.kept(self.graph), self.graph)
-            write_orders(self._folder, self._orders, self.graph.wiring, self.roster.masters)
+            self._place.write(self.kept, self.graph)
+            write_orders(self._cluster.folder, self._orders, self.graph.wiring, self.roster.masters)
         except OSError as error:
             raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
         if unit == "frontier":
@@ -452,7 +406,7 @@ class SeveralAgents:
     def _begin_again(self, graph: Graph, *, is_undone: bool = False) -> Difference:
         self.check_goes_on()
         difference = self.rewiring.keep(self.graph, graph, is_undone=is_undone)
-        self.graph = graph
+        self._graph = graph
         self.roster.renew()
         self.rest()
         return difference
@@ -464,11 +418,11 @@ class SeveralAgents:
 
     @property
     def pace(self) -> tuple[float, int]:
-        return time.monotonic() - self._began, self._pages_before
+        return time.monotonic() - self.began, self._pages_before
 
     def glance(self) -> "CrawlStanding":
-        assert self._view.latest is not None
-        return self._view.latest
+        assert self._latest is not None
+        return self._latest
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         from gossamer.agents.steering import standing_of_all

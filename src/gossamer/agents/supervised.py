@@ -1,23 +1,27 @@
-"""Processes as their supervisor sees them: agents and masters that are started, watched, and started again when they die.
+"""Processes as their supervisor sees them: agents and masters that are placed, watched, asked, and placed again when they die.
 
-Place in the flow: :mod:`supervisor` has one for each agent and each master: read for its messages, and asked on a line
-(:mod:`~gossamer.crawls.control.line`).
+Place in the flow: :mod:`supervisor` has one for each agent and each master: read for its messages, and asked in rounds on a line
+(:mod:`~gossamer.crawls.control.line`). :mod:`several` calls :func:`take_over` before it lets a supervisor work.
 """
 
 import asyncio
 import contextlib
-import os
-import signal
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gossamer.agents.ended import noted_end
-from gossamer.agents.rendezvous import Heartbeat, living, process_of
+from gossamer.agents.cluster import LocalCluster, Placed
 from gossamer.agents.run import AgentNews
 from gossamer.agents.supervision import News
 from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent, place_of
-from gossamer.engine import processes
+from gossamer.crawls.control.messages import Continue
+from gossamer.frontier.limits import FrontierSheet
 from gossamer.storage.ledger.opening import Places
+from gossamer.values.errors import CrawlDirectoryError
+
+if TYPE_CHECKING:
+    from gossamer.agents.supervisor import Supervisor
 
 # When an agent that died is started again, and when no more. Pure. One that is killed now and then comes back at once. One that
 # dies whenever it starts would never get better, so each death before it has committed anything makes the next start later, and
@@ -52,68 +56,57 @@ class Restarts:
         return min(FIRST_WAIT * 2 ** (self._vain - 2), LONGEST_WAIT) if self._vain > 1 else 0.0
 
 
-# Starting processes: those that are needed soon are started ahead, load the program, and wait for a word, since loading the program
-# takes longer than a change of hands, and nothing is fetched meanwhile.
+# Silence: how long a process has said nothing, and when it is ended so that it begins again. One that answers late holds up no
+# round: its question stays open, and the others go on. Its supervisor knows whether it has died or only begins.
 
-#: The word that lets a process begin. Without it, it ends as soon as its supervisor does.
-WORD = b"\n"
+#: Seconds that a round waits for those who have answered the one before: most answer within some milliseconds.
+LATE = 1.0
+
+#: Seconds after which a process counts as silent: a busy one answers between two of its steps, which take far less.
+SILENT_AFTER = 5.0
+
+#: Seconds that one round adds to a silence at most: if the supervisor itself stood still, no process was asked.
+_MOST = 2 * LATE
 
 
-class Starter:
-    """Starts processes by the names of agents and masters."""
+class Heartbeat:
+    """The silence of one process. Pure: it is told the time."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._prepared: dict[str, asyncio.Task[asyncio.subprocess.Process]] = {}
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        """Since it answered last, as far as it was asked."""
+        self.silences = 0
+        """How often it has fallen silent."""
 
-    async def start(self, name: str) -> asyncio.subprocess.Process:
-        """A process that begins now: the one that was prepared, or a new one. Raises OSError."""
-        process = await self._waiting(name) or await self._started(name)
-        assert process.stdin is not None
-        process.stdin.write(WORD)
-        return process
+    @property
+    def is_silent(self) -> bool:
+        """It has not answered for so long that people should know."""
+        return self.seconds >= SILENT_AFTER
 
-    def prepare(self, names: Iterable[str]) -> None:
-        """Let processes load the program that are to begin soon."""
-        for name in names:
-            if name not in self._prepared:
-                self._prepared[name] = asyncio.create_task(self._started(name))
+    def heard(self) -> bool:
+        """It has answered, or is another process by now; whether it had been silent."""
+        was_silent, self.seconds = self.is_silent, 0.0
+        return was_silent
 
-    async def close(self) -> None:
-        """End those that wait and were not needed."""
-        for name in list(self._prepared):
-            if process := await self._waiting(name):
-                process.kill()
-                await process.wait()
-
-    async def _waiting(self, name: str) -> asyncio.subprocess.Process | None:
-        """The process that was prepared, once; None where there is none, or it has ended."""
-        if (task := self._prepared.pop(name, None)) is None:
-            return None
-        try:
-            process = await task
-        except OSError:
-            return None  # who needs it tries again, and says why it fails
-        return process if process.returncode is None else None
-
-    async def _started(self, name: str) -> asyncio.subprocess.Process:
-        return await processes.begun(
-            "gossamer.agents.process", str(self._folder), name, stdout=asyncio.subprocess.DEVNULL
-        )
+    def missed(self, seconds: float) -> bool:
+        """It has not answered in a round that took this long; whether it has fallen silent by that."""
+        was_silent = self.is_silent
+        self.seconds += min(seconds, _MOST)
+        self.silences += self.is_silent and not was_silent
+        return self.is_silent and not was_silent
 
 
 # One process.
-
-#: Seconds between two looks at a process that another supervisor has started: no parent is told when it ends.
-_LOOK = 0.1
 
 
 class SupervisedProcess:
     """One agent or master, as its supervisor sees it."""
 
-    def __init__(self, name: str, starter: Starter, directory: Path, report: Callable[[str], None]) -> None:
+    def __init__(self, name: str, cluster: LocalCluster, report: Callable[[str], None]) -> None:
         self.name = name
-        self.line = AgentLine(directory, name)
+        self.directory = cluster.directory
+        """Of the crawl."""
+        self.line = AgentLine(self.directory, name)
         self.restarts = Restarts()
         self.news: AgentNews | None = None
         """The last news of this life; None before the first."""
@@ -128,13 +121,12 @@ class SupervisedProcess:
         self.edition = 0
         """The changes of settings that it was told (:mod:`lending`); those in its orders do no harm when they are told
         again."""
-        self.process: asyncio.subprocess.Process | None = None
+        self.placed: Placed | None = None
+        """The last life of it; None before the first."""
         self.is_ending = False
         """It was about to end in order when it was taken over, so its end says nothing of what a person wants."""
-        self.directory = directory
-        """Of the crawl."""
-        self._taken_over = 0
-        self._starter = starter
+        self._is_taken_over = False
+        self._cluster = cluster
         self._report = report
         self._first_commits = -1
         self._last_line = ""
@@ -145,7 +137,7 @@ class SupervisedProcess:
 
     @property
     def is_alive(self) -> bool:
-        return bool(self._taken_over) or (self.process is not None and self.process.returncode is None)
+        return self.placed is not None and self.placed.is_alive
 
     @property
     def is_lost(self) -> bool:
@@ -155,43 +147,31 @@ class SupervisedProcess:
     @property
     def has_ended(self) -> bool:
         """It was at work in this run, and is not any more."""
-        return not self.is_alive and (self.has_begun or self.process is not None)
+        return not self.is_alive and (self.has_begun or self.placed is not None)
 
-    def take_over(self, process: int) -> None:
-        """It is at work already: another supervisor has started it, and is gone."""
-        self._taken_over = process
+    def take_over(self, placed: Placed) -> None:
+        """It is at work already: another supervisor has placed it, and is gone."""
+        self.placed, self._is_taken_over = placed, True
 
     async def run_once(self) -> int:
         """Run it until it ends; returns its exit status, or the signal below zero."""
-        if self._taken_over:
-            return await self._outlived()
-        self.news, self._first_commits, self.is_held, self.is_ending, self.edition = None, -1, False, False, 0
-        self.beat.heard()
-        self.is_late = self.line.is_silent = False
-        self.process = process = await self._starter.start(self.name)
+        if not self._is_taken_over:
+            self.news, self._first_commits, self.is_held, self.is_ending, self.edition = None, -1, False, False, 0
+            self.beat.heard()
+            self.is_late = self.line.is_silent = False
+            self.placed = await self._cluster.place(self.name)
+        self._is_taken_over, self._last_line = False, ""
+        assert self.placed is not None
         try:
-            await self._tell(process)
-            return await process.wait()
+            return await self.placed.ended(self._say)
         finally:
             self.line.close()
 
-    async def _outlived(self) -> int:
-        """Wait until one that was taken over ends. Its exit status is not ours to have: what it left says how it ended."""
-        while process_of(self.directory, self.name) == self._taken_over:
-            await asyncio.sleep(_LOOK)
-        self._taken_over = 0
-        self.line.close()
-        end = noted_end(self.directory, self.name)
-        return 0 if end is not None and end.is_clean else -signal.SIGKILL
-
-    async def _tell(self, process: asyncio.subprocess.Process) -> None:
+    def _say(self, line: str) -> None:
         """Report what it says; the last line is kept until it is known whether it was why the process ended."""
-        assert process.stderr is not None
-        self._last_line = ""
-        while line := await _line(process.stderr):
-            if self._last_line:
-                self._report(f"{self.name}: {self._last_line}")
-            self._last_line = line
+        if self._last_line:
+            self._report(f"{self.name}: {self._last_line}")
+        self._last_line = line
 
     def told_last(self, *, is_why: bool) -> str:
         """Its last line. It is reported here, unless it says why the process ended: then the caller reports it."""
@@ -220,26 +200,8 @@ class SupervisedProcess:
         return news
 
     def kill(self) -> None:
-        if self.process is not None and self.process.returncode is None:
-            self.process.kill()
-        elif self._taken_over and process_of(self.directory, self.name) == self._taken_over:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._taken_over, signal.SIGKILL)
-
-
-async def _line(reader: asyncio.StreamReader) -> str:
-    """The next line, without its end; a very long one is cut. Empty at the end."""
-    while True:
-        try:
-            data = await reader.readuntil(b"\n")
-        except asyncio.IncompleteReadError as error:
-            data = error.partial
-            if not data:
-                return ""
-        except asyncio.LimitOverrunError as error:
-            data = await reader.read(error.consumed or 1)
-        if text := data.decode("utf-8", "replace").strip():
-            return text
+        if self.placed is not None:
+            self.placed.kill()
 
 
 def is_ledger_gone(directory: Path, agent: str) -> bool:
@@ -264,19 +226,109 @@ class MasterProcess(SupervisedProcess):
     """It does not come back: another master does its work."""
 
 
-#: Seconds that masters have to end which are not needed, and between two looks at them.
-_GRACE = 10.0
+class Heartbeats:
+    """Asks for news in rounds."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self.ended_after = FrontierSheet().silence
+        """Seconds of silence after which a process is ended."""
+        self._report = report
+        self._asked: dict[str, asyncio.Task[AgentNews | None]] = {}
+        self._since = time.monotonic()
+
+    async def ask(self, everybody: Iterable[SupervisedProcess]) -> dict[str, AgentNews]:
+        """The news of those who answer in this round, by name."""
+        processes = {one.name: one for one in everybody}
+        for name, process in processes.items():
+            if name not in self._asked:
+                self._asked[name] = asyncio.create_task(process.ask_news(is_beat=True))
+        prompt = [self._asked[name] for name, process in processes.items() if not process.is_late]
+        if prompt:
+            await asyncio.wait(prompt, timeout=LATE)
+        now = time.monotonic()
+        seconds, self._since = now - self._since, now
+        return {name: news for name, process in processes.items() if (news := self._answered(process, seconds))}
+
+    def _answered(self, process: SupervisedProcess, seconds: float) -> AgentNews | None:
+        task = self._asked[process.name]
+        if not task.done():
+            process.is_late = True
+            if process.news is not None:  # one that only begins may take its time
+                self._missed(process, seconds)
+            return None
+        del self._asked[process.name]
+        if task.cancelled():
+            return None  # all is over
+        process.is_late = process.line.is_silent = False
+        news = task.result()
+        if process.beat.heard() and news is not None:
+            self._report(f"{process.name} answers again")
+        return news
+
+    def _missed(self, process: SupervisedProcess, seconds: float) -> None:
+        if process.beat.missed(seconds):
+            process.line.is_silent = True
+            self._report(
+                f"{process.name} is silent: it has not answered for {process.beat.seconds:.0f} s; if it stays silent, it is ended "
+                f"after {self.ended_after:g} s and started again"
+            )
+        if process.beat.seconds >= self.ended_after:
+            self._report(f"{process.name} has not answered for {process.beat.seconds:.0f} s, and is ended")
+            process.kill()
+            process.beat.heard()  # one that the system cannot end at once is not ended again in each round
+
+    def close(self) -> None:
+        for task in self._asked.values():
+            task.cancel()
 
 
-async def end_masters(directory: Path, masters: Iterable[str]) -> None:
-    """End masters that are at work without agents and without a supervisor. They hold nothing that would be lost."""
-    for name, process in living(directory, list(masters)).items():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE):
-                while process_of(directory, name) == process:
-                    await asyncio.sleep(_LOOK)
-        if process_of(directory, name) == process:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+# A supervisor comes to a crawl whose agents are at work, and asks them what the other supervisor knew: pages that they were lent
+# they say in each round, turns at addresses here.
+
+#: Seconds in which an agent that holds its ledger has to answer, since it may have been started an instant ago; and between two
+#: questions.
+_PATIENCE = 30.0
+_PAUSE = 0.1
+
+
+async def take_over(supervisor: "Supervisor", cluster: LocalCluster) -> list[str]:
+    """Take over the agents that are at work; returns their names.
+
+    Args:
+        supervisor: the new one, which does not work yet.
+
+    Raises:
+        CrawlDirectoryError: a process that is no agent has the ledger of one.
+    """
+    news: list[AgentNews] = []
+    everybody: dict[str, SupervisedProcess] = {**supervisor.agents, **supervisor.masters}
+    for name, placed in cluster.living(everybody).items():
+        agent = everybody[name]
+        agent.take_over(placed)
+        told = await _first_news(agent, placed)
+        if told is None:
+            continue
+        agent.is_ending = told.is_ending
+        if name in supervisor.masters:
+            continue
+        news.append(told)
+        with contextlib.suppress(AgentSilent, AgentRefused):
+            await agent.line.do(Continue())  # the other supervisor may have held it
+    if news:
+        supervisor.lending.begin_with(news)
+    return [one.report.agent for one in news]
+
+
+async def _first_news(agent: SupervisedProcess, placed: Placed) -> AgentNews | None:
+    """What an agent says of itself; None where it ends before it has said anything."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        if (told := await agent.ask_news(first=True)) is not None:
+            return told
+        if not placed.is_alive:
+            return None
+        await asyncio.sleep(_PAUSE)
+    raise CrawlDirectoryError(
+        f"{place_of(agent.directory, agent.name)} is in use by {placed}, which does not answer; check the process "
+        f"before you end it"
+    )

@@ -1,8 +1,11 @@
-"""The questions of a supervisor to agents and masters, beside what people ask (:mod:`gossamer.crawls.control.messages`).
+"""The questions of a supervisor to agents and masters, beside what people ask (:mod:`gossamer.crawls.control.messages`); how long
+these go on when none asks.
 
 Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`~gossamer.crawls.control.line`). No
 person and no browser sends them, and a crawl that is no agent does not know them."""
 
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -123,3 +126,38 @@ REQUESTS: tuple[type[ControlRequest], ...] = (
     *(News, ReadAside, ReadMaster, Finish, SetAgent),
     *(LendTurns, LendRates, OfferDomains, MoveDomains),
 )
+
+# Agents that work on without their supervisor: how long they go on alone.
+
+#: Seconds that an agent goes on without being asked for news: long enough for a person, or for a service, to start another
+#: supervisor; not so long that forgotten agents ask hosts for days.
+ALONE = 600.0
+
+#: Lines that an agent keeps for its next supervisor, the last ones: more would say the same.
+_MOST_UNHEARD = 100
+
+
+class Solitude:
+    """The time of a process without a supervisor, and what it has to tell the next one. Pure: it is told the time."""
+
+    def __init__(self, report: Callable[[str], bool], now: float) -> None:
+        """It is as if it had just been asked. `report` tells a line, and says whether it is heard; `now` is monotonic seconds."""
+        self._tell = report
+        self._unheard: deque[str] = deque(maxlen=_MOST_UNHEARD)
+        self._asked = now
+
+    def tell(self, line: str) -> None:
+        """Tell a line, or keep it."""
+        if not self._tell(line):
+            self._unheard.append(line)
+
+    def asked(self, now: float) -> list[str]:
+        """A supervisor asks for news: the lines that none has heard, once."""
+        self._asked = now
+        lines = list(self._unheard)
+        self._unheard.clear()
+        return lines
+
+    def is_over(self, now: float) -> bool:
+        """It has been alone for so long that it is to stop."""
+        return now - self._asked >= ALONE

@@ -1,6 +1,6 @@
-"""Starts the agents of a crawl, starts them again when they die, asks them in rounds, and tells them when all is over.
+"""Places the agents of a crawl, places them again when they die, asks them in rounds, and tells them when all is over.
 
-Place in the flow: :mod:`gossamer.agents.crawl` runs it. It holds no URL and no page, and nothing that must outlive it:
+Place in the flow: :mod:`several` runs it. It holds no URL and no page, and nothing that must outlive it:
 what a round brings is all that it decides by.
 """
 
@@ -8,21 +8,21 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 
 import msgspec
 
+from gossamer.agents.cluster import LocalCluster
 from gossamer.agents.lending import Giving, Lending, PlaceTurns
 from gossamer.agents.process import AgentOrders
-from gossamer.agents.rendezvous import Heartbeats
 from gossamer.agents.run import AgentNews
 from gossamer.agents.shares import Quiescence
-from gossamer.agents.supervised import AgentProcess, MasterProcess, Starter, SupervisedProcess
+from gossamer.agents.supervised import AgentProcess, Heartbeats, MasterProcess, SupervisedProcess
 from gossamer.agents.supervision import Finish
 from gossamer.crawls.control.line import AgentRefused, AgentSilent
 from gossamer.crawls.control.messages import Pause, Stop
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.errors import ComponentFailed, WiringError
+from gossamer.engine.processes import told_death
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
 #: Seconds between two rounds: two of them pass between the last page and the end.
@@ -60,7 +60,7 @@ class Supervisor:
     def __init__(
         self,
         orders: AgentOrders,
-        starter: Starter,
+        cluster: LocalCluster,
         report: Callable[[str], None],
         *,
         turns: PlaceTurns | None = None,
@@ -70,7 +70,7 @@ class Supervisor:
         begins_anew: Callable[[str], Awaitable[None]] | None = None,
         restores: Callable[[str, bool], Awaitable[None]] | None = None,
     ) -> None:
-        """No process is started yet.
+        """No process is placed yet.
 
         Args:
             orders: what they are to run, as it is written in the folder where they meet.
@@ -82,8 +82,8 @@ class Supervisor:
             may_lose: says whether an agent whose ledger is lost may begin again.
             begins_anew: puts an empty ledger in its place.
         """
-        self.agents = {name: AgentProcess(name, starter, Path(orders.directory), report) for name in orders.names}
-        self.masters = {name: MasterProcess(name, starter, Path(orders.directory), report) for name in orders.masters}
+        self.agents = {name: AgentProcess(name, cluster, report) for name in orders.names}
+        self.masters = {name: MasterProcess(name, cluster, report) for name in orders.masters}
         """Those that say whose a host is; none where the ring does."""
         self.limit = ""
         """The limit that ended the crawl, by its setting's name; empty where none did."""
@@ -186,11 +186,7 @@ class Supervisor:
                 raise _cannot_run(agent, why, code)
             if self._is_over.is_set():
                 return  # what it had is kept; a later run goes on with it
-            wait = agent.restarts.died(has_worked=agent.has_worked)
-            if wait is None:
-                raise _died_again(agent, code)
-            self._report(f"{agent.name} died ({_death(code)}); it is started again")
-            await asyncio.sleep(wait)
+            await self._again(agent, code, agent.restarts.died(has_worked=agent.has_worked))
 
     async def _watch_master(self, master: MasterProcess) -> None:
         """Run one master until all is over; start it again where it dies, unless it is gone for good and others are there."""
@@ -209,12 +205,17 @@ class Supervisor:
                 self._quiescence = Quiescence(self._reporting())
                 self._report(f"{master.name} is gone for good; its work falls to {' and '.join(others)}")
                 return
-            if wait is None:
-                raise _died_again(master, code)
-            self._report(
-                f"{master.name} {'was stopped' if code == 0 else f'died ({_death(code)})'}; it is started again"
+            await self._again(master, code, wait)
+
+    async def _again(self, one: SupervisedProcess, code: int, wait: float | None) -> None:
+        """Wait until a process that has ended is started again. Raises ComponentFailed: it died again and again."""
+        if wait is None:
+            raise ComponentFailed(
+                f"{one.name} died {one.restarts.count} times ({told_death(code)}), the last ones before it did anything; "
+                "see its messages above. What was kept is kept: gossamer resume goes on"
             )
-            await asyncio.sleep(wait)
+        self._report(f"{one.name} {f'died ({told_death(code)})' if code else 'was stopped'}; it is started again")
+        await asyncio.sleep(wait)
 
     def _has_left(self, agent: AgentProcess) -> bool:
         """A person has stopped one agent: whether it leaves the crawl. If so, the others rest until its hosts are theirs."""
@@ -361,14 +362,3 @@ async def _is_told(agent: SupervisedProcess, request: ControlRequest) -> bool:
 
 def _cannot_run(process: SupervisedProcess, why: str, code: int) -> AgentEnded:
     return AgentEnded(f"{process.name} cannot run: {why or 'it does not say why'}", code)
-
-
-def _died_again(process: SupervisedProcess, code: int) -> ComponentFailed:
-    return ComponentFailed(
-        f"{process.name} died {process.restarts.count} times ({_death(code)}), the last ones before it did anything; "
-        "see its messages above. What was kept is kept: gossamer resume goes on"
-    )
-
-
-def _death(code: int) -> str:
-    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"

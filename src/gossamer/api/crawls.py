@@ -5,7 +5,7 @@
     async for page in gossamer.crawl("https://example.org/", depth=2):
         print(page.url, page.status, page.title)
 
-Place in the flow: beside the command line, above assembly. It makes the same crawl and reads the same records.
+Place in the flow: beside the command line, above assembly. It makes the same crawl; its reader is a subscriber of it.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from typing import Any, Literal, TypeVar, Unpack
 
 import msgspec
 
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.api.keywords import CrawlKeywords
 from gossamer.api.processors import with_registered
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.compiling import find_wiring, shipped
-from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.directory import kept_wiring
 from gossamer.crawls.machine import collecting_seldom, loop_factory
 from gossamer.crawls.options import all_options
@@ -80,9 +80,9 @@ def make_crawl(
     *,
     report: Callable[[str], None] = LOG.warning,
     **more: Any,
-) -> Crawl:
+) -> SupervisedCrawl:
     """A crawl with the program's processors, its spider and a subscriber of its records; `more` are arguments of
-    :class:`~gossamer.crawls.crawl.Crawl`. Raises GossamerError: the crawl cannot be made; the message gives the reason."""
+    :class:`~gossamer.agents.crawl.SupervisedCrawl`. Raises GossamerError: the crawl cannot be made; the message says why."""
     options = dict(made.options)
     if not isinstance(options.get("item_columns", ()), str | list | tuple):
         from gossamer.query.item_files import columns_of  # few crawls have item files
@@ -101,7 +101,7 @@ def make_crawl(
     if reader is not None:
         catalog.add(READER, reader)
         subscribers = (READER,)
-    job = Crawl(
+    job = SupervisedCrawl(
         made.seeds,
         build(all_options(), options),
         wiring=wiring,
@@ -112,7 +112,7 @@ def make_crawl(
         **more,
     )
     if made.spider is not None and any(isinstance(seed, Request) for seed in made.begun):
-        made.spider.asked = asked_of(made.begun, job.wiring)
+        made.spider.asked = asked_of(made.begun, job.kept)
     return job
 
 
@@ -135,16 +135,16 @@ class CrawlRun:
     def __init__(self, made: Made, yields: Yields) -> None:
         self._made = made
         self._yields = yields
-        self._job: Crawl | None = None
+        self._job: SupervisedCrawl | None = None
         self._summary: Summary | None = None
         self._pages: AsyncIterator[Page] | None = None
 
     @property
     def summary(self) -> Summary | None:
         """The result of the crawl, or its present state while it runs. None before it has begun."""
-        if self._summary is not None or self._job is None or self._job.running is None:
+        if self._summary is not None or self._job is None:
             return self._summary
-        return self._job.figures.summary()
+        return self._job.summary
 
     def __aiter__(self) -> AsyncIterator[Page]:
         if self._pages is None:
@@ -201,7 +201,7 @@ def _tell_end(summary: Summary | None, lines: Sequence[str]) -> None:
     LOG.warning("the crawl is incomplete: %s URLs are left to be tried again", summary.queued)
 
 
-async def _run_and_close(job: Crawl, queue: asyncio.Queue[Page | None]) -> Summary:
+async def _run_and_close(job: SupervisedCrawl, queue: asyncio.Queue[Page | None]) -> Summary:
     try:
         return await job.run()
     finally:

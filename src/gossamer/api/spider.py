@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.api.crawls import LOG, CrawlRun, LoopOfOwn, Made, Yields, make_crawl, workspace
 from gossamer.api.keywords import CrawlKeywords
 from gossamer.api.processors import Handler, LogIn, Method, Seeds
-from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.machine import collecting_seldom
 from gossamer.crawls.options import all_options
 from gossamer.crawls.seeds import read_seeds
@@ -281,8 +281,9 @@ class Spider:
             follow["render"] = "asked"
         return {**follow, **self.options}
 
-    def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> Crawl:
-        """A crawl of this spider that another program runs; `more`: further arguments of :class:`~gossamer.crawls.crawl.Crawl`."""
+    def job(self, seeds: Iterable[str | Request], options: Mapping[str, Any], **more: Any) -> SupervisedCrawl:
+        """A crawl of this spider that another program runs; `more`: further arguments of
+        :class:`~gossamer.agents.crawl.SupervisedCrawl`."""
         return make_crawl(self._made(seeds, options), **more)
 
     def _made(self, seeds: Iterable[str | Request], options: Mapping[str, Any]) -> Made:

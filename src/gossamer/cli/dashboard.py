@@ -17,6 +17,7 @@ import click
 from gossamer.cli.helping import option
 from gossamer.cli.saying import tell
 from gossamer.engine import processes
+from gossamer.engine.unit import meanwhile
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,12 +78,10 @@ async def dashboard_beside(job: "AnyCrawl", address: str | None) -> AsyncIterato
         yield
         return
     told: list[str] = []
-    task = asyncio.create_task(_shown(job, address, told))
     try:
-        yield
+        async with meanwhile(_shown(job, address, told)):
+            yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
         if not told and job.directory.exists():
             shown = shlex.quote(str(job.directory))
             tell(f"the crawl ended before its dashboard had begun; `gossamer dashboard {shown}` shows it")

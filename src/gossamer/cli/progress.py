@@ -8,10 +8,12 @@ import asyncio
 import contextlib
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from gossamer.cli.saying import beneath, has_gone, tell_plain
+from gossamer.engine.unit import meanwhile
 
 if TYPE_CHECKING:
     from gossamer.cli.crawl import AnyCrawl
@@ -31,15 +33,9 @@ SHARE = 0.01
 REASONS = 3
 
 
-@contextlib.asynccontextmanager
-async def progress_display(job: "AnyCrawl") -> AsyncIterator[None]:
+def progress_display(job: "AnyCrawl") -> AbstractAsyncContextManager[None]:
     """Show progress while the block runs."""
-    task = asyncio.create_task(_shown(job))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    return meanwhile(_shown(job))
 
 
 async def _shown(job: "AnyCrawl") -> None:

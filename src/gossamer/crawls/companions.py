@@ -8,7 +8,6 @@ fails or is killed loses nothing: rows stay in their logs, where `gossamer query
 from closed row logs, now and then and at the end (:class:`TableMaker`).
 """
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -24,7 +23,7 @@ from gossamer.crawls.plan import CrawlPlan
 from gossamer.engine.files import replace_file
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.subjects import found_at, subjects
-from gossamer.engine.unit import Clock, SystemClock
+from gossamer.engine.unit import Clock, SystemClock, meanwhile
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import Worker, WorkerFailed, answered
@@ -153,17 +152,8 @@ class TableMaker:
         self._worker: Worker | None = None
         self._is_aborted = False
 
-    @contextlib.asynccontextmanager
-    async def watching(self) -> AsyncIterator[None]:
-        """Make tables of what is closed, now and then, while the block runs."""
-        task = asyncio.create_task(self._watch())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    async def _watch(self) -> None:
+    async def watch(self) -> None:
+        """Make tables of what is closed, now and then, until it is cancelled."""
         while True:
             await self._clock.sleep(INTERVAL)
             if closed_segments(self._directory):
@@ -266,11 +256,12 @@ class Companions:
         self._following.register()
         self._mirror.register()
 
-    async def start(self) -> None:
+    @contextlib.asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """While the block runs, its rows are followed, and become tables now and then."""
         await self._following.start()
-
-    def making_tables(self) -> AbstractAsyncContextManager[None]:
-        return self._tables.watching() if self._tables else contextlib.nullcontext()
+        async with meanwhile(*([self._tables.watch()] if self._tables else ())):
+            yield
 
     def abort(self) -> None:
         if self._tables is not None:

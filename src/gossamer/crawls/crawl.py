@@ -1,22 +1,25 @@
-"""One crawl from options to summary: checked, started, watched, stopped. What command line and Python API share.
+"""One crawl from options to summary: checked, started, watched, stopped.
 
-Order matters here: everything that can be refused is refused before the directory is touched (no half-made directory).
-:mod:`plan` says what a crawl will be, :mod:`work` how its work ends, :mod:`figures` what it has done, and :mod:`live` changes it
-while it runs.
+Place in the flow: :class:`WholeCrawl` has the steps of every crawl, in their order: everything that can be refused is refused
+before the directory is touched (no half-made directory). Its heirs say where agents work: in this process (:class:`Crawl`), or in
+others (:mod:`gossamer.agents`). :mod:`plan` says what a crawl will be, :mod:`work` how its work ends, :mod:`figures` what it has
+done, and :mod:`live` changes it while it runs.
 """
 
 import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from gossamer.crawls.companions import Companions, works_beside, write_hosts
+from gossamer.crawls.companions import Beside, Companions, works_beside
 from gossamer.crawls.control.server import ControlServer
-from gossamer.crawls.damage import bring_back, refuse_without_ledger, restored_lines
+from gossamer.crawls.damage import refuse_without_ledger
 from gossamer.crawls.directory import CrawlPlace, begin_anew, refuse_unfinished_work
 from gossamer.crawls.figures import RunFigures
 from gossamer.crawls.leases import LeaseUrls
@@ -28,18 +31,19 @@ from gossamer.crawls.processes import Fleet
 from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.subscribing import setting_aside
-from gossamer.crawls.summary import ENDED, RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
+from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
 from gossamer.crawls.work import CrawlAtWork, Lapsing, RunLines
 from gossamer.engine.connector import Statistics
 from gossamer.engine.files import scratch
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import Catalog
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.unit import Clock
+from gossamer.engine.unit import Clock, SystemClock
 from gossamer.engine.wiring import Wiring
 from gossamer.frontier.frontier import Seeds
 from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.storage.commit.commit_stage import Tally
+from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.recovery import ensure_crawl_id, refuse_divided
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
@@ -51,8 +55,177 @@ if TYPE_CHECKING:
     from gossamer.crawls.control.wire import Answered, ControlRequest
 
 
-class Crawl(CrawlAtWork):
-    """A crawl that is ready to run. Making it checks everything and touches nothing."""
+class BegunAlone(NamedTuple):
+    """The work of one process in a run that others go on with."""
+
+    began: float
+    """The monotonic instant at which the run began."""
+    pages_before: int
+    """Pages of earlier runs."""
+    is_paused: bool
+    """A person has said so."""
+    standing: "CrawlStanding"
+    """How the crawl stood then."""
+    lock: ProcessLock
+    """That of the crawl's supervisor: no other may have the crawl in between."""
+
+
+class WholeCrawl(ABC):
+    """The steps of a crawl, wherever its agents work. Making one checks everything and touches nothing."""
+
+    beside: Sequence[Beside] = ()
+    """The work of subjects beside it."""
+    is_handed_over = False
+    """It has ended at rest, and others are to go on with it."""
+    _has_begun = False
+
+    def __init__(
+        self,
+        plan: CrawlPlan,
+        options: CrawlOptions,
+        report: Callable[[str], None],
+        *,
+        tables: bool,
+        begun: BegunAlone | None = None,
+    ) -> None:
+        """Check the place, and what works beside the agents; without `tables`, rows stay in their logs. `begun` is what one
+        process did of the run already. Raises UsageError: the options do not fit; CrawlDirectoryError: the directory is in use or
+        damaged."""
+        self.options = options
+        self.plan = plan
+        """Its plan."""
+        self.seeds, self.directory = plan.seeds, plan.directory
+        self._begun = begun
+        self.began = 0.0 if begun is None else begun.began
+        """The monotonic instant at which the run began; 0.0 before."""
+        self._lines = RunLines(self.directory, report, lambda: self.working)
+        self._place = CrawlPlace(self.directory, options)
+        self._place.check()
+        if options.accept_loss and not options.resume:
+            raise UsageError("--accept-loss goes on with a crawl; use it as gossamer resume DIR --accept-loss")
+        self._companions = Companions(plan, options, report, has_tables=tables)
+        self.last_lines: tuple[str, ...] = ()
+        """The lines that were told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
+
+    @property
+    def has_begun(self) -> bool:
+        """An agent was at work, so that there may be something to keep, whatever came after."""
+        return self._has_begun
+
+    # -- where its agents work
+
+    @property
+    @abstractmethod
+    def graph(self) -> Graph:
+        """The graph of the whole crawl, with every unit's settings as they stand."""
+
+    @property
+    @abstractmethod
+    def working(self) -> bool:
+        """Agents are at work, so that there is progress to show."""
+
+    @property
+    @abstractmethod
+    def is_aborted(self) -> bool:
+        """It was torn off before its end."""
+
+    @abstractmethod
+    async def _start(self, held: contextlib.AsyncExitStack) -> None:
+        """Take the crawl, so that no other process has it; what ends with the work is left with `held`."""
+
+    @abstractmethod
+    async def _crawled(self) -> Summary:
+        """The directory is this run's: let the agents go on in it until the crawl ends, or is told to stop; returns what came of
+        the run."""
+
+    @abstractmethod
+    def _watches(self) -> Iterable[AbstractAsyncContextManager[None]]:
+        """Looks at the crawl that last as long as its work."""
+
+    @abstractmethod
+    def _end(self, summary: Summary) -> RunEnding:
+        """Note the end for every later run; the words for it."""
+
+    @abstractmethod
+    async def _steer(self, request: "ControlRequest") -> "Answered":
+        """Do what is asked from outside."""
+
+    # -- the run
+
+    async def run(self) -> Summary:
+        """Crawl to the end. Raises GossamerError: the crawl cannot run; FlowError: a unit cannot."""
+        self.began = self.began or time.monotonic()
+        unresolved: list[str] = []
+        await check_addresses(self.seeds, self.graph, self.options, unresolved.append)
+        made = self._place.make(self.kept, self.graph, self._note)
+        is_vain = False
+        try:
+            async with contextlib.AsyncExitStack() as held:
+                await self._start(held)
+                for line in unresolved:  # not beside the one line of a setting that a unit refuses
+                    self.report(line)
+                if self.options.resume:
+                    # Not before the crawl is ours: another process may be at work here, by a wiring of its own.
+                    self._note()
+                    self._place.write(self.kept, self.graph)
+                ensure_crawl_id(self.directory, self._now())
+                summary = await self._crawled()
+                if self.is_handed_over:
+                    return summary
+                is_vain = made and came_to_nothing(summary) and not self.beside
+                self.last_lines = tuple(self._end(summary).lines(summary, is_kept=not is_vain))
+                for line in self.last_lines:
+                    self.report(line)
+        finally:
+            await self._companions.feed_rest()
+            if is_vain:
+                self.report(self._place.told_vain)
+            self._place.settle(made, self.has_begun and not is_vain)
+        if self._companions.makes_tables and not self.is_aborted and not is_vain:
+            # What was torn off in the middle may have rows that were never committed: those logs stay open.
+            summary = summary.with_failure(await self._companions.finish())
+            # What the tables cost belongs to the crawl.
+            peak = max(summary.peak_rss_bytes, peak_rss())
+            summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak)
+        return summary
+
+    @property
+    def kept(self) -> Wiring:
+        """The wiring by which a later run goes on: without the program's own subscribers."""
+        return self.plan.kept(self.graph)
+
+    def _now(self) -> float:
+        return SystemClock().now()
+
+    def _note(self) -> None:
+        self._companions.register()
+        for one in self.beside:
+            one.register()
+
+    @contextlib.asynccontextmanager
+    async def _attended(self) -> AsyncIterator[None]:
+        """While the block runs, the crawl can be steered from outside, and it is known how it stands."""
+        requests = [request for one in self.beside for request in one.requests]
+        control = ControlServer(self.directory, self._steer, self.report, requests=requests)
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(control.stop)
+            await control.start()
+            for watch in self._watches():
+                await stack.enter_async_context(watch)
+            yield
+
+    # -- what it tells
+
+    def report(self, line: str) -> None:
+        self._lines.tell(line)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        return self._lines.warnings
+
+
+class Crawl(CrawlAtWork, WholeCrawl):
+    """A crawl whose only agent works in this process."""
 
     def __init__(
         self,
@@ -66,49 +239,35 @@ class Crawl(CrawlAtWork):
         tables: bool = True,
         subscribers: Sequence[str] = (),
         clock: Clock | None = None,
+        begun: BegunAlone | None = None,
     ) -> None:
         """Check everything. `subscribers` are names of the catalog that get every record too; they belong to the program that
         runs the crawl: the wiring that is kept does not have them, so that others can go on with the crawl. `clock` is what every
         unit goes by: the machine's, unless a simulated one is given.
         """
-        self.options = options or CrawlOptions()
+        options = options or CrawlOptions()
+        if options.is_divided:
+            raise UsageError(
+                "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
+                "`gossamer crawl`"
+            )
         self._clock = clock
-        self.plan = CrawlPlan(seeds, self.options, wiring, settings or {}, catalog, subscribers)
-        """Its plan."""
-        self.seeds = self.plan.seeds
-        super().__init__(self.plan.directory, self.report)
-        self._lines = RunLines(self.directory, report, lambda: self.working)
-        self._place = CrawlPlace(self.directory, self.options)
-        self.beside = works_beside(self.directory, self.options, self.plan.graph.wiring, self.report)
-        """The work of subjects beside it."""
-        self._check_place()
-        self._companions = Companions(self.plan, self.options, report, has_tables=tables)
+        plan = CrawlPlan(seeds, options, wiring, settings or {}, catalog, subscribers)
+        CrawlAtWork.__init__(self, plan.directory, self.report)
+        WholeCrawl.__init__(self, plan, options, report, tables=tables, begun=begun)
+        if options.resume:
+            refuse_divided(self.directory)
+            if not options.accept_loss:
+                refuse_without_ledger(self.directory)
+            refuse_unfinished_work(self.directory, plan.graph, accept=options.accept_loss)
+        self.beside = works_beside(self.directory, options, plan.graph.wiring, self.report)
         self.fleet: Fleet | None = None
         self.others: Others | None = None
         """The part that lets other agents join. None where they cannot: a program runs it, in a process of its own."""
         self.told: Callable[[Record], None] | None = None
         """Called with each record (:meth:`tell_each`)."""
-        self.last_lines: tuple[str, ...] = ()
-        """The lines that were told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
         self.connector_statistics: dict[str, Statistics] = {}
         """The count of every connector; filled in at the end of the run."""
-
-    def _check_place(self) -> None:
-        self._place.check()
-        if self.options.is_divided:
-            raise UsageError(
-                "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
-                "`gossamer crawl`"
-            )
-        if self.options.resume:
-            refuse_divided(self.directory)
-            if not self.options.accept_loss:
-                refuse_without_ledger(self.directory)
-            refuse_unfinished_work(self.directory, self.plan.graph, accept=self.options.accept_loss)
-        elif self.options.accept_loss:
-            raise UsageError(
-                "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
-            )
 
     @property
     def graph(self) -> Graph:
@@ -121,129 +280,67 @@ class Crawl(CrawlAtWork):
         return self.graph.wiring
 
     @property
-    def kept(self) -> Wiring:
-        """The wiring by which a later run goes on: without the program's own subscribers."""
-        return self.plan.kept(self.graph)
+    def is_aborted(self) -> bool:
+        return self._work.is_aborted
 
     # -- the run
 
-    async def run(self) -> Summary:
-        began = time.monotonic()
-        with scratch() as folder:
-            # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (design question 13).
-            self.fleet = Fleet(self.kept, self.plan.catalog, folder, self.directory, self.report)
-            self.running = RunningGraph(
-                self.plan.graph,
-                clock=self._clock,
-                report=self.report,
-                meeting=folder,
-                keep_failed=setting_aside(self.directory),
-            )
-            self.running.history = read_changes(self.directory, self.wiring)
-            self._figures = RunFigures(self.directory, self.units, self._work, began)
-            self.changes = KeptChanges(self.plan, self.running, self.fleet, self._place)
-            return await self._run(self.running, self.fleet)
-
-    async def _run(self, running: RunningGraph, fleet: Fleet) -> Summary:
-        unresolved: list[str] = []
-        await check_addresses(self.seeds, self.graph, self.options, unresolved.append)
-        made = self._place.make(self.kept, self.graph, self._note)
+    async def _start(self, held: contextlib.AsyncExitStack) -> None:
+        # Sockets need short paths (108 bytes), so they do not lie in the crawl directory (design question 13).
+        folder = held.enter_context(scratch())
+        self.fleet = fleet = Fleet(self.kept, self.plan.catalog, folder, self.directory, self.report)
+        self.running = running = RunningGraph(
+            self.plan.graph,
+            clock=self._clock,
+            report=self.report,
+            meeting=folder,
+            keep_failed=setting_aside(self.directory),
+        )
+        running.history = read_changes(self.directory, self.wiring)
+        self._figures = RunFigures(self.directory, self.units, self._work, self.began)
+        self.changes = KeptChanges(self.plan, running, fleet, self._place)
         if self.options.accept_loss:
             for line in begin_anew(self.directory, self.graph):
                 self.report(line)
-        has_begun = is_vain = False
-        try:
-            await running.start()
-            has_begun = True
-            for line in unresolved:  # not beside the one line of a setting that a unit refuses
-                self.report(line)
-            await self._begin(running, fleet)
-            async with self._companions.making_tables():
-                work = fleet.watch_over(running.work())
-                await self._work.until_done(work, running, self.units.frontier, self._attended())
-            if self.is_handed_over:
-                return self.figures.summary()
-            for one in self.beside if not self._work.is_aborted else ():
-                await one.end(self.units)
-            summary = self.figures.last_summary()
-            is_vain = made and came_to_nothing(summary) and not self.beside
-            self._tell_end(summary, is_kept=not is_vain)
-            if not self._work.is_aborted:
-                Sampler(self).take(ended=summary.state)
-                write_hosts(running)
-            self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
-        finally:
-            self.connector_statistics = running.statistics()
-            await running.stop()
-            await fleet.stop()
-            await self._companions.feed_rest()
-            if is_vain:
-                self.report(self._place.told_vain)
-            self._place.settle(made, has_begun and not is_vain)
-        if self._companions.makes_tables and not self._work.is_aborted and not is_vain:
-            # What was torn off in the middle may have rows that were never committed: those logs stay open.
-            summary = summary.with_failure(await self._companions.finish())
-            # What the tables cost belongs to the crawl.
-            summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak_rss())
-        return summary
+        held.push_async_callback(fleet.stop)
+        held.push_async_callback(self._stop, running)
+        await running.start()
+        self._has_begun = True
 
-    async def _begin(self, running: RunningGraph, fleet: Fleet) -> None:
-        """The units are up: the directory is brought to where they go on, and what works beside them begins."""
-        if self.options.resume:
-            # Not before the ledger is ours: another process may be at work here, by a wiring of its own.
-            self._note()
-            self._place.write(self.kept, self.graph)
-        ensure_crawl_id(self.directory, self.ledger.clock.now())
-        restored, accepted = bring_back(running, self.directory, accept=self.options.accept_loss)
-        for line in restored_lines(restored, accepted, self.directory):
-            self.report(line)
-        if accepted.again:
-            self.units.frontier.recount()
-        self.figures.begin()
+    async def _stop(self, running: RunningGraph) -> None:
+        self.connector_statistics = running.statistics()
+        await running.stop()
+
+    def _now(self) -> float:
+        return self.ledger.clock.now()
+
+    async def _crawled(self) -> Summary:
+        self._go_on_with_kept(self._begun and self._begun.pages_before, accept=self.options.accept_loss)
+        assert self.fleet is not None
         for lease in self.units.components(LeaseUrls):
-            lease.lapsed = fleet.end
+            lease.lapsed = self.fleet.end
         for unit in self.providers(Lapsing):
             unit.lapsed = self.abort
-        await fleet.start()
-        self.ledger.put_meta(ENDED, b"")
+        await self.fleet.start()
         for one in self.beside:
             await one.begin(self.units)
-        await self._companions.start()
         self._tell_records()
+        async with self._companions.at_work():
+            work = self.fleet.watch_over(self.graph_at_work.work())
+            await self._work.until_done(work, self.graph_at_work, self.units.frontier, self._attended())
+        if self.is_handed_over:
+            return self.figures.summary()
+        for one in self.beside if not self.is_aborted else ():
+            await one.end(self.units)
+        return self.figures.last_summary()
 
-    def _note(self) -> None:
-        self._companions.register()
+    def _watches(self) -> Iterable[AbstractAsyncContextManager[None]]:
+        yield self.figures.pulse.beating()
+        yield Sampler(self).sampling()
         for one in self.beside:
-            one.register()
-
-    @contextlib.asynccontextmanager
-    async def _attended(self) -> AsyncIterator[None]:
-        """While the block runs, the crawl can be steered from outside, its pulse is taken, and so are samples."""
-        requests = [request for one in self.beside for request in one.requests]
-        control = ControlServer(self.directory, self._steer, self.report, requests=requests)
-        async with contextlib.AsyncExitStack() as stack:
-            stack.push_async_callback(control.stop)
-            await control.start()
-            await stack.enter_async_context(self.figures.pulse.beating())
-            await stack.enter_async_context(Sampler(self).sampling())
-            for one in self.beside:
-                await stack.enter_async_context(one.working(self.units))
-            yield
-
-    async def _steer(self, request: "ControlRequest") -> "Answered":
-        """Do what is asked from outside: few crawls are, so what it takes is imported then."""
-        from gossamer.crawls.control.steering import answer
-
-        return await answer(self, request)
+            yield one.working(self.units)
 
     # -- what it tells
-
-    def report(self, line: str) -> None:
-        self._lines.tell(line)
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        return self._lines.warnings
 
     def tell_each(self, told: Callable[[Record], None]) -> bool:
         """Call this with the record of each URL as soon as it is committed; to be said before the run. Others keep theirs to
@@ -263,20 +360,23 @@ class Crawl(CrawlAtWork):
         if not tallies:
             self.report("this wiring has no tally in the main process, so no line for each URL is told")
 
-    def _tell_end(self, summary: Summary, *, is_kept: bool) -> None:
+    def _end(self, summary: Summary) -> RunEnding:
         if summary.set_aside:
             from gossamer.crawls.trap_review import told
 
             confirmed = {family.key for unit in self.providers(LearntTraps) for family in unit.confirmed}
             rows = (row for row in self.ledger.aside() if row.family.key not in confirmed)
             self.report(told(rows, self.directory))
+        self._keep_end(summary, Sampler(self))
         unsent = sum(unit.unsent for unit in self.units.components(Seeds))
-        ending = RunEnding(
+        return RunEnding(
             self.directory, self.seeds, has_lingered=self.units.frontier.termination.has_lingered, unsent=unsent
         )
-        self.last_lines = tuple(ending.lines(summary, is_kept=is_kept))
-        for line in self.last_lines:
-            self.report(line)
+
+    async def _steer(self, request: "ControlRequest") -> "Answered":
+        from gossamer.crawls.control.steering import answer  # few crawls are steered
+
+        return await answer(self, request)
 
     # -- steering
 

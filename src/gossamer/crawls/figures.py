@@ -92,8 +92,9 @@ class RunFigures:
         self.pulse = Pulse(self._count, lambda: sizes_of(units.ledger), lambda: walked_sizes(directory), SystemClock())
         """The last seconds of the crawl; by the machine's clock, since people look at it."""
 
-    def begin(self) -> None:
-        self.pages_before = self._counters().get("pages", 0)
+    def begin(self, pages_before: int | None = None) -> None:
+        """The run begins, or goes on with what had so many pages before it."""
+        self.pages_before = self._counters().get("pages", 0) if pages_before is None else pages_before
 
     def summary(self) -> Summary:
         counters, frontier, cut_by = self._counters(), self._units.frontier, self._work.cut_by

@@ -239,10 +239,10 @@ class Fleet:
                 raise WiringError(f"process {name!r} cannot run its part of the wiring; see its message above")
             if len(deaths) >= MAX_DEATHS:
                 raise ComponentFailed(
-                    f"process {name!r} died {len(deaths)} times within {DEATH_WINDOW:g} s ({_death(code)}); see its messages "
-                    "above. What was kept is kept: gossamer resume goes on"
+                    f"process {name!r} died {len(deaths)} times within {DEATH_WINDOW:g} s ({processes.told_death(code)}); see "
+                    "its messages above. What was kept is kept: gossamer resume goes on"
                 )
-            self._report(f"process {name!r} died ({_death(code)}); it is started again")
+            self._report(f"process {name!r} died ({processes.told_death(code)}); it is started again")
             await self._spawn(name, path)
 
     def end(self, name: str, life: str) -> None:
@@ -283,7 +283,3 @@ class Fleet:
         await asyncio.gather(*self._watchers.values(), return_exceptions=True)
         for line in self._lines.values():
             line.close()
-
-
-def _death(code: int) -> str:
-    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"

@@ -5,15 +5,15 @@ eleven samples of the counters, seven of the sizes, and the pages that have been
 """
 
 import asyncio
-import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from gossamer.crawls.control.waits import disk_free
-from gossamer.engine.unit import Clock, SystemClock
+from gossamer.engine.unit import Clock, SystemClock, meanwhile
 from gossamer.storage.tables.log import TableLog
 from gossamer.storage.tables.row_tables import COARSE, FINE, SAMPLES, SampleRow
 from gossamer.values.errors import GossamerError
@@ -86,16 +86,9 @@ class Pulse:
     def __repr__(self) -> str:
         return f"<Pulse of {len(self._counts)} samples, {len(self._since)} pages watched>"
 
-    @contextlib.asynccontextmanager
-    async def beating(self) -> AsyncIterator[None]:
+    def beating(self) -> AbstractAsyncContextManager[None]:
         """Take samples while the block runs."""
-        tasks = [asyncio.create_task(self._go_on()), asyncio.create_task(self._look_around())]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        return meanwhile(self._go_on(), self._look_around())
 
     async def _go_on(self) -> None:
         while True:
@@ -176,15 +169,9 @@ class Sampler:
         self._kept = 0
         """The number of the last five minutes, since the epoch, of which a sample is kept for good."""
 
-    @contextlib.asynccontextmanager
-    async def sampling(self) -> AsyncIterator[None]:
+    def sampling(self) -> AbstractAsyncContextManager[None]:
         """Take samples while the block runs."""
-        task = asyncio.create_task(self._go_on())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        return meanwhile(self._go_on())
 
     async def _go_on(self) -> None:
         while True:

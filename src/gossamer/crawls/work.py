@@ -14,9 +14,14 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
+from gossamer.crawls.companions import write_hosts
+from gossamer.crawls.damage import bring_back, restored_lines
 from gossamer.crawls.figures import RunFigures, UnitsAtWork
 from gossamer.crawls.live import LiveChanges, Suspensions
-from gossamer.crawls.summary import option_name
+from gossamer.crawls.pulse import Sampler
+from gossamer.crawls.summary import ENDED, Summary, option_name
 from gossamer.engine.component import Producer
 from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
@@ -169,6 +174,7 @@ class CrawlAtWork:
     def __init__(self, directory: Path, report: Callable[[str], None]) -> None:
         """Nothing runs yet; `report` takes lines for people."""
         self.directory = directory
+        self._report = report
         self.running: RunningGraph | None = None
         self._figures: RunFigures | None = None
         self.changes: LiveChanges | None = None
@@ -269,6 +275,24 @@ class CrawlAtWork:
     def _live(self) -> LiveChanges:
         assert self.changes is not None, "it does not run yet"
         return self.changes
+
+    def _go_on_with_kept(self, pages_before: int | None = None, *, accept: bool) -> None:
+        """Units are up, and none has worked yet: bring the directory to what the ledger committed. Raises CrawlDirectoryError:
+        that cannot be, and is not accepted."""
+        restored, accepted = bring_back(self.graph_at_work, self.directory, accept=accept)
+        for line in restored_lines(restored, accepted, self.directory):
+            self._report(line)
+        if accepted.again:
+            self.units.frontier.recount()
+        self.figures.begin(pages_before)
+        self.ledger.put_meta(ENDED, b"")
+
+    def _keep_end(self, summary: Summary, sampler: Sampler) -> None:
+        """Units have done their work, and are up: note how it ended."""
+        if not self._work.is_aborted:
+            sampler.take(ended=summary.state)
+            write_hosts(self.graph_at_work)
+        self.ledger.put_meta(ENDED, msgspec.json.encode(summary))
 
     async def rest(self) -> bool:
         """End as soon as nothing is in flight, if it has more to do, so that others go on with it. False where it ended or goes on

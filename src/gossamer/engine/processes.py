@@ -110,6 +110,11 @@ async def child(*words: str, env: dict[str, str] | None = None, **streams: Unpac
     return await asyncio.create_subprocess_exec(*words, env=env, start_new_session=True, **streams)
 
 
+def told_death(code: int) -> str:
+    """The end of a process by its exit status, or by the signal below zero, in words."""
+    return f"killed by signal {-code}" if code < 0 else f"exit status {code}"
+
+
 # -- the first lines of such a process
 
 

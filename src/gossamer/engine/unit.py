@@ -10,9 +10,10 @@ fetcher for the bandwidth. The amount that a request brings is not known when it
 last ones and settles the difference: many requests at once would otherwise fetch in one second what is then paid off for many.
 """
 
+import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from gossamer.engine.sheet import NoSettings, Sheet
@@ -219,3 +220,17 @@ def bind(
             setattr(unit, role, known[bound])
         else:
             setattr(unit, role, {key: tuple(known[name] for name in names) for key, names in bound.items()})
+
+
+@contextlib.asynccontextmanager
+async def meanwhile(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let this work go on while the block runs; it is cancelled then, and its failures are its own."""
+    import asyncio  # a process without an event loop imports this module, too
+
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

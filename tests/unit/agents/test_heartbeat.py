@@ -1,7 +1,7 @@
 """Who is silent, and what one that was away has missed."""
 
 from gossamer.agents.lending import GivenSettings
-from gossamer.agents.rendezvous import LATE, SILENT_AFTER, Heartbeat
+from gossamer.agents.supervised import LATE, SILENT_AFTER, Heartbeat
 
 
 def test_one_that_does_not_answer_falls_silent_once_and_is_heard_again() -> None:

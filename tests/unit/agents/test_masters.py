@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gossamer.agents.cluster import LocalCluster
 from gossamer.agents.designations import ByPlace, LeastLoaded, loads
 from gossamer.agents.handing_over import (
     DividedByTable,
@@ -257,7 +258,7 @@ def test_a_change_that_the_table_has_made_is_finished_with_the_members_that_it_w
     graph = plan(crawl_wiring(), catalog())
     options = CrawlOptions(output=str(tmp_path), resume=True, agents=number)
     roster = Roster(tmp_path, graph, options, lambda line: None)
-    asyncio.run(roster.prepare(graph, tmp_path))
+    asyncio.run(roster.prepare(graph, LocalCluster(tmp_path, tmp_path)))
     assert roster.members == members_of(tmp_path) == after
     assert DividedByTable(tmp_path, roster.members, ledger_settings(crawl_wiring())).owner("c.test") in AGENTS[:2]
     assert not note.exists()
@@ -306,7 +307,7 @@ def test_a_lost_table_is_not_made_again_where_a_domain_may_have_two_agents(tmp_p
     note.write_bytes(b"{}")
     roster = Roster(tmp_path, plan(crawl_wiring(), catalog()), CrawlOptions(resume=True, accept_loss=True), str)
     with pytest.raises(CrawlDirectoryError, match="domains were just changing hands"):
-        asyncio.run(roster.prepare(plan(crawl_wiring(), catalog()), tmp_path))
+        asyncio.run(roster.prepare(plan(crawl_wiring(), catalog()), LocalCluster(tmp_path, tmp_path)))
     assert is_table_lost(tmp_path)
 
 

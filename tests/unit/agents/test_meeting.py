@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from gossamer.agents.rendezvous import ALONE, Solitude, living, meeting
+from gossamer.agents.cluster import living, meeting
+from gossamer.agents.supervision import ALONE, Solitude
 from gossamer.storage.ledger.opening import ProcessLock
 
 

@@ -1,0 +1,199 @@
+"""Where the processes of a crawl run: on this machine, as children of the supervisor, or of one before it that is gone.
+
+Place in the flow: :mod:`several` has one :class:`LocalCluster`, and :mod:`supervisor` lets it place agents and masters. Nothing
+above it knows the number of a process: a process is placed, it ends, and it can be killed. What it is to run lies in the folder
+where the processes of a crawl meet (:mod:`process`).
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from gossamer.agents.ended import noted_end
+from gossamer.engine import processes
+from gossamer.engine.files import joined, replace_file, shared_scratch
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.ledger.opening import ProcessLock, holder_of
+
+#: The word that lets a process begin. Without it, it ends as soon as its supervisor does.
+WORD = b"\n"
+
+#: Seconds between two looks at a process that another supervisor has started: no parent is told when it ends.
+_LOOK = 0.1
+
+#: The supervisor's folder in the crawl's state, and the note in it of where agents meet.
+_SUPERVISOR = "supervisor"
+_NOTE = f"{_SUPERVISOR}/meeting.json"
+
+
+class _Note(msgspec.Struct, frozen=True):
+    folder: str
+
+
+def supervisor_lock(directory: Path) -> ProcessLock:
+    """The lock by which a crawl has one supervisor. Raises CrawlDirectoryError: it has another one."""
+    return ProcessLock(directory / STATE_DIRECTORY / _SUPERVISOR / "lock")
+
+
+def living(directory: Path, agents: Iterable[str]) -> dict[str, int]:
+    """The agents that are at work, with the numbers of their processes."""
+    return {agent: process for agent in agents if (process := _process_of(directory, agent))}
+
+
+def _process_of(directory: Path, agent: str) -> int:
+    process = holder_of(directory / STATE_DIRECTORY / agent / "lock")
+    return int(process) if process.isdecimal() else 0
+
+
+@contextlib.contextmanager
+def meeting(directory: Path, agents: Sequence[str]) -> Iterator[Path]:
+    """The folder in which agents meet: that of the agents at work, if there are any; else a new one. Each process at work holds
+    the folder, so that it is not swept away.
+
+    Args:
+        directory: the crawl directory; the caller is its supervisor.
+        agents: those that may be at work.
+
+    Raises:
+        OSError: none can be made.
+    """
+    known = _noted(directory)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(joined(known)) if known and living(directory, agents) else None
+        if folder is None:
+            folder = Path(stack.enter_context(shared_scratch()))
+            path = directory / STATE_DIRECTORY / _NOTE
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, msgspec.json.encode(_Note(str(folder))))
+        yield folder
+
+
+def _noted(directory: Path) -> Path | None:
+    try:
+        return Path(msgspec.json.decode((directory / STATE_DIRECTORY / _NOTE).read_bytes(), type=_Note).folder)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+
+
+class Placed:
+    """One life of an agent or a master."""
+
+    def __init__(self, number: int, process: asyncio.subprocess.Process | None = None) -> None:
+        self.number = number
+        """The system's number of the process."""
+        self._process = process
+
+    def __str__(self) -> str:
+        return f"process {self.number}"
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    async def ended(self, say: Callable[[str], None]) -> int:
+        """Wait for its end; returns its exit status, or the signal below zero. Each line that it tells people is said meanwhile."""
+        assert self._process is not None and self._process.stderr is not None
+        while line := await _line(self._process.stderr):
+            say(line)
+        return await self._process.wait()
+
+    def kill(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
+
+
+class Found(Placed):
+    """One that another supervisor has placed, which is gone: it keeps its lines for the next question."""
+
+    def __init__(self, number: int, directory: Path, name: str) -> None:
+        super().__init__(number)
+        self._directory, self._name = directory, name
+
+    @property
+    def is_alive(self) -> bool:
+        return _process_of(self._directory, self._name) == self.number
+
+    async def ended(self, say: Callable[[str], None]) -> int:
+        while self.is_alive:
+            await asyncio.sleep(_LOOK)
+        # Its exit status is not ours to have: what it left says how it ended.
+        end = noted_end(self._directory, self._name)
+        return 0 if end is not None and end.is_clean else -signal.SIGKILL
+
+    def kill(self) -> None:
+        if self.is_alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.number, signal.SIGKILL)
+
+
+class LocalCluster:
+    """The processes of one crawl on this machine.
+
+    Those that are needed soon are started ahead, load the program, and wait for a word, since loading the program takes longer than
+    a change of hands, and nothing is fetched meanwhile.
+    """
+
+    def __init__(self, directory: Path, folder: Path) -> None:
+        """`folder` is where the processes of the crawl in `directory` meet."""
+        self.directory = directory
+        self.folder = folder
+        self._prepared: dict[str, asyncio.Task[asyncio.subprocess.Process]] = {}
+
+    async def place(self, name: str) -> Placed:
+        """Let an agent or a master begin: the process that was prepared, or a new one. Raises OSError."""
+        process = await self._waiting(name) or await self._started(name)
+        assert process.stdin is not None
+        process.stdin.write(WORD)
+        return Placed(process.pid, process)
+
+    def living(self, names: Iterable[str]) -> dict[str, Placed]:
+        """Those that are at work, whoever has placed them."""
+        return {name: Found(number, self.directory, name) for name, number in living(self.directory, names).items()}
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Let processes load the program that are to begin soon."""
+        for name in names:
+            if name not in self._prepared:
+                self._prepared[name] = asyncio.create_task(self._started(name))
+
+    async def close(self) -> None:
+        """End those that wait and were not needed."""
+        for name in list(self._prepared):
+            if process := await self._waiting(name):
+                process.kill()
+                await process.wait()
+
+    async def _waiting(self, name: str) -> asyncio.subprocess.Process | None:
+        """The process that was prepared, once; None where there is none, or it has ended."""
+        if (task := self._prepared.pop(name, None)) is None:
+            return None
+        try:
+            process = await task
+        except OSError:
+            return None  # who needs it tries again, and says why it fails
+        return process if process.returncode is None else None
+
+    async def _started(self, name: str) -> asyncio.subprocess.Process:
+        return await processes.begun(
+            "gossamer.agents.process", str(self.folder), name, stdout=asyncio.subprocess.DEVNULL
+        )
+
+
+async def _line(reader: asyncio.StreamReader) -> str:
+    """The next line, without its end; a very long one is cut. Empty at the end."""
+    while True:
+        try:
+            data = await reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError as error:
+            data = error.partial
+            if not data:
+                return ""
+        except asyncio.LimitOverrunError as error:
+            data = await reader.read(error.consumed or 1)
+        if text := data.decode("utf-8", "replace").strip():
+            return text
