@@ -107,7 +107,7 @@ class Placed:
             self._process.kill()
 
 
-class Found(Placed):
+class FoundRunning(Placed):
     """One that another supervisor has placed, which is gone: it keeps its lines for the next question."""
 
     def __init__(self, number: int, directory: Path, name: str) -> None:
@@ -153,7 +153,9 @@ class LocalCluster:
 
     def living(self, names: Iterable[str]) -> dict[str, Placed]:
         """Those that are at work, whoever has placed them."""
-        return {name: Found(number, self.directory, name) for name, number in living(self.directory, names).items()}
+        return {
+            name: FoundRunning(number, self.directory, name) for name, number in living(self.directory, names).items()
+        }
 
     def prepare(self, names: Iterable[str]) -> None:
         """Let processes load the program that are to begin soon."""

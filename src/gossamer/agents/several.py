@@ -1,7 +1,7 @@
 """A crawl whose agents work in processes of their own: run by a supervisor, which begins anew with other agents or another graph.
 
 Place in the flow: :class:`gossamer.agents.crawl.SupervisedCrawl` has one where several agents work. The steps of the run are those
-of every crawl (:class:`~gossamer.crawls.crawl.WholeCrawl`).
+of every crawl (:class:`~gossamer.crawls.crawl.AnyCrawl`).
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from gossamer.agents.supervised import take_over
 from gossamer.agents.supervisor import GRACE_WITH_STORE, AgentEnded, Supervisor
 from gossamer.agents.wiring import has_store
 from gossamer.crawls.control.resting import refuse_half_restored
-from gossamer.crawls.crawl import BegunAlone, WholeCrawl
+from gossamer.crawls.crawl import BegunAlone, AnyCrawl
 from gossamer.crawls.damage import refuse_without_ledger
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.crawls.plan import CrawlPlan
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 HELD_BACK = 5.0
 
 
-class SeveralAgents(WholeCrawl):
+class SeveralAgents(AnyCrawl):
     """A crawl whose agents work in processes of their own."""
 
     def __init__(
@@ -73,7 +73,7 @@ class SeveralAgents(WholeCrawl):
         tables: bool,
         begun: BegunAlone | None = None,
     ) -> None:
-        """Check everything. Raises as :class:`WholeCrawl`, and UsageError or FlowError: the crawl cannot be divided."""
+        """Check everything. Raises as :class:`AnyCrawl`, and UsageError or FlowError: the crawl cannot be divided."""
         plan = CrawlPlan(seeds, options, wiring, settings or {}, None, ())
         self._graph = plan.graph
         super().__init__(plan, options, report, tables=tables, begun=begun)

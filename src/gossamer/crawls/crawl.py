@@ -1,6 +1,6 @@
 """One crawl from options to summary: checked, started, watched, stopped.
 
-Place in the flow: :class:`WholeCrawl` has the steps of every crawl, in their order: everything that can be refused is refused
+Place in the flow: :class:`AnyCrawl` has the steps of every crawl, in their order: everything that can be refused is refused
 before the directory is touched (no half-made directory). Its heirs say where agents work: in this process (:class:`Crawl`), or in
 others (:mod:`gossamer.agents`). :mod:`plan` says what a crawl will be, :mod:`work` how its work ends, :mod:`figures` what it has
 done, and :mod:`live` changes it while it runs.
@@ -70,7 +70,7 @@ class BegunAlone(NamedTuple):
     """That of the crawl's supervisor: no other may have the crawl in between."""
 
 
-class WholeCrawl(ABC):
+class AnyCrawl(ABC):
     """The steps of a crawl, wherever its agents work. Making one checks everything and touches nothing."""
 
     beside: Sequence[Beside] = ()
@@ -224,7 +224,7 @@ class WholeCrawl(ABC):
         return self._lines.warnings
 
 
-class Crawl(CrawlAtWork, WholeCrawl):
+class Crawl(CrawlAtWork, AnyCrawl):
     """A crawl whose only agent works in this process."""
 
     def __init__(
@@ -254,7 +254,7 @@ class Crawl(CrawlAtWork, WholeCrawl):
         self._clock = clock
         plan = CrawlPlan(seeds, options, wiring, settings or {}, catalog, subscribers)
         CrawlAtWork.__init__(self, plan.directory, self.report)
-        WholeCrawl.__init__(self, plan, options, report, tables=tables, begun=begun)
+        AnyCrawl.__init__(self, plan, options, report, tables=tables, begun=begun)
         if options.resume:
             refuse_divided(self.directory)
             if not options.accept_loss:
