@@ -30,7 +30,7 @@ from gossamer.agents.supervised import take_over
 from gossamer.agents.supervisor import GRACE_WITH_STORE, AgentEnded, Supervisor
 from gossamer.agents.wiring import has_store
 from gossamer.crawls.control.resting import refuse_half_restored
-from gossamer.crawls.crawl import BegunAlone, AnyCrawl
+from gossamer.crawls.crawl import AnyCrawl, BegunAlone
 from gossamer.crawls.damage import refuse_without_ledger
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.crawls.plan import CrawlPlan
