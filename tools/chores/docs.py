@@ -118,8 +118,9 @@ def keywords() -> str:
 
 
 def _field(prop: Property) -> str:
-    doc = prop.doc.replace(" (repeatable)", "")
-    lines = textwrap.wrap(f'"""{doc}"""', 120, break_on_hyphens=False, initial_indent="    ", subsequent_indent="    ")
+    lines = textwrap.wrap(
+        f'"""{prop.doc}"""', 120, break_on_hyphens=False, initial_indent="    ", subsequent_indent="    "
+    )
     return f"    {prop.name}: {_type(prop)}\n" + "\n".join(lines) + "\n"
 
 

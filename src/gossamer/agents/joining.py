@@ -20,12 +20,12 @@ import msgspec
 from gossamer.agents.wiring import domain_rule_of, has_application, has_store, ledger_settings
 from gossamer.crawls.crawlers import crawlers_of
 from gossamer.crawls.machine import cores, free_memory, room_for_agents
-from gossamer.crawls.process_options import MOST_AGENTS
 from gossamer.engine.errors import FlowError
 from gossamer.engine.graph import Graph
 from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.agents import agent_name, member
 from gossamer.values.errors import GossamerError, UsageError
+from gossamer.values.settings import MOST_AGENTS
 
 if TYPE_CHECKING:
     from gossamer.agents.crawl import SupervisedCrawl

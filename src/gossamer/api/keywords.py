@@ -22,9 +22,9 @@ class CrawlKeywords(TypedDict, total=False):
     scope: Literal["page", "prefix", "host", "domain", "any"]
     """Follow links to the same page, path prefix, host or registered domain as a seed, or to any."""
     include: Sequence[str]
-    """Follow only URLs that match this RE2 pattern."""
+    """Follow only URLs that contain a match of this RE2 pattern, or of one of several."""
     exclude: Sequence[str]
-    """Never follow URLs that match this RE2 pattern."""
+    """Never follow URLs that contain a match of this RE2 pattern; this wins over `include`."""
     normalize: Sequence[str]
     """Also treat URLs as equal if they differ only in this respect (sort-query, index-pages, slashes, www); a `no-`
     prefix turns a default rule off (no-sessions, no-tracking, ...). See docs/urls.md."""
@@ -40,13 +40,14 @@ class CrawlKeywords(TypedDict, total=False):
     only: Sequence[str]
     """Stay in these domains, written backwards: `hu.bme`, `hu.bme.+`, `hu.bme.*`."""
     never: Sequence[str]
-    """Keep out of these domains, written the same way; this wins over --only."""
+    """Keep out of these domains, written the same way; this wins over `only`."""
     depth: int | None
-    """Follow at most this many links in a row from a seed."""
+    """Follow at most this many links in a row from the nearest seed. A crawl that began without a limit cannot get
+    one."""
     max_pages: int | None
-    """Stop after this many HTML pages."""
+    """Stop after this many HTML pages, and never fetch one more."""
     max_pages_per_host: int | None
-    """Queue at most this many URLs per host."""
+    """Queue at most this many URLs of a host; cut the rest."""
     max_time: float | str | None
     """Stop this run after this time."""
     total_time: float | str | None
@@ -54,27 +55,27 @@ class CrawlKeywords(TypedDict, total=False):
     max_bytes: int | str | None
     """Stop after this many bytes of bodies."""
     min_free_disk: int | str | None
-    """Stop when less than this is free on the disk."""
+    """Stop when less than this is free on the disk that the crawl writes to."""
     until: str
-    """End the crawl at the first page for which this expression is true; see docs/filters.md."""
+    """End the crawl at the first answer for which this expression is true; see docs/filters.md."""
     max_page_size: int | str
-    """Cut bodies at this size."""
+    """Cut bodies at this size, as sent and as decoded."""
     max_links: int
-    """Keep at most this many different links of a page."""
+    """Keep at most this many different links of a page; cut and count the rest."""
     concurrency: int
-    """Allow at most this many requests in flight in all."""
+    """Allow at most this many requests in flight in all, counted from hand-out to commit."""
     per_host: int
     """Allow at most this many requests in flight to one host; use more than 1 only if you own it."""
     delay: float | str
     """Wait this long between two requests to a host; `auto` adapts to its latency and waits at least 1 s."""
     domain_delay: float | str | None
-    """Wait this long between the starts of two requests to one registered domain; default: 0.25 s."""
+    """Wait this long between the starts of two requests to one registered domain; default: 0.25 s off loopback."""
     ip_delay: float | str | None
-    """Wait this long between the starts of two requests to one IP address; default: 0.25 s."""
+    """Wait this long between the starts of two requests to one IP address; default: 0.25 s off loopback."""
     rate: float | str | None
-    """Fetch at most this many pages a second in all."""
+    """Fetch at most this many pages a second in the whole crawl."""
     bandwidth: float | str | None
-    """Read at most this many bytes a second in all."""
+    """Read at most this many bytes of bodies a second in the whole crawl."""
     retries: int
     """Try a failed request this many times more: after 10 s, 10 minutes and 60 minutes."""
     linger: float | str
@@ -99,7 +100,7 @@ class CrawlKeywords(TypedDict, total=False):
     one, and others join when the processor is busy and several sites wait. Each of them keeps a connection to each of
     the others, so 64 are the most."""
     max_agents: int | None
-    """Let others join by themselves until this many agents work; default: as --agents, else as many as there are
+    """Let others join by themselves until this many agents work; default: as `agents`, else as many as there are
     cores."""
     crawlers: int | None
     """Let this many processes fetch and read pages. They lease URLs from one queue and one URL cache, which the crawl's
@@ -142,18 +143,18 @@ class CrawlKeywords(TypedDict, total=False):
     """Send cookies back to the server that set them: `host` while the crawl runs, `keep` also when it goes on later.
     Kept cookies lie in a file of the crawl that only its owner can read; no archive holds their values."""
     cookie_file: str
-    """Begin with the cookies of this file (cookies.txt, or JSON as browsers export it), and keep those that servers set
-    while the crawl runs."""
+    """Begin with the cookies of this file (cookies.txt, or JSON as browsers export it), which other users must not be
+    able to read, and keep those that servers set while the crawl runs."""
     proxy: Sequence[str]
-    """Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., taking turns if there are several. @FILE
-    reads one proxy a line, $NAME reads an environment variable; crawl.toml holds the content of neither. A proxy that
-    fails is not used for a while. HTTP_PROXY and its like are ignored."""
+    """Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://... @FILE reads one proxy a line, $NAME reads
+    an environment variable; crawl.toml holds the content of neither. HTTP_PROXY and its like are ignored. Several
+    proxies take turns, and one that fails is not used for a while."""
     http2: bool
     """Offer HTTP/2 to https servers."""
     ca_file: str
     """Trust the certificates in this file (PEM) instead of the system's."""
     resolve: Sequence[str]
-    """Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080`."""
+    """Connect to ADDRESS[:PORT] for hosts that match, as `*.sim=127.0.0.1:8080`; the first that fits wins."""
     allow_network: Sequence[str]
     """Let links reach this private network (CIDR)."""
     page_requisites: bool
@@ -162,14 +163,14 @@ class CrawlKeywords(TypedDict, total=False):
     """Read RDFa, JSON-LD and microdata into triples for `query` and `sparql`, and `meta` and `link` elements into
     `items`."""
     language: Sequence[str]
-    """Keep only pages in this language, as de; discard others."""
+    """Keep only pages in this language (ISO 639-1, as `de`) and pages of unknown language; discard others."""
     follow_nofollow: bool
     """Also follow links that pages mark as nofollow."""
     analysis: Literal["plain", "full"]
     """With `full`, also find the language and the fingerprint of each text, and the texts of links; this takes about 1
     ms more per page."""
     text: Literal["main", "all"]
-    """Take as the text of a page its prose without menus and code (main), or every word that readers see (all).
+    """Take as the text of a page its prose without menus and code (`main`), or every word that readers see (`all`).
     Language, fingerprints, processors and the index use this text."""
     near_duplicates: Literal["auto", "off", "report", "skip"]
     """Report or skip pages with nearly the same text; `auto` reports them with --analysis full."""

@@ -116,10 +116,11 @@ def _option(prop: Property) -> Callable[[F], F]:
     if prop.name in _SHORT:
         names.insert(0, _SHORT[prop.name])
     shown = "" if prop.default in (None, "", (), False) else f" [default: {prop.default}]"
-    text = f"{prop.doc}{shown}"
+    many = prop.type.startswith("tuple")
+    doc = f"{prop.doc[:-1]} (repeatable)." if many and "repeat" not in prop.doc else prop.doc
+    text = f"{doc}{shown}"
     if prop.type == "bool":
         return click.option(*names, is_flag=True, default=None, help=text, cls=_Option)
-    many = prop.type.startswith("tuple")
     return click.option(*names, multiple=many, default=None, metavar=_metavar(prop), help=text, cls=_Option)
 
 

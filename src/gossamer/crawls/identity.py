@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -23,6 +23,7 @@ from gossamer.fetcher.request import EVERY_PORT
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.request_identity import is_secret
+from gossamer.values.settings import HostDelay, MaxPerHost, PerHost
 from gossamer.values.url import authority_of, canonical, host_of, scheme_of, site_of
 
 # The identity that a crawl states: user agent, contact, and the token that robots.txt knows it by (design question 15).
@@ -158,11 +159,9 @@ HOST_SETTINGS = {
 class HostOptions(Sheet, frozen=True):
     """The settings of single hosts. The names are those of the options that it takes the place of."""
 
-    delay: (
-        Annotated[float, setting("Wait this long between two requests.", unit="s", ge=0)] | Literal["auto"] | None
-    ) = None
-    per_host: Annotated[int, setting("Have at most this many requests in flight.", unit="requests", ge=1)] | None = None
-    max_pages: Annotated[int, setting("Queue at most this many URLs.", unit="pages", ge=1)] | None = None
+    delay: HostDelay | None = None
+    per_host: PerHost | None = None
+    max_pages: MaxPerHost = None
     min_interval: (
         Annotated[float, setting("Wait at least this long between two visits of a page.", unit="s", gt=0)] | None
     ) = None

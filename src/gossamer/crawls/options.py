@@ -2,25 +2,158 @@
 
 Every option is a field of some unit's sheet in the end: `sets` names it where the value is the same, and
 :mod:`gossamer.crawls.compiling` has a rule where it is not. Here they have the names and the words that people use.
-:class:`CrawlOptions` has those of the core, in four parts. A subject, of ours or of a stranger,
-brings a sheet of its own (:mod:`gossamer.engine.subjects`): :func:`all_options` puts all of them into one flat sheet, and
-:func:`part_of` gives a subject its part.
+:class:`CrawlOptions` has those of the core; where a unit has the same setting, :mod:`gossamer.values.settings` has its type and
+text. A subject, of ours or of a stranger, brings a sheet of its own (:mod:`gossamer.engine.subjects`): :func:`all_options` puts
+all of them into one flat sheet, and :func:`part_of` gives a subject its part.
 """
 
 import typing
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from gossamer.crawls.result_options import ResultOptions
+from gossamer.crawls.basic_options import CHANGES_GRAPH
+from gossamer.crawls.process_options import ProcessOptions
 from gossamer.engine.errors import WiringError
-from gossamer.engine.sheet import Sheet
+from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.subjects import found_at, shipped, subjects
+from gossamer.values import settings
+
+# Why an option cannot change while a crawl runs.
+_BEGINNING = "it says how a crawl begins"
+_SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 
 
-class CrawlOptions(ResultOptions, frozen=True):
-    """The options of `gossamer crawl` and `gossamer.crawl()`."""
+class CrawlOptions(ProcessOptions, frozen=True):
+    """The options of `gossamer crawl` and `gossamer.crawl()`: those of its bases, then network and results."""
+
+    user_agent: settings.UserAgent = ""
+    contact: Annotated[
+        str,
+        setting(
+            "Give site owners this URL or mail address as your contact; required to crawl beyond this machine. "
+            "GOSSAMER_CONTACT sets it too."
+        ),
+    ] = ""
+    header: Annotated[
+        tuple[str, ...],
+        setting(
+            "Send this header field, as `Name: value`; one that looks secret, as `X-Api-Key`, goes to the seeds' hosts alone, and "
+            "no archive holds it."
+        ),
+    ] = ()
+    header_for: Annotated[
+        tuple[str, ...],
+        setting(
+            "Send the fields of --header that look secret to this HOST too, on every port unless it is HOST:PORT.",
+            restart=_SEEDS,
+        ),
+    ] = ()
+    auth: Annotated[
+        tuple[str, ...],
+        setting(
+            "Send HOST=USER:PASSWORD, or USER:PASSWORD for the seeds' hosts, to that host alone. HOST=$NAME and HOST=@FILE take "
+            "USER:PASSWORD or `Bearer TOKEN` from the environment or a file, and keep it out of crawl.toml.",
+            restart=_SEEDS,
+            secret=True,
+            names="a secret",
+        ),
+    ] = ()
+    cookies: Annotated[settings.Cookies, setting(sets="http")] = "off"
+    cookie_file: Annotated[settings.CookieFile, setting(restart=_BEGINNING)] = ""
+    proxy: settings.Proxies = ()
+    http2: Annotated[settings.Http2, setting(sets="http")] = False
+    ca_file: Annotated[settings.CaFile, setting(sets="http")] = ""
+    resolve: Annotated[settings.Resolve, setting(sets="dns")] = ()
+    allow_network: Annotated[settings.AllowedNetworks, setting(sets="dns.allow_networks")] = ()
+    page_requisites: Annotated[
+        bool, setting("Also fetch the style sheets, images, scripts and media that pages show, from any host.")
+    ] = False
+    rdf: Annotated[
+        bool,
+        setting(
+            "Read RDFa, JSON-LD and microdata into triples for `query` and `sparql`, and `meta` and `link` elements "
+            "into `items`.",
+            restart=CHANGES_GRAPH,
+        ),
+    ] = False
+    language: settings.Language = ()
+    follow_nofollow: settings.FollowNofollow = False
+    analysis: Annotated[
+        Literal["plain", "full"],
+        setting(
+            "With `full`, also find the language and the fingerprint of each text, and the texts of links; this "
+            "takes about 1 ms more per page.",
+            restart=CHANGES_GRAPH,
+            was="details",
+        ),
+    ] = "plain"
+    text: Annotated[settings.Text, setting(restart=CHANGES_GRAPH, sets="process")] = "main"
+    near_duplicates: Annotated[
+        Literal["auto", "off", "report", "skip"],
+        setting(
+            "Report or skip pages with nearly the same text; `auto` reports them with --analysis full.",
+            restart=CHANGES_GRAPH,
+        ),
+    ] = "auto"
+    sinks: Annotated[
+        str,
+        setting(
+            "While the crawl runs, write rows to the databases that this TOML file names.",
+            restart=_BEGINNING,
+            names="a file",
+        ),
+    ] = ""
+    index: Annotated[
+        bool, setting("Keep a full-text index while the crawl runs, for `gossamer search`.", restart=_BEGINNING)
+    ] = False
+    items: Annotated[
+        tuple[str, ...],
+        setting(
+            "Also write the items that processors find to this file: .jsonl and .csv grow while the crawl runs; .json, .parquet "
+            "and .xlsx are written when it stops. KIND=FILE takes only items of one kind.",
+            restart=_BEGINNING,
+            names="a file",
+        ),
+    ] = ()
+    item_columns: Annotated[
+        tuple[str, ...],
+        setting("Write only this field of items to the files of --items, in this order.", restart=_BEGINNING),
+    ] = ()
+    item_key: Annotated[
+        tuple[str, ...],
+        setting(
+            "Leave an item out of the files of --items if an earlier one of its kind has the same value in this "
+            "field (if repeated, in all of these fields).",
+            restart=_BEGINNING,
+        ),
+    ] = ()
+    item_formulas: Annotated[
+        Literal["disarm", "keep"],
+        setting(
+            "Put an apostrophe before cells of .csv that a spreadsheet would run as a formula (disarm), or leave them (keep).",
+            restart=_BEGINNING,
+        ),
+    ] = "disarm"
+    mirror: Annotated[
+        str,
+        setting(
+            "Write the site to this folder when the crawl stops, with links rewritten so that it can be browsed without a "
+            "server; includes --page-requisites.",
+            restart=_BEGINNING,
+            names="a folder",
+        ),
+    ] = ""
+    triple_store: Annotated[
+        str,
+        setting(
+            "Also send triples to the store at this URL, by SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is its USER:PASSWORD.",
+            restart=_BEGINNING,
+            names="a secret",
+        ),
+    ] = ""
+    no_warc: Annotated[bool, setting("Keep no archive.", restart=CHANGES_GRAPH)] = False
 
 
 @lru_cache(maxsize=1)
@@ -30,7 +163,7 @@ def settings_of_options() -> dict[str, list[tuple[str, str]]]:
     for sheet in CrawlOptions.__mro__:  # the annotations as they stand: to evaluate them takes 20 ms
         for name, hint in getattr(sheet, "__annotations__", {}).items():
             for meta in (meta for part in (hint, *typing.get_args(hint)) for meta in getattr(part, "__metadata__", ())):
-                for unit, _, own in (place.partition(".") for place in meta.extra["sets"].split()):
+                for unit, _, own in (place.partition(".") for place in (meta.extra or {}).get("sets", "").split()):
                     found.setdefault(name, []).append((unit, own or name))
     return found
 

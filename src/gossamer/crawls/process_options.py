@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from gossamer.crawls.basic_options import BasicOptions
 from gossamer.engine.sheet import setting
+from gossamer.values.settings import MOST_AGENTS, MaxAgents
 
 _AGENTS = "it runs in the process of a program; stop it, and let agents join: gossamer resume DIR --agents N"
 _BEGINNING = "it says how a crawl begins"
@@ -14,9 +15,6 @@ _MASTERS = "masters read it when they start; stop the crawl, and give it to goss
 
 #: Masters of one crawl: two are enough for any one of them to be lost, and each agent keeps a connection to each.
 MOST_MASTERS = 8
-
-#: Agents of one crawl: each keeps a connection to each other one.
-MOST_AGENTS = 64
 
 #: Crawlers on one queue: long before that, its keeper has no processor time left.
 MOST_CRAWLERS = 64
@@ -57,18 +55,7 @@ class ProcessOptions(BasicOptions, frozen=True):
         ]
         | None
     ) = None
-    max_agents: (
-        Annotated[
-            int,
-            setting(
-                "Let others join by themselves until this many agents work; default: as --agents, else as many as there are cores.",
-                ge=1,
-                le=MOST_AGENTS,
-                sets="frontier",
-            ),
-        ]
-        | None
-    ) = None
+    max_agents: Annotated[MaxAgents, setting(sets="frontier")] = None
     crawlers: (
         Annotated[
             int,
@@ -118,13 +105,13 @@ class ProcessOptions(BasicOptions, frozen=True):
         tuple[str, ...],
         setting(
             "With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or "
-            "192.0.2.0/24=oslo (repeatable).",
+            "192.0.2.0/24=oslo.",
             restart=_MASTERS,
         ),
     ] = ()
     agent_place: Annotated[
         tuple[str, ...],
-        setting("With --policy by-place: name the place of an agent, as agent-01=oslo (repeatable).", restart=_MASTERS),
+        setting("With --policy by-place: name the place of an agent, as agent-01=oslo.", restart=_MASTERS),
     ] = ()
     exchange: Annotated[
         Literal["live", "files"],

@@ -128,7 +128,7 @@ class NoSettings(Sheet, frozen=True):
 
 
 def setting(
-    doc: str,
+    doc: str = "",
     *,
     unit: str = "",
     restart: str = "",
@@ -138,7 +138,7 @@ def setting(
     sets: str = "",
     **bounds: Any,
 ) -> msgspec.Meta:
-    """What a field of a sheet says of itself.
+    """What a field of a sheet says of itself. A field whose type is one of another sheet says only what differs there.
 
     Args:
         doc: one sentence for the reference.
@@ -151,11 +151,8 @@ def setting(
         sets: for an option of a crawl, the units that get its value, as `frontier`; `http.max_body` where its name differs there.
         bounds: msgspec constraints (`ge`, `le`, `gt`, `lt`, `min_length`, `pattern`, ...).
     """
-    return msgspec.Meta(
-        description=doc,
-        extra={"unit": unit, "restart": restart, "secret": secret, "names": names, "was": was, "sets": sets},
-        **bounds,
-    )
+    said = {"unit": unit, "restart": restart, "secret": secret, "names": names, "was": was, "sets": sets}
+    return msgspec.Meta(description=doc or None, extra={key: one for key, one in said.items() if one}, **bounds)
 
 
 class Property(msgspec.Struct, frozen=True):
@@ -241,11 +238,11 @@ _BOUNDS = (
 
 
 def _metas(hint: Any) -> list[msgspec.Meta]:
-    metas = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, msgspec.Meta)]
-    for inner in typing.get_args(hint):
-        if getattr(inner, "__metadata__", None):
-            metas += [m for m in inner.__metadata__ if isinstance(m, msgspec.Meta)]
-    return metas
+    """What is said of a type and of those that it joins, from the inside out: a later word overrules an earlier one."""
+    if typing.get_origin(hint) not in (typing.Annotated, typing.Union, types.UnionType):
+        return []
+    found = [meta for part in typing.get_args(hint) for meta in _metas(part)]
+    return found + [meta for meta in getattr(hint, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
 
 
 def _type_name(hint: Any) -> str:
@@ -269,8 +266,8 @@ def _properties(sheet: type) -> tuple[Property, ...]:
     found = []
     for field in msgspec.structs.fields(sheet):
         metas = _metas(hints[field.name])
-        doc = next((m.description for m in metas if m.description), "")
-        extra: dict[str, Any] = next((m.extra for m in metas if m.extra), {})
+        doc = next((meta.description for meta in reversed(metas) if meta.description), "")
+        extra = {key: one for meta in metas for key, one in (meta.extra or {}).items()}
         bounds = ", ".join(
             f"{sign} {value}" for meta in metas for key, sign in _BOUNDS if (value := getattr(meta, key)) is not None
         )

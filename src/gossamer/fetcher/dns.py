@@ -22,6 +22,7 @@ from gossamer.engine.unit import Clock, Provider
 from gossamer.fetcher.contract import Endpoint, Resolver
 from gossamer.values import addresses as guard
 from gossamer.values.errors import AddressRefused, NoSuchName, ResolutionFailed
+from gossamer.values.settings import AllowedNetworks, Resolve
 
 # A bounded cache of look-ups, good and bad, in which equal questions at once cost one look-up.
 
@@ -173,14 +174,7 @@ MAX_ADDRESSES = 16
 class ResolverSheet(CachedSheet, frozen=True):
     """Settings of :class:`SystemResolver`."""
 
-    resolve: Annotated[
-        tuple[str, ...],
-        setting(
-            "Connect to ADDRESS[:PORT] for hosts that match PATTERN, as PATTERN=ADDRESS[:PORT]; `*` matches any text, and the "
-            "first that fits wins.",
-            names="an address",
-        ),
-    ] = ()
+    resolve: Resolve = ()
     seed_hosts: Annotated[
         tuple[str, ...],
         setting(
@@ -188,10 +182,7 @@ class ResolverSheet(CachedSheet, frozen=True):
             names="a private host",
         ),
     ] = ()
-    allow_networks: Annotated[
-        tuple[str, ...],
-        setting("Let links reach these networks (CIDR) although they are not public.", names="a private network"),
-    ] = ()
+    allow_networks: AllowedNetworks = ()
     allow_ports: Annotated[
         tuple[Annotated[int, msgspec.Meta(ge=1, le=65_535)], ...],
         setting("Allow these ports although they are on the list of blocked ones.", names="a blocked port"),

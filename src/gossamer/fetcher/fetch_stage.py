@@ -25,6 +25,7 @@ from gossamer.engine.unit import Provider
 from gossamer.fetcher.contract import ProtocolModule, RequestSender, SendGuard
 from gossamer.values.body import PIECE, THRESHOLD, BodyWriter
 from gossamer.values.outcome import Outcome
+from gossamer.values.settings import MAX_BODY, MaxBody
 from gossamer.values.task import Answer, Task
 from gossamer.values.url import authority_of, path_of, scheme_of
 from gossamer.values.visit import Response, Visit, answer_of
@@ -84,7 +85,7 @@ MOST_ENTRIES = 100_000
 class BodySheet(Sheet, frozen=True):
     """Settings of all protocol modules: how much of a body is kept, and where."""
 
-    max_body: Annotated[int, setting("Keep at most this many bytes of a body.", unit="bytes", ge=1)] = 16 << 20
+    max_body: MaxBody = MAX_BODY
     spool_above: Annotated[int, setting("Keep bodies larger than this on the disk.", unit="bytes", ge=0)] = THRESHOLD
     spool: Annotated[
         str,

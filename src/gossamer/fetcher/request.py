@@ -9,7 +9,7 @@ link takes them elsewhere, and what the archive keeps of a request leaves them o
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import pycurl
@@ -23,6 +23,7 @@ from gossamer.fetcher.response_head import CAPS, Caps
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.request_identity import CREDENTIAL_FIELDS, RESERVED_FIELDS, Requested, is_secret
+from gossamer.values.settings import Bandwidth, CaFile, CookieFile, Cookies, Http2, Proxies, UserAgent
 from gossamer.values.task import Task
 from gossamer.values.url import authority_of, canonical, scheme_of, site_of
 
@@ -30,7 +31,7 @@ from gossamer.values.url import authority_of, canonical, scheme_of, site_of
 class HttpSheet(TransferSheet, frozen=True):
     """Settings for http and https."""
 
-    user_agent: Annotated[str, setting("Send this as User-Agent; empty: product, version and contact.")] = ""
+    user_agent: UserAgent = ""
     contact: Annotated[
         str, setting("Name this URL or mail address in requests, so that site owners can reach you.")
     ] = ""
@@ -47,19 +48,8 @@ class HttpSheet(TransferSheet, frozen=True):
             names="a secret",
         ),
     ] = ()
-    cookies: Annotated[
-        Literal["off", "host", "keep"],
-        setting(
-            "Send cookies back to the server that set them, within bounds: `host` in this run, `keep` in later runs too."
-        ),
-    ] = "off"
-    cookie_file: Annotated[
-        str,
-        setting(
-            "Begin with the cookies of this file (Netscape's format or JSON); other users must not be able to read it.",
-            names="a file",
-        ),
-    ] = ""
+    cookies: Cookies = "off"
+    cookie_file: CookieFile = ""
     directory: Annotated[
         str,
         setting(
@@ -68,36 +58,15 @@ class HttpSheet(TransferSheet, frozen=True):
             names="a folder",
         ),
     ] = ""
-    proxy: Annotated[
-        tuple[str, ...],
-        setting(
-            "Send requests through http://[USER:PASSWORD@]HOST:PORT or socks5h://..., taking turns if there are "
-            "several; @FILE and $NAME read proxies from a file or an environment variable. HTTP_PROXY and its like "
-            "are ignored.",
-            secret=True,
-            names="a secret",
-        ),
-    ] = ()
-    http2: Annotated[
-        bool,
-        setting(
-            "Offer HTTP/2 to https servers. With one request at a time per host HTTP/2 gains nothing, and the "
-            "archive has to render its answers as 1.1, so it is off by default."
-        ),
-    ] = False
+    proxy: Proxies = ()
+    http2: Http2 = False
     tls: Annotated[
         float, setting("Give up a TLS handshake that takes longer than this, after `connect`.", unit="s", gt=0)
     ] = 10.0
     first_byte: Annotated[
         float, setting("Give up an answer whose head takes longer than this after the request.", unit="s", gt=0)
     ] = 30.0
-    bandwidth: (
-        Annotated[float, setting("Take at most this many bytes of bodies a second in all.", unit="bytes/s", gt=0)]
-        | None
-    ) = None
-    max_body: Annotated[
-        int, setting("Keep at most this many bytes of a body, both as sent and as decoded.", unit="bytes", ge=1)
-    ] = 16 << 20
+    bandwidth: Annotated[Bandwidth, setting("Take at most this many bytes of bodies a second in all.")] = None
     max_head: Annotated[
         int, setting("Refuse an answer whose head is longer than this.", unit="bytes", ge=1024, le=256 << 10)
     ] = CAPS.size
@@ -115,9 +84,7 @@ class HttpSheet(TransferSheet, frozen=True):
         ),
     ] = 0
     verify: Annotated[bool, setting("Refuse servers whose certificate is not valid for their name.")] = True
-    ca_file: Annotated[
-        str, setting("Trust the certificates in this file (PEM); if empty, the system's.", names="a file")
-    ] = ""
+    ca_file: CaFile = ""
 
     @property
     def shortest(self) -> float:

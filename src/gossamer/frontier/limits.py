@@ -10,11 +10,12 @@ import shutil
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from gossamer.engine.sheet import Sheet, setting
+from gossamer.values import settings
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import Answer, Committed
 from gossamer.values.url import host_of, site_of
@@ -92,18 +93,8 @@ DISK_LOOK = 1.0
 class FrontierSheet(Sheet, frozen=True):
     """How many at once, and when to stop."""
 
-    concurrency: Annotated[
-        int,
-        setting(
-            "Allow at most this many requests in flight in all, counted from hand-out to commit.",
-            unit="requests",
-            ge=1,
-            le=4096,
-        ),
-    ] = 64
-    max_pages: (
-        Annotated[int, setting("Stop after this many HTML pages, and never fetch one more.", unit="pages", ge=1)] | None
-    ) = None
+    concurrency: settings.Concurrency = 64
+    max_pages: settings.MaxPages = None
     page_share: (
         Annotated[
             int,
@@ -126,17 +117,7 @@ class FrontierSheet(Sheet, frozen=True):
         ]
         | None
     ) = None
-    max_agents: (
-        Annotated[
-            int,
-            setting(
-                "Let others join by themselves until this many agents work; default: as many as there are cores.",
-                ge=1,
-                le=64,
-            ),
-        ]
-        | None
-    ) = None
+    max_agents: settings.MaxAgents = None
     silence: Annotated[
         float,
         setting(
@@ -146,40 +127,18 @@ class FrontierSheet(Sheet, frozen=True):
             gt=0,
         ),
     ] = 60.0
-    max_time: Annotated[float, setting("Stop this run after this time.", unit="s", gt=0)] | None = None
-    total_time: Annotated[float, setting("Stop after this time, over all runs.", unit="s", gt=0)] | None = None
-    max_bytes: Annotated[int, setting("Stop after this many bytes of bodies.", unit="bytes", ge=1)] | None = None
-    min_free_disk: (
-        Annotated[
-            int, setting("Stop when less than this is free on the disk that the crawl writes to.", unit="bytes", ge=0)
-        ]
-        | None
-    ) = None
+    max_time: settings.MaxTime = None
+    total_time: settings.TotalTime = None
+    max_bytes: settings.MaxBytes = None
+    min_free_disk: settings.MinFreeDisk = None
     directory: Annotated[
         str, setting("Watch the free disk of this directory.", restart="it is the crawl's directory", names="a folder")
     ] = "."
-    linger: (
-        Annotated[
-            float,
-            setting(
-                "When only retries are left, wait this long for them, or `forever`; the rest stays queued.",
-                unit="s",
-                ge=0,
-            ),
-        ]
-        | Literal["forever"]
-    ) = USUAL
-    stay: (
-        Annotated[
-            float,
-            setting(
-                "When only known pages are left to visit again, wait this long for the next of them, or `forever`.",
-                unit="s",
-                ge=0,
-            ),
-        ]
-        | Literal["forever"]
-    ) = "forever"
+    linger: settings.Linger = USUAL
+    stay: Annotated[
+        settings.Linger,
+        setting("When only known pages are left to visit again, wait this long for the next, or `forever`."),
+    ] = "forever"
     proxied: Annotated[bool, setting("Do not look up host names, because a proxy does.")] = False
     unresolved: Annotated[
         tuple[str, ...], setting("Do not look up hosts of URLs with these schemes, because they name no machine.")

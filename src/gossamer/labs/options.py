@@ -12,14 +12,14 @@ class FocusOptions(Sheet, frozen=True):
     topic: Annotated[
         tuple[str, ...],
         setting(
-            "Look for pages with these words, and follow the most relevant links first (repeatable).",
+            "Look for pages with these words, and follow the most relevant links first.",
             restart=CHANGES_GRAPH,
         ),
     ] = ()
     topic_page: Annotated[
         tuple[str, ...],
         setting(
-            "Look for pages that are about the same topic as this file (HTML or text) (repeatable).",
+            "Look for pages that are about the same topic as this file (HTML or text).",
             restart=CHANGES_GRAPH,
             names="a file",
         ),

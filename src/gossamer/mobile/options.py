@@ -21,7 +21,7 @@ class MobileOptions(Sheet, frozen=True):
         tuple[str, ...],
         setting(
             "Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of this "
-            "machine, as example.org=/var/www/html; *.example.org stands for all hosts below example.org (repeatable).",
+            "machine, as example.org=/var/www/html; *.example.org stands for all hosts below example.org.",
             restart=CHANGES_GRAPH,
             names="a folder",
         ),
@@ -46,7 +46,7 @@ class MobileOptions(Sheet, frozen=True):
     mobile_elements: Annotated[
         tuple[str, ...],
         setting(
-            "Let crawlers bring the elements that this CSS selector finds (repeatable).",
+            "Let crawlers bring the elements that this CSS selector finds.",
             was="bring_elements",
             restart=CHANGES_GRAPH,
         ),

@@ -24,6 +24,7 @@ from gossamer.expressions.compiling import Expression
 from gossamer.expressions.contract import GATES, Gate, TaskGate, UrlFilter, VisitFilter, VisitGate, refusal
 from gossamer.expressions.predicates import DomainConstraint, any_of
 from gossamer.expressions.syntax import ExpressionError
+from gossamer.values.settings import Exclude, FollowNofollow, Include, Never, Only, Until
 from gossamer.values.task import Task
 from gossamer.values.url import authority_of, host_of
 from gossamer.values.visit import Link, Visit
@@ -98,7 +99,7 @@ class Filtering(Filter[NoSettings]):
 class NofollowSheet(Sheet, frozen=True):
     """Settings of :class:`NofollowFilter`."""
 
-    follow: Annotated[bool, setting("Also follow links that say `nofollow`.")] = False
+    follow: FollowNofollow = False
 
 
 class NofollowFilter(Provider[NofollowSheet]):
@@ -141,13 +142,8 @@ REMEMBERED_URLS = 32_768
 class PatternSheet(Sheet, frozen=True):
     """Settings of :class:`PatternFilter`."""
 
-    include: Annotated[
-        tuple[str, ...], setting("If not empty, let only URLs pass that contain a match of one of these RE2 patterns.")
-    ] = ()
-    exclude: Annotated[
-        tuple[str, ...],
-        setting("Refuse URLs that contain a match of one of these RE2 patterns; this wins over `include`."),
-    ] = ()
+    include: Include = ()
+    exclude: Exclude = ()
 
 
 class PatternFilter(Provider[PatternSheet]):
@@ -186,13 +182,8 @@ REMEMBERED_HOSTS = 65_536
 class ConstraintSheet(Sheet, frozen=True):
     """Settings of :class:`ConstraintFilter`."""
 
-    only: Annotated[
-        tuple[str, ...],
-        setting("If not empty, let only hosts pass that match one of these domain constraints, as `hu.bme.*`."),
-    ] = ()
-    never: Annotated[
-        tuple[str, ...], setting("Refuse hosts that match one of these domain constraints; this wins over `only`.")
-    ] = ()
+    only: Only = ()
+    never: Never = ()
 
 
 class ConstraintFilter(Provider[ConstraintSheet]):
@@ -257,7 +248,7 @@ class ExpressionSheet(Sheet, frozen=True):
     expand: Annotated[Expressions, setting("Follow links of a document only if this is true of it.")] = ()
     follow: Annotated[Expressions, setting("Follow a link only if this is true of it.")] = ()
     store: Annotated[Expressions, setting("Archive the body of a document only if this is true of it.")] = ()
-    until: Annotated[str, setting("End the crawl at the first answer that this expression is true of.")] = ""
+    until: Until = ""
 
 
 class ExpressionFilter(Provider[ExpressionSheet]):

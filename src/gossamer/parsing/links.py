@@ -22,6 +22,7 @@ from gossamer.engine.sheet import Sheet, setting, written
 from gossamer.values.errors import UnreadableUrl, UrlTooLong, UsageError
 from gossamer.values.relations import CSS_IMPORT, CSS_URL, REDIRECTS
 from gossamer.values.request_identity import identity_of, led_back
+from gossamer.values.settings import MaxLinks
 from gossamer.values.url import (
     MAX_URL_BYTES,
     authority_of,
@@ -349,9 +350,7 @@ def _may_redirect(url: str, target: str) -> bool:
 class LinksSheet(Sheet, frozen=True):
     """Settings of :class:`LinkResolver`."""
 
-    max_links: Annotated[
-        int, setting("Keep at most this many different links of a page; cut and count the rest.", unit="links", ge=0)
-    ] = MAX_LINKS
+    max_links: MaxLinks = MAX_LINKS
     max_redirects: Annotated[int, setting("Follow at most this many redirects in a row.", unit="redirects", ge=0)] = 10
     normalise: Annotated[
         tuple[Step, ...],

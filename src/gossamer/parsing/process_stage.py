@@ -18,7 +18,6 @@ import msgspec
 from gossamer.documents.charset import media_type_of
 from gossamer.documents.document import Document
 from gossamer.documents.language import CODES, primary
-from gossamer.documents.text import TextChoice
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out, UsesMany
 from gossamer.engine.errors import SettingError
@@ -41,6 +40,7 @@ from gossamer.parsing.findings import (
 )
 from gossamer.parsing.isolation import MOST_STRIKES, ParserFailed, Parsers, ReadingMarks, spec_of
 from gossamer.values.outcome import DOCUMENTS, Outcome
+from gossamer.values.settings import Language, Text
 from gossamer.values.visit import HTML_TYPES, XHTML, Found, Visit, given_up
 
 #: Reading a byte of XHTML costs so many times as much as one of HTML.
@@ -69,16 +69,8 @@ class ProcessSheet(Sheet, frozen=True):
             "`full` also finds the language of its text and its fingerprint."
         ),
     ] = "plain"
-    text: Annotated[
-        TextChoice,
-        setting(
-            "Take as the text of a page its prose without menus and code (`main`), or every word that readers see "
-            "(`all`)."
-        ),
-    ] = "main"
-    languages: Annotated[
-        tuple[str, ...], setting("Keep only pages in these languages (ISO 639-1) and pages of unknown language.")
-    ] = ()
+    text: Text = "main"
+    languages: Language = ()
     obey_nofollow: Annotated[
         bool, setting("Treat every link of a page as `nofollow` if the page as a whole says so.")
     ] = True

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
@@ -19,6 +19,7 @@ from gossamer.parsing.filters import RememberedVerdicts
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.hosts import registered_domain
 from gossamer.values.relations import REDIRECTS, SITEMAPS, belongs, leads_beside
+from gossamer.values.settings import Scope
 from gossamer.values.task import Task
 from gossamer.values.url import (
     are_plain,
@@ -36,19 +37,11 @@ from gossamer.values.visit import Link
 #: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
 REMEMBERED_HOSTS = 65_536
 
-Scope = Literal["page", "prefix", "host", "domain", "any"]
-
 
 class ScopeSheet(Sheet, frozen=True):
     """Settings of :class:`ScopeFilter`."""
 
-    scope: Annotated[
-        Scope,
-        setting(
-            "Stay within this scope. `page`: only the seeds; `prefix`: their directories; `host`: their hosts; "
-            "`domain`: their registered domains; `any`: everything."
-        ),
-    ] = "host"
+    scope: Scope = "host"
     seeds: Annotated[tuple[str, ...], setting("Draw the scope around these URLs.")] = ()
     requisites: Annotated[
         bool, setting("Let pictures, style sheets and the like of a page in scope pass from any host.")

@@ -58,7 +58,7 @@ class RecrawlOptions(Sheet, frozen=True):
         tuple[str, ...],
         setting(
             'Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h: '
-            "host(a.example)`; the first expression that matches counts. See docs/order.md (repeatable).",
+            "host(a.example)`; the first expression that matches counts. See docs/order.md.",
             restart=CHANGES_GRAPH,
         ),
     ] = ()

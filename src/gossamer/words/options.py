@@ -40,7 +40,7 @@ class WordsOptions(Sheet, frozen=True):
         tuple[WordsColumn, ...],
         setting(
             "Keep the words of each page as an item of the kind `words`, with these columns: `facts` (author, dates, "
-            "description, ...), `text`, `markdown`; this needs gossamer[words] (repeatable).",
+            "description, ...), `text`, `markdown`; this needs gossamer[words].",
             restart=CHANGES_GRAPH,
         ),
     ] = ()

@@ -18,7 +18,6 @@ from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import CrawlOptions, all_options
-from gossamer.crawls.process_options import MOST_AGENTS
 from gossamer.engine.errors import SettingError
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
@@ -26,6 +25,7 @@ from gossamer.engine.wiring import ProviderPlan, Wiring
 from gossamer.storage.logs import LOG_PATH, merge_logs
 from gossamer.storage.recovery import write_members
 from gossamer.values.errors import UsageError
+from gossamer.values.settings import MOST_AGENTS
 
 # -- restarts
 

@@ -5,10 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from gossamer.crawls.catalog import COMPONENTS, PROVIDERS
 from gossamer.crawls.compiling import RULES, compile_wiring, shipped
 from gossamer.crawls.options import HEADINGS, CrawlOptions, all_options, settings_of_options
 from gossamer.engine.errors import FlowError
 from gossamer.engine.sheet import build
+from gossamer.engine.subjects import found_at
 from gossamer.engine.wiring import Wiring
 from gossamer.values.errors import UsageError
 from gossamer.values.url_normalization import chosen
@@ -104,6 +106,15 @@ def test_an_option_that_is_left_alone_sets_nothing(option: str) -> None:
         plan = compiled().components.get(unit) or compiled().providers[unit]
         shipped_plan = shipped("default").components.get(unit) or shipped("default").providers[unit]
         assert plan.settings.get(setting) == shipped_plan.settings.get(setting), default
+
+
+@pytest.mark.parametrize("option", settings_of_options())
+def test_the_default_of_an_option_is_the_value_that_holds_without_it(option: str) -> None:
+    default = getattr(CrawlOptions(), option)
+    unit, setting = settings_of_options()[option][0]
+    plan = (shipped("default").components | shipped("default").providers)[unit]
+    held = plan.settings.get(setting, getattr(found_at((COMPONENTS | PROVIDERS)[plan.use]).sheet_type(), setting))
+    assert default in (held, None)
 
 
 def test_every_request_in_flight_has_a_worker() -> None:

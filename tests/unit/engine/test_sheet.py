@@ -185,6 +185,19 @@ def test_reflection_tells_everything_that_a_watcher_shows() -> None:
     assert properties(Contact)[0].default is msgspec.NODEFAULT
 
 
+def test_a_field_of_another_fields_type_says_only_what_differs() -> None:
+    few = Annotated[int, setting("Stop after this many pages.", unit="pages", ge=1)] | None
+
+    class Limits(Sheet, frozen=True):
+        pages: Annotated[few, setting("Take this many.", restart="it has begun")] = None
+
+    [prop] = properties(Limits)
+    assert (prop.doc, prop.reason) == ("Take this many.", "it has begun")
+    assert (prop.type, prop.unit, prop.bounds) == ("int | None", "pages", ">= 1")
+    with pytest.raises(SettingError, match="at least 1"):
+        build(Limits, {"pages": 0})
+
+
 def test_a_unit_knows_the_class_of_its_sheet_and_has_a_default_one() -> None:
     assert Fetch.sheet_type is FetchSheet
     assert Fast.sheet_type is FetchSheet

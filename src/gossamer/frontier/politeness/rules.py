@@ -33,6 +33,7 @@ from gossamer.storage.mailbox.contract import OwesUrls
 from gossamer.values.addresses import is_address
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
+from gossamer.values.settings import AddressDelay, Bandwidth, DomainDelay, HostDelay, PageRate, PerHost
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import ORDER, Block, Delay, Order, Record
@@ -83,30 +84,13 @@ def live_of(host: str, rules: LayerRules) -> int:
 class PolitenessSheet(Sheet, frozen=True):
     """Settings of :class:`~gossamer.frontier.politeness.provider.HostPoliteness`. All are live."""
 
-    delay: (
-        Annotated[
-            float,
-            setting(
-                "Wait this long between two requests to a host; `auto` follows its latency, between floor and cap.",
-                unit="s",
-                ge=0,
-            ),
-        ]
-        | Literal["auto"]
-    ) = "auto"
+    delay: HostDelay = "auto"
     factor: Annotated[float, setting("With `auto`, wait this multiple of the host's latency.", ge=0)] = 5.0
     floor: Annotated[float, setting("With `auto`, wait at least this long.", unit="s", ge=0)] = 1.0
     cap: Annotated[
         float, setting("With `auto`, wait at most this long while the host answers without errors.", unit="s", ge=0)
     ] = 30.0
-    per_host: Annotated[
-        int,
-        setting(
-            "Allow at most this many requests in flight to one host; use more than 1 only if you own it.",
-            unit="requests",
-            ge=1,
-        ),
-    ] = 1
+    per_host: PerHost = 1
     delays: Annotated[
         dict[str, Annotated[float, msgspec.Meta(ge=0)] | Literal["auto"]],
         setting("Wait this many seconds between two requests to these hosts, as `*.example.org`, instead of `delay`."),
@@ -115,31 +99,11 @@ class PolitenessSheet(Sheet, frozen=True):
         dict[str, Annotated[int, msgspec.Meta(ge=1)]],
         setting("Have at most this many requests in flight to these hosts, as `*.example.org`, instead of `per_host`."),
     ] = msgspec.field(default_factory=dict)
-    domain_delay: (
-        Annotated[
-            float,
-            setting(
-                "Wait this long between the starts of two requests to one registered domain; default: 0.25 s off loopback.",
-                unit="s",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
+    domain_delay: DomainDelay = None
     domain_live: Annotated[
         int, setting("Have at most this many requests in flight to one registered domain.", unit="requests", ge=1)
     ] = 4
-    ip_delay: (
-        Annotated[
-            float,
-            setting(
-                "Wait this long between the starts of two requests to one address; default: 0.25 s off loopback.",
-                unit="s",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
+    ip_delay: AddressDelay = None
     ip_live: Annotated[
         int, setting("Have at most this many requests in flight to one address, off loopback.", unit="requests", ge=1)
     ] = 4
@@ -159,16 +123,8 @@ class PolitenessSheet(Sheet, frozen=True):
             restart="it is so where several agents share a crawl whose `division` is `host`",
         ),
     ] = False
-    rate: (
-        Annotated[float, setting("Fetch at most this many pages a second in the whole crawl.", unit="pages/s", gt=0)]
-        | None
-    ) = None
-    bandwidth: (
-        Annotated[
-            float, setting("Read at most this many bytes of bodies a second in the whole crawl.", unit="bytes/s", gt=0)
-        ]
-        | None
-    ) = None
+    rate: PageRate = None
+    bandwidth: Bandwidth = None
     retries: Annotated[
         tuple[Annotated[float, msgspec.Meta(ge=0)], ...],
         setting("Wait this many seconds before the second and each further try of a page or of an endpoint."),

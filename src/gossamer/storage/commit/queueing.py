@@ -24,6 +24,7 @@ from gossamer.values.hosts import HostTable, registered_domain
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.outcome import ANSWERED, ERRORS, Outcome
 from gossamer.values.relations import SITEMAP, sitemap_relation, task_of
+from gossamer.values.settings import MaxPerHost, Sitemaps
 from gossamer.values.task import Family, RetryDecision, Task, sooner, with_level
 from gossamer.values.url import canonical, host_of, scheme_of
 from gossamer.values.visit import CUTS_OF_PAGES, Response, Visit
@@ -33,16 +34,14 @@ class CommitSheet(Sheet, frozen=True):
     """Settings of :class:`Commit`."""
 
     again: Annotated[bool, setting("Let URLs be fetched again, without a URL-seen test (for random walks).")] = False
-    sitemaps: Annotated[bool, setting("Fetch the sitemaps that robots.txt names.")] = False
+    sitemaps: Sitemaps = False
     max_by_host: Annotated[
         dict[str, Annotated[int, msgspec.Meta(ge=1)]],
         setting(
             "Queue at most this many URLs of these hosts, as `*.example.org`, instead of `max_per_host`; cut the rest."
         ),
     ] = msgspec.field(default_factory=dict)
-    max_per_host: (
-        Annotated[int, setting("Queue at most this many URLs of a host; cut the rest.", unit="URLs", ge=1)] | None
-    ) = 1_000_000
+    max_per_host: MaxPerHost = 1_000_000
     max_per_domain: (
         Annotated[int, setting("Queue at most this many URLs of a registered domain; cut the rest.", unit="URLs", ge=1)]
         | None

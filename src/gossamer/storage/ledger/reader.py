@@ -24,6 +24,7 @@ from gossamer.storage.ledger.waiting import AsideTasks, Owed
 from gossamer.storage.seen.memory import RecentlyUsed
 from gossamer.values.hosts import Division, registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState
+from gossamer.values.settings import Depth
 from gossamer.values.task import Family, SetAside, Task
 from gossamer.values.url import host_of
 
@@ -110,18 +111,7 @@ class LedgerSheet(AgentSheet, frozen=True):
         int, setting("Fill the dequeue buffer of a host up to this many tasks.", unit="tasks", restart=_OPEN, ge=1)
     ] = 32
 
-    depth: (
-        Annotated[
-            int,
-            setting(
-                "Follow at most this many links in a row from the nearest seed. The ledger then keeps the links of "
-                "pages, so that a shorter way found later counts. A crawl that began without a limit cannot get one.",
-                unit="links",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
+    depth: Depth = None
     division: Annotated[
         Division,
         setting("Assign registered domains (domain) or single hosts (host) to agents as a whole.", restart=_MADE),
