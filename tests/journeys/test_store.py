@@ -235,6 +235,36 @@ def test_an_owner_that_was_suspended_for_longer_than_its_lease_ends_and_harms_no
         assert "went on elsewhere" in again.stderr
 
 
+def test_an_archive_that_is_in_the_store_alone_is_read_exported_and_deleted_from_as_one_that_is_here(
+    tmp_path: Path,
+) -> None:
+    with on("s3", tmp_path) as one:
+        process = one.crawl("first", "--keep-local", "0", "--set", "archive.rotate_bytes=200kB")
+        assert process.wait(HUNG_AFTER) == 0, one.said("first")
+        crawl = str(tmp_path / "first")
+
+        def far() -> int:
+            return sum(path.is_symlink() for path in (tmp_path / "first" / "warc").iterdir())
+
+        before = far()
+        assert before > 1
+        whole = one.run("verify", "--deep", crawl)
+        assert whole.returncode == 0, whole.stdout + whole.stderr
+        here, there = (one.run("cat", place, ROUND.first_page).stdout for place in (crawl, one.store))
+        assert here == there != ""
+        wacz = one.run("export", crawl, "--to", "wacz", "-o", str(tmp_path / "x.wacz"))
+        assert wacz.returncode == 0, wacz.stderr
+        again = one.run("reprocess", crawl)
+        assert "0 errors" in again.stdout + again.stderr
+        assert far() == before
+        assert one.resume("second").wait(HUNG_AFTER) == 0, one.said("second")
+        assert sum(path.is_symlink() for path in (tmp_path / "second" / "warc").iterdir()) >= before
+        deleted = one.run("delete", str(tmp_path / "second"), ROUND.first_page)
+        assert deleted.returncode == 0, deleted.stderr
+        whole = one.run("verify", "--deep", str(tmp_path / "second"))
+        assert whole.returncode == 0, whole.stdout + whole.stderr
+
+
 def test_a_store_that_ignores_conditions_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:
     with careless_server() as url, site(tmp_path, f"s3://{BUCKET}/x", variables(url)) as one:
         assert one.crawl("first").wait(HUNG_AFTER) == 5

@@ -28,7 +28,7 @@ from gossamer.fetcher.cookies import COOKIES, forget_cookies
 from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.query.schema import tables_of
 from gossamer.query.table_rewrites import SCANNED, choose, move_rows, remove_rows
-from gossamer.storage.archive.reading import CAPTURES, Gap, Span, fill, scan
+from gossamer.storage.archive.reading import CAPTURES, Gap, Span, fill, opened, scan
 from gossamer.storage.archive.reading import DELETED as DELETED_RECORD
 from gossamer.storage.archive.records import uri_field
 from gossamer.storage.archive.warc import WARC_DIRECTORY
@@ -408,7 +408,7 @@ class _Copies:
         """Another source: its first record says what the records behind it have in common."""
         if self._source is not None:
             self._source.close()
-        self._source, self._from = (self._directory / file).open("rb"), file
+        self._source, self._from = opened(self._directory / file), file
         if self._file is not None and self._file.end >= ROTATE_BYTES:
             self._close()
         if self._file is None:

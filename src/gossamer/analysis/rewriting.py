@@ -27,13 +27,14 @@ from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.followers import Following
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.files import Point, crash_at
+from gossamer.engine.sheet import show_bytes, show_count
 from gossamer.engine.subjects import found_at
 from gossamer.query.convert import convert
 from gossamer.query.table_rewrites import check_tables, leftovers
-from gossamer.storage.archive.reading import Gap, Span, scan
+from gossamer.storage.archive.reading import Gap, Span, opened, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.recovery import is_away, refusal, restore
+from gossamer.storage.recovery import in_store, is_away, refusal, restore
 from gossamer.storage.rewrite_journals import FOLDER, Deletion, Trim, begun, note_end, note_progress, take_up
 from gossamer.storage.tables.manifest import are_tables, damaged_tables, known_notes, notes_of, write_notes
 from gossamer.storage.tables.places import converting, replacing
@@ -215,6 +216,7 @@ class CrawlRewriting(ABC):
             raise CrawlDirectoryError(
                 f"{self.directory / away} lies on a disk that is not there; bring the disk back first"
             )
+        self._bring_archive_here()
         providers = read_wiring(self.directory).providers.values()
         disks = [Path(str(disk)) for node in providers for disk in node.settings.get("disks", ())]
         for ledger in self.ledgers:
@@ -228,6 +230,21 @@ class CrawlRewriting(ABC):
                 are_tables=lambda missing: are_tables(known_notes(self.directory), missing),
             )
         self.note(is_free=False)
+
+    def _bring_archive_here(self) -> None:
+        """Bring archive files back that are in a store alone. Raises CrawlDirectoryError: they cannot be read, or do not fit."""
+        files = {self.directory / file: far.size for file in self.ends() if (far := in_store(self.directory / file))}
+        free = shutil.disk_usage(self.directory).free
+        if free < sum(files.values()):
+            raise CrawlDirectoryError(
+                f"{show_count(len(files), 'archive file')} of {self.directory} with {show_bytes(sum(files.values()))} are in "
+                f"the store alone, and the disk has {show_bytes(free)} free; make room, then finish: {self._finish}"
+            )
+        for path in files:
+            fresh = path.with_name(f".{path.name}.new")
+            with opened(path) as source, fresh.open("wb") as copy:
+                shutil.copyfileobj(source, copy)
+            fresh.replace(path)
 
     def _place(self) -> None:
         if not self.journal.is_placed:

@@ -20,7 +20,7 @@ from gossamer.crawls.directory import read_wiring
 from gossamer.engine.errors import WiringError
 from gossamer.storage.archive.cdxj import read_line
 from gossamer.storage.archive.contract import INDEX
-from gossamer.storage.archive.reading import CAPTURES, Gap, scan
+from gossamer.storage.archive.reading import CAPTURES, Gap, is_readable, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
@@ -187,17 +187,20 @@ def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> t
     places, shown = RecordPlaces(), 0
     for file, end in sorted(ends.items()):
         path = directory / file
-        if not file.startswith(f"{WARC_DIRECTORY}/") or not path.exists():
+        if not file.startswith(f"{WARC_DIRECTORY}/") or not is_readable(path):
             continue
-        for found in scan(path, end):
-            if isinstance(found, Gap):
-                told.find(f"{file} is damaged at byte {found.offset}: {found.length} bytes hold no whole record")
-                continue
-            told.records += 1
-            if found.kind in CAPTURES:
-                places.add(file, found.offset, found.length)
-                # A record that was cut behind its header block may be one of a page that asks for no copy.
-                shown += bool(found.size or found.kind == "revisit" or "warc-truncated" not in found.fields)
+        try:
+            for found in scan(path, end):
+                if isinstance(found, Gap):
+                    told.find(f"{file} is damaged at byte {found.offset}: {found.length} bytes hold no whole record")
+                    continue
+                told.records += 1
+                if found.kind in CAPTURES:
+                    places.add(file, found.offset, found.length)
+                    # A record that was cut behind its header block may be one of a page that asks for no copy.
+                    shown += bool(found.size or found.kind == "revisit" or "warc-truncated" not in found.fields)
+        except CrawlDirectoryError as error:  # it is in a store alone, and cannot be read there
+            told.find(f"{file}: {error}")
     return places, shown
 
 
@@ -210,7 +213,7 @@ def _check_rows(
         place = row.location
         if place is None:
             continue
-        if not (directory / place.file).exists():
+        if not is_readable(directory / place.file):
             # A file that a ledger still counts as written was told of already.
             gone[place.file] += place.file not in ends
             continue
@@ -256,7 +259,7 @@ def _check_index(directory: Path, ends: Mapping[str, int], places: RecordPlaces,
             told.find(f"{INDEX}, line {number} is not in order")
         before = line
         count += 1
-        is_there = (directory / file).exists() and offset + length <= ends.get(file, 0)
+        is_there = is_readable(directory / file) and offset + length <= ends.get(file, 0)
         if is_there and places.at(file, offset) != (length,):
             told.find(f"{INDEX}, line {number} names a record that {file} does not have at byte {offset}")
     waits = any(directory.glob("state/*/index/*.cdxj")) or any(directory.glob("state/*/rows/pages-*.jsonl"))

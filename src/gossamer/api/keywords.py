@@ -266,6 +266,9 @@ class CrawlKeywords(TypedDict, total=False):
     checkpoint_bytes: int | str
     """With --store, also publish a checkpoint as soon as an agent has written this much since the last one; if four
     times as much is not in the store, ask no host until it is."""
+    keep_local: int | str | None
+    """With --store, keep at most this much of the archive on the disk; files that are in the store go, the oldest
+    first, and are read from there."""
     lease: float | str
     """With --store, count an owner as gone that has not been heard of for this long; one that cannot reach the store
     for as long asks no host."""

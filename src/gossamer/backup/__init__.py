@@ -20,5 +20,6 @@ SUBJECT = Subject(
     options="gossamer.backup.options:StoreOptions",
     wire="gossamer.backup.options:wire",
     wire_where=(),
+    far_archive="gossamer.backup.far_archive:opened",
     providers={"store-publisher": "gossamer.backup.publisher:Publisher"},
 )

@@ -20,16 +20,19 @@ from pathlib import Path
 import msgspec
 
 from gossamer.backup.contract import ObjectChanged, Store
+from gossamer.backup.far_archive import beyond, put_link
 from gossamer.backup.head import AgentInStore, Owned, StoredCheckpoint, StoredPart, new_life, note_owned, owner_of
 from gossamer.backup.opening import CLOUDS, open_store, probe
-from gossamer.backup.options import AGENT, StoreOptions
+from gossamer.backup.options import AGENT, PUBLISHER, StoreOptions
 from gossamer.crawls.control.standing import StoredAgent
+from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.sheet import show_bytes, show_seconds
+from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.logs import forget_merged
-from gossamer.storage.recovery import AGENTS, noted
+from gossamer.storage.recovery import AGENTS, InStore, in_store, noted
 from gossamer.storage.tables.manifest import read_notes, write_notes
 from gossamer.storage.tables.places import CRAWL_FILE, TABLES, converting, flocked
 from gossamer.values.agents import at_work
@@ -43,9 +46,6 @@ _LOOKS = 3
 
 #: An owner as the head has it, and the seconds between two looks at whether it is there.
 _HOLDER, _LOOK = re.compile(r"process (\d+) on (.+)"), 0.5
-
-#: Files that only readers of documents need.
-_ARCHIVE = "warc/"
 
 _NOTE, _LOCK, _CRAWL = "checkpoint.json", "lock", "crawl"
 
@@ -88,7 +88,7 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
 
         making = folder.absolute().with_name(f".{folder.absolute().name}.restoring")
         shutil.rmtree(making, ignore_errors=True)
-        crawl.first.bring(crawl.files(), making, beat=beat)
+        _bring_all(crawl, making, given.keep_local, beat)
         if crawl.places[1:]:
             agree_on_tables(making)
         for place in crawl.places:
@@ -104,6 +104,18 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
     except OSError as error:
         raise CrawlDirectoryError(f"{folder} cannot be written: {error.strerror or error}") from None
     return msgspec.structs.replace(options, output=into, store=store.name)
+
+
+def _bring_all(crawl: "CrawlInStore", making: Path, keep_local: int | None, beat: Callable[[], None]) -> None:
+    """Write a crawl directory; of the archive only as much as the options, or else its wiring, say that it keeps."""
+    files, archive = crawl.files()
+    crawl.first.bring(files, making, beat=beat)
+    plan = read_wiring(making).providers.get(PUBLISHER)
+    most = keep_local if keep_local is not None or plan is None else plan.settings.get("keep_local")
+    if isinstance(most, int):
+        for name in beyond({name: far.size for name, (far, _) in archive.items()}, most):
+            put_link(making / name, archive.pop(name)[0])
+    crawl.first.bring({name: parts for name, (_, parts) in archive.items()}, making, beat=beat)
 
 
 class CrawlInStore:
@@ -152,12 +164,17 @@ class CrawlInStore:
                 found.append(StoredAgent(place.agent, head.holder, age, head.lease, published))
         return found
 
-    def files(self) -> dict[str, tuple[StoredPart, ...]]:
-        """The files of all agents."""
-        found: dict[str, tuple[StoredPart, ...]] = {}
+    def files(self) -> tuple[dict[str, tuple[StoredPart, ...]], dict[str, tuple[InStore, tuple[StoredPart, ...]]]]:
+        """The files of all agents, each by its parts; and those of the archive apart, which also say where they are."""
+        found, archive = {}, {}
         for place in reversed(self.places):
-            found |= place.checkpoint().files
-        return found
+            for name, parts in place.checkpoint().files.items():
+                if name.startswith(f"{WARC_DIRECTORY}/"):
+                    size = sum(part.size for part in parts)
+                    archive[name] = InStore(place.agent, size, place.store.name), parts
+                else:
+                    found[name] = parts
+        return found, archive
 
 
 def agree_on_tables(directory: Path) -> None:
@@ -211,7 +228,11 @@ def bring_agent_back(
                 return ""
     except ObjectChanged:
         raise CrawlDirectoryError(f"another process has just taken {agent} in {store.name}") from None
-    own = {name: parts for name, parts in place.checkpoint().files.items() if owner_of(name) == agent}
+    own = {
+        name: parts
+        for name, parts in place.checkpoint().files.items()
+        if owner_of(name) == agent and not in_store(directory / name)
+    }
     note = Owned(url=store.name, lives=(life,), count=head.count, restored=head.restored)
     try:
         making = directory / f".{agent}.restoring"
@@ -272,14 +293,14 @@ class _Cached(msgspec.Struct, frozen=True):
     keys: dict[str, str]
     """The checkpoint of each agent."""
     checkpoint: StoredCheckpoint
-    """Their files that are there."""
-    has_archive: bool
+    """Their files that are there; of the archive links alone."""
 
 
-def read_here(text: str, *, archive: bool) -> tuple[Path, tuple[str, list[StoredAgent]]]:
-    """A crawl directory that has the last checkpoint of the crawl in a store, with the documents if `archive` says so, for
-    readers alone; and the name of the store and what it says of the agents. Raises UsageError: it is no store, holds no crawl, or
-    the crawl is larger than the cache; CrawlDirectoryError: the store cannot be read, or is damaged."""
+def read_here(text: str) -> tuple[Path, tuple[str, list[StoredAgent]]]:
+    """A crawl directory that has the last checkpoint of the crawl in a store, for readers alone, and the name of the store and what
+    it says of the agents. In the place of archive files it has links, so that of these only those parts are fetched that are read.
+    Raises UsageError: it is no store, holds no crawl, or the crawl is larger than the cache; CrawlDirectoryError: the store cannot
+    be read, or is damaged."""
     store = open_store(text)
     home = _cache() / hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest()
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -288,7 +309,7 @@ def read_here(text: str, *, archive: bool) -> tuple[Path, tuple[str, list[Stored
         for look in range(_LOOKS):
             try:
                 stored = CrawlInStore(store)
-                _fill(stored, home, archive=archive)
+                _fill(stored, home)
                 break
             except CrawlDirectoryError:
                 if look == _LOOKS - 1:
@@ -296,14 +317,14 @@ def read_here(text: str, *, archive: bool) -> tuple[Path, tuple[str, list[Stored
     return home / _CRAWL, (store.name, stored.told(time.time()))
 
 
-def _fill(stored: CrawlInStore, home: Path, *, archive: bool) -> None:
+def _fill(stored: CrawlInStore, home: Path) -> None:
     """Bring what has changed since the last look."""
-    note = _Cached({}, StoredCheckpoint({}), has_archive=False)
+    note = _Cached({}, StoredCheckpoint({}))
     with contextlib.suppress(OSError, ValueError):
         note = msgspec.json.decode((home / _NOTE).read_bytes(), type=_Cached)
-    if note.keys == stored.keys and (note.has_archive or not archive):
+    if note.keys == stored.keys:
         return
-    files = {name: parts for name, parts in stored.files().items() if archive or not name.startswith(_ARCHIVE)}
+    files, archive = stored.files()
     checkpoint = StoredCheckpoint(files)
     _make_room(home, checkpoint.bytes, stored.first.store.name)
     (home / _NOTE).unlink(missing_ok=True)
@@ -312,9 +333,12 @@ def _fill(stored: CrawlInStore, home: Path, *, archive: bool) -> None:
     for name in have.keys() - checkpoint.files.keys():
         (crawl / name).unlink()
     stored.first.bring(files, crawl, have)
+    shutil.rmtree(crawl / WARC_DIRECTORY, ignore_errors=True)
+    for name, (far, _) in archive.items():
+        put_link(crawl / name, far)
     if stored.places[1:]:
         agree_on_tables(crawl)
-    replace_file(home / _NOTE, msgspec.json.encode(_Cached(stored.keys, checkpoint, archive)))
+    replace_file(home / _NOTE, msgspec.json.encode(_Cached(stored.keys, checkpoint)))
 
 
 def _make_room(home: Path, size: int, name: str) -> None:

@@ -47,6 +47,19 @@ class StoreOptions(Sheet, frozen=True):
             ge=1 << 20,
         ),
     ] = 256_000_000
+    keep_local: (
+        Annotated[
+            int,
+            setting(
+                "With --store, keep at most this much of the archive on the disk; files that are in the store go, the oldest "
+                "first, and are read from there.",
+                unit="bytes",
+                restart=CHANGES_GRAPH,
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
     lease: Annotated[
         float,
         setting(
@@ -69,7 +82,7 @@ def wire(builder: "Builder") -> None:
     if not given.store and known is None:
         if given != usual:
             raise UsageError(
-                "--checkpoint-every, --checkpoint-bytes, --lease and --take-over need a store; also give --store"
+                "--checkpoint-every, --checkpoint-bytes, --keep-local, --lease and --take-over need a store; also give --store"
             )
         return
     settings = dict(known.settings) if known is not None else {}
@@ -84,12 +97,21 @@ def wire(builder: "Builder") -> None:
                 f"--store {name}: the crawl has the store {settings['url']}, and keeps it; leave --store out"
             )
         settings["url"] = name
-    named = {"every": "checkpoint_every", "bytes": "checkpoint_bytes", "lease": "lease"}
-    settings |= {to: getattr(given, name) for to, name in named.items() if getattr(given, name) != getattr(usual, name)}
+    for to, name in {
+        "every": "checkpoint_every",
+        "bytes": "checkpoint_bytes",
+        "lease": "lease",
+        "keep_local": "keep_local",
+    }.items():
+        if (value := getattr(given, name)) != getattr(usual, name):
+            settings[to] = value
     _refuse_dividing(builder)
     if found := next((plan.use for plan in builder.wiring.providers.values() if plan.use in _UNCOVERED), None):
         raise UsageError(f"--store cannot keep what the unit {found!r} has in files of its own; leave one of them out")
     builder.add_provider(PUBLISHER, "store-publisher", settings, {"ledger": "ledger"})
+    archive = builder.wiring.providers.get("archive")
+    if archive is not None and archive.use == "warc":
+        builder.bind_also(PUBLISHER, "archives", "archive", "archive")
     builder.bind_also("politeness", "rules", "hosts", PUBLISHER)
     if builder.has("fetch"):
         builder.bind_also("fetch", "guards", "guards", PUBLISHER)

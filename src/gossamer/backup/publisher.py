@@ -19,9 +19,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
 from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
+from gossamer.backup.far_archive import let_go, links_of
 from gossamer.backup.head import (
     PART_BYTES,
     AgentInStore,
@@ -37,9 +39,10 @@ from gossamer.backup.head import (
 )
 from gossamer.backup.opening import open_store, probe
 from gossamer.crawls.work import Lapsing
-from gossamer.engine.ends import Uses
+from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.files import Point, crash_at
 from gossamer.engine.sheet import Sheet, setting, show_bytes, show_seconds
+from gossamer.storage.archive.warc import WarcArchive
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.recovery import members_of
 from gossamer.storage.rewrite_journals import DELETED
@@ -89,6 +92,17 @@ class PublisherSheet(Sheet, frozen=True):
             ge=1 << 20,
         ),
     ] = 256_000_000
+    keep_local: (
+        Annotated[
+            int,
+            setting(
+                "Keep at most this much of the archive on the disk, and the rest in the store alone; empty keeps all.",
+                unit="bytes",
+                ge=0,
+            ),
+        ]
+        | None
+    ) = None
     lease: Annotated[
         float,
         setting(
@@ -136,6 +150,7 @@ class Publisher(Lapsing[PublisherSheet]):
     keeps_state = True
     word = "store"
     ledger: Uses[RocksLedger]
+    archives: UsesMany[WarcArchive] = MappingProxyType({})
 
     def __init__(self, sheet: PublisherSheet | None = None) -> None:
         super().__init__(sheet)
@@ -258,6 +273,9 @@ class Publisher(Lapsing[PublisherSheet]):
             raise CrawlDirectoryError(f"another process has just taken the crawl in {store.name}") from None
         self._known = place.checkpoint()
         self._ends = {name: _size(parts) for name, parts in self._known.files.items()}
+        far = (name for name in links_of(self._directory) if self._is_ours(name) and name not in self._known.files)
+        if lost := next(far, ""):
+            raise CrawlDirectoryError(f"{lost} is in the store {store.name} alone, which has no checkpoint of it")
         for name, parts in self._known.files.items():
             with contextlib.suppress(FileNotFoundError):
                 if (self._directory / name).stat().st_size < _size(parts):
@@ -405,7 +423,20 @@ class Publisher(Lapsing[PublisherSheet]):
         gone = {*(before.keys - checkpoint.keys), old, *map(place.sent_key, ended)} - {""}
         with contextlib.suppress(StoreFailed):  # parts that are not named any more do no harm
             await asyncio.to_thread(lambda: place.remove({*gone, *(place.left_by_others() if is_first else ())}))
+        if self.sheet.keep_local is not None:
+            await self._let_go(place, self.sheet.keep_local // max(1, len(self._among)))
         return True
+
+    async def _let_go(self, place: AgentInStore, most: int) -> None:
+        """Let archive files go that the checkpoint has; each agent keeps its share. One that the store has lost is shipped again.
+        While the store is away all stay."""
+        in_use = {name for some in self.archives.values() for archive in some for name in archive.open_files()}
+        with contextlib.suppress(StoreFailed):
+            count, lost = await asyncio.to_thread(let_go, self._directory, place, self._known.files, most, in_use)
+            self.metrics.count("files_let_go", count)
+            if lost:
+                self.report(f"the store {self.sheet.url} has lost a part of {lost}, which is shipped again")
+                self._known = StoredCheckpoint({name: some for name, some in self._known.files.items() if name != lost})
 
     def _files(self, snapshot: Path, ends: Mapping[str, int]) -> Iterator[tuple[str, _File]]:
         """Every file that belongs to the checkpoint, by its name in the crawl directory. It is one instant: nothing waits here."""
@@ -441,7 +472,8 @@ class Publisher(Lapsing[PublisherSheet]):
 
     def _shipped(self, files: Mapping[str, _File]) -> StoredCheckpoint:
         """Ship what is not in the store yet; returns the checkpoint."""
-        before, made = self._known.files, dict[str, tuple[StoredPart, ...]]()
+        before = self._known.files
+        made = {name: before[name] for name in links_of(self._directory) if name in before}
         # A deletion writes over bytes that were shipped. It notes that it did, and is done at rest.
         may_grow = bool(self._signatures) or self._has_same(files.get(DELETED), before.get(DELETED, ()))
         with ThreadPoolExecutor(_SHIPPERS) as pool:

@@ -25,7 +25,7 @@ _PATIENCE = 300.0
 
 
 @click.command()
-@crawl_to_read(archive=True)
+@crawl_to_read
 @option(
     "--to form",
     "wacz: archive, index and pages in one file; csv, jsonl, parquet: a table; cdxj: the index; urls: one a line; "

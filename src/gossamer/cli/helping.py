@@ -165,9 +165,9 @@ as_json = option("--json as_json", "Print one line of JSON.")
 STORE = "gossamer.store"
 
 
-def crawl_to_read(*, archive: bool) -> Callable[[F], F]:
+def crawl_to_read(command: F) -> F:
     """The argument DIR of a command that changes nothing: the directory of a crawl, or the store of one that is elsewhere, whose
-    last checkpoint then lies in a cache here; with `archive`, its documents too."""
+    last checkpoint then lies in a cache here."""
 
     def here(ctx: click.Context, param: click.Parameter, given: str) -> str:
         if Path(given, "crawl.toml").exists():
@@ -176,10 +176,10 @@ def crawl_to_read(*, archive: bool) -> Callable[[F], F]:
 
         if not is_store(given):
             return given
-        directory, ctx.meta[STORE] = read_here(given, archive=archive)
+        directory, ctx.meta[STORE] = read_here(given)
         return str(directory)
 
-    return click.argument("directory", metavar="DIR", callback=here)
+    return click.argument("directory", metavar="DIR", callback=here)(command)
 
 
 # Answers of commands: the options that say in which form and where, and instants as people write them.

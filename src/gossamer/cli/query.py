@@ -40,7 +40,7 @@ _NO_LINKS = (
 
 
 @click.command(name="query")
-@crawl_to_read(archive=False)
+@crawl_to_read
 @click.argument("sql", metavar="SQL")
 @in_form(("table", "csv", "jsonl", "parquet"), "Write the answer in this format.")
 @to_file
@@ -103,7 +103,7 @@ IN_A_PAGE = 200
 
 
 @click.command()
-@crawl_to_read(archive=False)
+@crawl_to_read
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @in_form(
     ("table", "csv", "jsonl", "html"),
@@ -255,7 +255,7 @@ def rank(directory: str, importance: str | None, urls: int, limit: int) -> None:
 
 
 @click.command()
-@crawl_to_read(archive=True)
+@crawl_to_read
 @click.argument("url")
 @as_json
 def why(directory: str, url: str, as_json: bool) -> None:
@@ -378,7 +378,7 @@ def trap_lines(found: "Suspicions") -> list[str]:
 
 
 @click.command()
-@crawl_to_read(archive=True)
+@crawl_to_read
 @click.argument("url", metavar="URL")
 @option("--headers", "Write the answer's status line and header fields, instead of the document.")
 @option("--rendered", "Write the page as a browser showed it (crawl --render).")

@@ -144,7 +144,7 @@ PROBLEMS = 2
 
 
 @click.command()
-@crawl_to_read(archive=False)
+@crawl_to_read
 @option("--units", "Also show the counters of every unit, and the number of items that passed each connector.")
 @option("--watch", "Repeat until the crawl ends.")
 @option(
@@ -220,7 +220,7 @@ FIRST = 10
 
 
 @click.command()
-@crawl_to_read(archive=False)
+@crawl_to_read
 @option("-f --follow", "Go on with what comes, until the crawl ends or Ctrl-C.")
 @option("--agent agents NAME...", "Show only entries of this agent (repeatable).")
 @option("--host hosts HOST...", "Show only entries of this host or below it (repeatable).")

@@ -96,7 +96,7 @@ def trim(directory: str, versions: int | None, accept_loss: bool, as_json: bool)
 
 
 @click.command(epilog="Exit status: 0 the crawl is whole, 2 DIR holds no crawl, 5 the crawl is damaged.")
-@crawl_to_read(archive=True)
+@crawl_to_read
 @option("--deep", "Read every record, row, index line and table, not only names and lengths.")
 @as_json
 def verify(directory: str, deep: bool, as_json: bool) -> int:

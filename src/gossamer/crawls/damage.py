@@ -25,6 +25,7 @@ from gossamer.storage.recovery import (
     Restored,
     blank,
     find_losses,
+    in_store,
     is_away,
     keep_aside,
     members_of,
@@ -240,7 +241,7 @@ def _holes(directory: Path, ends: Mapping[str, int], losses: list[Loss], told: l
     holes, short = _Holes(), {loss.file for loss in losses}
     for file, end in ends.items():
         path = directory / file
-        if not file.startswith(f"{WARC_DIRECTORY}/") or is_away(path):
+        if not file.startswith(f"{WARC_DIRECTORY}/") or is_away(path) or in_store(path):
             continue
         if not path.exists():
             holes.add(file, 0, end)
@@ -270,7 +271,7 @@ def _add_files_of_others(directory: Path, ledger: RocksLedger, holes: _Holes, to
     ends = ledger.committed_ends()
     rows = Counter(row.location.file for row in ledger.documents() if row.location and row.location.file not in ends)
     for file, count in rows.items():
-        if not (directory / file).exists() and not is_away(directory / file):
+        if not (directory / file).exists() and not is_away(directory / file) and not in_store(directory / file):
             told.append(f"{file} of another agent is missing, and held {count} documents of hosts that came from there")
             holes.add(file, 0, _END)
 

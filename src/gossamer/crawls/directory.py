@@ -18,7 +18,7 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import properties
 from gossamer.engine.wiring import Wiring, read, write
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
-from gossamer.storage.recovery import files_of, is_away
+from gossamer.storage.recovery import files_of, in_store, is_away
 from gossamer.storage.rewrite_journals import refuse_unfinished, seek_again
 from gossamer.storage.tables.places import CRAWL_FILE, TRIPLES, crawl_directory
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -129,7 +129,7 @@ def _ends(directory: Path, agent: str) -> Iterator[tuple[str, int]]:
     from gossamer.storage.archive.reading import Gap, scan  # who has lost nothing pays for nothing of this
 
     for path in files_of(directory, agent):
-        if is_away(path):
+        if is_away(path) or in_store(path):
             continue
         if path.suffix == ".gz":
             end = max((found.end for found in scan(path) if not isinstance(found, Gap)), default=0)

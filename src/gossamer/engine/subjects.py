@@ -90,6 +90,8 @@ class Subject(NamedTuple):
     """A function that takes out of a crawl at rest what the subject itself keeps of a URL or host that is deleted; it finds what it
     did before gone. It gets the crawl directory, the open ledgers, the target and the names of the hosts that go whole, and
     returns how many queued tasks that were. See :mod:`gossamer.analysis.deleting`."""
+    far_archive: str = ""
+    """A function that opens an archive file, by its path, that is not on the disk but where the subject keeps it."""
 
 
 @lru_cache(maxsize=1)

@@ -20,7 +20,7 @@ from gossamer.documents.statements import NO_COPY
 from gossamer.documents.text import all_text
 from gossamer.storage.archive.cdxj import Capture, IndexedCapture, IndexEntry, find, found_in, index_line
 from gossamer.storage.archive.contract import INDEX
-from gossamer.storage.archive.reading import CAPTURES, MADE, ArchivedRecord, Gap, Span, read_record, scan
+from gossamer.storage.archive.reading import CAPTURES, MADE, ArchivedRecord, Gap, Span, is_readable, read_record, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.tables.manifest import damaged_index, read_notes
@@ -154,7 +154,7 @@ def runs_of(directory: Path, workspace: Path, damaged: Callable[[str, Gap], None
     lines = (
         line
         for file, end in archive_ends(directory).items()
-        if (directory / file).exists()
+        if is_readable(directory / file)
         for capture in captures(directory, file, end, damaged)
         if (line := index_line(capture)) is not None
     )

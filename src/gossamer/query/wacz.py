@@ -18,8 +18,9 @@ from gossamer._version import __version__
 from gossamer.query.database import Database
 from gossamer.query.printing import json_lines
 from gossamer.storage.archive.cdxj import IndexEntry, instant_of, read_line
-from gossamer.storage.archive.reading import Gap, gaps
+from gossamer.storage.archive.reading import Gap, gaps, opened
 from gossamer.storage.archive.warc import WARC_DIRECTORY
+from gossamer.storage.recovery import in_store
 from gossamer.values.errors import CrawlDirectoryError
 
 VERSION = "1.1.1"
@@ -88,7 +89,7 @@ def write_wacz(directory: Path, database: Database, index: Path, target: Path) -
     wacz = Wacz(fresh)
     try:
         for name, end in sorted(ends.items()):
-            with (directory / WARC_DIRECTORY / name).open("rb") as file:
+            with opened(directory / WARC_DIRECTORY / name) as file:
                 wacz.add(f"archive/{name}", _up_to(file, end))
         blocks: list[str] = []
         with index.open("rb") as lines:
@@ -116,7 +117,7 @@ def _check_archive(directory: Path, index: Path, ends: Mapping[str, int]) -> Non
         path = directory / WARC_DIRECTORY / name
         try:
             found = gaps(path, end)
-            size = path.stat().st_size
+            size = far.size if (far := in_store(path)) else path.stat().st_size
         except FileNotFoundError:
             found, size = [], 0
         if size < end:

@@ -32,7 +32,7 @@ _PLAIN = "\x1b[0m"
 
 
 @click.command()
-@crawl_to_read(archive=True)
+@crawl_to_read
 @click.option(
     "--since", metavar="T", help="Show only changes found at this time or later, as 2026-03-01, or 1d for a day ago."
 )
@@ -106,7 +106,7 @@ def _question(
 
 
 @click.command()
-@crawl_to_read(archive=True)
+@crawl_to_read
 @click.argument("url", metavar="URL")
 @click.option(
     "--at",

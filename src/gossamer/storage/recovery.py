@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 from xxhash import xxh3_128
@@ -180,18 +180,51 @@ def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: 
         try:
             size = path.stat().st_size
         except (FileNotFoundError, NotADirectoryError):
-            if not is_away(path) and not _PASSING.match(file):
-                missing[file] = end
-            continue
+            if (far := in_store(path)) is None:
+                if not is_away(path) and not _PASSING.match(file):
+                    missing[file] = end
+                continue
+            size = far.size
         if size < end:
             found.append(Loss(file, end, size))
     tables = are_tables(missing) if missing and are_tables else ()
     return found + [Loss(file, end, None) for file, end in missing.items() if file not in tables]
 
 
+#: How the link begins that stands in the place of an archive file that is in a store alone.
+_IN_STORE = "in-store/"
+
+
+class InStore(NamedTuple):
+    """Where an archive file is that has left the disk."""
+
+    agent: str
+    """The agent that published it."""
+    size: int
+    """Bytes."""
+    store: str
+    """Its name, as `--store` has it."""
+
+    @property
+    def target(self) -> str:
+        """What the link says that stands in its place."""
+        return f"{_IN_STORE}{self.agent}/{self.size}/{self.store}"
+
+
+def in_store(path: Path) -> InStore | None:
+    """Where an archive file is that is in a store alone; None where it is here, or nowhere. The link is text, and leads nowhere."""
+    try:
+        target = os.readlink(path)  # noqa: PTH115  # a Path folds the slashes of a URL
+    except OSError:
+        return None
+    agent, _, rest = target.removeprefix(_IN_STORE).partition("/")
+    size, _, store = rest.partition("/")
+    return InStore(agent, int(size), store) if target.startswith(_IN_STORE) and size.isdecimal() and store else None
+
+
 def is_away(path: Path) -> bool:
     """Whether an archive file lies on a disk that is not there: the folder that its link leads to is missing too."""
-    return path.is_symlink() and not path.resolve().parent.is_dir()
+    return path.is_symlink() and in_store(path) is None and not path.resolve().parent.is_dir()
 
 
 def refusal(directory: Path, losses: Sequence[object], without: str = "") -> CrawlDirectoryError:
@@ -231,6 +264,8 @@ def restore(
     kept = (path for pattern in further for path in sorted(directory.glob(pattern)))
     for path in dict.fromkeys([*files_of(directory, agent), *kept]):
         name = path.relative_to(directory).as_posix()
+        if in_store(path) is not None:
+            continue
         if path.is_symlink():
             target = path.resolve()
             if target.parent not in roots or target.name != path.name:

@@ -22,8 +22,17 @@ def wired(folder: Path, wiring: Wiring | None = None, **given: object) -> Wiring
 
 def test_a_crawl_with_a_store_publishes_as_its_options_say_and_keeps_its_store(tmp_path: Path) -> None:
     store = str(tmp_path / "store")
-    wiring = wired(tmp_path, store=f"folder:{store}", checkpoint_every=10.0, checkpoint_bytes=2 << 20, lease=5.0)
-    settings = {"url": store, "every": 10.0, "bytes": 2 << 20, "lease": 5.0, "directory": str(tmp_path / "crawl")}
+    wiring = wired(
+        tmp_path, store=f"folder:{store}", checkpoint_every=10.0, checkpoint_bytes=2 << 20, keep_local=5, lease=5.0
+    )
+    settings = {
+        "url": store,
+        "every": 10.0,
+        "bytes": 2 << 20,
+        "lease": 5.0,
+        "keep_local": 5,
+        "directory": str(tmp_path / "crawl"),
+    }
     assert wiring.providers["store"].settings == settings
     assert "store" in wiring.components["frontier"].providers or wiring.providers["politeness"].providers["rules"]
     changed = wired(tmp_path, wiring, checkpoint_every=20.0)

@@ -13,15 +13,16 @@ import pytest
 
 from gossamer.backup.contract import StoreFailed
 from gossamer.backup.elsewhere import bring_agent_back, bring_back, is_store, read_here
-from gossamer.backup.head import AgentInStore
+from gossamer.backup.head import PART_BYTES, AgentInStore
 from gossamer.backup.opening import FolderStore
 from gossamer.backup.publisher import Publisher, PublisherSheet
 from gossamer.crawls.control.at_rest import standing_in_store
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.sheet import build
+from gossamer.storage.archive.reading import opened
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.retaining import StorePoint, point_path
-from gossamer.storage.recovery import write_members
+from gossamer.storage.recovery import find_losses, restore, write_members
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.request_identity import requested
@@ -71,13 +72,13 @@ class Crawled:
     def _end(self) -> None:
         self.ended += 1
 
-    def commit(self, data: bytes) -> None:
-        path = self.folder / WARC
+    def commit(self, data: bytes, name: str = WARC) -> None:
+        path = self.folder / name
         with path.open("ab") as file:
             file.write(data)
         with self.ledger.group() as group:
             group.count("fetched")
-            group.written(WARC, path.stat().st_size)
+            group.written(name, path.stat().st_size)
 
     async def publish(self) -> dict[str, int]:
         """What one publication counted."""
@@ -368,20 +369,36 @@ def test_a_crawl_goes_on_only_into_an_empty_folder_and_from_a_store_that_holds_o
     assert given.store == str(tmp_path / "store")
 
 
-def test_readers_get_the_last_checkpoint_and_documents_only_where_they_need_them(cache: Path, tmp_path: Path) -> None:
+def test_readers_get_the_last_checkpoint_and_of_documents_only_the_parts_that_they_read(
+    cache: Path, tmp_path: Path
+) -> None:
     async def body() -> None:
         async with crawled(tmp_path) as one:
-            one.commit(b"1")
+            one.commit(b"1" * PART_BYTES + b"2" * PART_BYTES)
             await one.publish()
-            place, _ = await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=False)
-            assert not (place / "warc").exists()
+            place, _ = await asyncio.to_thread(read_here, str(tmp_path / "store"))
             assert (place / "crawl.toml").exists()
-            await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=True)
-            assert (place / WARC).read_bytes() == b"1"
-            one.commit(b"2")
+            assert sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) < PART_BYTES
+            found = AgentInStore(one.store, "agent-00")
+            found.read()
+            first = found.checkpoint().files[WARC][0]
+            (tmp_path / "store" / first.key).write_bytes(b"3" * PART_BYTES)
+            with opened(place / WARC) as file:
+                file.seek(PART_BYTES + 7)
+                assert file.read(5) == b"22222"
+                assert file.seek(0, os.SEEK_END) == 2 * PART_BYTES
+                file.seek(0)
+                with pytest.raises(CrawlDirectoryError, match=f"{first.digest} has other bytes than were shipped"):
+                    file.read(5)
+            (tmp_path / "store" / first.key).unlink()
+            with opened(place / WARC) as file, pytest.raises(CrawlDirectoryError, match=f"{first.digest} is missing"):
+                file.read(5)
+            one.commit(b"4")
             await one.publish()
-            await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=True)
-            assert (place / WARC).read_bytes() == b"12"
+            await asyncio.to_thread(read_here, str(tmp_path / "store"))
+            with opened(place / WARC) as file:
+                file.seek(2 * PART_BYTES)
+                assert file.read() == b"4"
             with RocksLedger(LedgerSheet(directory=str(place))).looking() as ledger:
                 assert ledger.counters()["fetched"] == 2
 
@@ -389,6 +406,86 @@ def test_readers_get_the_last_checkpoint_and_documents_only_where_they_need_them
     assert is_store(str(tmp_path / "store"))
     assert is_store("s3://bucket/x")
     assert not is_store(str(tmp_path / "crawl"))
+
+
+def test_archive_files_that_are_in_the_store_leave_the_disk_and_are_read_and_published_all_the_same(
+    tmp_path: Path,
+) -> None:
+    earlier, later = WARC, WARC.replace("00000.warc", "00001.warc")
+
+    async def body() -> None:
+        async with crawled(tmp_path, keep_local=3) as one:
+            one.commit(b"old")
+            one.commit(b"new", later)
+            await one.publish()
+            assert not (one.folder / earlier).exists()
+            assert (one.folder / later).read_bytes() == b"new"
+            assert opened(one.folder / earlier).read() == b"old"
+            assert find_losses(one.folder, one.ledger.committed_ends()) == []
+            one.commit(b"er", later)
+            await one.publish()
+            found = AgentInStore(one.store, "agent-00")
+            found.read()
+            assert {earlier, later} <= set(found.checkpoint().files)
+        async with crawled(tmp_path, keep_local=3) as one:  # it knows its file in another life, too
+            assert restore(one.folder, {earlier: 3}).lost == ()
+            assert opened(one.folder / earlier).read() == b"old"
+        here = back(tmp_path, "whole", take_over=True)
+        assert (here / earlier).read_bytes() == b"old"
+        far = back(tmp_path, "small", take_over=True, keep_local=5)
+        assert not (far / earlier).exists()
+        assert opened(far / earlier).read() == b"old"
+
+    asyncio.run(body())
+
+
+def test_an_archive_file_stays_that_grows_or_that_the_store_has_lost_a_part_of(tmp_path: Path) -> None:
+    class Archive:
+        def open_files(self) -> list[str]:
+            return [WARC]
+
+    async def body() -> None:
+        lost = WARC.replace("00000.warc", "00001.warc")
+        async with crawled(tmp_path, keep_local=0) as one:
+            one.publisher.archives = {"archive": [Archive()]}  # type: ignore[dict-item]
+            one.commit(b"it grows")
+            one.commit(b"it is lost", lost)
+            before = one.store.put
+
+            def put(key: str, data: bytes, expect: str | None = None) -> str:
+                tag = before(key, data, expect)
+                if data == b"it is lost" and not one.said:
+                    (tmp_path / "store" / key).unlink()
+                return tag
+
+            one.store.put = put  # type: ignore[method-assign]
+            await one.publish()
+            assert (one.folder / WARC).read_bytes() == b"it grows"
+            assert (one.folder / lost).read_bytes() == b"it is lost"
+            assert [line for line in one.said if f"has lost a part of {lost}" in line] == one.said
+            await one.publish()
+            assert opened(one.folder / lost).read() == b"it is lost"
+            assert (one.folder / WARC).read_bytes() == b"it grows"
+            assert not (one.folder / lost).exists()
+
+    asyncio.run(body())
+
+
+def test_a_crawl_whose_store_has_lost_an_archive_file_that_is_there_alone_does_not_go_on_as_if_it_had_it(
+    tmp_path: Path,
+) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path, keep_local=0) as one:
+            one.commit(b"a")
+            await one.publish()
+        shutil.rmtree(tmp_path / "store" / "agents")
+        with pytest.raises(
+            CrawlDirectoryError, match=f"{WARC} is in the store .* alone, which has no checkpoint of it"
+        ):
+            async with crawled(tmp_path, keep_local=0):
+                pass
+
+    asyncio.run(body())
 
 
 def test_what_is_sent_to_an_agent_is_not_acknowledged_while_another_process_may_have_it(tmp_path: Path) -> None:
@@ -410,7 +507,7 @@ def test_a_look_at_a_store_tells_who_has_the_crawl_and_how_old_its_checkpoint_is
         async with crawled(tmp_path) as one:
             one.commit(b"a" * 100)
             await one.publish()
-            place, (name, stored) = await asyncio.to_thread(read_here, str(tmp_path / "store"), archive=False)
+            place, (name, stored) = await asyncio.to_thread(read_here, str(tmp_path / "store"))
             now = standing_in_store(place, name, stored)
             [agent] = now.stored
             assert (now.crawl, now.state) == (str(tmp_path / "store"), "elsewhere")

@@ -30,7 +30,9 @@ import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from gossamer.engine.subjects import found_at, shipped
 from gossamer.storage.archive.records import record_id
+from gossamer.storage.recovery import in_store
 from gossamer.values.body import PIECE, Body, BodyWriter, pieces
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.visit import Location
@@ -100,6 +102,21 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
         return next((value for field, value in self.headers if field == name), "")
 
 
+def opened(path: Path) -> BinaryIO:
+    """Open an archive file to read it, also one that is in a store alone. Raises OSError; and CrawlDirectoryError, here or where it
+    is read: the store cannot be reached, or is damaged."""
+    if in_store(path) is None:
+        return path.open("rb")
+    [place] = (one.far_archive for one in shipped() if one.far_archive)
+    file: BinaryIO = found_at(place)(path)
+    return file
+
+
+def is_readable(path: Path) -> bool:
+    """Whether an archive file is here, or in a store."""
+    return path.exists() or in_store(path) is not None
+
+
 def read_record(directory: Path, location: Location, most: int = sys.maxsize) -> ArchivedRecord:
     """The record at a location, as ledger and tables have it, inside a crawl directory. Raises CrawlDirectoryError: there is
     none: the file is missing or damaged, or its block has more than `most` bytes; OSError: its body is large, and there is no
@@ -122,7 +139,7 @@ def read_record(directory: Path, location: Location, most: int = sys.maxsize) ->
 def _at(path: Path, location: Location) -> Iterator[bytes]:
     """The content of the member at a location. Raises CrawlDirectoryError: its file cannot be read."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             yield from (piece for piece, _ in _unpacked(file, location.offset, location.offset + location.length))
     except OSError as error:
         raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
@@ -290,8 +307,8 @@ class Gap(msgspec.Struct, frozen=True):
 
 def scan(path: Path, end: int | None = None) -> Iterator[Span | Gap]:
     """Read a file from its beginning to byte `end`, or to its own end: records and gaps, which together are all of it. Raises
-    OSError: the file cannot be opened or read."""
-    with path.open("rb") as file:
+    OSError: the file cannot be opened or read; CrawlDirectoryError: it is in a store alone, and cannot be read there."""
+    with opened(path) as file:
         size = file.seek(0, 2)
         end = size if end is None else min(end, size)
         offset = 0

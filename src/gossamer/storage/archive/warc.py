@@ -237,6 +237,11 @@ class WarcArchive(Provider[WarcSheet]):
         self._main.close()
         self._large.close()
 
+    def open_files(self) -> list[str]:
+        """The files that grow, inside the crawl directory. One that is closed is never written again."""
+        lanes = (self._main, self._large)
+        return [f"{WARC_DIRECTORY}/{lane.file.path.name}" for lane in lanes if lane.file is not None]
+
     async def lay(self, visit: Visit) -> None:
         """See the contract: this concerns bodies on disk that are kept whole. Raises OSError: it could not be written; nothing of
         it is in the file."""

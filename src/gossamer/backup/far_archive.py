@@ -1,0 +1,159 @@
+"""Archive files that are in the store alone: how they leave the disk (`--keep-local`), and how readers read them all the same.
+
+Place in the flow: the publisher calls :func:`let_go` behind each checkpoint. In the place of an archive file stands a link then,
+which leads nowhere and says where the bytes are (:class:`~gossamer.storage.recovery.InStore`); the same links stand in the cache
+of those who read a store. Readers of the archive come to :func:`opened` by the declaration of this subject. They get parts of
+the file, each when they come to it, and each is checked by its digest.
+"""
+
+import contextlib
+import io
+import os
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+from typing import BinaryIO
+
+from gossamer.backup.contract import ObjectMissing, Store
+from gossamer.backup.head import AgentInStore, StoredPart
+from gossamer.backup.opening import open_store
+from gossamer.storage.archive.warc import WARC_DIRECTORY
+from gossamer.storage.recovery import InStore, in_store
+from gossamer.values.errors import CrawlDirectoryError
+
+#: Parts that readers hold at once: 64 MB, so that records which are read one by one cost one request for a part.
+_HELD = 8
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open an archive file that is in a store alone, to read. Raises CrawlDirectoryError, here or where it is read: the store
+    cannot be reached, or a part is missing or has other bytes than were shipped; names it."""
+    if (far := in_store(path)) is None:
+        raise CrawlDirectoryError(f"{path} is in no store")
+    return io.BufferedReader(_FarFile(path.name, far))
+
+
+def put_link(path: Path, far: InStore) -> None:
+    """Put a link in the place of an archive file, whether that is there or not. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(far.target)
+    other = path.resolve() if path.is_symlink() and in_store(path) is None else None
+    fresh.replace(path)
+    if other is not None:  # it lay on another disk
+        other.unlink(missing_ok=True)
+
+
+def links_of(directory: Path) -> list[str]:
+    """The archive files of a crawl directory that are in a store alone."""
+    return sorted(f"{WARC_DIRECTORY}/{path.name}" for path in (directory / WARC_DIRECTORY).glob("*") if in_store(path))
+
+
+def beyond(sizes: Mapping[str, int], most: int) -> list[str]:
+    """Which archive files have to go so that the rest has `most` bytes at most: those that were begun first. Their names begin
+    with what they have in common, and go on with the time."""
+    left = sum(sizes.values())
+    found = []
+    for name in sorted(sizes):
+        if left <= most:
+            break
+        found.append(name)
+        left -= sizes[name]
+    return found
+
+
+def let_go(
+    directory: Path, place: AgentInStore, files: Mapping[str, Sequence[StoredPart]], most: int, in_use: Iterable[str]
+) -> tuple[int, str]:
+    """Let archive files go that a checkpoint has, until `most` bytes of them are here; those `in_use` stay. A file goes only
+    after the store has told the size of each of its parts. Returns how many went, and the name of one that the store has lost a
+    part of, which then stays. Raises StoreFailed, OSError."""
+    sizes: dict[str, int] = {}
+    for name in files:
+        if name.startswith(f"{WARC_DIRECTORY}/"):
+            with contextlib.suppress(FileNotFoundError):  # it has gone before
+                sizes[name] = (directory / name).stat().st_size
+    kept, gone = set(in_use), 0
+    for name in beyond(sizes, most):
+        if name in kept or sum(part.size for part in files[name]) != sizes[name]:
+            continue
+        if not all(_has(place.store, part) for part in files[name]):
+            return gone, name
+        put_link(directory / name, InStore(place.agent, sizes[name], place.store.name))
+        gone += 1
+    return gone, ""
+
+
+def _has(store: Store, part: StoredPart) -> bool:
+    try:
+        return store.stat(part.key).size == part.size
+    except ObjectMissing:
+        return False
+
+
+@lru_cache(maxsize=64)
+def _place(store: str, agent: str) -> AgentInStore:
+    return AgentInStore(open_store(store), agent)
+
+
+@lru_cache(maxsize=64)
+def _files(store: str, agent: str, checkpoint: str) -> dict[str, tuple[StoredPart, ...]]:
+    """The files of the checkpoint that the place of an agent has read last."""
+    return _place(store, agent).checkpoint().files
+
+
+@lru_cache(maxsize=_HELD)
+def _data(store: str, agent: str, part: StoredPart) -> bytes:
+    return _place(store, agent).content([part])
+
+
+@lru_cache(maxsize=1024)
+def _parts(far: InStore, name: str) -> tuple[StoredPart, ...]:
+    """The parts of an archive file, by the last checkpoint. One that was closed has the same in each."""
+    place = _place(far.store, far.agent)
+    head = place.read()
+    parts = _files(far.store, far.agent, head.checkpoint if head is not None else "").get(
+        f"{WARC_DIRECTORY}/{name}", ()
+    )
+    if sum(part.size for part in parts) < far.size:
+        raise CrawlDirectoryError(
+            f"the store {far.store} is damaged: its checkpoint of {far.agent} has no {far.size} bytes of "
+            f"{WARC_DIRECTORY}/{name}"
+        )
+    return parts
+
+
+class _FarFile(io.RawIOBase):
+    """An archive file whose parts are fetched as they are read."""
+
+    def __init__(self, name: str, far: InStore) -> None:
+        self._far, self._parts = far, _parts(far, name)
+        self._starts = [0, *accumulate(part.size for part in self._parts)]
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._far.size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if self._at >= self._far.size:
+            return 0
+        number = bisect_right(self._starts, self._at) - 1
+        data = _data(self._far.store, self._far.agent, self._parts[number])
+        start = self._at - self._starts[number]
+        piece = data[start : min(start + len(buffer), start + self._far.size - self._at)]
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
