@@ -1,7 +1,9 @@
 """Options to wiring: a plain crawl is a wiring that its options filled in (row C4).
 
-An option names settings of units that get its value (:mod:`options`), and otherwise is a small function in :data:`RULES`. A
-wiring of the user's own takes the same options as long as it has these units; one that lacks them says so.
+An option names settings of units that get its value (:mod:`options`), or a function of :data:`SETTINGS` says the settings that it
+comes to; a crawl that runs is changed by the same settings (:mod:`gossamer.crawls.live`). An option that changes units has a
+function in :data:`RULES`. A wiring of the user's own takes the same options as long as it has these units; one that lacks them
+says so.
 """
 
 import hashlib
@@ -106,9 +108,11 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     builder = Builder(base or shipped("default"), seeds, options)
     given = msgspec.structs.asdict(options)
     defaults = msgspec.structs.asdict(CrawlOptions())
-    for option, settings in settings_of_options().items():
+    for option in (*settings_of_options(), *SETTINGS):
         if given[option] != defaults[option]:
-            _fill(builder, option, settings, given[option])
+            for unit, values in option_settings(option, options).items():
+                if unit not in OPTIONAL or builder.has(unit):
+                    builder.set(option, unit, values)
     for option, rule in RULES.items():
         if given[option] != defaults[option]:
             rule(builder)
@@ -117,13 +121,65 @@ def compile_wiring(seeds: Sequence[str], options: CrawlOptions, base: Wiring | N
     return builder.wiring
 
 
-def _fill(builder: Builder, option: str, settings: Sequence[tuple[str, str]], given: Any) -> None:
-    for unit, setting in settings:
-        if unit not in OPTIONAL or builder.has(unit):
-            builder.set(option, unit, {setting: given})
+# -- options that come to settings, in a crawl that begins and in one that runs
+
+Settings = dict[str, dict[str, Any]]
+"""Unit -> setting -> value."""
 
 
-# -- options that are more than a setting
+def option_settings(option: str, options: CrawlOptions) -> Settings:
+    """The settings that an option comes to, whether a wiring has the units or not. Raises UsageError or SettingError: its value
+    does not do."""
+    if option in SETTINGS:
+        return SETTINGS[option](options)
+    made: Settings = {}
+    for unit, setting in settings_of_options()[option]:
+        made.setdefault(unit, {})[setting] = getattr(options, option)
+    return made
+
+
+def _noise(options: CrawlOptions) -> Settings:
+    word = options.ads
+    return {"noise": {"drop": word != "keep", "file": "" if word in ("drop", "keep") else word}}
+
+
+def _requisites(options: CrawlOptions) -> Settings:
+    wanted = options.page_requisites or bool(options.mirror)
+    return {unit: {"requisites": wanted} for unit in ("html", "css", "scope")}
+
+
+def _proxy(options: CrawlOptions) -> Settings:
+    """Files of proxies are found wherever the crawl goes on; what cannot be read is refused before anything is touched."""
+    entries = absolute(options.proxy)
+    addresses(entries)
+    return {"http": {"proxy": list(entries)}, "frontier": {"proxied": bool(entries)}}
+
+
+def _nofollow(options: CrawlOptions) -> Settings:
+    follows = options.follow_nofollow
+    return {"process": {"obey_nofollow": not follows}, "nofollow": {"follow": follows}}
+
+
+#: Option -> the settings that it comes to, where they are not its value.
+SETTINGS: dict[str, Callable[[CrawlOptions], Settings]] = {
+    "normalize": lambda options: {"links": {"normalise": normal_steps(options.normalize)}},
+    "ads": _noise,
+    "filter": lambda options: {"expressions": dict(by_gate([text for text in options.filter if text.strip()]))},
+    "traps": lambda options: {"traps": {"cut": options.traps == "cut"}},
+    "retries": lambda options: {"politeness": {"retries": list(WAITS[: options.retries])}},
+    "proxy": _proxy,
+    "page_requisites": _requisites,
+    "mirror": _requisites,
+    "language": lambda options: {"process": {"languages": [word for word in options.language if word]}},
+    "follow_nofollow": _nofollow,
+    "analysis": lambda options: {
+        "process": {"details": options.analysis},
+        "html": {"anchors": options.analysis == "full"},
+    },
+}
+
+
+# -- options that change units
 
 
 def with_fetchers(wiring: Wiring, number: int) -> Wiring:
@@ -148,19 +204,6 @@ def _agents(builder: Builder) -> None:
         raise UsageError(f"--max-agents {most} is less than --agents {number}; leave one of them out")
 
 
-def _normalise(builder: Builder) -> None:
-    builder.set("normalize", "links", {"normalise": normal_steps(builder.options.normalize)})
-
-
-def _noise(builder: Builder) -> None:
-    word = builder.options.ads
-    builder.set("ads", "noise", {"drop": False} if word == "keep" else {"file": word})
-
-
-def _filter(builder: Builder) -> None:
-    builder.set("filter", "expressions", by_gate(builder.options.filter))
-
-
 def _until(builder: Builder) -> None:
     """In a wiring that was written before there were goals, no unit asks for them."""
     wiring = builder.wiring
@@ -169,11 +212,6 @@ def _until(builder: Builder) -> None:
             asked = msgspec.structs.replace(plan, providers={**plan.providers, "goals": {"visits": ["expressions"]}})
             wiring = msgspec.structs.replace(wiring, components={**wiring.components, name: asked})
     builder.wiring = wiring
-
-
-def _traps(builder: Builder) -> None:
-    if builder.options.traps == "report":
-        builder.set("traps", "traps", {"cut": False})
 
 
 def _strategy(builder: Builder) -> None:
@@ -188,18 +226,6 @@ def _strategy(builder: Builder) -> None:
 def _robots(builder: Builder) -> None:
     if builder.options.robots == "ignore":
         builder.put("robots", "robots", "ignore-robots")
-
-
-def _proxy(builder: Builder) -> None:
-    """Files of proxies are found wherever the crawl goes on; what cannot be read is refused before anything is touched."""
-    entries = absolute(builder.options.proxy)
-    addresses(entries)
-    builder.set("proxy", "http", {"proxy": list(entries)})
-    builder.set("proxy", "frontier", {"proxied": bool(entries)})
-
-
-def _retries(builder: Builder) -> None:
-    builder.set("retries", "politeness", {"retries": list(WAITS[: builder.options.retries])})
 
 
 # -- what holds whatever is given
@@ -284,21 +310,15 @@ def _permission(builder: Builder) -> None:
         builder.set_where_present("dns", {"only_loopback": False})
 
 
-#: Option -> what it does, where that is more than settings that take its value; in this order.
+#: Option -> what it does to units, beside its settings; in this order.
 RULES: dict[str, Callable[[Builder], None]] = {
     "concurrency": _concurrency,
     "agents": _agents,
-    "normalize": _normalise,
-    "ads": _noise,
-    "filter": _filter,
     "until": _until,
-    "traps": _traps,
     "no_warc": lambda builder: builder.put("no_warc", "archive", "no-archive"),
     "strategy": _strategy,
     "robots": _robots,
     "robots_cache": share_robots,
-    "retries": _retries,
-    "proxy": _proxy,
 }
 
 #: What is done for every crawl, after its options: it depends on several of them, or on none.

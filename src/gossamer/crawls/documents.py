@@ -1,6 +1,6 @@
-"""Options of documents: requisites, languages, details, near-duplicates, disowned links.
+"""Options of documents that add a processor or a stage: structured data, near-duplicates.
 
-Called by :mod:`gossamer.crawls.compiling`; each option here sets more than one unit, or adds one.
+Called by :mod:`gossamer.crawls.compiling`.
 """
 
 from collections.abc import Mapping
@@ -17,26 +17,17 @@ from gossamer.values.visit import HTML_TYPES
 
 
 def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
-    """A copy whose process stage, filters and what stands behind it do what the options say. Raises WiringError: an option that
+    """A copy whose process stage and the stages behind it do as the options say. Raises WiringError: an option that
     was given needs a unit that the wiring does not have."""
-    if options.page_requisites or options.mirror:
-        for unit in ("html", "css", "scope"):
-            wiring = _set(wiring, "page-requisites", unit, {"requisites": True})
-    if options.language:
-        wiring = _set(wiring, "language", "process", {"languages": list(options.language)})
-    if options.follow_nofollow:
-        wiring = _set(wiring, "follow-nofollow", "process", {"obey_nofollow": False})
-        wiring = _set(wiring, "follow-nofollow", "nofollow", {"follow": True})
     if options.rdf:
         wiring = with_structured_data(wiring)
     compares = options.near_duplicates
     if compares == "auto":
         compares = "report" if options.analysis == "full" else "off"
-    if options.analysis == "full" or compares != "off":
-        wiring = _set(wiring, "analysis", "process", {"details": "full"})
-    if options.analysis == "full":
-        wiring = _set(wiring, "analysis", "html", {"anchors": True})
-    return wiring if compares == "off" else with_near_duplicates(wiring, skip=compares == "skip")
+    if compares == "off":
+        return wiring
+    wiring = _set(wiring, "near-duplicates", "process", {"details": "full"})  # fingerprints
+    return with_near_duplicates(wiring, skip=compares == "skip")
 
 
 def with_structured_data(wiring: Wiring) -> Wiring:

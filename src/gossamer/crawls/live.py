@@ -1,9 +1,9 @@
 """Changes of a crawl at work, at once in every process and for every later run, or not at all.
 
 Place in the flow: a crawl is steered (:mod:`~gossamer.crawls.control.steering`), and :class:`KeptChanges` carries the change
-out: first in the running graph, then in child processes, last in the directory. An option that names settings of units sets
-these, others go by :data:`RULES`; one that cannot change says why where it is declared (:mod:`gossamer.crawls.options`).
-Changes of the graph can be taken back, also in a later run.
+out: first in the running graph, then in child processes, last in the directory. An option comes to the settings that a crawl would
+begin with (:mod:`~gossamer.crawls.compiling`), but for those of :data:`RULES`; one that cannot change says why where it is
+declared (:mod:`gossamer.crawls.options`). Changes of the graph can be taken back, also in a later run.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ import msgspec
 
 from gossamer.crawls import identity
 from gossamer.crawls.builder import with_protocols
-from gossamer.crawls.compiling import OPTIONAL, normal_steps
+from gossamer.crawls.compiling import OPTIONAL, Settings, option_settings
 from gossamer.crawls.directory import CrawlPlace
 from gossamer.crawls.identity import token_of, user_agent
-from gossamer.crawls.options import CrawlOptions, all_options, settings_of_options
+from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.processes import Fleet
 from gossamer.engine.errors import FlowError, WiringError
@@ -28,10 +28,7 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import build, nearest, properties, renamed
 from gossamer.engine.wiring import MAIN_PROCESS, TABLES, ChangedEntry, Difference, Wiring
 from gossamer.expressions.contract import GATES
-from gossamer.fetcher.proxies import absolute, addresses
 from gossamer.frontier.limits import USUAL
-from gossamer.frontier.politeness.retries import WAITS
-from gossamer.parsing.filters import by_gate
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
 
@@ -94,9 +91,6 @@ def _check(graph: Graph, name: str) -> None:
 
 Units = Mapping[str, ComponentNode | ProviderNode]
 
-Settings = dict[str, dict[str, Any]]
-"""Unit -> setting -> value."""
-
 
 def option_of(key: str) -> str:
     """The option that a person means by this key. Raises UsageError: there is none of that name."""
@@ -122,29 +116,20 @@ def settings_of(key: str, value: str, units: Units) -> Settings:
     if reason:
         raise UsageError(f"option {key!r} cannot change while a crawl runs: {reason}")
     options = build(all_options(), {option: value})
-    made = RULES[option](options, units) if option in RULES else _named(option, getattr(options, option), units)
+    made = RULES[option](options, units) if option in RULES else option_settings(option, options)
+    made = {unit: values for unit, values in made.items() if unit in units or unit not in OPTIONAL}
     for unit in made:
         if unit not in units:
             raise UsageError(f"option {key!r} sets unit {unit!r}, which this crawl does not have")
     return made
 
 
-def _named(option: str, value: Any, units: Units) -> Settings:
-    """The settings that are named for an option."""
-    made: Settings = {}
-    for unit, setting in settings_of_options()[option]:
-        if unit in OPTIONAL and unit not in units:
-            continue
-        made.setdefault(unit, {})[setting] = value
-    return made
-
-
-# -- options that are more than a setting
+# -- options of which a running crawl asks more
 
 
 def _retries(options: CrawlOptions, units: Units) -> Settings:
     """Where nothing is tried again, nothing is left that could be waited for without end."""
-    found: Settings = {"politeness": {"retries": list(WAITS[: options.retries])}}
+    found = option_settings("retries", options)
     frontier = units.get("frontier")
     if (
         not options.retries
@@ -155,51 +140,15 @@ def _retries(options: CrawlOptions, units: Units) -> Settings:
     return found
 
 
-def _normalise(options: CrawlOptions, units: Units) -> Settings:
-    return {"links": {"normalise": normal_steps(options.normalize)}}
-
-
-def _noise(options: CrawlOptions, units: Units) -> Settings:
-    word = options.ads
-    return {"noise": {"drop": word != "keep", "file": "" if word in ("drop", "keep") else word}}
-
-
-def _traps(options: CrawlOptions, units: Units) -> Settings:
-    return {"traps": {"cut": options.traps == "cut"}}
-
-
 def _filter(options: CrawlOptions, units: Units) -> Settings:
-    given = by_gate([text for text in options.filter if text.strip()])
-    return {"expressions": {gate: list(given.get(gate, ())) for gate in GATES}}
+    return {"expressions": dict.fromkeys(GATES, ()) | option_settings("filter", options)["expressions"]}
 
 
 def _until(options: CrawlOptions, units: Units) -> Settings:
     commits = [node.plan for node in units.values() if isinstance(node, ComponentNode) and node.plan.use == "commit"]
     if not any("goals" in plan.providers for plan in commits):
         raise UsageError("until: this crawl's wiring has no goals; stop it, and give --until to gossamer resume")
-    return {"expressions": {"until": options.until}}
-
-
-def _language(options: CrawlOptions, units: Units) -> Settings:
-    return {"process": {"languages": [word for word in options.language if word]}}
-
-
-def _follow_nofollow(options: CrawlOptions, units: Units) -> Settings:
-    follows = options.follow_nofollow
-    return {"process": {"obey_nofollow": not follows}, "nofollow": {"follow": follows}}
-
-
-def _page_requisites(options: CrawlOptions, units: Units) -> Settings:
-    return {unit: {"requisites": options.page_requisites} for unit in ("html", "css", "scope")}
-
-
-def _proxy(options: CrawlOptions, units: Units) -> Settings:
-    entries = absolute(options.proxy)
-    addresses(entries)
-    made: Settings = {"http": {"proxy": list(entries)}}
-    if "frontier" in units and getattr(units["frontier"].sheet, "proxied", False) is not bool(entries):
-        made["frontier"] = {"proxied": bool(entries)}
-    return made
+    return option_settings("until", options)
 
 
 def _header(options: CrawlOptions, units: Units) -> Settings:
@@ -236,18 +185,11 @@ def _agent(agent: str, units: Units) -> Settings:
     return {"http": {"user_agent": agent}}
 
 
-#: Option -> its settings, where they are more than it names.
+#: Option -> its settings, where they depend on what the crawl has.
 RULES: dict[str, Callable[[CrawlOptions, Units], Settings]] = {
     "retries": _retries,
-    "normalize": _normalise,
-    "ads": _noise,
-    "traps": _traps,
     "filter": _filter,
     "until": _until,
-    "language": _language,
-    "follow_nofollow": _follow_nofollow,
-    "page_requisites": _page_requisites,
-    "proxy": _proxy,
     "header": _header,
     "user_agent": _user_agent,
     "contact": _contact,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gossamer.crawls.catalog import COMPONENTS, PROVIDERS
-from gossamer.crawls.compiling import RULES, compile_wiring, shipped
+from gossamer.crawls.compiling import RULES, SETTINGS, compile_wiring, shipped
 from gossamer.crawls.options import HEADINGS, CrawlOptions, all_options, settings_of_options
 from gossamer.engine.errors import FlowError
 from gossamer.engine.sheet import build
@@ -39,6 +39,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "header": (["X-A: 1"], {"http.header": ("X-A: 1",)}),
     "auth": ("me:secret", {}),
     "page_requisites": (True, {"html.requisites": True, "css.requisites": True, "scope.requisites": True}),
+    "mirror": ("site", {"html.requisites": True, "css.requisites": True, "scope.requisites": True}),
     "language": (["de"], {"process.languages": ["de"]}),
     "follow_nofollow": (True, {"process.obey_nofollow": False, "nofollow.follow": True}),
     "analysis": ("full", {"process.details": "full", "html.anchors": True, "near-duplicates": "near-duplicates"}),
@@ -57,7 +58,6 @@ ELSEWHERE |= {
     "item_columns",
     "item_key",
     "item_formulas",
-    "mirror",
     "triple_store",
     "sinks",
     "index",
@@ -88,7 +88,7 @@ def test_every_option_of_the_core_stands_under_one_heading_of_the_help() -> None
 
 def test_every_option_is_a_matter_of_the_wiring_or_of_the_run() -> None:
     assert set(CrawlOptions.__struct_fields__) == set(settings_of_options()) | set(CHANGES) | ELSEWHERE
-    assert set(RULES) <= set(CHANGES)
+    assert set(RULES) | set(SETTINGS) <= set(CHANGES)
 
 
 @pytest.mark.parametrize("option", CHANGES)
