@@ -177,20 +177,25 @@ _ATTRIBUTE = re.compile(
 )
 
 
-def _words(text: str) -> "re.Pattern[bytes]":
-    """A pattern of the alternatives of a text, wherever they stand."""
-    return re.compile(b"(?i)" + "|".join(text.split()).encode())
+def _words(text: str) -> Any:
+    """A pattern of the alternatives of a text, wherever they stand: by the automaton, which tries them all at once."""
+    return re2.compile(b"(?i)" + "|".join(text.split()).encode(), BYTES)
 
 
 # SaidNames of what stands beside an article, unless a name of the second list stands there too: `content-with-sidebar`.
 _BESIDE = _words(
-    r"ai2html banner combx comment community cookie consent disqus ^extra foot(?!note|ball) gdpr legends "
+    r"ai2html banner combx comment community cookie consent disqus ^extra gdpr legends "
     r"newsletter subscri related remark replies "
     r"respond rss shar(?:e|ing) shoutbox sidebar skyscraper social sponsor supplemental popup promo "
-    r"outbrain (?<!elementor-)widget(?!-sow|_sow) masthead toolbar recirc teaser more-?(?:stories|news|from|on) "
+    r"outbrain masthead toolbar recirc teaser more-?(?:stories|news|from|on) "
     r"most-?(?:read|pop) trending signup byline author dateline paywall advert print-?only "
-    r"(?:^|\s)(?:is-)?hidden(?:\s|$)(?!.*:(?:block|flex|grid|inline|table)) sr-only screen-?reader visually "
+    r"sr-only screen-?reader visually "
     r"(?:image|img|photo|video|wp|media|figure)[-_]*caption caption[-_]"
+)
+# Those of them that depend on their neighbours.
+_BESIDE_BUT = re.compile(
+    rb"(?i)foot(?!note|ball)|(?<!elementor-)widget(?!-sow|_sow)"
+    rb"|(?:^|\s)(?:is-)?hidden(?:\s|$)(?!.*:(?:block|flex|grid|inline|table))"
 )
 # The same of lists of links; what has such a name and no links is the menu of a restaurant.
 _MENU = _words(
@@ -203,24 +208,25 @@ _CONTENT = _words(
     "category status hero"
 )
 # SaidNames of what stands beside an article, whatever else stands there: `related-posts`, `entry-footer`.
-_ALWAYS_BESIDE = re.compile(
+_ALWAYS_BESIDE = re2.compile(
     rb"(?i)(?:^|\s)(?:jp-related|related|comments?(?:$|\s|[-_]+(?:list|section|area|wrap|box|form|count|thread|container))"
     rb"|commentlist|disqus|respond(?:$|\s)|sharedaddy|shar(?:e|ing)|social|newsletter|sidebar|breadcrumb"
     rb"|(?:author|about-author|post-author)[-_]?(?:bio|box|info|card|s?$)"
     rb"|(?:post|entry|article)[-_]+(?:meta|footer|tags?|share|sharing|social|nav|navigation|related|author|utility|byline|info"
     rb"|comments?)(?:$|\s)|tags?[-_]?(?:links|list|cloud)|recommend|read-?more|more-(?:stories|news|posts|articles)|similar-|(?:recently-)?viewed|up-?sells?|cross-?sells?|up-next|also-(?:like|bought|viewed)|(?:who-?is-?)?online-list"
     rb"|most-(?:read|pop)|cookie|promo|subscri|signup|wp-block-(?:comments|post-(?:terms|author|navigation)|latest)|nav-?links"
-    rb"|printfooter|catlinks|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|(?:user|poster)[-_]?(?:info|card|details|extras?|signature)|post-?profile|message-user(?:$|\s)|(?:post-|message-)?signature(?:$|\s))"
+    rb"|printfooter|catlinks|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|(?:user|poster)[-_]?(?:info|card|details|extras?|signature)|post-?profile|message-user(?:$|\s)|(?:post-|message-)?signature(?:$|\s))",
+    BYTES,
 )
 # Those of them that stand for one of many, which may be all that a page has; and those of replies, but not of what is around them.
 _EQUALS = _words("comment remark repl(?:y|ies) respond teaser promo widget card banner extra related caption tags")
 _TALK = re.compile(rb"(?i)(?:^|[^a-z])comment(?!s?[-_]*(?:form|respond|meta|author|count|reply|metadata|nav))")
 # What a browser shows when a reader opens it: an answer, a tab.
-_OPENS = re.compile(rb"(?i)accordion|collaps|faq|toggle|tab-?(?:pane|content)|tabpanel")
+_OPENS = _words("accordion collaps faq toggle tab-?(?:pane|content) tabpanel")
 _ARTICLE = _words("article body content hentry h-entry entry main page post text blog story")
 #: SaidNames of the very body of an article.
-_BODY = re.compile(
-    rb"(?i)(?:article|entry|post|story|news|blog)s?[-_]*(?:body|content|text|copy)|articlebody|mw-parser-output|markdown-body"
+_BODY = _words(
+    "(?:article|entry|post|story|news|blog)s?[-_]*(?:body|content|text|copy) articlebody mw-parser-output markdown-body"
 )
 #: What holds the content of a page that may be no article: a reference, an index.
 _LANDMARK = re.compile(
@@ -260,6 +266,10 @@ class SaidNames(NamedTuple):
     """It stands beside the article if it consists of links."""
 
 
+def _is_beside(names: bytes) -> bool:
+    return bool(_BESIDE.search(names) or _BESIDE_BUT.search(names))
+
+
 @lru_cache(_REMEMBERED)
 def names_of(tag: bytes) -> SaidNames:
     """What a start tag says, by its first :data:`TAG_BYTES`."""
@@ -277,14 +287,14 @@ def names_of(tag: bytes) -> SaidNames:
             weight += _SAID_BODY * (value.lower() == b"articlebody")
         elif name != b"style":
             names.append(value)
-            weight += _NAMED * (bool(_ARTICLE.search(value)) - bool(_BESIDE.search(value) or _MENU.search(value)))
+            weight += _NAMED * (bool(_ARTICLE.search(value)) - bool(_is_beside(value) or _MENU.search(value)))
             weight += _NAMED_BODY * bool(_BODY.search(value))
     every = b" ".join(names)
     if _SECTION.search(tag):  # its id says what it is about: `location-of-translator-comments`
         every = b" ".join(value for value in names if value.count(b"-") < _SLUG)
     is_equal, is_menu = not beside and bool(_EQUALS.search(every)), False
     if not beside and not _CONTENT.search(every):
-        beside = bool(_BESIDE.search(every))
+        beside = _is_beside(every)
         is_menu = not beside and bool(_MENU.search(every))
     if _ALWAYS_BESIDE.search(every):
         beside, weight = True, weight - _NAMED

@@ -20,9 +20,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import re2
 
 from gossamer.documents.blocks import Blocks, Part
 from gossamer.documents.element_names import PRE, TAG_BYTES, NameSet, SaidNames, as_number, names_of
+from gossamer.documents.markup import BYTES
 from gossamer.documents.text import kept_as_prose, part_of
 
 #: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.
@@ -83,7 +85,9 @@ _HEADING = as_number("h")  # a name ends before a digit
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 #: Elements that count, empty or not.
 _COLUMNS = NameSet("td th")
-_ARTICLE, _MAIN, _PRE, _IMAGE, _TERMS, _TABLE = map(as_number, ("article", "main", "pre", "img", "dl", "table"))
+_ARTICLE, _MAIN, _P, _PRE, _IMAGE, _TERMS, _TABLE = map(
+    as_number, ("article", "main", "p", "pre", "img", "dl", "table")
+)
 #: Points that elements have by their kind, as Readability has them.
 _POINTS = {
     as_number(name): points
@@ -94,20 +98,22 @@ _POINTS = {
 }  # fmt: skip
 
 # Blocks that are not shown: elements have their names looked at, paragraphs and headings are found by these.
-_HIDES = tuple(map(re.compile, (rb"display\s*:\s*none", rb"visibility\s*:\s*hidden", rb" hidden[=\s>]")))
+_HIDES = re2.compile(rb"display\s*:\s*none|visibility\s*:\s*hidden| hidden[=\s>]", BYTES)
 #: Bytes of a tag before such a word.
 _BEFORE = 300
 
 # A page of which the replies of readers are the content says so.
-_FORUM = re.compile(
+_FORUM = re2.compile(
     rb"(?i)schema\.org/(?:DiscussionForumPosting|QAPage|Question)\b|\"(?:DiscussionForumPosting|QAPage)\""
-    rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)"
+    rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)",
+    BYTES,
 )
 # Headings of lists of links that belong to the text before them.
-_REFERENCES = re.compile(
+_REFERENCES = re2.compile(
     rb"(?i)<h[1-6]\b[^<>]*>\s*(?:<[^<>]*>\s*){0,4}(?:see\s+also|references|sources|further\s+reading|external\s+links|"
     rb"bibliography|literatur\w*|(?:einzel)?nachweise|weblinks|siehe\s+auch|r\xc3\xa9f\xc3\xa9rences|voir\s+aussi|"
-    rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b"
+    rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b",
+    BYTES,
 )
 
 
@@ -235,6 +241,11 @@ class MainPart:
         self.shown &= ~_covered(elements, of_links) | referring
         is_cell = _CELLS.has(names[elements.owners]) | (_CELLS.has(self._blocks.names) & ~self._blocks.closing)
         linking = self.shown & (share > _MOSTLY_LINKS) & ~is_cell & ~in_cells & ~referring
+        # A paragraph right beside those of an article is its own: a credit of a picture, "read also", "published in".
+        held = (
+            np.bincount(elements.owners, words * (paragraph & (self._blocks.names == _P)), len(names)) >= _ARTICLE_WORDS
+        )
+        linking &= ~((self._blocks.names == _P) & ~self._blocks.closing & held[elements.owners])
         headings = (linking & (self._blocks.names == _HEADING)).nonzero()[0]
         for block, behind in zip(headings.tolist(), some.searchsorted(headings, "right").tolist(), strict=True):
             is_of_text = behind < len(some) and bool((paragraph if self.is_article else prose)[some[behind]])
@@ -307,7 +318,7 @@ class MainPart:
         if equals.any():
             left = prose * ~_covered(elements, dropped)
             is_bare = left[left >= _PARAGRAPH].sum() < _NO_TEXT and prose.sum() > (1 + _MANY) * left.sum()
-            content = equals if is_bare else talk & bool(_FORUM.search(self.markup))
+            content = equals if is_bare else talk & bool(talk.any() and _FORUM.search(self.markup))
             dropped &= ~content
             weights[content] = np.maximum(weights[content], 0)
         return weights, dropped
@@ -315,12 +326,11 @@ class MainPart:
     def _hide(self, shown: Any) -> None:
         """Take away paragraphs and headings that a browser does not show."""
         places = self._blocks.places
-        for pattern in _HIDES:
-            for match in pattern.finditer(self.markup):
-                place = self.markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
-                block = int(places.searchsorted(place))
-                if block < len(places) and places[block] == place and names_of(self._tag_at(place)).is_hidden:
-                    shown[block] = False
+        for match in _HIDES.finditer(self.markup):
+            place = self.markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
+            block = int(places.searchsorted(place))
+            if block < len(places) and places[block] == place and names_of(self._tag_at(place)).is_hidden:
+                shown[block] = False
 
     def _grown(self, best: int, points: Any, good: Any, prose: Any, every: Any) -> int:
         """The element around the best one to which the main part grows."""

@@ -14,6 +14,7 @@ each fact is one line of bounded length, and what cannot be read is left out.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -58,11 +59,6 @@ _BEFORE = 300
 _MARK = re.compile(
     rb"""(?i)<a\b[^<>]*\bclass=["']?[^"'<>]*(?:headerlink|anchor|permalink|heading-link)[^<>]*>"""
     rb"""(?:\s|#|&#182;|&para;|\xc2\xb6|\xf0\x9f\x94\x97|\xc2\xa7){0,9}</a>"""
-)
-# A main part has elements that a reader opens; the converter would leave them out.
-_HIDES = re.compile(rb"(?i)<[a-z][^<>]*(?:\shidden\b|display\s*:)[^<>]*>")
-_HIDING = re.compile(
-    rb"""(?i)\s(?:style\s*=\s*(?:"[^"]*"|'[^']*')|hidden(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]+))?)(?=[\s/>])"""
 )
 # What is looked for before the searches, which cost more.
 _MARKS_OF_HEADINGS = (b"headerlink", b"anchor", b"permalink", b"heading-link")
@@ -115,8 +111,6 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
             source = _CODE.sub(_code, source)
         if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
             source = _MARK.sub(b"", source)
-        if b" hidden" in lower or b"display:" in lower:
-            source = _HIDES.sub(lambda tag: _HIDING.sub(b"", tag[0]), source)
         if not images and b"<img" in source:
             source = _PICTURED.sub(_named, source)
         if any(map(lower.__contains__, _SCHEMES)):
@@ -160,15 +154,35 @@ def _converter() -> Any:
     return html_to_markdown
 
 
-def _options(images: bool, base: str) -> Any:
-    return _converter().ConversionOptions(
+#: Choices of the converter by name, of which it looks each up for each page, in Python: the tenth part of its time.
+_CHOICES = (
+    "code_block_style", "heading_style", "hidden_content", "highlight_style", "inline_data_media", "link_style", "list_indent_type",
+    "newline_style", "output_format", "tier_strategy", "url_escape_style", "whitespace_mode",
+)  # fmt: skip
+
+
+@cache
+def _choices(images: bool) -> Any:
+    """Options of the converter, with the values of its choices instead of their names."""
+    package = _converter()
+    options = package.ConversionOptions(
         autolinks=False,
         extract_metadata=False,
         skip_images=not images,
+        compact_tables=True,  # columns that are even for the eye cost a model ten times the words
         max_depth=MAX_DEPTH,
         tier_strategy="tier1",  # half the time of the other, which also breaks code within lines
-        base_url=base if base.startswith(("http://", "https://")) else None,
+        hidden_content="all",  # the main part has no hidden elements but those that a reader opens
     )
+    values = {}
+    for name in _CHOICES:
+        kind = getattr(package, name.title().replace("_", ""))
+        values[name] = getattr(kind, getattr(options, name).upper())
+    return replace(options, **values)
+
+
+def _options(images: bool, base: str) -> Any:
+    return replace(_choices(images), base_url=base if base.startswith(("http://", "https://")) else None)
 
 
 def _named(match: "re.Match[bytes]") -> bytes:

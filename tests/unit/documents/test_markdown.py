@@ -53,6 +53,14 @@ def test_content_is_written_as_markdown(markup: str, text: str) -> None:
     assert found.replace("---", "-") == text
 
 
+def test_tables_have_no_padding_and_what_a_reader_opens_is_written() -> None:
+    cells = "<table><tr><td>a<td>b<tr><td>a long cell of a table<td>c</table>"
+    found = made(
+        f"{cells}<div class=tab-pane style='display:none'>the second tab</div><div style='display:none'>gone</div>"
+    )
+    assert "| a | b |" in found and "the second tab" in found and "gone" not in found
+
+
 def test_images_stay_by_choice() -> None:
     assert made("<p>text <img src=i.png alt=i>", images=True) == "text ![i](http://a.test/b/i.png)"
 

@@ -528,3 +528,11 @@ def test_pages_of_other_kinds_have_all_of_their_content_and_no_more(content: str
     inner = re.split("<div class=related|<div id=comments", re.sub("<div class=postprofile>.*?</div>", "", content))[0]
     wanted = " ".join(re.sub("<[^>]+>", " ", inner).split())
     assert " ".join(found.split()) == wanted and other not in found
+
+
+def test_paragraphs_of_links_between_those_of_an_article_are_its_own_and_stories_beside_it_are_not() -> None:
+    own = "<p>(<a href=/a>Artist: Jane Doe</a>)</p>"
+    text = "".join(f"<p>{PROSE} begins. {PROSE} goes on. {PROSE} ends, part {n}.</p>{own}" for n in range(12))
+    beside = "<div><p><a href=/b>Another story that stands beside</a></p></div>"
+    found = main_text(f"<body>{NAVIGATION}<div class=story>{text}{beside}</div>{RIGHTS}".encode())
+    assert found.count("(Artist: Jane Doe)") == 12 and "Another story" not in found
