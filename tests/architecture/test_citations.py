@@ -22,6 +22,8 @@ CITATION = re.compile(
 #: A module that a docstring or comment names, and a file that a manual or a decision names by its place in the package.
 MODULE = re.compile(r":mod:`(?:[^`<]*<)?~?\.?([\w.]+)>?`")
 PLACE = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.py)`")
+#: A file of tests that a command or a sentence names, and the test in it, if one is named.
+TESTS = re.compile(r"\b(tests/(?:[a-z_]+/)*[a-z_]+\.py)(?:::(\w+))?")
 #: Names of papers that are not part of the project.
 FOREIGN = re.compile(r"\b(?:DESIGN|MISSION|FAULTS|PEERS|INTERFACE|CORPORA)\b|\b[Ss]eeds? 00[0-9]\b")
 
@@ -113,5 +115,21 @@ def test_every_file_that_the_manuals_name_is_there() -> None:
         if path.name != "CHANGELOG.md"
         for match in PLACE.finditer(path.read_text(encoding="utf-8"))
         if not any((home / match[1]).exists() for home in homes) and not match[1].startswith("gossamer_")
+    ]
+    assert not missing
+
+
+def test_every_test_that_the_manuals_name_is_there() -> None:
+    found = [
+        (path.relative_to(ROOT), *match.groups())
+        for path in [*sorted((ROOT / "docs").rglob("*.md")), *ROOT.glob("*.md")]
+        if path.name != "CHANGELOG.md"
+        for match in TESTS.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert len(found) > 10
+    missing = [
+        (path, file, test)
+        for path, file, test in found
+        if not (ROOT / file).is_file() or (test and f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8"))
     ]
     assert not missing
