@@ -29,8 +29,9 @@ def is_empty(page: str) -> bool:
         f"<body>{'<a href=#>Menu</a><a href=javascript:go()>Go</a>' * 4}{SCRIPT}",
         f"<body><p>{'This site is a shop ' * 20}</p><noscript>JavaScript must be enabled.</noscript>{SCRIPT}",
         f"<body><div id=root></div><svg>{'<path d=M0/>' * 20_000}</svg>{SCRIPT}<script>{'var words = 1; ' * 20_000}</script>",
+        f"<body><p>A few words</p>{'  ' * 60_000}{SCRIPT}",
     ],
-    ids=["vite", "comment", "styles", "noscript", "header", "element", "no links", "asks", "large"],
+    ids=["vite", "comment", "styles", "noscript", "header", "element", "no links", "asks", "large", "blanks"],
 )
 def test_a_shell_of_scripts_seems_to_need_a_browser(page: str) -> None:
     assert is_empty(page)
@@ -47,8 +48,9 @@ def test_a_shell_of_scripts_seems_to_need_a_browser(page: str) -> None:
         f"<body><p>{'猫が窓の外の庭を静かに見ていた。' * 30}</p>{SCRIPT}",
         f"<body><div id=main><p>{'One page of a manual with little text. ' * 8}</p></div>{SCRIPT}",
         f"<body>{SCRIPT}{'<div data-x=y></div>' * 10_000}<p>{'Prose that anyone can read, word for word. ' * 40}",
+        f"<body><div id=root></div><p>{'Prose that anyone can read, word for word. '.replace(' ', ' ' * 99) * 40}</p>{SCRIPT}",
     ],
-    ids=["no script", "prose", "links", "refresh", "data", "no blanks", "short manual", "late"],
+    ids=["no script", "prose", "links", "refresh", "data", "no blanks", "short manual", "late", "blanks"],
 )
 def test_a_page_that_can_be_read_does_not(page: str) -> None:
     assert not is_empty(page)
