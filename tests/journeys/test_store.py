@@ -17,8 +17,10 @@ import pytest
 from tests.s3 import BUCKET, careless_server, s3_server, variables
 
 from gossamer.agents.cluster import living
+from gossamer.cli.main import main
 from gossamer.storage.ledger.opening import holder_of
 from gossamer.testing.clock import HUNG_AFTER
+from gossamer.testing.fakeweb import FakeWeb
 from tools.killing.loop import hits_of
 from tools.killing.site import Round, served
 
@@ -263,6 +265,39 @@ def test_an_archive_that_is_in_the_store_alone_is_read_exported_and_deleted_from
         assert deleted.returncode == 0, deleted.stderr
         whole = one.run("verify", "--deep", str(tmp_path / "second"))
         assert whole.returncode == 0, whole.stdout + whole.stderr
+
+
+def test_triples_and_words_of_a_crawl_are_found_by_its_store_and_no_line_names_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    store, crawl = str(tmp_path / "store"), str(tmp_path / "crawl")
+    thing = (
+        '<a href="/b">b</a><script type="application/ld+json">{"@context": "https://schema.org", "name": "%s"}</script>'
+    )
+    names = "SELECT ?name { ?thing schema:name ?name } ORDER BY ?name"
+
+    def said(*words: str, status: int = 0) -> str:
+        capfd.readouterr()
+        assert main([*words]) == status
+        both = "".join(capfd.readouterr())
+        assert str(tmp_path / "cache") not in both
+        return both
+
+    with FakeWeb({"/": f"<p>lantern</p>{thing % 'A'}", "/b": f"<p>lantern</p>{thing % 'B'}"}) as web:
+        said("crawl", web.url("/"), "-o", crawl, "--store", store, "--rdf", "--delay", "0", "--quiet")
+        assert said("sparql", store, names, "-f", "csv").split() == ["name", "A", "B"]
+        assert f"make one with: gossamer index {store}" in said("search", store, "lantern", status=2)
+        assert "2 documents in the index" in said("index", store)
+        assert "2 documents" in said("search", store, "lantern")
+        said("delete", crawl, web.url("/b"))
+        said("resume", crawl, "--quiet", "--max-pages", "1")
+        assert said("sparql", store, names, "-f", "csv").split() == ["name", "A"], "a deletion reaches readers"
+    assert f"{store}: whole" in said("verify", "--deep", store)
+    assert store in said("status", store)
+    assert "nothing is set aside" in said("traps", store)
+    assert f"gossamer resume {store} -o DIR" in said("traps", store, "--release", "all", status=2)
+    assert f"gossamer resume {store} -o DIR" in said("delete", store, "x.test", status=2)
 
 
 def test_a_store_that_ignores_conditions_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:

@@ -19,9 +19,18 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.backup.contract import ObjectChanged, Store
+from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
 from gossamer.backup.far_archive import beyond, put_link
-from gossamer.backup.head import AgentInStore, Owned, StoredCheckpoint, StoredPart, new_life, note_owned, owner_of
+from gossamer.backup.head import (
+    AgentInStore,
+    Owned,
+    StoredCheckpoint,
+    StoredPart,
+    new_life,
+    note_owned,
+    owned,
+    owner_of,
+)
 from gossamer.backup.opening import CLOUDS, open_store, probe
 from gossamer.backup.options import AGENT, PUBLISHER, StoreOptions
 from gossamer.crawls.control.standing import StoredAgent
@@ -154,8 +163,16 @@ class CrawlInStore:
         for place in self.places:
             place.renew()
 
-    def told(self, now: float) -> list[StoredAgent]:
-        """What the store says of the agents; `now` is by a clock that need not be the store's."""
+    def told(self) -> list[StoredAgent]:
+        """What the store says of the agents. Where one seems to be gone by this machine's clock, the clock of the store counts, if
+        that may be written to."""
+        found = self._told(time.time())
+        if any(one.holder and not 0.0 < one.heard < one.lease for one in found):
+            with contextlib.suppress(StoreFailed):
+                found = self._told(probe(self.first.store)[0])
+        return found
+
+    def _told(self, now: float) -> list[StoredAgent]:
         found = []
         for place in self.places:
             if (head := place.head) is not None:
@@ -314,7 +331,18 @@ def read_here(text: str) -> tuple[Path, tuple[str, list[StoredAgent]]]:
             except CrawlDirectoryError:
                 if look == _LOOKS - 1:
                     raise
-    return home / _CRAWL, (store.name, stored.told(time.time()))
+    return home / _CRAWL, (store.name, stored.told())
+
+
+def gone_elsewhere(directory: Path) -> list[StoredAgent]:
+    """What its store says of the agents of a crawl directory that another process has taken the crawl of since; empty where none
+    has, or the store cannot be reached."""
+    with contextlib.suppress(CrawlDirectoryError, UsageError):
+        if (note := owned(directory, AGENT)) is not None:
+            crawl = CrawlInStore(open_store(note.url))
+            if crawl.first.head is not None and crawl.first.head.life not in note.lives:
+                return crawl.told()
+    return []
 
 
 def _fill(stored: CrawlInStore, home: Path) -> None:

@@ -32,7 +32,7 @@ def opened(path: Path) -> BinaryIO:
     cannot be reached, or a part is missing or has other bytes than were shipped; names it."""
     if (far := in_store(path)) is None:
         raise CrawlDirectoryError(f"{path} is in no store")
-    return io.BufferedReader(_FarFile(path.name, far))
+    return io.BufferedReader(_FarFile(_parts(far, path.name, path.lstat().st_mtime_ns), far))
 
 
 def put_link(path: Path, far: InStore) -> None:
@@ -111,8 +111,9 @@ def _data(store: str, agent: str, part: StoredPart) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _parts(far: InStore, name: str) -> tuple[StoredPart, ...]:
-    """The parts of an archive file, by the last checkpoint. One that was closed has the same in each."""
+def _parts(far: InStore, name: str, linked: int) -> tuple[StoredPart, ...]:
+    """The parts of an archive file, by the last checkpoint when its link was first followed. `linked` is when that was made: a
+    deletion leaves a file as long as it was, and another link."""
     place = _place(far.store, far.agent)
     head = place.read()
     parts = _files(far.store, far.agent, head.checkpoint if head is not None else "").get(
@@ -129,8 +130,8 @@ def _parts(far: InStore, name: str) -> tuple[StoredPart, ...]:
 class _FarFile(io.RawIOBase):
     """An archive file whose parts are fetched as they are read."""
 
-    def __init__(self, name: str, far: InStore) -> None:
-        self._far, self._parts = far, _parts(far, name)
+    def __init__(self, parts: Sequence[StoredPart], far: InStore) -> None:
+        self._far, self._parts = far, parts
         self._starts = [0, *accumulate(part.size for part in self._parts)]
         self._at = 0
 

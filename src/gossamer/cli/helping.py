@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
-from gossamer.cli.saying import tell
+from gossamer.cli.saying import name_as, tell
 
 if TYPE_CHECKING:
     from gossamer.storage.tables.manifest import Damage
@@ -177,6 +177,7 @@ def crawl_to_read(command: F) -> F:
         if not is_store(given):
             return given
         directory, ctx.meta[STORE] = read_here(given)
+        name_as(str(directory), ctx.meta[STORE][0])
         return str(directory)
 
     return click.argument("directory", metavar="DIR", callback=here)(command)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from gossamer.cli.helping import (
+    STORE,
     as_json,
     crawl_to_read,
     digits_of,
@@ -328,7 +329,7 @@ def story_lines(story: "Story") -> list[str]:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read
 @option("--confirm ID...", "Refuse this family from now on, because it is a trap (repeatable).")
 @option("--release ID|all...", "Never suspect this family again, because it is no trap (repeatable).")
 @as_json
@@ -348,8 +349,13 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
     from gossamer.crawls.control.messages import Decide
     from gossamer.crawls.trap_review import decide_at_rest, suspicions_of
 
-    path = Path(directory)
+    path, store = Path(directory), click.get_current_context().meta.get(STORE)
     check_is_crawl(path)
+    if store is not None and (confirm or release):
+        raise UsageError(
+            f"--confirm and --release change a crawl, and {store[0]} is a store; first bring the crawl back: "
+            f"gossamer resume {store[0]} -o DIR"
+        )
     if confirm or release:
         try:
             with Control(path) as control:

@@ -36,6 +36,20 @@ _EMPTY = "\x1b[2J\x1b[H"
 #: Characters with an escape of four digits.
 _SHORT = 0x10000
 
+#: Folders that stand for what people have named otherwise, as the cache of a store that is read: path -> name.
+_named: dict[str, str] = {}
+
+
+def name_as(path: str, name: str) -> None:
+    """From now on say this name wherever a command would say the path."""
+    _named[path] = name
+
+
+def _told(text: str) -> str:
+    for path, name in _named.items():
+        text = text.replace(path, name)
+    return text
+
 
 def say_json(value: object) -> None:
     """Print a value as one line of printable JSON."""
@@ -43,11 +57,11 @@ def say_json(value: object) -> None:
 
     from gossamer.storage.logs import printable
 
-    print(printable(msgspec.json.encode(value)).decode(), flush=True)
+    print(_told(printable(msgspec.json.encode(value)).decode()), flush=True)
 
 
 def say_lines(lines: Iterable[str]) -> None:
-    print("\n".join(map(shown, lines)), flush=True)
+    print("\n".join(shown(_told(line)) for line in lines), flush=True)
 
 
 def say_bytes(pieces: Iterable[bytes]) -> None:
@@ -170,7 +184,7 @@ def tell(text: str) -> bool:
     A line that cannot be written for another reason (a full disk) is dropped. Control characters are escaped: a message quotes
     questions, URLs and answers of servers.
     """
-    return tell_plain("\n".join(f"gossamer: {shown(line)}" for line in text.splitlines()))
+    return tell_plain("\n".join(f"gossamer: {shown(line)}" for line in _told(text).splitlines()))
 
 
 def tell_plain(text: str) -> bool:

@@ -176,11 +176,15 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
                     return
                 time.sleep(interval)
     except NotRunning:
-        from gossamer.crawls.control.at_rest import standing_at_rest, standing_in_store
+        from gossamer.crawls.control.at_rest import out_of_date, standing_at_rest, standing_in_store
         from gossamer.crawls.directory import read_wiring
 
         store = click.get_current_context().meta.get(STORE)
         now = standing_at_rest(path) if store is None else standing_in_store(path, *store)
+        if now.state == "killed" and store is None:
+            from gossamer.backup.elsewhere import gone_elsewhere
+
+            now = out_of_date(now, gone_elsewhere(path))
         _print(now, as_json=as_json, screen=False)
         read_wiring(path)  # the figures need no wiring, but a crawl whose wiring is damaged does not go on
 

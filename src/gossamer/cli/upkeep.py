@@ -120,7 +120,7 @@ def verify(directory: str, deep: bool, as_json: bool) -> int:
     if told.more:
         tell(f"and {told.more} more")
     read = f", {told.records} records and {told.rows} documents were read" if deep else ""
-    print(f"{told.crawl}: {'whole' if told.is_whole else 'damaged'}: {told.files} files{read}")
+    say_lines([f"{told.crawl}: {'whole' if told.is_whole else 'damaged'}: {told.files} files{read}"])
     return status
 
 

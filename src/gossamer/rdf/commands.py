@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gossamer.cli.fetch import NAMELESS, OPTIONS, canonical_base, fetched, read
-from gossamer.cli.helping import opened, option, raw_cells, to_file
+from gossamer.cli.helping import crawl_to_read, opened, option, raw_cells, to_file
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes, tell, tell_plain
 from gossamer.crawls.identity import token_of, user_agent
@@ -138,7 +138,7 @@ def _limited(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read
 @click.argument("query", metavar="QUERY")
 @option(
     "-f --format form",

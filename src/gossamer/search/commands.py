@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gossamer.cli.helping import instant
-from gossamer.cli.saying import say_json
+from gossamer.cli.helping import crawl_to_read, instant
+from gossamer.cli.saying import say_json, say_lines
 
 if TYPE_CHECKING:
     from gossamer.search.asking import SearchAnswer, SearchHit
@@ -22,7 +22,7 @@ _FACETS = ("host", "language", "type", "mime")
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read
 @click.argument("words", metavar="WORDS")
 @click.option(
     "-n",
@@ -155,7 +155,7 @@ def _folded(text: str) -> str:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR")
+@crawl_to_read
 @click.option("--overwrite", is_flag=True, help="Build the index anew from every document.")
 @click.option(
     "--text",
@@ -193,7 +193,6 @@ def index(directory: str, overwrite: bool, text: Literal["main", "all"] | None, 
         for remark in done.remarks:
             print(remark)
         if done.unread:
-            print(
-                f"{done.unread:,} texts could not be read out of the archive; `gossamer verify {directory} --deep` says why"
-            )
+            line = f"{done.unread:,} texts could not be read out of the archive; `gossamer verify {directory} --deep` says why"
+            say_lines([line])
     return 0

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.backup.contract import StoreFailed
-from gossamer.backup.elsewhere import bring_agent_back, bring_back, is_store, read_here
+from gossamer.backup.contract import Stat, StoreFailed
+from gossamer.backup.elsewhere import CrawlInStore, bring_agent_back, bring_back, gone_elsewhere, is_store, read_here
 from gossamer.backup.head import PART_BYTES, AgentInStore
 from gossamer.backup.opening import FolderStore
 from gossamer.backup.publisher import Publisher, PublisherSheet
-from gossamer.crawls.control.at_rest import standing_in_store
+from gossamer.crawls.control.at_rest import out_of_date, standing_in_store
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.sheet import build
 from gossamer.storage.archive.reading import opened
@@ -515,6 +515,44 @@ def test_a_look_at_a_store_tells_who_has_the_crawl_and_how_old_its_checkpoint_is
             assert agent.published is not None
             assert agent.published < HUNG_AFTER
             assert not [problem for problem in now.problems if problem.what == "killed"]
+
+    asyncio.run(body())
+
+
+class Late(FolderStore):
+    """A store whose clock is an hour behind this machine's."""
+
+    def stat(self, key: str) -> Stat:
+        seen = super().stat(key)
+        return msgspec.structs.replace(seen, modified=seen.modified - 3600)
+
+
+def test_an_owner_that_is_alive_by_the_clock_of_the_store_is_not_told_to_be_gone(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path, lease=60) as one:
+            one.commit(b"a")
+            await one.publish()
+            [agent] = await asyncio.to_thread(lambda: CrawlInStore(Late(tmp_path / "store")).told())
+            assert agent.is_alive
+
+    asyncio.run(body())
+
+
+def test_a_directory_whose_crawl_went_on_elsewhere_says_so_and_another_one_does_not(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as old:
+            old.commit(b"a")
+            await old.publish()
+            assert gone_elsewhere(old.folder) == []
+            back(tmp_path, "new", take_over=True)
+            stored = gone_elsewhere(old.folder)
+            assert [one.name for one in stored] == ["agent-00"]
+            assert gone_elsewhere(tmp_path / "new") == []
+            now = out_of_date(standing_in_store(tmp_path / "new", "new", []), stored)
+            assert (now.state, now.stored) == ("elsewhere", stored)
+            assert not [problem for problem in now.problems if problem.what == "killed"]
+            (tmp_path / "store").rename(tmp_path / "away")
+            assert gone_elsewhere(old.folder) == []
 
     asyncio.run(body())
 

@@ -193,6 +193,14 @@ def standing_in_store(directory: Path, name: str, stored: Sequence[StoredAgent])
     return msgspec.structs.replace(now, problems=problems_of(now))
 
 
+def out_of_date(now: CrawlStanding, stored: Sequence[StoredAgent]) -> CrawlStanding:
+    """How a crawl directory stands whose crawl went on elsewhere, by its store, if it did: `stored` says who has it."""
+    if not stored:
+        return now
+    now = msgspec.structs.replace(now, state="elsewhere", stored=list(stored), problems=[])
+    return msgspec.structs.replace(now, problems=problems_of(now))
+
+
 def _told_of_all(directory: Path) -> dict[str, Any]:
     """The words of the supervisor of several agents at the end of the last run."""
     try:

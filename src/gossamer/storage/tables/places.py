@@ -288,6 +288,11 @@ def crawl_directory(text: str) -> Path:
     if not (path / CRAWL_FILE).is_file():
         if any(path.glob("state/*/ledger")):
             raise CrawlDirectoryError(f"{text} is damaged: its {CRAWL_FILE} is missing; bring it back from a copy")
+        if "://" in text or any(path.glob("agents/*/head.json")):
+            raise UsageError(
+                f"{text} is a store (--store), and this command takes a crawl directory; bring the crawl back first: "
+                f"gossamer resume {text} -o DIR"
+            )
         raise UsageError(f"{text} holds no crawl (no {CRAWL_FILE} in it); name the directory of one")
     return path
 
