@@ -97,14 +97,14 @@ def wire(builder: "Builder") -> None:
                 f"--store {name}: the crawl has the store {settings['url']}, and keeps it; leave --store out"
             )
         settings["url"] = name
-    for to, name in {
-        "every": "checkpoint_every",
-        "bytes": "checkpoint_bytes",
-        "lease": "lease",
-        "keep_local": "keep_local",
-    }.items():
-        if (value := getattr(given, name)) != getattr(usual, name):
-            settings[to] = value
+    for name, value, kept in (
+        ("every", given.checkpoint_every, usual.checkpoint_every),
+        ("bytes", given.checkpoint_bytes, usual.checkpoint_bytes),
+        ("keep_local", given.keep_local, usual.keep_local),
+        ("lease", given.lease, usual.lease),
+    ):
+        if value != kept:
+            settings[name] = value
     _refuse_dividing(builder)
     if found := next((plan.use for plan in builder.wiring.providers.values() if plan.use in _UNCOVERED), None):
         raise UsageError(f"--store cannot keep what the unit {found!r} has in files of its own; leave one of them out")
