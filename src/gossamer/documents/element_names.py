@@ -237,6 +237,21 @@ _LANDMARK = re.compile(
 _SECTION = re.compile(rb"""(?i)^<section\b|\bclass=["']?section\b""")
 _SLUG = 2
 _HIDING = re.compile(rb"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
+# Blocks that are not shown: elements have their names looked at, paragraphs and headings are found by this.
+HIDES_BLOCK = re2.compile(rb"display\s*:\s*none|visibility\s*:\s*hidden| hidden[=\s>]", BYTES)
+# A page of which the replies of readers are the content says so.
+FORUM = re2.compile(
+    rb"(?i)schema\.org/(?:DiscussionForumPosting|QAPage|Question)\b|\"(?:DiscussionForumPosting|QAPage)\""
+    rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)",
+    BYTES,
+)
+# Headings of lists of links that belong to the text before them.
+REFERENCES = re2.compile(
+    rb"(?i)<h[1-6]\b[^<>]*>\s*(?:<[^<>]*>\s*){0,4}(?:see\s+also|references|sources|further\s+reading|external\s+links|"
+    rb"bibliography|literatur\w*|(?:einzel)?nachweise|weblinks|siehe\s+auch|r\xc3\xa9f\xc3\xa9rences|voir\s+aussi|"
+    rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b",
+    BYTES,
+)
 _ROLES_BESIDE = frozenset(
     b"menu menubar complementary navigation alert alertdialog dialog banner contentinfo search".split()
 )

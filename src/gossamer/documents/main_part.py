@@ -20,11 +20,19 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import re2
 
 from gossamer.documents.blocks import Blocks, Part
-from gossamer.documents.element_names import PRE, TAG_BYTES, NameSet, SaidNames, as_number, names_of
-from gossamer.documents.markup import BYTES
+from gossamer.documents.element_names import (
+    FORUM,
+    HIDES_BLOCK,
+    PRE,
+    REFERENCES,
+    TAG_BYTES,
+    NameSet,
+    SaidNames,
+    as_number,
+    names_of,
+)
 from gossamer.documents.text import kept_as_prose, part_of
 
 #: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.
@@ -97,24 +105,8 @@ _POINTS = {
     }.items()
 }  # fmt: skip
 
-# Blocks that are not shown: elements have their names looked at, paragraphs and headings are found by these.
-_HIDES = re2.compile(rb"display\s*:\s*none|visibility\s*:\s*hidden| hidden[=\s>]", BYTES)
-#: Bytes of a tag before such a word.
+#: Bytes of a tag before a word of it.
 _BEFORE = 300
-
-# A page of which the replies of readers are the content says so.
-_FORUM = re2.compile(
-    rb"(?i)schema\.org/(?:DiscussionForumPosting|QAPage|Question)\b|\"(?:DiscussionForumPosting|QAPage)\""
-    rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)",
-    BYTES,
-)
-# Headings of lists of links that belong to the text before them.
-_REFERENCES = re2.compile(
-    rb"(?i)<h[1-6]\b[^<>]*>\s*(?:<[^<>]*>\s*){0,4}(?:see\s+also|references|sources|further\s+reading|external\s+links|"
-    rb"bibliography|literatur\w*|(?:einzel)?nachweise|weblinks|siehe\s+auch|r\xc3\xa9f\xc3\xa9rences|voir\s+aussi|"
-    rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b",
-    BYTES,
-)
 
 
 class _Elements(NamedTuple):
@@ -202,8 +194,7 @@ class MainPart:
         words, linked = self._blocks.words, self._blocks.linked
         total, density = _sums(words, elements), _sums(linked, elements)
         density = density / np.maximum(total, 1)
-        share = linked / np.maximum(words, 1)
-        is_prose = (words >= _PROSE) & (share <= _LINKED)
+        is_prose = (words >= _PROSE) & (linked <= _LINKED * words)
         weights, dropped = self._named(total, _sums(linked, elements), np.where(is_prose & ~self._is_code, words, 0))
         shown = ~_covered(elements, dropped) & (words > 0)
         self._hide(shown)
@@ -217,19 +208,32 @@ class MainPart:
             best = int(parents[best])
 
         good, every = _sums(words * prose, elements), _sums(words * plain, elements)
-        paragraph = prose & (words >= _PARAGRAPH)
-        paragraphs = _sums(words * paragraph, elements)
+        paragraphs = _sums(words * (prose & (words >= _PARAGRAPH)), elements)
         self.is_article = bool(paragraphs[best] >= _ARTICLE_WORDS and paragraphs[best] >= _ARTICLE_SHARE * every[best])
         main = self._grown(best, points, paragraphs if self.is_article else good, good, every)
         if not self.is_article:
             main = self._widened(main, every, _sums(linked * plain, elements))
         if good[main] < _LITTLE_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
             main = self._landmark(total) or main
+        if (
+            not main
+            and total[0]
+            and good[0] < _LITTLE_PROSE
+            and (main := self._headed(total, density, shown & (linked == 0)))
+        ):
+            shown = words > 0  # a table of contents is a menu beside other content, and is all of this one
         first, last = self.range = int(starts[main]), int(ends[main])
         self.shown[first:last] = shown[first:last]
         is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
-        if main and not self.is_article and (is_content or self._is_landmark(main)):
-            return
+        if not main or self.is_article or not (is_content or self._is_landmark(main)):
+            self._leave_out_links(bool(main), prose, total, density)
+
+    def _leave_out_links(self, is_part: bool, prose: Any, total: Any, density: Any) -> None:
+        """Take lists of links and blocks of them away, but those that belong to the text around them. `is_part`: whether the main
+        part is less than the page; `total`, `density`: the words of each element, and the share of them in links."""
+        names, starts, ends, _, _ = elements = self._elements
+        words, linked, (first, last) = self._blocks.words, self._blocks.linked, self.range
+        share, paragraph = linked / np.maximum(words, 1), prose & (words >= _PARAGRAPH)
         some = words.nonzero()[0]
         in_cells = _covered(elements, _COLUMNS.has(names) & (total < _PARAGRAPH))
         of_links = (density > np.where(names == _TABLE, _MOSTLY_LINKS, _LINKED)) & (total > 0) & ~self._rows(total)
@@ -242,16 +246,15 @@ class MainPart:
         is_cell = _CELLS.has(names[elements.owners]) | (_CELLS.has(self._blocks.names) & ~self._blocks.closing)
         linking = self.shown & (share > _MOSTLY_LINKS) & ~is_cell & ~in_cells & ~referring
         # A paragraph right beside those of an article is its own: a credit of a picture, "read also", "published in".
-        held = (
-            np.bincount(elements.owners, words * (paragraph & (self._blocks.names == _P)), len(names)) >= _ARTICLE_WORDS
-        )
-        linking &= ~((self._blocks.names == _P) & ~self._blocks.closing & held[elements.owners])
+        is_p = self._blocks.names == _P
+        held = np.bincount(elements.owners, words * (paragraph & is_p), len(names)) >= _ARTICLE_WORDS
+        linking &= ~(is_p & ~self._blocks.closing & held[elements.owners])
         headings = (linking & (self._blocks.names == _HEADING)).nonzero()[0]
         for block, behind in zip(headings.tolist(), some.searchsorted(headings, "right").tolist(), strict=True):
             is_of_text = behind < len(some) and bool((paragraph if self.is_article else prose)[some[behind]])
             linking[block] = not (is_of_text or self._links_to_itself(block))
         self.shown &= ~linking
-        if not main:  # all of the page is as good as any part of it
+        if not is_part:  # all of the page is as good as any part of it
             kept = np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
             rows = _covered(elements, _ROWS.has(names) & (density <= _LINKED) & (total < _FEW_WORDS))
             kept[:-1] |= kept[1:] & (self._blocks.names[some] == _HEADING)[:-1]
@@ -263,7 +266,7 @@ class MainPart:
         found = np.zeros(len(self.shown), dtype=bool)
         blocks, elements = self._blocks, self._elements
         headings = ((blocks.names == _HEADING) & ~blocks.closing).nonzero()[0]
-        for match in _REFERENCES.finditer(self.markup):
+        for match in REFERENCES.finditer(self.markup):
             block = int(blocks.places.searchsorted(match.start()))
             if block < len(found) and blocks.places[block] == match.start() and blocks.names[block] == _HEADING:
                 behind = int(headings.searchsorted(block, "right"))
@@ -318,7 +321,7 @@ class MainPart:
         if equals.any():
             left = prose * ~_covered(elements, dropped)
             is_bare = left[left >= _PARAGRAPH].sum() < _NO_TEXT and prose.sum() > (1 + _MANY) * left.sum()
-            content = equals if is_bare else talk & bool(talk.any() and _FORUM.search(self.markup))
+            content = equals if is_bare else talk & bool(talk.any() and FORUM.search(self.markup))
             dropped &= ~content
             weights[content] = np.maximum(weights[content], 0)
         return weights, dropped
@@ -326,7 +329,7 @@ class MainPart:
     def _hide(self, shown: Any) -> None:
         """Take away paragraphs and headings that a browser does not show."""
         places = self._blocks.places
-        for match in _HIDES.finditer(self.markup):
+        for match in HIDES_BLOCK.finditer(self.markup):
             place = self.markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
             block = int(places.searchsorted(place))
             if block < len(places) and places[block] == place and names_of(self._tag_at(place)).is_hidden:
@@ -377,6 +380,22 @@ class MainPart:
         some[0] = False
         marked = filter(self._is_landmark, some.nonzero()[0].tolist())
         return max(marked, key=lambda element: int(total[element]), default=0)
+
+    def _headed(self, total: Any, density: Any, unlinked: Any) -> int:
+        """The largest list of links that begins with a main heading, of a page without prose; 0 if none does. What stands
+        around it belongs to it only if that is most of the words."""
+        elements, most, found = self._elements, 0, 0
+        some = self._blocks.words.nonzero()[0]
+        firsts = some.take(some.searchsorted(elements.starts), mode="clip")
+        for block in ((self._blocks.names == _HEADING) & unlinked).nonzero()[0].tolist():
+            at = main = int(elements.owners[block])
+            while at and firsts[at] == block and self.markup[self._blocks.places[block] + 2] in b"12":
+                if at == main or total[at] > 2 * total[main]:
+                    main = at
+                if total[main] > most and density[main] > _LINKED:
+                    most, found = total[main], main
+                at = int(elements.parents[at])
+        return found
 
 
 def _elements(tags: Any, closing: Any) -> _Elements:

@@ -536,3 +536,11 @@ def test_paragraphs_of_links_between_those_of_an_article_are_its_own_and_stories
     beside = "<div><p><a href=/b>Another story that stands beside</a></p></div>"
     found = main_text(f"<body>{NAVIGATION}<div class=story>{text}{beside}</div>{RIGHTS}".encode())
     assert found.count("(Artist: Jane Doe)") == 12 and "Another story" not in found
+
+
+def test_a_page_that_is_a_list_of_links_under_a_heading_has_that_and_no_menu() -> None:
+    entries = "".join(f"<li><a href={n}.html>Chapter {n} of it</a>" for n in range(30))
+    own = f"<div class=chapter><div class=titlepage><h1>The manual</h1></div><div class=toc><ul>{entries}</ul></div></div>"
+    found = main_text(f"<body>{NAVIGATION}{own}{POPULAR}{RIGHTS}".encode())
+    assert found.startswith("The manual") and found.count("Chapter") == 30
+    assert "Category" not in found and "popular" not in found
