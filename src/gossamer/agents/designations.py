@@ -15,7 +15,8 @@ from typing import Annotated
 import msgspec
 
 from gossamer.agents.contract import DesignationPolicy, DomainCount, SharedState, as_json
-from gossamer.agents.ring import PLACES_HELP, PlaceTable, Ring
+from gossamer.agents.ring import PlaceTable, Ring
+from gossamer.crawls.process_options import Places
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
@@ -320,7 +321,7 @@ class ByDomain(Provider[NoSettings]):
 class ByPlaceSheet(Sheet, frozen=True):
     """Settings of :class:`ByPlace`."""
 
-    places: Annotated[tuple[str, ...], setting(PLACES_HELP)] = ()
+    places: Places = ()
 
 
 class ByPlace(Provider[ByPlaceSheet]):

@@ -24,6 +24,7 @@ from typing import Annotated, NamedTuple
 
 from xxhash import xxh32_intdigest
 
+from gossamer.crawls.process_options import Places
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
@@ -50,13 +51,6 @@ _Network = IPv4Network | IPv6Network
 
 #: The last point of the circle.
 _LAST = 2**32 - 1
-
-
-#: What a setting says that takes the rules of a :class:`PlaceTable`.
-PLACES_HELP = (
-    "Prefer agents at this place for hosts with this suffix, or for addresses of this network: SUFFIX=PLACE or NETWORK=PLACE, as "
-    "hu=budapest or 192.0.2.0/24=oslo (repeatable)."
-)
 
 
 class PlaceTable:
@@ -204,7 +198,7 @@ class RingSheet(DivisionSheet, frozen=True):
     members: Annotated[
         tuple[str, ...], setting("Divide the hosts among these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE.")
     ] = (agent_name(0),)
-    places: Annotated[tuple[str, ...], setting(PLACES_HELP)] = ()
+    places: Places = ()
     moved: Annotated[
         tuple[str, ...],
         setting(

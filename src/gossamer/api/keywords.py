@@ -198,13 +198,14 @@ class CrawlKeywords(TypedDict, total=False):
     no_warc: bool
     """Keep no archive."""
     topic: Sequence[str]
-    """Look for pages with these words, and follow the most relevant links first."""
+    """Look for pages with these words, and follow the most relevant links first; a text counts as its words."""
     topic_page: Sequence[str]
     """Look for pages that are about the same topic as this file (HTML or text)."""
     relevance: str
     """Judge the relevance of pages with the installed part of this name, instead of by words."""
     irrelevant_hops: int
-    """If the crawl has a topic, follow links through at most this many irrelevant pages in a row."""
+    """If the crawl has a topic, follow links through at most this many irrelevant pages in a row; with 0, follow only
+    links of relevant pages."""
     recrawl: str
     """Visit known pages again: `adaptive` visits each page when a visit is worth most, an average page once in 7 days
     (`adaptive=1d`: in one day); `every=7d` visits each after that time; `proportional`, `nutch` and `stormcrawler`
@@ -218,7 +219,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Wait at most this long between two visits of a page; default: 90d."""
     interval: Sequence[str]
     """Use other bounds for pages for which an expression is true, as `1h..1d: path("/news/**")` or `..6h:
-    host(a.example)`; the first expression that matches counts. See docs/order.md."""
+    host(a.example)`; the first expression that matches counts, and it wins over the bounds of hosts and of the crawl.
+    See docs/order.md."""
     render: Literal["never", "asked", "auto", "always"]
     """Render the pages that need a browser (`auto`), every HTML page (`always`), none (`never`), or those that a spider
     or `--render-rule` asks for (`asked`); this needs Chromium."""
@@ -250,8 +252,9 @@ class CrawlKeywords(TypedDict, total=False):
     """Send crawlers for HOST to its runtime, as example.org=https://example.org:8443, or read HOST from a folder of
     this machine, as example.org=/var/www/html; *.example.org stands for all hosts below example.org."""
     runtime_keys: str
-    """Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Without it,
-    GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are the key and pin of the only runtime."""
+    """Read keys and pins of runtimes from this TOML file: a table ["https://ADDRESS"] with `key` and `pin`. Only its
+    owner may read it. Without it, GOSSAMER_RUNTIME_KEY and GOSSAMER_RUNTIME_PIN are the key and pin of the only
+    runtime."""
     mobile_content: tuple[Literal["whole", "text", "links", "fingerprint"], ...]
     """Let crawlers bring these parts of a relevant page: whole (default), text, links, fingerprint."""
     mobile_elements: Sequence[str]

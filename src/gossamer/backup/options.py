@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from gossamer.crawls.basic_options import CHANGES_GRAPH
 from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.agents import member
@@ -22,6 +21,44 @@ AGENT = "agent-00"
 _UNCOVERED = ("sieve", "url-trie", "bloom-seen", "trie-queues")
 
 
+# Settings of the publisher, too (:mod:`gossamer.backup.publisher`).
+
+CheckpointEvery = Annotated[float, setting("With --store, publish a checkpoint this often.", unit="s", ge=1)]
+
+CheckpointBytes = Annotated[
+    int,
+    setting(
+        "With --store, also publish a checkpoint as soon as an agent has written this much since the last one; if "
+        "four times as much is not in the store, ask no host until it is.",
+        unit="bytes",
+        ge=1 << 20,
+    ),
+]
+
+KeepLocal = (
+    Annotated[
+        int,
+        setting(
+            "With --store, keep at most this much of the archive on the disk; files that are in the store go, the oldest "
+            "first, and are read from there.",
+            unit="bytes",
+            ge=0,
+        ),
+    ]
+    | None
+)
+
+Lease = Annotated[
+    float,
+    setting(
+        "With --store, count an owner as gone that has not been heard of for this long; one that cannot reach the "
+        "store for as long asks no host.",
+        unit="s",
+        ge=3,
+    ),
+]
+
+
 class StoreOptions(Sheet, frozen=True):
     """Where a copy of the crawl is kept."""
 
@@ -30,49 +67,14 @@ class StoreOptions(Sheet, frozen=True):
         setting(
             "Keep a copy of the crawl there, from which it can go on elsewhere: s3://, gs:// or az:// with a place, "
             "or a folder on another disk.",
-            restart=CHANGES_GRAPH,
             names="a folder",
         ),
     ] = ""
-    checkpoint_every: Annotated[
-        float, setting("With --store, publish a checkpoint this often.", unit="s", restart=CHANGES_GRAPH, ge=1)
-    ] = 300.0
-    checkpoint_bytes: Annotated[
-        int,
-        setting(
-            "With --store, also publish a checkpoint as soon as an agent has written this much since the last one; if "
-            "four times as much is not in the store, ask no host until it is.",
-            unit="bytes",
-            restart=CHANGES_GRAPH,
-            ge=1 << 20,
-        ),
-    ] = 256_000_000
-    keep_local: (
-        Annotated[
-            int,
-            setting(
-                "With --store, keep at most this much of the archive on the disk; files that are in the store go, the oldest "
-                "first, and are read from there.",
-                unit="bytes",
-                restart=CHANGES_GRAPH,
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
-    lease: Annotated[
-        float,
-        setting(
-            "With --store, count an owner as gone that has not been heard of for this long; one that cannot reach the "
-            "store for as long asks no host.",
-            unit="s",
-            restart=CHANGES_GRAPH,
-            ge=3,
-        ),
-    ] = 30.0
-    take_over: Annotated[
-        bool, setting("Take the crawl of a store even if its owner may be alive.", restart=CHANGES_GRAPH)
-    ] = False
+    checkpoint_every: CheckpointEvery = 300.0
+    checkpoint_bytes: CheckpointBytes = 256_000_000
+    keep_local: KeepLocal = None
+    lease: Lease = 30.0
+    take_over: Annotated[bool, setting("Take the crawl of a store even if its owner may be alive.")] = False
 
 
 def wire(builder: "Builder") -> None:

@@ -38,6 +38,7 @@ from gossamer.backup.head import (
     owner_of,
 )
 from gossamer.backup.opening import open_store, probe
+from gossamer.backup.options import CheckpointBytes, CheckpointEvery, KeepLocal, Lease
 from gossamer.crawls.work import Lapsing
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.files import Point, crash_at
@@ -82,33 +83,10 @@ class PublisherSheet(Sheet, frozen=True):
 
     directory: Annotated[str, setting("Use this crawl directory.", restart="it is published", names="a folder")] = "."
     url: Annotated[str, setting("Publish into this store.", restart="the crawl keeps its store", names="a folder")] = ""
-    every: Annotated[float, setting("Publish a checkpoint this often.", unit="s", ge=1)] = 300.0
-    bytes: Annotated[
-        int,
-        setting(
-            "Publish a checkpoint as soon as this much was written since the last one, and ask no host while four times "
-            "as much is not in the store.",
-            unit="bytes",
-            ge=1 << 20,
-        ),
-    ] = 256_000_000
-    keep_local: (
-        Annotated[
-            int,
-            setting(
-                "Keep at most this much of the archive on the disk, and the rest in the store alone; empty keeps all.",
-                unit="bytes",
-                ge=0,
-            ),
-        ]
-        | None
-    ) = None
-    lease: Annotated[
-        float,
-        setting(
-            "Ask no host once the store could not be reached for this long.", unit="s", restart="it is timed", ge=3
-        ),
-    ] = 30.0
+    every: CheckpointEvery = 300.0
+    bytes: CheckpointBytes = 256_000_000
+    keep_local: KeepLocal = None
+    lease: Annotated[Lease, setting(restart="it is timed")] = 30.0
 
 
 class _File(NamedTuple):

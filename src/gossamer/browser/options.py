@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from gossamer.crawls.basic_options import CHANGES_GRAPH
 from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.errors import UsageError
@@ -23,6 +22,35 @@ General = Literal["scroll", "more", "cookies"]
 RENDER, WANTS, SHOWN = "render", "wants", "rendered"
 
 
+# Settings of the stage, too (:mod:`gossamer.browser.render_stage`).
+
+Rules = Annotated[
+    tuple[str, ...],
+    setting(
+        'Render pages that an expression holds for by this choice, as `always: path("/app/**")` or `never: label(list)`; '
+        "the first that holds counts."
+    ),
+]
+
+Actions = Annotated[
+    tuple[General, ...],
+    setting(
+        "On each rendered page, scroll to its end while it grows (`scroll`), click what loads more (`more`), or accept "
+        "cookies (`cookies`), in this order."
+    ),
+]
+
+Places = Annotated[int, setting("Render at most this many pages at once.", unit="pages", ge=1, le=64)]
+
+Post = Annotated[
+    bool, setting("Send `POST` requests of rendered pages to their own hosts; they may change something there.")
+]
+
+Screenshot = Annotated[bool, setting("Keep a picture of each rendered page in the archive.")]
+
+Program = Annotated[str, setting("Render with this program; by default, the Chromium of this machine.", names="code")]
+
+
 class RenderOptions(Sheet, frozen=True):
     """Which pages a browser renders."""
 
@@ -31,44 +59,14 @@ class RenderOptions(Sheet, frozen=True):
         setting(
             "Render the pages that need a browser (`auto`), every HTML page (`always`), none (`never`), or those that a spider or "
             "`--render-rule` asks for (`asked`); this needs Chromium.",
-            restart=CHANGES_GRAPH,
         ),
     ] = "never"
-    render_rule: Annotated[
-        tuple[str, ...],
-        setting(
-            'Render pages that an expression holds for by this choice, as `always: path("/app/**")` or `never: label(list)`; '
-            "the first that holds counts.",
-            restart=CHANGES_GRAPH,
-        ),
-    ] = ()
-    render_actions: Annotated[
-        tuple[General, ...],
-        setting(
-            "On each rendered page, scroll to its end while it grows (`scroll`), click what loads more (`more`), or accept "
-            "cookies (`cookies`), in this order.",
-            restart=CHANGES_GRAPH,
-        ),
-    ] = ()
-    render_places: Annotated[
-        int, setting("Render at most this many pages at once.", unit="pages", restart=CHANGES_GRAPH, ge=1, le=64)
-    ] = 4
-    render_post: Annotated[
-        bool,
-        setting(
-            "Send `POST` requests of rendered pages to their own hosts; they may change something there.",
-            restart=CHANGES_GRAPH,
-        ),
-    ] = False
-    screenshot: Annotated[
-        bool, setting("Keep a picture of each rendered page in the archive.", restart=CHANGES_GRAPH)
-    ] = False
-    browser: Annotated[
-        str,
-        setting(
-            "Render with this program; by default, the Chromium of this machine.", restart=CHANGES_GRAPH, names="code"
-        ),
-    ] = ""
+    render_rule: Rules = ()
+    render_actions: Actions = ()
+    render_places: Places = 4
+    render_post: Post = False
+    screenshot: Screenshot = False
+    browser: Program = ""
 
 
 def wire(builder: "Builder") -> None:

@@ -18,7 +18,7 @@ from typing import Annotated, Protocol
 import msgspec
 
 from gossamer.browser.chromium import program
-from gossamer.browser.options import Choice, General
+from gossamer.browser.options import Actions, Choice, Places, Program, Rules, Screenshot
 from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
 from gossamer.browser.wants import PageAnswers
@@ -49,23 +49,11 @@ class RenderSheet(Sheet, frozen=True):
     pages: Annotated[
         Choice, setting("Render the pages that seem to need it (`auto`), or every HTML page (`always`).")
     ] = "auto"
-    browser: Annotated[
-        str,
-        setting(
-            "Use this program; if empty, the Chromium of this machine.", restart="a browser runs already", names="code"
-        ),
-    ] = ""
-    places: Annotated[
-        int,
-        setting(
-            "Render at most this many pages at once.", unit="pages", restart="places are made at the start", ge=1, le=64
-        ),
-    ] = 4
-    rules: Annotated[
-        tuple[str, ...], setting("Choose by these rules first, each `CHOICE: EXPRESSION`; the first that holds counts.")
-    ] = ()
-    actions: Annotated[tuple[General, ...], setting("Do this on each page, in this order.")] = ()
-    screenshot: Annotated[bool, setting("Keep a picture of each rendered page in the archive.")] = False
+    browser: Annotated[Program, setting(restart="a browser runs already")] = ""
+    places: Annotated[Places, setting(restart="places are made at the start")] = 4
+    rules: Rules = ()
+    actions: Actions = ()
+    screenshot: Screenshot = False
 
 
 class RenderChooser(Protocol):

@@ -23,6 +23,7 @@ from typing import Annotated, Protocol
 import msgspec
 
 from gossamer.browser.needs import MOST_HOSTS, Needs
+from gossamer.browser.options import Post
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
 from gossamer.documents.content_coding import undone
 from gossamer.engine.ends import Uses
@@ -130,9 +131,7 @@ class WantsSheet(Sheet, frozen=True):
             names="a folder",
         ),
     ] = ""
-    post: Annotated[
-        bool, setting("Send `POST` requests of a page to its own host; they may change something there.")
-    ] = False
+    post: Post = False
 
 
 class Wants(Provider[WantsSheet]):

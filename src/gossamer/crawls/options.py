@@ -16,7 +16,7 @@ import msgspec
 from gossamer.crawls.basic_options import CHANGES_GRAPH
 from gossamer.crawls.process_options import ProcessOptions
 from gossamer.engine.errors import WiringError
-from gossamer.engine.sheet import Sheet, setting
+from gossamer.engine.sheet import Sheet, metas, setting
 from gossamer.engine.subjects import found_at, shipped, subjects
 from gossamer.values import settings
 
@@ -162,9 +162,9 @@ def settings_of_options() -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     for sheet in CrawlOptions.__mro__:  # the annotations as they stand: to evaluate them takes 20 ms
         for name, hint in getattr(sheet, "__annotations__", {}).items():
-            for meta in (meta for part in (hint, *typing.get_args(hint)) for meta in getattr(part, "__metadata__", ())):
-                for unit, _, own in (place.partition(".") for place in (meta.extra or {}).get("sets", "").split()):
-                    found.setdefault(name, []).append((unit, own or name))
+            places = " ".join((meta.extra or {}).get("sets", "") for meta in metas(hint))
+            for unit, _, own in (place.partition(".") for place in places.split()):
+                found.setdefault(name, []).append((unit, own or name))
     return found
 
 
@@ -251,7 +251,8 @@ def all_options(*, installed: bool = True) -> type[CrawlOptions]:
 
 @lru_cache(maxsize=4)
 def merged_options(members: tuple[tuple[str, str], ...]) -> type[CrawlOptions]:
-    """The options of the core and of these subjects, each with its name and the place of its sheet."""
+    """The options of the core and of these subjects, each with its name and the place of its sheet. A subject
+    changes the wiring, so that its options cannot change while a crawl runs, whether they say why or not."""
     owners = dict.fromkeys(CrawlOptions.__struct_fields__, "the core")
     fields: list[tuple[str, Any, Any]] = []
     for name, place in members:
@@ -260,7 +261,10 @@ def merged_options(members: tuple[tuple[str, str], ...]) -> type[CrawlOptions]:
         for field in msgspec.structs.fields(sheet):
             if (other := owners.setdefault(field.name, name)) != name:
                 raise WiringError(f"subject {name!r}: option {field.name!r} is taken by {other}; rename it")
-            fields.append((field.name, hints[field.name], field.default))
+            hint = hints[field.name]
+            if not any("restart" in (meta.extra or {}) for meta in metas(hint)):
+                hint = Annotated[hint, setting(restart=CHANGES_GRAPH)]
+            fields.append((field.name, hint, field.default))
     made: Any = msgspec.defstruct("CrawlOptions", fields, bases=(CrawlOptions,), frozen=True, kw_only=True)
     found: type[CrawlOptions] = made
     return found

@@ -237,11 +237,11 @@ _BOUNDS = (
 )
 
 
-def _metas(hint: Any) -> list[msgspec.Meta]:
+def metas(hint: Any) -> list[msgspec.Meta]:
     """What is said of a type and of those that it joins, from the inside out: a later word overrules an earlier one."""
     if typing.get_origin(hint) not in (typing.Annotated, typing.Union, types.UnionType):
         return []
-    found = [meta for part in typing.get_args(hint) for meta in _metas(part)]
+    found = [meta for part in typing.get_args(hint) for meta in metas(part)]
     return found + [meta for meta in getattr(hint, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
 
 
@@ -265,11 +265,11 @@ def _properties(sheet: type) -> tuple[Property, ...]:
     hints = typing.get_type_hints(sheet, include_extras=True)
     found = []
     for field in msgspec.structs.fields(sheet):
-        metas = _metas(hints[field.name])
-        doc = next((meta.description for meta in reversed(metas) if meta.description), "")
-        extra = {key: one for meta in metas for key, one in (meta.extra or {}).items()}
+        said = metas(hints[field.name])
+        doc = next((meta.description for meta in reversed(said) if meta.description), "")
+        extra = {key: one for meta in said for key, one in (meta.extra or {}).items()}
         bounds = ", ".join(
-            f"{sign} {value}" for meta in metas for key, sign in _BOUNDS if (value := getattr(meta, key)) is not None
+            f"{sign} {value}" for meta in said for key, sign in _BOUNDS if (value := getattr(meta, key)) is not None
         )
         default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
         restart = str(extra.get("restart", ""))

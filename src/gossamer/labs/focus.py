@@ -36,6 +36,7 @@ from gossamer.frontier.contract import (
     Relevance,
     TaskStanding,
 )
+from gossamer.labs.options import IrrelevantHops, Topic, TopicPages
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.body import beginning
@@ -61,15 +62,7 @@ UNKNOWN = LEVELS // 2
 
 class FocusSheet(Sheet, frozen=True):
     relevant: Annotated[float, setting("Call a page relevant if its score is at least this.", ge=0, le=1)] = 0.5
-    tunnel: Annotated[
-        int,
-        setting(
-            "Follow links through at most this many irrelevant pages in a row; 0 follows only links of relevant pages.",
-            unit="pages",
-            ge=0,
-            le=200,
-        ),
-    ] = 2
+    tunnel: IrrelevantHops = 2
 
 
 class JudgedPage(msgspec.Struct, frozen=True):
@@ -276,14 +269,8 @@ EXAMPLE_BYTES = 4 << 20
 
 
 class WordsSheet(Sheet, frozen=True):
-    words: Annotated[
-        tuple[str, ...],
-        setting("Look for these words; a text of several words is split into single words (repeatable)."),
-    ] = ()
-    pages: Annotated[
-        tuple[str, ...],
-        setting("Look for the topic of these files (HTML or text) (repeatable).", names="a file"),
-    ] = ()
+    words: Topic = ()
+    pages: TopicPages = ()
 
 
 class WordsRelevance(Provider[WordsSheet]):

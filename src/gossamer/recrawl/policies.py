@@ -15,6 +15,7 @@ from gossamer.engine.unit import Provider
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.syntax import ExpressionError, tests
 from gossamer.frontier.contract import Outlook
+from gossamer.recrawl.options import Intervals, MaxInterval, MinInterval
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.page_history import Belief, KnownPage, aged, gain_after, unaged, wait_for
@@ -34,10 +35,8 @@ class RevisitSheet(Sheet, frozen=True):
         float,
         setting("While there are new pages, spend at most this share of all requests on known pages.", gt=0, le=1),
     ] = 0.5
-    min_interval: Annotated[float, setting("Wait at least this long between two visits.", unit="s", gt=0)] = 3_600.0
-    max_interval: Annotated[float, setting("Wait at most this long between two visits.", unit="s", gt=0)] = (
-        90 * 86_400.0
-    )
+    min_interval: MinInterval = 3_600.0
+    max_interval: MaxInterval = 90 * 86_400.0
     mean_interval: Annotated[
         float,
         setting(
@@ -53,13 +52,7 @@ class RevisitSheet(Sheet, frozen=True):
             "before."
         ),
     ] = False
-    intervals: Annotated[
-        tuple[str, ...],
-        setting(
-            "Use these bounds for pages for which an expression is true, each as `MIN..MAX: EXPRESSION`. The first "
-            "expression that matches counts, and it wins over the bounds of hosts and of the crawl."
-        ),
-    ] = ()
+    intervals: Intervals = ()
     min_by_host: Annotated[
         dict[str, Annotated[float, msgspec.Meta(gt=0)]],
         setting("Wait at least this long between two visits of a page of these hosts, as `*.example.org`.", unit="s"),

@@ -3,7 +3,6 @@
 import importlib.util
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from gossamer.crawls.basic_options import CHANGES_GRAPH
 from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.url import scheme_of, site_of
@@ -23,27 +22,28 @@ TYPES = (*sorted(HTML_TYPES), *TEXT_TYPES, PDF)
 WordsColumn = Literal["facts", "text", "markdown"]
 
 
+#: A setting of the processor, too (:mod:`gossamer.words.reading`).
+WordsColumns = Annotated[
+    tuple[WordsColumn, ...],
+    setting(
+        "Keep the words of each page as an item of the kind `words`, with these columns: `facts` (author, dates, "
+        "description, ...), `text`, `markdown`; this needs gossamer[words]."
+    ),
+]
+
+
 class WordsOptions(Sheet, frozen=True):
     """The kinds of documents beside HTML that are followed."""
 
     llms_txt: Annotated[
         bool,
-        setting(
-            "Also fetch the llms.txt of each seed's site, and follow the pages that it lists.", restart=CHANGES_GRAPH
-        ),
+        setting("Also fetch the llms.txt of each seed's site, and follow the pages that it lists."),
     ] = False
     follow_pdf: Annotated[
         bool,
-        setting("Follow the links in PDF documents; this needs gossamer[words].", restart=CHANGES_GRAPH),
+        setting("Follow the links in PDF documents; this needs gossamer[words]."),
     ] = False
-    keep_words: Annotated[
-        tuple[WordsColumn, ...],
-        setting(
-            "Keep the words of each page as an item of the kind `words`, with these columns: `facts` (author, dates, "
-            "description, ...), `text`, `markdown`; this needs gossamer[words].",
-            restart=CHANGES_GRAPH,
-        ),
-    ] = ()
+    keep_words: WordsColumns = ()
 
 
 def wire(builder: "Builder") -> None:

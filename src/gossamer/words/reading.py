@@ -10,7 +10,7 @@ treat those of a person's own processors.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ from gossamer.documents.document import Document
 from gossamer.documents.language import detect
 from gossamer.documents.markdown import MAX_MARKDOWN, PageMetadata, as_markdown, needs
 from gossamer.documents.text import MAX_TEXT, TEXT_CUT
-from gossamer.engine.sheet import NoSettings, Sheet, setting
+from gossamer.engine.sheet import NoSettings, Sheet
 from gossamer.engine.unit import Provider
 from gossamer.values.body import beginning
 from gossamer.values.errors import ReadApart, UsageError
@@ -29,7 +29,7 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import path_of
 from gossamer.values.visit import HTML_TYPES, Found, Item, Response, Visit
-from gossamer.words.options import PDF, TYPES, WordsColumn
+from gossamer.words.options import PDF, TYPES, WordsColumns
 from gossamer.words.pdf import MAX_BYTES, PdfReading, PdfText, content_of, read_pdf
 
 if TYPE_CHECKING:
@@ -175,10 +175,7 @@ def read_apart(document: Document) -> PdfText:
 class WordColumnsSheet(Sheet, frozen=True):
     """Settings of :class:`WordColumns`."""
 
-    columns: Annotated[
-        tuple[WordsColumn, ...],
-        setting("Keep these parts: `facts` that a page states of itself, its `text`, and its `markdown`."),
-    ] = ("facts", "text", "markdown")
+    columns: WordsColumns = ("facts", "text", "markdown")
 
 
 class WordColumns(Provider[WordColumnsSheet]):

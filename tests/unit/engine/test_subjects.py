@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from gossamer._moved import MOVED
+from gossamer.crawls.live import settings_of
 from gossamer.crawls.options import CrawlOptions, all_options, merged_options, part_of
 from gossamer.engine.errors import UnknownName, WiringError
 from gossamer.engine.sheet import build, properties
 from gossamer.engine.subjects import SHIPPED, Subject, found_at, installed, shipped, subjects
 from gossamer.recrawl.options import RecrawlOptions
+from gossamer.values.errors import UsageError
 
 DECLARED = """
 from gossamer.engine.sheet import Sheet, setting
@@ -70,6 +72,13 @@ def test_a_place_that_is_not_there_is_an_unknown_name() -> None:
 def test_without_packages_only_what_ships_is_there() -> None:
     assert installed() == ()
     assert subjects() == shipped()
+
+
+def test_an_option_of_a_package_cannot_change_while_a_crawl_runs(site: Path) -> None:
+    install(site)
+    assert "tide" in all_options().__struct_fields__
+    with pytest.raises(UsageError, match="option 'tide' cannot change while a crawl runs: it changes the graph"):
+        settings_of("tide", "low", {})
 
 
 def test_a_package_brings_options_that_stand_beside_ours(site: Path) -> None:

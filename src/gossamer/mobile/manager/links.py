@@ -30,6 +30,7 @@ from gossamer.mobile.contract import (
 from gossamer.mobile.crawler import VERSIONS, CrawlerBatch, MobileCrawler
 from gossamer.mobile.judging import Installed
 from gossamer.mobile.manager.making import runtime_key
+from gossamer.mobile.options import RuntimeKeys
 from gossamer.mobile.running import Fetch, run_crawler
 from gossamer.mobile.sources.files import FileSource
 from gossamer.mobile.sources.gate import GatedPages, ServedSite
@@ -47,14 +48,7 @@ class RuntimesSheet(Sheet, frozen=True):
     addresses: Annotated[
         tuple[str, ...], setting("Start only if the runtimes at these addresses can be used.", restart="links are open")
     ] = ()
-    keys: Annotated[
-        str,
-        setting(
-            "Read keys and pins of runtimes from this file, which only its owner may read; without it, from the environment.",
-            restart="links are open",
-            names="a file",
-        ),
-    ] = ""
+    keys: Annotated[RuntimeKeys, setting(restart="links are open")] = ""
 
 
 class ConfiguredRuntimes(Provider[RuntimesSheet]):

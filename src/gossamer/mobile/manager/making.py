@@ -23,11 +23,11 @@ from gossamer.mobile.crawler import (
     MobileProgram,
     TravelLimits,
 )
+from gossamer.mobile.options import BroughtElements, Irrelevant
+from gossamer.values import settings
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-
-CrawlScope = Literal["page", "prefix", "host", "domain", "any"]
 
 #: URLs out of scope that one crawler brings home at most, where the crawl wants them.
 MAX_EXTERNAL = 100_000
@@ -37,7 +37,7 @@ _AWAY = "crawlers are on their way with it"
 
 
 class CrawlersSheet(Sheet, frozen=True):
-    scope: Annotated[CrawlScope, setting("Keep crawlers within this scope.", restart=_AWAY)] = "host"
+    scope: Annotated[settings.Scope, setting("Keep crawlers within this scope.", restart=_AWAY)] = "host"
     seeds: Annotated[tuple[str, ...], setting("Draw the scope around these URLs.", restart=_AWAY)] = ()
     follow: Annotated[
         str, setting("Let crawlers follow a link only if this expression is true of it.", restart=_AWAY)
@@ -51,23 +51,15 @@ class CrawlersSheet(Sheet, frozen=True):
     traversal: Annotated[
         Literal["breadth", "depth", "host-breadth"], setting("Let crawlers visit pages in this order.", restart=_AWAY)
     ] = "breadth"
-    depth: (
-        Annotated[
-            int, setting("Let crawlers follow at most this many links in a row.", unit="links", restart=_AWAY, ge=0)
-        ]
-        | None
-    ) = None
-    urls: Annotated[int, setting("Let crawlers visit at most this many URLs of a host.", unit="URLs", ge=1)] | None = (
-        None
-    )
+    depth: Annotated[
+        settings.Depth, setting("Let crawlers follow at most this many links in a row.", restart=_AWAY)
+    ] = None
+    urls: Annotated[settings.MaxPerHost, setting("Let crawlers visit at most this many URLs of a host.")] = None
     parts: Annotated[
         tuple[BroughtPart, ...], setting("Bring these parts of a relevant document home.", restart=_AWAY)
     ] = ("whole",)
-    elements: Annotated[tuple[str, ...], setting("Bring the elements that these selectors find.", restart=_AWAY)] = ()
-    irrelevant: Annotated[
-        Literal["counts", "rows"],
-        setting("Count irrelevant documents (`counts`), or bring a row for each (`rows`).", restart=_AWAY),
-    ] = "counts"
+    elements: Annotated[BroughtElements, setting(restart=_AWAY)] = ()
+    irrelevant: Annotated[Irrelevant, setting(restart=_AWAY)] = "counts"
     seconds: Annotated[float, setting("Let a crawler work for at most this long.", unit="s", gt=0)] = 86_400.0
     brought: Annotated[
         int, setting("Let a crawler bring home at most this many bytes, before compression.", unit="bytes", ge=1)
