@@ -439,6 +439,20 @@ def test_archive_files_that_are_in_the_store_leave_the_disk_and_are_read_and_pub
     asyncio.run(body())
 
 
+def test_an_archive_file_on_another_disk_leaves_that_disk(tmp_path: Path) -> None:
+    async def body() -> None:
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        async with crawled(tmp_path, keep_local=0) as one:
+            (one.folder / WARC).symlink_to(disk / Path(WARC).name)
+            one.commit(b"on another disk")
+            await one.publish()
+            assert list(disk.iterdir()) == []
+            assert opened(one.folder / WARC).read() == b"on another disk"
+
+    asyncio.run(body())
+
+
 def test_an_archive_file_stays_that_grows_or_that_the_store_has_lost_a_part_of(tmp_path: Path) -> None:
     class Archive:
         def open_files(self) -> list[str]:
