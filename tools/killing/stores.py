@@ -9,6 +9,7 @@ publish nothing more.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import shutil
@@ -130,10 +131,8 @@ class StoredCrawl:
                 _send(signal.SIGKILL, {agents[agent]} if agent in agents else set())
                 self._since = self._counts()
             case StoreFault.SUSPENDED:
-                everybody = {self.process.pid, *agents.values()}
-                _send(signal.SIGSTOP, everybody)
+                everybody = self._suspended()
                 self._old.append((self.process, everybody))
-                time.sleep(2 * LEASE)
                 self._go_on_elsewhere()
                 self._until(lambda: bool(living(self._directory, AGENTS)))
                 _send(signal.SIGCONT, everybody)
@@ -147,6 +146,20 @@ class StoredCrawl:
                 time.sleep(2 * LEASE)
                 away.rename(self._store)
                 self._since = self._counts()
+
+    def _suspended(self) -> set[int]:
+        """Suspend all processes for two leases, those too that had only just been started; their numbers."""
+        everybody: set[int] = set()
+        fresh = {self.process.pid}
+        until = math.inf
+        while time.monotonic() < until:
+            if fresh:
+                _send(signal.SIGSTOP, fresh)
+                everybody |= fresh
+                until = time.monotonic() + 2 * LEASE
+            time.sleep(0.1)
+            fresh = {*living(self._directory, AGENTS).values()} - everybody
+        return everybody
 
     def _end_old(self) -> None:
         """Those that were suspended have to end by themselves, since they have no crawl any more."""
