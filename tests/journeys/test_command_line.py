@@ -89,6 +89,8 @@ def test_a_second_crawl_of_a_host_on_one_day_takes_the_next_free_directory(tmp_p
         (["nonsense://127.0.0.1/"], "this wiring has file, ftp, gopher, http, https"),
         (["mailto:me@example.org"], "names no host"),
         ([""], "not a URL"),
+        (["no url"], "'no url' is not a URL; write it in full"),
+        (["http://0.0.0.0/"], "an unspecified address"),
         (["http://127.0.0.1:9/", "--scoop", "host"], "--scope"),
         (["http://127.0.0.1:9/", "--scope", "hots"], "did you mean 'host'?"),
         (["http://127.0.0.1:9/", "--depth", "many"], "depth"),

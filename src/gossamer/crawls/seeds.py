@@ -93,11 +93,11 @@ def users_of(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _likely(text: str) -> str:
     """The URL that a person who wrote this probably meant."""
-    if not text or "://" in text:
-        return "; write it in full, as https://example.org/"
     path = Path(text)
-    meant = path.resolve().as_uri() if path.is_absolute() or path.exists() else f"http://{text}"
-    return f"; did you mean {meant}?"
+    is_path = path.is_absolute() or path.exists()
+    if not text or "://" in text or (not is_path and any(map(str.isspace, text))):
+        return "; write it in full, as https://example.org/"
+    return f"; did you mean {path.resolve().as_uri() if is_path else f'http://{text}'}?"
 
 
 def default_directory(seeds: Sequence[str], today: datetime.date) -> str:

@@ -33,7 +33,7 @@ from gossamer.documents.element_names import (
     as_number,
     names_of,
 )
-from gossamer.documents.text import kept_as_prose, part_of
+from gossamer.documents.text import HEAD, kept_as_prose, part_of
 
 #: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.
 PART = 256 << 10
@@ -144,7 +144,7 @@ class MainPart:
             self._choose()
 
     def _parts(self) -> Iterator[Part]:
-        start, blocks = 0, 0
+        start, blocks = head.end() if (head := HEAD.match(self.markup)) else 0, 0
         kept: set[int | bytes] = {PRE}
         while start < len(self.markup):
             start, end = part_of(self.markup, start, PART)

@@ -119,9 +119,9 @@ _BELIEVED = 3 / 4
 
 
 # What stands before the body, as far as it is plain: half a part, most often. What is not plain is read like anything else.
-_HEAD = re.compile(
+HEAD = re.compile(
     rb"(?i)(?:[%(s)s]++|<!--[^-]*+(?:-(?!->)[^-]*+)*+-->|%(raw)s"
-    rb"|<(?:!doctype|/?(?:html|head|meta|link|base))(?=[%(s)s/>])[^>]*+>)*+"
+    rb"|<(?:!doctype|/?(?:html|head|meta|link|base))(?=[%(s)s/>])(?:=[%(s)s]*+(?:\"[^\"]*+\"|'[^']*+')?+|[^>=])*+>)*+"
     % {
         b"s": SPACE,
         b"raw": b"|".join(
@@ -180,7 +180,7 @@ def _text(markup: bytes, enough: int, shown: set[int | bytes], texts: Callable[[
     from gossamer.documents.blocks import Part
 
     found: list[str] = []
-    head = _HEAD.match(markup)
+    head = HEAD.match(markup)
     start, length, size = head.end() if head else 0, 0, PART
     while start < len(markup) and length < enough:
         start, end = part_of(markup, start, size)

@@ -350,5 +350,5 @@ def _leads_on(rel: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _disowned(rel: str) -> bool:
-    """Whether the page does not vouch for a link of this `rel`."""
-    return not NOFOLLOW.isdisjoint(rel.lower().split())
+    """Whether the page does not vouch for a link of this `rel`. Commas part words as well: Google reads both."""
+    return not NOFOLLOW.isdisjoint(rel.lower().replace(",", " ").split())

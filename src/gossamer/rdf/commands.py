@@ -36,6 +36,7 @@ _WORDS = {
     "VocabReferenceError": "this vocabulary is not bundled",
     "UnknownContext": "this JSON-LD context is not known, and left out",
     "JsonLdError": "a script is no JSON-LD",
+    "NearlyJson": "a script of JSON-LD is read though it is no JSON",
 }
 
 # `gossamer rdf`: the triples of one page. The command line's door to :mod:`gossamer.rdf`, beside `inspect`.

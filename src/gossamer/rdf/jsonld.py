@@ -75,7 +75,7 @@ def _decoded(script: bytes, gathered: Gathered) -> Any:
             value = msgspec.json.decode(as_json(script.decode("utf-8", "replace")))
         except (NotNearly, ValueError):
             raise error from None
-        gathered.warn("NearlyJson", f"read although it is no JSON: {error}")
+        gathered.warn("NearlyJson", str(error))
         return value
 
 

@@ -163,7 +163,7 @@ def judge(address: str, allowed_networks: tuple[Network, ...] = (), *, seed: boo
             continue
         listed = any(one.version == network.version and one in network for network in allowed_networks)
         if kind is AddressKind.METADATA or not (listed or (seed and kind in OPEN_TO_SEEDS)):
-            return f"a {kind} address"
+            return f"{'an' if kind is AddressKind.UNSPECIFIED else 'a'} {kind} address"
     return ""
 
 

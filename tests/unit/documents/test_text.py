@@ -261,7 +261,7 @@ def test_prose_is_found_behind_any_markup(filler: str, size: int) -> None:
         "<title>of <body> and soul</title><script>no</script>",
         "<!-- <body> --><style>p { no: no }</style>",
         "<noscript><iframe src=x>no</iframe></noscript>",
-        "<meta content='<body>'><style>no</style>",
+        "<meta content='<body>'><meta content=it's><style>no</style><meta content=\"no > no\"><link title = 'a \"no\" > no'>",
         "<template><body><p>no</template>",
     ],
 )

@@ -287,7 +287,7 @@ def test_relations_name_tag_and_attribute() -> None:
     assert hrefs(b"<meta http-equiv=refresh content='0;r'>") == ["meta content: r"]
 
 
-@pytest.mark.parametrize("rel", ["nofollow", "UGC", "me  sponsored", "n&#111;follow"])
+@pytest.mark.parametrize("rel", ["nofollow", "UGC", "me  sponsored", "n&#111;follow", "noopener,nofollow", "ugc, me"])
 def test_nofollow_is_recorded(rel: str) -> None:
     page = f"<a href=x rel='{rel}'><area href=y rel='{rel}'><a href=z rel=nofollowing>".encode()
     assert [found.nofollow for found in links(page)] == [True, True, False]
