@@ -93,8 +93,7 @@ def users_of(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _likely(text: str) -> str:
     """The URL that a person who wrote this probably meant."""
-    path = Path(text)
-    is_path = path.is_absolute() or path.exists()
+    is_path = (path := Path(text)).is_absolute() or path.exists()
     if not text or "://" in text or (not is_path and any(map(str.isspace, text))):
         return "; write it in full, as https://example.org/"
     return f"; did you mean {path.resolve().as_uri() if is_path else f'http://{text}'}?"
