@@ -102,7 +102,9 @@ class AnyCrawl(ABC):
         self._place = CrawlPlace(self.directory, options)
         self._place.check()
         if options.accept_loss and not options.resume:
-            raise UsageError("--accept-loss goes on with a crawl; use it as gossamer resume DIR --accept-loss")
+            raise UsageError(
+                "--accept-loss goes on with a crawl; use it with --resume, or as gossamer resume DIR --accept-loss"
+            )
         self._companions = Companions(plan, options, report, has_tables=tables)
         self.last_lines: tuple[str, ...] = ()
         """The lines that were told of the end: of each seed, where none brought a document. Filled in at the end of the run."""
