@@ -7,6 +7,7 @@ Linear, whatever a page holds: every array has one element for each byte or tag,
 without prose are the one loop; it passes over their tags once for each name at most.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
@@ -42,6 +43,9 @@ _LETTER_BIT, _ONE = np.array(6, np.uint64), np.array(1, np.uint64)
 # A button right within a heading opens what stands under it, and its text is that of the heading.
 _BUTTON, _HEADING = HIDES + HIDDEN_NAMES.index("button"), as_number("h")
 
+#: Elements that nothing but an end tag of their own ends, or else the page (HTML, 13.2.5.4): a script in which a page was cut.
+_RAW = {HIDES + HIDDEN_NAMES.index(name): re.compile(rb"(?i)</" + name.encode()) for name in ("script", "style")}
+
 _COMMENT_BEGINS = int.from_bytes(b"!--", "little")
 
 #: By how much bytes rise (:func:`_shape`) where a word begins.
@@ -72,6 +76,11 @@ _NAME_ENDS = b"\t\n\f\r />"
 
 #: Between blocks: no parser lets it into a text (HTML, 13.2.5.1).
 BETWEEN = b"\0"
+
+#: Spaces for what begins and ends tags.
+_NO_MARKS = bytes.maketrans(b"<>", b"  ")
+#: So many values of one tag are looked at in which a tag seems to end: each takes another look at the whole part.
+_MOST_IN_A_TAG = 8
 
 #: What stands before the first tag belongs to one, too; and one that ends nothing stands behind the last.
 _FIRST, _LAST = b"<p>", b"<" + bytes(2 * NAME_BYTES)
@@ -156,6 +165,11 @@ class Part:
         tags = _tags(data, len(data) - len(_LAST))
         self.behind = end
         hidden = list(_hidden(tags, data, markup, offset, unclosed))
+        for _ in range(_MOST_IN_A_TAG):
+            if (plain := _without_marks_in_values(data, tags, hidden)) is None:
+                break
+            data, tags = plain, _tags(plain, len(data) - len(_LAST))
+            hidden = list(_hidden(tags, data, markup, offset, unclosed))
         if ADVERTISEMENTS not in unclosed:
             hidden += list(_advertised(tags, data, markup, offset, hidden, unclosed))
         hides = np.zeros(len(tags.kinds), dtype=bool)
@@ -295,6 +309,31 @@ def _tags(data: bytes, length: int) -> _Tags:
     return _Tags(places, name, kinds, closing, starts, ends)
 
 
+def _without_marks_in_values(data: bytes, tags: _Tags, hidden: list[tuple[int, int, int]]) -> bytes | None:
+    """The same with spaces for `<` and `>` in values of attributes, as in `<a title="a > b">`, which seem to end tags; None where
+    there are none. Such a tag seems to have an odd number of quotation marks. What stands behind the value in the same tag is found
+    in another call."""
+    codes = np.frombuffer(data, dtype=np.uint8)
+    named = (tags.names != 0) & ~tags.closing
+    plain: bytearray | None = None
+    for quote in (b'"', b"'"):
+        marks = (codes == ord(quote)).nonzero()[0]
+        last = marks.searchsorted(tags.starts)
+        odd = (named & ((last - marks.searchsorted(tags.places)) & 1 > 0)).nonzero()[0]
+        behind = 0
+        for one, begin in zip(odd.tolist(), marks.take(last[odd] - 1).tolist(), strict=True):
+            before = bisect_right(hidden, one, key=itemgetter(0)) - 1
+            if begin < behind or (before >= 0 and one <= hidden[before][1]) or data[begin - 1] != ord("="):
+                continue
+            end = data.find(quote, begin + 1)
+            if end < 0:
+                break
+            behind = end
+            plain = plain or bytearray(data)
+            plain[begin:end] = data[begin:end].translate(_NO_MARKS)
+    return None if plain is None else bytes(plain)
+
+
 def _words(data: bytes, tags: _Tags) -> Any:
     """How many words the text behind each tag has."""
     shapes = np.frombuffer(data.translate(_SHAPES), dtype=np.int8)
@@ -408,4 +447,9 @@ def _end_of(kind: int, markup: bytes, place: int) -> int:
         return end + 3 if end >= 0 else end
     tag = f"</{HIDDEN_NAMES[kind - HIDES]}".encode()
     end = markup.find(tag, place)
-    return end if end >= 0 else markup.find(tag.upper(), place)
+    if end < 0:
+        end = markup.find(tag.upper(), place)
+    if end < 0 and kind in _RAW:
+        other = _RAW[kind].search(markup, place)
+        return len(markup) if other is None else other.start()
+    return end

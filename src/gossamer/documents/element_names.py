@@ -30,7 +30,8 @@ _INLINE_TAGS = (
 _CODE_TAGS = "code samp kbd tt"
 
 # Elements without prose, to the next end tag of their name: an element that nests in itself shows its end, which does not
-# matter, and one that is never closed is kept, which is the safer error. `form` is not here: it holds whole pages.
+# matter, and one that is never closed is kept, which is the safer error, but for scripts and styles, which go to the end then.
+# `form` is not here: it holds whole pages.
 _HIDDEN_TAGS = (
     "script style textarea title xmp iframe noembed noframes noscript template svg math object video audio canvas pre nav "
     "footer aside button select menu dialog"

@@ -20,6 +20,9 @@ PROSE = "The committee has decided that the old bridge over the river will be re
 PROSE += " it is no longer safe for the many people who walk across it every day on their way to work."
 
 
+PROSE_BEFORE = "The committee met on Monday and decided, after a long debate, that it would meet again on Tuesday."
+
+
 def text(page: str) -> str:
     return main_text(page.encode())
 
@@ -275,6 +278,13 @@ def test_what_is_never_closed_is_kept() -> None:
     assert text(f"<p>{PROSE}</p><nav><p>{PROSE}</p><!-- <p>{PROSE}</p>") == "\n".join([PROSE] * 3)
 
 
+@pytest.mark.parametrize("name", ["script", "STYLE"])
+def test_a_script_in_which_a_page_was_cut_is_no_text(name: str) -> None:
+    for size in (10, 2 * MAX_PART):
+        assert text(f"<p>{PROSE}</p><{name}>x = '<p>{'word ' * size}") == PROSE
+    assert text(f"<p>{PROSE}</p><{name}>x = '<p>'{' ' * MAX_PART}</{name.title()}><p>{PROSE}") == f"{PROSE}\n{PROSE}"
+
+
 def test_an_element_that_begins_like_one_without_prose_is_none() -> None:
     assert text(f"<nav-bar>{PROSE}</nav-bar><prelude>{PROSE}</prelude>") == f"{PROSE}\n{PROSE}"
 
@@ -304,6 +314,24 @@ def test_the_gist_is_the_beginning() -> None:
     assert main_text(page).startswith(gist)
 
 
+@pytest.mark.parametrize(
+    ("markup", "shown"),
+    [
+        ('<p title="a > b">The committee met.', "The committee met."),
+        ('<p><img alt="a -> b" title="c -> d">The committee met.', "The committee met."),
+        ("""<div data-x='{"a":"<p>secret</p>"}'>The committee met.</div>""", "The committee met."),
+        ('<p>All of the committee <a onclick="if(a>b)" href=x>met</a> and went.', "All of the committee met and went."),
+        ('<p title="<script>">The committee met.</p>', "The committee met."),
+        ('<p>Who says "5>4" or title="a" > is right.', 'Who says "5>4" or title="a" > is right.'),
+        ('<p title="a>never closed</p>The committee met.', "never closed\nThe committee met."),
+        ('<script>if (a<b && c=="x>y") z = "it"</script><p>The committee met.', "The committee met."),
+    ],
+)
+def test_no_value_of_an_attribute_is_text(markup: str, shown: str) -> None:
+    assert all_text(markup.encode()) == shown
+    assert f"{PROSE_BEFORE}\n{shown}" in text(f"<p>{PROSE_BEFORE}</p>{markup}<p>{PROSE_BEFORE}")
+
+
 def test_words_of_scripts_without_spaces_are_counted() -> None:
     page = f"<ul><li><a href=1>首页</a></ul><p>{SENTENCES['zh']}</p><ul><li><a href=2>关于我们</a></ul>"
     assert text(page) == SENTENCES["zh"]
@@ -314,6 +342,7 @@ def test_words_of_scripts_without_spaces_are_counted() -> None:
     [
         *("<nav>", "<a ", "<", "<!--", "<pre>", "</", "&#x", "<code>", "<p>", "<A\n", "</nav>", "x ", "<!---->", "\0"),
         *("<nav></nav>", "<nav><pre></nav>", "<p>x", "<!-- <p>x", "<script>x</script>", "<nav-x>", "漢"),
+        *('<a x="a>b" ', "<a x='a>b'>", '<a x="', "<a x='\"<"),
     ],
 )
 def test_hostile_markup_is_read_in_linear_time(piece: str) -> None:
