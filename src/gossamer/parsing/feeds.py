@@ -13,6 +13,7 @@ host, too. An index leads no deeper than to another index: so an index of itself
 sitemap, the part that can be read counts, and the document's trouble says so.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Annotated
@@ -399,11 +400,15 @@ class _Entry:
         return Found(place, self._relation, said=hint_of(self._changed_at, self._frequency)) if place else None
 
 
+_ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>]")
+
+
 def _xml_urls(content: bytes, relation: str, document: Document) -> Iterator[Found]:
-    """The entries of a `urlset` or `sitemapindex`, each with its claims of changes. One that has no end is trouble of its
-    document: entries may be missing."""
+    """The entries of a `urlset` or `sitemapindex`, each with its claims of changes. One that has no end, or does not begin the
+    document, is trouble of that: entries may be missing."""
     entry: _Entry | None = None
     prefix = root = ""
+    is_behind = False
     for event in xml_tags(content):
         if event.closing:
             root = "" if event.name == root else root
@@ -413,7 +418,11 @@ def _xml_urls(content: bytes, relation: str, document: Document) -> Iterator[Fou
                 yield found
             continue
         if event.name not in ("urlset", "sitemapindex"):
-            return
+            if not (is_behind := is_behind or _ROOT.search(content) is not None):
+                return
+            continue
+        if is_behind:  # warnings of the program that wrote it, say
+            _tell(document, "other elements stand before its root")
         prefix, root, found_as = event.prefix, "" if event.attributes.endswith(b"/") else event.name, LISTED
         if event.name == "sitemapindex" and not (found_as := listed_relation(relation)):
             return

@@ -72,6 +72,13 @@ def test_of_a_gzip_that_is_broken_in_its_middle_all_before_counts() -> None:
         assert "its gzip is damaged (" in made.trouble
 
 
+@pytest.mark.parametrize("claimed", ["application/xml", "text/html"])
+def test_what_a_program_has_warned_of_before_a_sitemap_loses_no_entry(claimed: str) -> None:
+    made = findings(b"<br />\n<b>Warning</b>: x in <b>/a.php</b><br />\n" + urlset(*MANY), claimed)
+    assert hrefs(made) == MANY
+    assert made.trouble == "sitemap: other elements stand before its root"
+
+
 def test_a_sitemap_that_ends_too_early_is_told() -> None:
     whole = urlset(*MANY)
     made = findings(whole[:-200])
