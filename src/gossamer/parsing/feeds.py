@@ -434,11 +434,15 @@ def _xml_urls(content: bytes, relation: str, document: Document) -> Iterator[Fou
 
 
 def _text_urls(content: bytes, document: Document) -> Iterator[Found]:
-    """One URL a line; other lines are passed over, and so is half a line, where the document was cut."""
+    """One URL a line; other lines are passed over, and so is half a line, where the document was cut. One that has none is trouble
+    of its document, if that was named as a sitemap."""
     lines = content.decode("utf-8", "replace").splitlines(keepends=True)
     if (document.missed or document.response.cut) and lines and not lines[-1].endswith(("\n", "\r")):
         lines.pop()
-    for line in lines:
-        url = line.strip()
-        if url[:_LONGEST_SCHEME].lower().startswith(("http://", "https://")):
-            yield Found(url, LISTED)
+    urls = [
+        url for line in lines if (url := line.strip())[:_LONGEST_SCHEME].lower().startswith(("http://", "https://"))
+    ]
+    if not urls and content.strip() and document.visit.task.found_by in SITEMAPS:
+        _tell(document, "it is neither XML nor a list of URLs")
+    for url in urls:
+        yield Found(url, LISTED)

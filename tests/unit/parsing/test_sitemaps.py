@@ -1,8 +1,10 @@
 """Sitemaps as servers really send them: damaged, joined, of the wrong type, and on other hosts."""
 
+import bz2
 import gzip
 import random
 import zlib
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -77,6 +79,14 @@ def test_what_a_program_has_warned_of_before_a_sitemap_loses_no_entry(claimed: s
     made = findings(b"<br />\n<b>Warning</b>: x in <b>/a.php</b><br />\n" + urlset(*MANY), claimed)
     assert hrefs(made) == MANY
     assert made.trouble == "sitemap: other elements stand before its root"
+
+
+@pytest.mark.parametrize("written", [zlib.compress, bz2.compress, lambda body: body.decode().encode("utf-16-be")])
+def test_a_sitemap_that_cannot_be_read_is_told(written: Callable[[bytes], bytes]) -> None:
+    made = findings(written(urlset(*MANY)))
+    assert (hrefs(made), made.trouble) == ([], "sitemap: it is neither XML nor a list of URLs")
+    assert findings(b"").trouble == ""
+    assert findings(written(urlset(*MANY)), relation="link").trouble == ""
 
 
 def test_a_sitemap_that_ends_too_early_is_told() -> None:
