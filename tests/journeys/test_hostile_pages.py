@@ -309,11 +309,11 @@ def test_a_guard_that_is_ended_while_it_starts_its_browser_leaves_no_folder(
 
 def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> None:
     async def run() -> tuple[RenderedPage, RenderedPage]:
-        tabs, asked = Tabs(chromium.program(), 2), asyncio.Event()
+        tabs, asked, killed = Tabs(chromium.program(), 2), asyncio.Event(), asyncio.Event()
 
         async def slowly(want: Want) -> WantedAnswer:
             asked.set()
-            await asyncio.sleep(1.0)
+            await killed.wait()
             return await ask(want)
 
         body = b"<title>t</title><script>fetch('/slow').then(r => r.text()).then(t => document.body.append(t))</script>"
@@ -323,6 +323,7 @@ def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> No
             await asked.wait()
             assert tabs._browser is not None
             tabs._browser.kill()  # as its guard does where memory runs out
+            killed.set()
             return await asyncio.wait_for(slow, 60), await shown(tabs, "", "other.test")
         finally:
             await tabs.close()

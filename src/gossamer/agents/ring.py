@@ -24,7 +24,7 @@ from typing import Annotated, NamedTuple
 
 from xxhash import xxh32_intdigest
 
-from gossamer.crawls.process_options import Places
+from gossamer.crawls.process_options import PlaceRules
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
@@ -198,7 +198,7 @@ class RingSheet(DivisionSheet, frozen=True):
     members: Annotated[
         tuple[str, ...], setting("Divide the hosts among these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE.")
     ] = (agent_name(0),)
-    places: Places = ()
+    places: PlaceRules = ()
     moved: Annotated[
         tuple[str, ...],
         setting(

@@ -320,7 +320,7 @@ async def take_over(supervisor: "Supervisor", cluster: LocalCluster) -> list[str
 
 
 async def _first_news(agent: SupervisedProcess, placed: Placed) -> AgentNews | None:
-    """What an agent says of itself; None where it ends before it has said anything."""
+    """The first news of an agent; None where it ends before it has told any."""
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         if (told := await agent.ask_news(first=True)) is not None:

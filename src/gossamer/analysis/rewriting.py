@@ -12,6 +12,7 @@ before the old ones go.
 """
 
 import asyncio
+import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -244,6 +245,8 @@ class CrawlRewriting(ABC):
             fresh = path.with_name(f".{path.name}.new")
             with opened(path) as source, fresh.open("wb") as copy:
                 shutil.copyfileobj(source, copy)
+                copy.flush()
+                os.fsync(copy.fileno())
             fresh.replace(path)
 
     def _place(self) -> None:

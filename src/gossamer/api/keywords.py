@@ -114,8 +114,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or
     one of your own; default: least-loaded."""
     place: Sequence[str]
-    """With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest
-    or 192.0.2.0/24=oslo."""
+    """Prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or 192.0.2.0/24=oslo;
+    the option needs --policy by-place."""
     agent_place: Sequence[str]
     """With --policy by-place: name the place of an agent, as agent-01=oslo."""
     exchange: Literal["live", "files"]

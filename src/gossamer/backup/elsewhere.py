@@ -164,7 +164,7 @@ class CrawlInStore:
             place.renew()
 
     def told(self) -> list[StoredAgent]:
-        """What the store says of the agents. Where one seems to be gone by this machine's clock, the clock of the store counts, if
+        """The agents as the store knows them. Where one seems to be gone by this machine's clock, the clock of the store counts, if
         that may be written to."""
         found = self._told(time.time())
         if any(one.holder and not 0.0 < one.heard < one.lease for one in found):
@@ -335,8 +335,8 @@ def read_here(text: str) -> tuple[Path, tuple[str, list[StoredAgent]]]:
 
 
 def gone_elsewhere(directory: Path) -> list[StoredAgent]:
-    """What its store says of the agents of a crawl directory that another process has taken the crawl of since; empty where none
-    has, or the store cannot be reached."""
+    """The agents as the store knows them, where another process has taken the crawl of a directory since; empty where none has, or
+    the store cannot be reached."""
     with contextlib.suppress(CrawlDirectoryError, UsageError):
         if (note := owned(directory, AGENT)) is not None:
             crawl = CrawlInStore(open_store(note.url))

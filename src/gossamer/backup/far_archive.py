@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.backup.contract import ObjectMissing, Store
 from gossamer.backup.head import AgentInStore, StoredPart
@@ -22,6 +22,9 @@ from gossamer.backup.opening import open_store
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.recovery import InStore, in_store
 from gossamer.values.errors import CrawlDirectoryError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 #: Parts that readers hold at once: 64 MB, so that records which are read one by one cost one request for a part.
 _HELD = 8
@@ -148,13 +151,14 @@ class _FarFile(io.RawIOBase):
     def tell(self) -> int:
         return self._at
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: "WriteableBuffer") -> int:
         if self._at >= self._far.size:
             return 0
         number = bisect_right(self._starts, self._at) - 1
         data = _data(self._far.store, self._far.agent, self._parts[number])
         start = self._at - self._starts[number]
-        piece = data[start : min(start + len(buffer), start + self._far.size - self._at)]
-        buffer[: len(piece)] = piece
+        into = memoryview(buffer).cast("B")
+        piece = data[start : min(start + len(into), start + self._far.size - self._at)]
+        into[: len(piece)] = piece
         self._at += len(piece)
         return len(piece)

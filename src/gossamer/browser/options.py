@@ -40,7 +40,7 @@ Actions = Annotated[
     ),
 ]
 
-Places = Annotated[int, setting("Render at most this many pages at once.", unit="pages", ge=1, le=64)]
+PagesAtOnce = Annotated[int, setting("Render at most this many pages at once.", unit="pages", ge=1, le=64)]
 
 Post = Annotated[
     bool, setting("Send `POST` requests of rendered pages to their own hosts; they may change something there.")
@@ -63,7 +63,7 @@ class RenderOptions(Sheet, frozen=True):
     ] = "never"
     render_rule: Rules = ()
     render_actions: Actions = ()
-    render_places: Places = 4
+    render_places: PagesAtOnce = 4
     render_post: Post = False
     screenshot: Screenshot = False
     browser: Program = ""

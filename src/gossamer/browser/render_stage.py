@@ -18,7 +18,7 @@ from typing import Annotated, Protocol
 import msgspec
 
 from gossamer.browser.chromium import program
-from gossamer.browser.options import Actions, Choice, Places, Program, Rules, Screenshot
+from gossamer.browser.options import Actions, Choice, PagesAtOnce, Program, Rules, Screenshot
 from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
 from gossamer.browser.wants import PageAnswers
@@ -50,7 +50,7 @@ class RenderSheet(Sheet, frozen=True):
         Choice, setting("Render the pages that seem to need it (`auto`), or every HTML page (`always`).")
     ] = "auto"
     browser: Annotated[Program, setting(restart="a browser runs already")] = ""
-    places: Annotated[Places, setting(restart="places are made at the start")] = 4
+    places: Annotated[PagesAtOnce, setting(restart="places are made at the start")] = 4
     rules: Rules = ()
     actions: Actions = ()
     screenshot: Screenshot = False

@@ -28,13 +28,9 @@ from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
     from gossamer.agents.crawl import SupervisedCrawl
-    from gossamer.crawls.crawl import Crawl
     from gossamer.crawls.options import CrawlOptions
     from gossamer.crawls.summary import Summary
     from gossamer.engine.wiring import Wiring
-
-    AnyCrawl = Crawl | SupervisedCrawl
-    """A crawl with any number of agents, or one that a program runs."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -204,7 +200,7 @@ def _job(
     return SupervisedCrawl(seeds, options, wiring=wiring, settings=settings, report=_say)
 
 
-def run_job(job: "AnyCrawl", leaving: Leaving, telling: Telling, dashboard: str | None = None) -> int:
+def run_job(job: "SupervisedCrawl", leaving: Leaving, telling: Telling, dashboard: str | None = None) -> int:
     """Run a crawl and report how it went; returns its exit status. `dashboard` is where to show it; None: nowhere."""
     import asyncio
 
@@ -236,7 +232,7 @@ def _say(line: str) -> None:
 
 
 async def run_interruptible(
-    job: "AnyCrawl", leaving: Leaving, *, show: bool, fail_on: str = "any", dashboard: str | None = None
+    job: "SupervisedCrawl", leaving: Leaving, *, show: bool, fail_on: str = "any", dashboard: str | None = None
 ) -> "Summary":
     """Run with progress, if it is to be shown, and signals handled: the first asks, the second insists.
 
@@ -272,7 +268,7 @@ async def run_interruptible(
         leaving.take()
 
 
-def _print_undone(job: "AnyCrawl", summary: "Summary", fail_on: str) -> None:
+def _print_undone(job: "SupervisedCrawl", summary: "Summary", fail_on: str) -> None:
     """The work that was not done, why, and the command that would do it; then the warnings once more."""
     from gossamer.crawls.summary import has_brought, option_name
 
@@ -311,7 +307,7 @@ def _by_rule(cuts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} by {shown[name]}" for name, count in cuts.items())
 
 
-def _print_report(job: "AnyCrawl", summary: "Summary", telling: Telling) -> None:
+def _print_report(job: "SupervisedCrawl", summary: "Summary", telling: Telling) -> None:
     from gossamer.values.visit import CUTS_OF_PAGES
 
     outcomes = ", ".join(

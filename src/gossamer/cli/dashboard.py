@@ -21,7 +21,7 @@ from gossamer.engine.unit import meanwhile
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
-    from gossamer.cli.crawl import AnyCrawl
+    from gossamer.agents.crawl import SupervisedCrawl
 
 
 # `gossamer dashboard [DIR...]`: crawls in the browser.
@@ -72,7 +72,7 @@ def parted(given: str | None) -> tuple[str | None, list[str]]:
 
 
 @contextlib.asynccontextmanager
-async def dashboard_beside(job: "AnyCrawl", address: str | None) -> AsyncIterator[None]:
+async def dashboard_beside(job: "SupervisedCrawl", address: str | None) -> AsyncIterator[None]:
     """Show the crawl in the browser while the block runs, if there is an address; empty: a free port of this machine."""
     if address is None:
         yield
@@ -87,7 +87,7 @@ async def dashboard_beside(job: "AnyCrawl", address: str | None) -> AsyncIterato
             tell(f"the crawl ended before its dashboard had begun; `gossamer dashboard {shown}` shows it")
 
 
-async def _shown(job: "AnyCrawl", address: str, told: list[str]) -> None:
+async def _shown(job: "SupervisedCrawl", address: str, told: list[str]) -> None:
     """Let the dashboard show the crawl. `told` gets the line that the dashboard began with, or why it did not."""
     while not job.working:
         await asyncio.sleep(LOOK)

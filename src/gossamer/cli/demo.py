@@ -1,6 +1,6 @@
 """`gossamer demo`: a web of our own, crawled for half a minute, and what its server says of the crawl.
 
-The crawl is an ordinary one (`crawls.crawl.Crawl`, with the options that a person would type); the web comes from
+The crawl is an ordinary one (`agents.crawl.SupervisedCrawl`, with the options that a person would type); the web comes from
 `gossamer.simweb`, in a process of its own on a free loopback port, and its auditor reads the server's log afterwards.
 Nothing leaves this machine.
 """
@@ -19,11 +19,11 @@ from typing import Any
 import click
 import msgspec
 
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.bench import BENCHES
 from gossamer.cli.crawl import run_interruptible
 from gossamer.cli.helping import option
 from gossamer.cli.saying import Leaving, say_json
-from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import all_options
 from gossamer.crawls.seeds import free_name
@@ -92,7 +92,7 @@ def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: b
         "allow_network": ("127.0.0.0/8",),
     }
     hosts = SimWeb(spec).hosts
-    job = Crawl([f"http://{hosts.name(0)}/"], build(all_options(), options))
+    job = SupervisedCrawl([f"http://{hosts.name(0)}/"], build(all_options(), options))
     if show:
         click.echo(f"Crawling {hosts.pages:,} simulated pages on {len(hosts):,} hosts for {show_seconds(seconds)}.")
     with asyncio.Runner(loop_factory=loop_factory()) as runner, Leaving() as leaving:

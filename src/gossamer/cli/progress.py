@@ -16,7 +16,7 @@ from gossamer.cli.saying import beneath, has_gone, tell_plain
 from gossamer.engine.unit import meanwhile
 
 if TYPE_CHECKING:
-    from gossamer.cli.crawl import AnyCrawl
+    from gossamer.agents.crawl import SupervisedCrawl
     from gossamer.crawls.control.standing import CrawlStanding
     from gossamer.values.visit import Record
 
@@ -33,12 +33,12 @@ SHARE = 0.01
 REASONS = 3
 
 
-def progress_display(job: "AnyCrawl") -> AbstractAsyncContextManager[None]:
+def progress_display(job: "SupervisedCrawl") -> AbstractAsyncContextManager[None]:
     """Show progress while the block runs."""
     return meanwhile(_shown(job))
 
 
-async def _shown(job: "AnyCrawl") -> None:
+async def _shown(job: "SupervisedCrawl") -> None:
     """Show progress until the reader goes: then the crawl stops gracefully, as any program does behind `| head`."""
     try:
         await (_panel(job) if sys.stderr.isatty() else _lines(job))
@@ -47,7 +47,7 @@ async def _shown(job: "AnyCrawl") -> None:
             job.stop()
 
 
-async def _lines(job: "AnyCrawl") -> None:
+async def _lines(job: "SupervisedCrawl") -> None:
     is_first = True
     while True:
         await asyncio.sleep(LINE_INTERVAL)
@@ -86,7 +86,7 @@ def line_of(now: "CrawlStanding", at: float) -> str:
     return f"{show_seconds(now.seconds)}{state}: {'; '.join(filter(None, parts))}"
 
 
-async def _panel(job: "AnyCrawl") -> None:
+async def _panel(job: "SupervisedCrawl") -> None:
     from gossamer.cli.showing import Panel, size_of
 
     def write(text: str) -> None:
@@ -144,7 +144,7 @@ def panel_lines(now: "CrawlStanding", width: int, at: float) -> list[str]:
     return [fitted(pieces, width) for pieces in lines]
 
 
-def url_teller(job: "AnyCrawl") -> "Callable[[Record], None]":
+def url_teller(job: "SupervisedCrawl") -> "Callable[[Record], None]":
     """The teller of one line for each URL that is committed: outcome, status, bytes, milliseconds, depth, URL. When its reader has
     gone
     the crawl stops."""

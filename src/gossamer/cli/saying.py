@@ -22,7 +22,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol, Self
@@ -45,9 +45,10 @@ def name_as(path: str, name: str) -> None:
     _named[path] = name
 
 
-def _told(text: str) -> str:
+def _told(text: str, form: Callable[[str], str] = str) -> str:
+    """A text with these names; `form` writes paths and names as they stand in it."""
     for path, name in _named.items():
-        text = text.replace(path, name)
+        text = text.replace(form(path), form(name))
     return text
 
 
@@ -57,7 +58,10 @@ def say_json(value: object) -> None:
 
     from gossamer.storage.logs import printable
 
-    print(_told(printable(msgspec.json.encode(value)).decode()), flush=True)
+    def written(value: object) -> str:
+        return printable(msgspec.json.encode(value)).decode()
+
+    print(_told(written(value), lambda text: written(text)[1:-1]), flush=True)
 
 
 def say_lines(lines: Iterable[str]) -> None:

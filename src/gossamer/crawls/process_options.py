@@ -21,11 +21,11 @@ MOST_CRAWLERS = 64
 
 
 #: A setting of the ring and of the policy, too.
-Places = Annotated[
+PlaceRules = Annotated[
     tuple[str, ...],
     setting(
-        "With --policy by-place: prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or "
-        "192.0.2.0/24=oslo."
+        "Prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or 192.0.2.0/24=oslo; the "
+        "option needs --policy by-place."
     ),
 ]
 
@@ -111,7 +111,7 @@ class ProcessOptions(BasicOptions, frozen=True):
             names="code",
         ),
     ] = ""
-    place: Annotated[Places, setting(restart=_MASTERS)] = ()
+    place: Annotated[PlaceRules, setting(restart=_MASTERS)] = ()
     agent_place: Annotated[
         tuple[str, ...],
         setting("With --policy by-place: name the place of an agent, as agent-01=oslo.", restart=_MASTERS),

@@ -183,7 +183,7 @@ def _words(text: str) -> Any:
     return re2.compile(b"(?i)" + "|".join(text.split()).encode(), BYTES)
 
 
-# SaidNames of what stands beside an article, unless a name of the second list stands there too: `content-with-sidebar`.
+# Names of what stands beside an article, unless a name of the second list stands there too: `content-with-sidebar`.
 _BESIDE = _words(
     r"ai2html banner combx comment community cookie consent disqus ^extra gdpr legends "
     r"newsletter subscri related remark replies "
@@ -208,7 +208,7 @@ _CONTENT = _words(
     "article body content main shadow entry post story text column page wrap container layout has- with- no- single type- "
     "category status hero"
 )
-# SaidNames of what stands beside an article, whatever else stands there: `related-posts`, `entry-footer`.
+# Names of what stands beside an article, whatever else stands there: `related-posts`, `entry-footer`.
 _ALWAYS_BESIDE = re2.compile(
     rb"(?i)(?:^|\s)(?:jp-related|related|comments?(?:$|\s|[-_]+(?:list|section|area|wrap|box|form|count|thread|container))"
     rb"|commentlist|disqus|respond(?:$|\s)|sharedaddy|shar(?:e|ing)|social|newsletter|sidebar|breadcrumb"
@@ -225,7 +225,7 @@ _TALK = re.compile(rb"(?i)(?:^|[^a-z])comment(?!s?[-_]*(?:form|respond|meta|auth
 # What a browser shows when a reader opens it: an answer, a tab.
 _OPENS = _words("accordion collaps faq toggle tab-?(?:pane|content) tabpanel")
 _ARTICLE = _words("article body content hentry h-entry entry main page post text blog story")
-#: SaidNames of the very body of an article.
+#: Names of the very body of an article.
 _BODY = _words(
     "(?:article|entry|post|story|news|blog)s?[-_]*(?:body|content|text|copy) articlebody mw-parser-output markdown-body"
 )

@@ -138,7 +138,7 @@ def setting(
     sets: str = "",
     **bounds: Any,
 ) -> msgspec.Meta:
-    """What a field of a sheet says of itself. A field whose type is one of another sheet says only what differs there.
+    """The text, unit and bounds of a field of a sheet. A field whose type is one of another sheet says only what differs there.
 
     Args:
         doc: one sentence for the reference.
@@ -238,7 +238,7 @@ _BOUNDS = (
 
 
 def metas(hint: Any) -> list[msgspec.Meta]:
-    """What is said of a type and of those that it joins, from the inside out: a later word overrules an earlier one."""
+    """The words about a type and about those that it joins, from the inside out: a later word overrules an earlier one."""
     if typing.get_origin(hint) not in (typing.Annotated, typing.Union, types.UnionType):
         return []
     found = [meta for part in typing.get_args(hint) for meta in metas(part)]

@@ -400,6 +400,7 @@ class _Entry:
         return Found(place, self._relation, said=hint_of(self._changed_at, self._frequency)) if place else None
 
 
+#: The root of a sitemap, which may stand behind warnings of the program that wrote it.
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>]")
 
 

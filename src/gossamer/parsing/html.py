@@ -350,5 +350,6 @@ def _leads_on(rel: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _disowned(rel: str) -> bool:
-    """Whether the page does not vouch for a link of this `rel`. Commas part words as well: Google reads both."""
+    """Whether the page does not vouch for a link of this `rel`. Commas part words, too (Google Search
+    Central, "Qualify your outbound links to Google")."""
     return not NOFOLLOW.isdisjoint(rel.lower().replace(",", " ").split())

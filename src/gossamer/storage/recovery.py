@@ -207,7 +207,7 @@ class InStore(NamedTuple):
 
     @property
     def target(self) -> str:
-        """What the link says that stands in its place."""
+        """The text of the link that stands in its place."""
         return f"{_IN_STORE}{self.agent}/{self.size}/{self.store}"
 
 
