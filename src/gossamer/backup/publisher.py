@@ -1,9 +1,7 @@
 """The provider that ships what is new of a crawl to its store, publishes checkpoints, and stays its owner.
 
-Place in the flow: it stands beside the commit and reads the crawl directory between two of its groups. A checkpoint is one
-instant: a snapshot of the ledger, the files of archive and rows up to the ends that this ledger has committed, and every other
-file as it is. What grows is shipped by what came since; tables never change. Then the head is replaced
-(:mod:`gossamer.backup.head`).
+Place in the flow: it stands beside the commit, and reads the crawl directory between two of its groups (:mod:`shipping`). Then the
+head is replaced (:mod:`gossamer.backup.head`).
 
 It is a rule of politeness, too. An owner that could not say for a lease that it is alive asks no host, since another one may have
 taken the crawl. Where that is so it ends the crawl, and writes nothing more into the store. A store that takes less than the crawl
@@ -12,48 +10,38 @@ writes slows the crawl down: no host is asked while too much is on the disk of t
 
 import asyncio
 import contextlib
-import os
-import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
-from gossamer.backup.far_archive import let_go, links_of
+from gossamer.backup.far_archive import let_go
 from gossamer.backup.head import (
-    PART_BYTES,
     AgentInStore,
     Owned,
-    StoredCheckpoint,
-    StoredPart,
     StoreHead,
     digest_of,
     new_life,
     note_owned,
     owned,
-    owner_of,
 )
 from gossamer.backup.opening import open_store, probe
 from gossamer.backup.options import CheckpointBytes, CheckpointEvery, KeepLocal, Lease
+from gossamer.backup.shipping import Shipping, size_of
 from gossamer.crawls.work import Lapsing
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.files import Point, crash_at
 from gossamer.engine.sheet import Sheet, setting, show_bytes, show_seconds
 from gossamer.storage.archive.warc import WarcArchive
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.recovery import members_of
-from gossamer.storage.rewrite_journals import DELETED
 from gossamer.storage.tables.places import reading
 from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.task import Task
-
-#: Threads that ship at once.
-_SHIPPERS = 3
 
 #: An owner says so many times in a lease that it is alive, and asks no host in the last part of it, so that nothing is in
 #: flight when another one takes over.
@@ -61,21 +49,6 @@ _BEATS, _QUIET = 6, 0.75
 
 #: A crawl asks no host while the store lacks so many times the bytes after which a checkpoint is due.
 _BEHIND = 4
-
-#: What is made for this machine alone, or made again of the rest: locks, ledgers but for their snapshot, indexes, leftovers.
-_LEFT = re.compile(
-    r"(.*/)?\..*|.*\.(lock|new|sock)|.*/lock|quarantine/.*|index/.*|triples/.*|state/control-folder|state/[^/]+/store\.json"
-    r"|state/[^/]+/(ledger|checkpoints|making|made|replaced|publishing|damaged[^/]*)/.*"
-)
-
-#: What the supervisor of several agents, and their masters, make again of what the agents have.
-_MADE_AGAIN = re.compile(r"logs/crawl\.jsonl|state/(supervisor|master-[^/]+)/.*|state/masters/shared\.sqlite.*")
-
-#: Bytes of a note: whatever is larger is replaced whole, and stands by itself.
-_SMALL = 64 << 10
-
-#: Files that grow by commits: what no ledger has committed of them does not count.
-_GROWING = re.compile(r"warc/.*\.warc\.gz|state/[^/]+/rows/.*\.jsonl|logs/(crawl|agent-\d+)\.jsonl")
 
 
 class PublisherSheet(Sheet, frozen=True):
@@ -87,39 +60,6 @@ class PublisherSheet(Sheet, frozen=True):
     bytes: CheckpointBytes = 256_000_000
     keep_local: KeepLocal = None
     lease: Annotated[Lease, setting(restart="it is timed")] = 30.0
-
-
-class _File(NamedTuple):
-    """A file of a checkpoint that is to be shipped."""
-
-    path: Path
-    end: int
-    signature: tuple[int, int, int]
-    grows: bool
-    data: bytes | None = None
-    """All of it, where it is small: notes say how far other files are committed, so they are of the same instant."""
-
-    @classmethod
-    def seen(cls, path: Path, end: int | None = None) -> "_File":
-        """A file as it is now; what grows has an `end`."""
-        stat = path.stat()
-        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-        return cls(path, stat.st_size if end is None else end, signature, end is not None)
-
-    def pieces(self, at: int) -> Iterator[bytes]:
-        """The bytes behind one, in pieces of a part each; of a file that was replaced meanwhile, the new one. Raises OSError: it
-        became shorter meanwhile, or is gone."""
-        if self.data is not None:
-            yield from [self.data] if self.data else []
-            return
-        with self.path.open("rb") as file:
-            end = self.end if self.grows else os.fstat(file.fileno()).st_size
-            file.seek(at)
-            while at < end:
-                if not (data := file.read(min(PART_BYTES, end - at))):
-                    raise OSError(f"{self.path} became shorter while it was shipped")
-                yield data
-                at += len(data)
 
 
 class Publisher(Lapsing[PublisherSheet]):
@@ -136,12 +76,9 @@ class Publisher(Lapsing[PublisherSheet]):
         self._among: tuple[str, ...] = ()
         """All agents, where several share the directory."""
         self._place: AgentInStore | None = None
-        self._known = StoredCheckpoint({})
-        self._signatures: dict[str, tuple[int, int, int]] = {}
+        self._shipping: Shipping | None = None
         self._sent: dict[str, str] = {}
         """Requests that may not be sent twice, and have an object each: its name, and the identity of the request."""
-        self._torn: set[str] = set()
-        """Files that were damaged when this life began: what was shipped of them is no beginning of what they become."""
         self._is_fenced = False
         self._is_failing = False
         self.heard = 0.0
@@ -164,7 +101,7 @@ class Publisher(Lapsing[PublisherSheet]):
         began = _now()
         await asyncio.to_thread(self._begin)
         # Several agents forget nothing of each other before they have published, and none is whole without the others.
-        self._is_due = bool(self._among) and not self._known.files
+        self._is_due = bool(self._among) and not self._shipped.known.files
         self.heard, self._published = began, time.monotonic()
         self._task = asyncio.create_task(self._work())
 
@@ -216,6 +153,11 @@ class Publisher(Lapsing[PublisherSheet]):
             await asyncio.sleep(self.sheet.lease / _BEATS)
 
     @property
+    def _shipped(self) -> Shipping:
+        assert self._shipping is not None
+        return self._shipping
+
+    @property
     def _rests(self) -> bool:
         return self._is_fenced or self.heard + _QUIET * self.sheet.lease <= _now()
 
@@ -249,15 +191,8 @@ class Publisher(Lapsing[PublisherSheet]):
             place.claim(life, holder, self.sheet.lease)
         except ObjectChanged:
             raise CrawlDirectoryError(f"another process has just taken the crawl in {store.name}") from None
-        self._known = place.checkpoint()
-        self._ends = {name: _size(parts) for name, parts in self._known.files.items()}
-        far = (name for name in links_of(self._directory) if self._is_ours(name) and name not in self._known.files)
-        if lost := next(far, ""):
-            raise CrawlDirectoryError(f"{lost} is in the store {store.name} alone, which has no checkpoint of it")
-        for name, parts in self._known.files.items():
-            with contextlib.suppress(FileNotFoundError):
-                if (self._directory / name).stat().st_size < _size(parts):
-                    self._torn.add(name)
+        self._shipping = Shipping(self._directory, place, self._among, self.metrics)
+        self._ends = {name: size_of(parts) for name, parts in self._shipping.known.files.items()}
 
     def _note(self, lives: tuple[str, ...]) -> None:
         """Note who owns the agent here, and how far it is in the store; other agents forget by that what they have sent."""
@@ -366,7 +301,7 @@ class Publisher(Lapsing[PublisherSheet]):
         return is_published
 
     async def _published_now(self, has_ended: bool) -> bool:
-        place, snapshot = self._place, self.ledger.places.state / "publishing"
+        place, shipping, snapshot = self._place, self._shipped, self.ledger.places.state / "publishing"
         assert place is not None
         began = time.monotonic()
         shutil.rmtree(snapshot, ignore_errors=True)
@@ -375,11 +310,11 @@ class Publisher(Lapsing[PublisherSheet]):
             try:
                 await self.ledger.snapshot_at_work(snapshot)
                 ends = self.ledger.committed_ends()
-                files = dict(self._files(snapshot, ends))
-                checkpoint = await asyncio.to_thread(self._shipped, files)
+                files = dict(shipping.files(snapshot, ends))
+                checkpoint = await asyncio.to_thread(shipping.ship, files)
             finally:
                 shutil.rmtree(snapshot, ignore_errors=True)
-        before = self._known
+        before = shipping.known
         if checkpoint == before and not has_ended:
             self._published, self._ends = began, ends
             return True
@@ -389,12 +324,10 @@ class Publisher(Lapsing[PublisherSheet]):
             return False
         assert place.head is not None
         self._note((place.head.life,))  # before another one is begun
-        is_first = not self._signatures
-        self._known, self._published, self._is_due, self._ends = checkpoint, began, False, ends
+        is_first = shipping.keep(checkpoint, files)
+        self._published, self._is_due, self._ends = began, False, ends
         if not has_ended:
             self._look_behind()
-        self._torn.clear()
-        self._signatures = {name: file.signature for name, file in files.items()}
         self.metrics.count("checkpoints")
         for mark in ended:
             del self._sent[mark]
@@ -410,89 +343,13 @@ class Publisher(Lapsing[PublisherSheet]):
         While the store is away all stay."""
         in_use = {name for some in self.archives.values() for archive in some for name in archive.open_files()}
         with contextlib.suppress(StoreFailed):
-            count, lost = await asyncio.to_thread(let_go, self._directory, place, self._known.files, most, in_use)
+            count, lost = await asyncio.to_thread(
+                let_go, self._directory, place, self._shipped.known.files, most, in_use
+            )
             self.metrics.count("files_let_go", count)
             if lost:
                 self.report(f"the store {self.sheet.url} has lost a part of {lost}, which is shipped again")
-                self._known = StoredCheckpoint({name: some for name, some in self._known.files.items() if name != lost})
-
-    def _files(self, snapshot: Path, ends: Mapping[str, int]) -> Iterator[tuple[str, _File]]:
-        """Every file that belongs to the checkpoint, by its name in the crawl directory. It is one instant: nothing waits here."""
-        ledger = f"{STATE_DIRECTORY}/{self.ledger.sheet.agent}/ledger"
-        for path in snapshot.iterdir():
-            yield f"{ledger}/{path.name}", _File.seen(path)
-        for name, path in self._walked():
-            with contextlib.suppress(FileNotFoundError):
-                if name in ends:
-                    yield name, _File.seen(path, ends[name])
-                elif not _GROWING.fullmatch(name):
-                    file = _File.seen(path)
-                    is_new = file.end <= _SMALL and file.signature != self._signatures.get(name)
-                    yield name, file._replace(data=path.read_bytes()) if is_new else file
-
-    def _walked(self) -> Iterator[tuple[str, Path]]:
-        """The files that this agent publishes, by name. Folders of others come and go meanwhile."""
-        for folder, folders, files in os.walk(self._directory):
-            inside = Path(folder).relative_to(self._directory)
-            folders[:] = [one for one in folders if not _LEFT.fullmatch(f"{(inside / one).as_posix()}/")]
-            for file in files:
-                name = (inside / file).as_posix()
-                if not _LEFT.fullmatch(name) and self._is_ours(name):
-                    yield name, self._directory / name
-
-    def _is_ours(self, name: str) -> bool:
-        """Whether this agent publishes a file: its own ones and, as the first of several, those of the whole crawl."""
-        if not self._among or name == DELETED:
-            return True
-        if (owner := owner_of(name)) in self._among:
-            return owner == self.ledger.sheet.agent
-        return self._among[0] == self.ledger.sheet.agent and not _MADE_AGAIN.fullmatch(name)
-
-    def _shipped(self, files: Mapping[str, _File]) -> StoredCheckpoint:
-        """Ship what is not in the store yet; returns the checkpoint."""
-        before = self._known.files
-        made = {name: before[name] for name in links_of(self._directory) if name in before}
-        # A deletion writes over bytes that were shipped. It notes that it did, and is done at rest.
-        may_grow = bool(self._signatures) or self._has_same(files.get(DELETED), before.get(DELETED, ()))
-        with ThreadPoolExecutor(_SHIPPERS) as pool:
-            waiting = {}
-            for name, file in files.items():
-                known = before.get(name, ())
-                if known and self._signatures.get(name) == file.signature and _size(known) == file.end:
-                    made[name] = known
-                else:
-                    is_whole = may_grow and name not in self._torn
-                    kept = known if is_whole and file.grows and _size(known) <= file.end else ()
-                    waiting[name] = pool.submit(self._parts, file, kept, known)
-            for name, future in waiting.items():
-                try:
-                    made[name] = future.result()
-                except FileNotFoundError:
-                    if files[name].grows:
-                        raise
-        return StoredCheckpoint(made)
-
-    def _has_same(self, file: _File | None, known: Sequence[StoredPart]) -> bool:
-        digests = [] if file is None else [digest_of(data) for data in file.pieces(0)]
-        return digests == [part.digest for part in known]
-
-    def _parts(self, file: _File, kept: Sequence[StoredPart], known: Sequence[StoredPart]) -> tuple[StoredPart, ...]:
-        """The parts of a file: those that are `kept`, and what follows them, shipped unless it is among the `known` ones."""
-        assert self._place is not None
-        there, parts = {part.digest: part for part in known}, [*kept]
-        for data in file.pieces(_size(kept)):
-            digest = digest_of(data)
-            if (part := there.get(digest)) is None:
-                part = StoredPart(self._place.part_key(digest), len(data))
-                self._place.store.put(part.key, data)
-                self.metrics.count("objects")
-                self.metrics.count("bytes", len(data))
-            parts.append(part)
-        return tuple(parts)
-
-
-def _size(parts: Iterable[StoredPart]) -> int:
-    return sum(part.size for part in parts)
+                self._shipped.forget(lost)
 
 
 def _now() -> float:

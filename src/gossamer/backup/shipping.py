@@ -1,0 +1,185 @@
+"""The files that an agent has in a checkpoint, and what of them is in its store already.
+
+Place in the flow: :mod:`publisher` asks for them between two groups of the commit, ships them, and publishes the checkpoint that
+they make. It is one instant: a snapshot of the ledger, the files of archive and rows up to the ends that this ledger has committed,
+and every other file as it is. What grows is shipped by what came since; tables never change.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from gossamer.backup.far_archive import links_of
+from gossamer.backup.head import PART_BYTES, AgentInStore, StoredCheckpoint, StoredPart, digest_of, owner_of
+from gossamer.engine.unit import Metrics
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.rewrite_journals import DELETED
+from gossamer.values.errors import CrawlDirectoryError
+
+#: Threads that ship at once.
+_SHIPPERS = 3
+
+#: What is made for this machine alone, or made again of the rest: locks, ledgers but for their snapshot, indexes, leftovers.
+_LEFT = re.compile(
+    r"(.*/)?\..*|.*\.(lock|new|sock)|.*/lock|quarantine/.*|index/.*|triples/.*|state/control-folder|state/[^/]+/store\.json"
+    r"|state/[^/]+/(ledger|checkpoints|making|made|replaced|publishing|damaged[^/]*)/.*"
+)
+
+#: What the supervisor of several agents, and their masters, make again of what the agents have.
+_MADE_AGAIN = re.compile(r"logs/crawl\.jsonl|state/(supervisor|master-[^/]+)/.*|state/masters/shared\.sqlite.*")
+
+#: Bytes of a note: whatever is larger is replaced whole, and stands by itself.
+_SMALL = 64 << 10
+
+#: Files that grow by commits: what no ledger has committed of them does not count.
+_GROWING = re.compile(r"warc/.*\.warc\.gz|state/[^/]+/rows/.*\.jsonl|logs/(crawl|agent-\d+)\.jsonl")
+
+
+class ShippedFile(NamedTuple):
+    """A file of a checkpoint that is to be shipped."""
+
+    path: Path
+    end: int
+    signature: tuple[int, int, int]
+    grows: bool
+    data: bytes | None = None
+    """All of it, where it is small: notes say how far other files are committed, so they are of the same instant."""
+
+    @classmethod
+    def seen(cls, path: Path, end: int | None = None) -> "ShippedFile":
+        """A file as it is now; what grows has an `end`."""
+        stat = path.stat()
+        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        return cls(path, stat.st_size if end is None else end, signature, end is not None)
+
+    def pieces(self, at: int) -> Iterator[bytes]:
+        """The bytes behind one, in pieces of a part each; of a file that was replaced meanwhile, the new one. Raises OSError: it
+        became shorter meanwhile, or is gone."""
+        if self.data is not None:
+            yield from [self.data] if self.data else []
+            return
+        with self.path.open("rb") as file:
+            end = self.end if self.grows else os.fstat(file.fileno()).st_size
+            file.seek(at)
+            while at < end:
+                if not (data := file.read(min(PART_BYTES, end - at))):
+                    raise OSError(f"{self.path} became shorter while it was shipped")
+                yield data
+                at += len(data)
+
+
+class Shipping:
+    """The files of one agent, or of a crawl that has no other."""
+
+    def __init__(self, directory: Path, place: AgentInStore, among: tuple[str, ...], metrics: Metrics) -> None:
+        """Look at what the last checkpoint has. `among`: all agents, where several share the directory. Raises
+        CrawlDirectoryError: an archive file is in the store alone, and that has no checkpoint of it."""
+        self._directory, self._place, self._among, self._metrics = directory, place, among, metrics
+        self.known = place.checkpoint()
+        """The last checkpoint."""
+        self._signatures: dict[str, tuple[int, int, int]] = {}
+        """Of its files, if this life has published it."""
+        self._torn: set[str] = set()
+        """Files that were damaged when this life began: what was shipped of them is no beginning of what they become."""
+        far = (name for name in links_of(directory) if self._is_ours(name) and name not in self.known.files)
+        if lost := next(far, ""):
+            raise CrawlDirectoryError(f"{lost} is in the store {place.store.name} alone, which has no checkpoint of it")
+        for name, parts in self.known.files.items():
+            with contextlib.suppress(FileNotFoundError):
+                if (directory / name).stat().st_size < size_of(parts):
+                    self._torn.add(name)
+
+    def keep(self, checkpoint: StoredCheckpoint, files: Mapping[str, ShippedFile]) -> bool:
+        """These files were published as this checkpoint; whether it is the first of this life."""
+        is_first = not self._signatures
+        self.known, self._signatures = checkpoint, {name: file.signature for name, file in files.items()}
+        self._torn.clear()
+        return is_first
+
+    def forget(self, name: str) -> None:
+        """The store has lost a part of a file, so the next checkpoint ships it again."""
+        self.known = StoredCheckpoint({other: parts for other, parts in self.known.files.items() if other != name})
+
+    def files(self, snapshot: Path, ends: Mapping[str, int]) -> Iterator[tuple[str, ShippedFile]]:
+        """Every file that belongs to the checkpoint, by its name in the crawl directory. It is one instant: nothing waits here."""
+        ledger = f"{STATE_DIRECTORY}/{self._place.agent}/ledger"
+        for path in snapshot.iterdir():
+            yield f"{ledger}/{path.name}", ShippedFile.seen(path)
+        for name, path in self._walked():
+            with contextlib.suppress(FileNotFoundError):
+                if name in ends:
+                    yield name, ShippedFile.seen(path, ends[name])
+                elif not _GROWING.fullmatch(name):
+                    file = ShippedFile.seen(path)
+                    is_new = file.end <= _SMALL and file.signature != self._signatures.get(name)
+                    yield name, file._replace(data=path.read_bytes()) if is_new else file
+
+    def _walked(self) -> Iterator[tuple[str, Path]]:
+        """The files that this agent publishes, by name. Folders of others come and go meanwhile."""
+        for folder, folders, files in os.walk(self._directory):
+            inside = Path(folder).relative_to(self._directory)
+            folders[:] = [one for one in folders if not _LEFT.fullmatch(f"{(inside / one).as_posix()}/")]
+            for file in files:
+                name = (inside / file).as_posix()
+                if not _LEFT.fullmatch(name) and self._is_ours(name):
+                    yield name, self._directory / name
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether this agent publishes a file: its own ones and, as the first of several, those of the whole crawl."""
+        if not self._among or name == DELETED:
+            return True
+        if (owner := owner_of(name)) in self._among:
+            return owner == self._place.agent
+        return self._among[0] == self._place.agent and not _MADE_AGAIN.fullmatch(name)
+
+    def ship(self, files: Mapping[str, ShippedFile]) -> StoredCheckpoint:
+        """Ship what is not in the store yet; returns the checkpoint."""
+        before = self.known.files
+        made = {name: before[name] for name in links_of(self._directory) if name in before}
+        # A deletion writes over bytes that were shipped. It notes that it did, and is done at rest.
+        may_grow = bool(self._signatures) or self._has_same(files.get(DELETED), before.get(DELETED, ()))
+        with ThreadPoolExecutor(_SHIPPERS) as pool:
+            waiting = {}
+            for name, file in files.items():
+                known = before.get(name, ())
+                if known and self._signatures.get(name) == file.signature and size_of(known) == file.end:
+                    made[name] = known
+                else:
+                    is_whole = may_grow and name not in self._torn
+                    kept = known if is_whole and file.grows and size_of(known) <= file.end else ()
+                    waiting[name] = pool.submit(self._parts, file, kept, known)
+            for name, future in waiting.items():
+                try:
+                    made[name] = future.result()
+                except FileNotFoundError:
+                    if files[name].grows:
+                        raise
+        return StoredCheckpoint(made)
+
+    def _has_same(self, file: ShippedFile | None, known: Sequence[StoredPart]) -> bool:
+        digests = [] if file is None else [digest_of(data) for data in file.pieces(0)]
+        return digests == [part.digest for part in known]
+
+    def _parts(
+        self, file: ShippedFile, kept: Sequence[StoredPart], known: Sequence[StoredPart]
+    ) -> tuple[StoredPart, ...]:
+        """The parts of a file: those that are `kept`, and what follows them, shipped unless it is among the `known` ones."""
+        there, parts = {part.digest: part for part in known}, [*kept]
+        for data in file.pieces(size_of(kept)):
+            digest = digest_of(data)
+            if (part := there.get(digest)) is None:
+                part = StoredPart(self._place.part_key(digest), len(data))
+                self._place.store.put(part.key, data)
+                self._metrics.count("objects")
+                self._metrics.count("bytes", len(data))
+            parts.append(part)
+        return tuple(parts)
+
+
+def size_of(parts: Iterable[StoredPart]) -> int:
+    """Bytes of a file that has these parts."""
+    return sum(part.size for part in parts)
