@@ -59,6 +59,11 @@ def as_number(name: str) -> int:
     return int.from_bytes(name.encode()[:NAME_BYTES].ljust(NAME_BYTES, b"\0"), "little")
 
 
+def as_numbers(names: str) -> frozenset[int]:
+    """Names with spaces between them, each as :func:`as_number` has it."""
+    return frozenset(map(as_number, names.split()))
+
+
 class NameTable:
     """A small number for each of some names, which a column of names gets by one look-up each; 0 for all others."""
 
@@ -240,19 +245,6 @@ _SLUG = 2
 _HIDING = re.compile(rb"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
 # Blocks that are not shown: elements have their names looked at, paragraphs and headings are found by this.
 HIDES_BLOCK = re2.compile(rb"display\s*:\s*none|visibility\s*:\s*hidden| hidden[=\s>]", BYTES)
-# A page of which the replies of readers are the content says so.
-FORUM = re2.compile(
-    rb"(?i)schema\.org/(?:DiscussionForumPosting|QAPage|Question)\b|\"(?:DiscussionForumPosting|QAPage)\""
-    rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)",
-    BYTES,
-)
-# Headings of lists of links that belong to the text before them.
-REFERENCES = re2.compile(
-    rb"(?i)<h[1-6]\b[^<>]*>\s*(?:<[^<>]*>\s*){0,4}(?:see\s+also|references|sources|further\s+reading|external\s+links|"
-    rb"bibliography|literatur\w*|(?:einzel)?nachweise|weblinks|siehe\s+auch|r\xc3\xa9f\xc3\xa9rences|voir\s+aussi|"
-    rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b",
-    BYTES,
-)
 _ROLES_BESIDE = frozenset(
     b"menu menubar complementary navigation alert alertdialog dialog banner contentinfo search".split()
 )

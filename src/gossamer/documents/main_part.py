@@ -17,22 +17,24 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import re2
 
+from gossamer.documents.block_elements import BlockElements
 from gossamer.documents.blocks import Blocks, Part
 from gossamer.documents.element_names import (
-    FORUM,
     HIDES_BLOCK,
     PRE,
-    REFERENCES,
     TAG_BYTES,
     NameSet,
     SaidNames,
     as_number,
+    as_numbers,
     names_of,
 )
+from gossamer.documents.markup import BYTES
 from gossamer.documents.text import HEAD, kept_as_prose, part_of
 
 #: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.
@@ -45,10 +47,6 @@ MOST_BLOCKS = 300_000
 _PROSE, _PARAGRAPH = 6, 25
 #: Share of words in links above which a block is none, and above which a list of an article is one of links.
 _LINKED, _MOSTLY_LINKS = 0.5, 0.6
-#: Words that bring a point; and words that bring another, up to the most.
-_WORDS_A_POINT, _WORDS_A_BONUS, _MOST_BONUS = 12, 16, 3
-#: Which part of the points of a block the elements around it get, from the next one out.
-_SHARES = (1, 1 / 2, 1 / 6, 1 / 9, 1 / 12)
 #: An element is an article if its paragraphs have so many words, and so much of all of its words.
 _ARTICLE_WORDS, _ARTICLE_SHARE = 200, 0.6
 #: Share of prose in that by which a main part grows, and words of it at least.
@@ -65,25 +63,12 @@ _TOO_MUCH, _TOO_MUCH_HIDDEN = 0.5, 0.9
 _NO_PROSE, _LITTLE_PROSE, _FEW_BLOCKS = 10, 30, 3
 
 
-def _numbers(names: str) -> frozenset[int]:
-    return frozenset(map(as_number, names.split()))
-
-
-# Tags that begin no element: those that hold nothing, paragraphs and headings, and what is not there (a comment's name is 0).
-_NONE = NameSet("p br hr img input link meta wbr source area col param embed track base dt html body head path", 0)
-# Elements that end where another begins, if it is the innermost one.
-_ENDED_BY = {
-    as_number(name): _numbers(ended)
-    for name, ended in {
-        "li": "li", "dd": "dd", "option": "option", "td": "td th", "th": "td th", "tr": "td th tr", "tbody": "td th tr thead tbody",
-    }.items()
-}  # fmt: skip
 # Elements whose names are asked for.
 _NAMED = NameSet("div section ul ol table td form article header dl aside main figure")
 # Elements that are never dropped for their names.
-_SAFE = _numbers("article main td")
+_SAFE = as_numbers("article main td")
 # Parts of a content: the best element is one around these.
-_INNER = _numbers("tbody tr table ul ol dl li dd")
+_INNER = as_numbers("tbody tr table ul ol dl li dd")
 # Elements that stay though they consist of links, if what is around them stays; and those whose blocks do.
 _ROWS, _CELLS = NameSet("tbody tr td th li dd dt dl h"), NameSet("td th li dd dt")
 # A list of links stays behind prose that introduces it: "The modules are:".
@@ -105,19 +90,22 @@ _POINTS = {
     }.items()
 }  # fmt: skip
 
+# A page of which the replies of readers are the content says so.
+_FORUM = re2.compile(
+    rb"(?i)schema\.org/(?:DiscussionForumPosting|QAPage|Question)\b|\"(?:DiscussionForumPosting|QAPage)\""
+    rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)",
+    BYTES,
+)
+# Headings of lists of links that belong to the text before them.
+_REFERENCES = re2.compile(
+    rb"(?i)<h[1-6]\b[^<>]*>\s*(?:<[^<>]*>\s*){0,4}(?:see\s+also|references|sources|further\s+reading|external\s+links|"
+    rb"bibliography|literatur\w*|(?:einzel)?nachweise|weblinks|siehe\s+auch|r\xc3\xa9f\xc3\xa9rences|voir\s+aussi|"
+    rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b",
+    BYTES,
+)
+
 #: Bytes of a tag before a word of it.
 _BEFORE = 300
-
-
-class _Elements(NamedTuple):
-    """Elements in columns; the first is the page. Each is a range of blocks, from its start tag to its end tag."""
-
-    names: Any
-    starts: Any
-    ends: Any
-    parents: Any
-    owners: Any
-    """The innermost element of each block."""
 
 
 class MainPart:
@@ -135,7 +123,7 @@ class MainPart:
         self._ends = np.cumsum([0, *(len(blocks.words) for blocks in every)]).tolist()
         columns = zip(*every, strict=True) if every else [[np.zeros(0, np.int64)]] * len(Blocks._fields)
         self._blocks = Blocks(*map(np.concatenate, columns))
-        self._elements = _elements(self._blocks.names, self._blocks.closing)
+        self._elements = BlockElements.of(self._blocks.names, self._blocks.closing)
         self.shown = np.zeros(len(self._blocks.words), dtype=bool)
         """Which blocks belong to it, code among them."""
         self.range = (0, len(self._blocks.words))
@@ -166,7 +154,7 @@ class MainPart:
         if not len(self.shown):
             return
         elements = self._elements
-        some = _sums(self.shown, elements) > 0
+        some = elements.sums(self.shown) > 0
         some |= _COLUMNS.has(elements.names) & some[elements.parents]
         tagged = np.zeros(len(self.shown) + 1, dtype=bool)
         tagged[elements.starts[some]] = tagged[elements.ends[some]] = True
@@ -187,32 +175,32 @@ class MainPart:
     @cached_property
     def _is_code(self) -> Any:
         elements = self._elements
-        return _covered(elements, elements.names == _PRE)
+        return elements.covered(elements.names == _PRE)
 
     def _choose(self) -> None:
         names, starts, ends, parents, _ = elements = self._elements
         words, linked = self._blocks.words, self._blocks.linked
-        total, density = _sums(words, elements), _sums(linked, elements)
+        total, density = elements.sums(words), elements.sums(linked)
         density = density / np.maximum(total, 1)
         is_prose = (words >= _PROSE) & (linked <= _LINKED * words)
-        weights, dropped = self._named(total, _sums(linked, elements), np.where(is_prose & ~self._is_code, words, 0))
-        shown = ~_covered(elements, dropped) & (words > 0)
+        weights, dropped = self._named(total, elements.sums(linked), np.where(is_prose & ~self._is_code, words, 0))
+        shown = ~elements.covered(dropped) & (words > 0)
         self._hide(shown)
         plain = shown & ~self._is_code
         prose = plain & is_prose
 
-        points = _points(np.where(prose, words, 0), elements)
+        points = elements.points(np.where(prose, words, 0))
         points = np.where(points > 0, (points + weights) * (1 - density), 0)
         best = int(points.argmax()) if points.max() > 0 else 0
         while best and int(names[best]) in _INNER:
             best = int(parents[best])
 
-        good, every = _sums(words * prose, elements), _sums(words * plain, elements)
-        paragraphs = _sums(words * (prose & (words >= _PARAGRAPH)), elements)
+        good, every = elements.sums(words * prose), elements.sums(words * plain)
+        paragraphs = elements.sums(words * (prose & (words >= _PARAGRAPH)))
         self.is_article = bool(paragraphs[best] >= _ARTICLE_WORDS and paragraphs[best] >= _ARTICLE_SHARE * every[best])
         main = self._grown(best, points, paragraphs if self.is_article else good, good, every)
         if not self.is_article:
-            main = self._widened(main, every, _sums(linked * plain, elements))
+            main = self._widened(main, every, elements.sums(linked * plain))
         if good[main] < _LITTLE_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
             main = self._landmark(total) or main
         if (
@@ -235,14 +223,14 @@ class MainPart:
         words, linked, (first, last) = self._blocks.words, self._blocks.linked, self.range
         share, paragraph = linked / np.maximum(words, 1), prose & (words >= _PARAGRAPH)
         some = words.nonzero()[0]
-        in_cells = _covered(elements, _COLUMNS.has(names) & (total < _PARAGRAPH))
+        in_cells = elements.covered(_COLUMNS.has(names) & (total < _PARAGRAPH))
         of_links = (density > np.where(names == _TABLE, _MOSTLY_LINKS, _LINKED)) & (total > 0) & ~self._rows(total)
         of_links &= (starts > first) & (ends <= last) & ~in_cells.take(starts, mode="clip")
         lists = (of_links & _LISTS.has(names)).nonzero()[0]
         for element, before in zip(lists.tolist(), some.searchsorted(starts[lists]).tolist(), strict=True):
             of_links[element] = not (before and prose[some[before - 1]] and self._follows_colon(int(starts[element])))
         referring = self._referring()
-        self.shown &= ~_covered(elements, of_links) | referring
+        self.shown &= ~elements.covered(of_links) | referring
         is_cell = _CELLS.has(names[elements.owners]) | (_CELLS.has(self._blocks.names) & ~self._blocks.closing)
         linking = self.shown & (share > _MOSTLY_LINKS) & ~is_cell & ~in_cells & ~referring
         # A paragraph right beside those of an article is its own: a credit of a picture, "read also", "published in".
@@ -256,7 +244,7 @@ class MainPart:
         self.shown &= ~linking
         if not is_part:  # all of the page is as good as any part of it
             kept = np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
-            rows = _covered(elements, _ROWS.has(names) & (density <= _LINKED) & (total < _FEW_WORDS))
+            rows = elements.covered(_ROWS.has(names) & (density <= _LINKED) & (total < _FEW_WORDS))
             kept[:-1] |= kept[1:] & (self._blocks.names[some] == _HEADING)[:-1]
             self.shown[some] &= kept | rows[some]
 
@@ -266,7 +254,7 @@ class MainPart:
         found = np.zeros(len(self.shown), dtype=bool)
         blocks, elements = self._blocks, self._elements
         headings = ((blocks.names == _HEADING) & ~blocks.closing).nonzero()[0]
-        for match in REFERENCES.finditer(self.markup):
+        for match in _REFERENCES.finditer(self.markup):
             block = int(blocks.places.searchsorted(match.start()))
             if block < len(found) and blocks.places[block] == match.start() and blocks.names[block] == _HEADING:
                 behind = int(headings.searchsorted(block, "right"))
@@ -319,9 +307,9 @@ class MainPart:
                     equals[element] = dropped[element] and said.is_equal
                     talk[element] = dropped[element] and said.is_talk
         if equals.any():
-            left = prose * ~_covered(elements, dropped)
+            left = prose * ~elements.covered(dropped)
             is_bare = left[left >= _PARAGRAPH].sum() < _NO_TEXT and prose.sum() > (1 + _MANY) * left.sum()
-            content = equals if is_bare else talk & bool(talk.any() and FORUM.search(self.markup))
+            content = equals if is_bare else talk & bool(talk.any() and _FORUM.search(self.markup))
             dropped &= ~content
             weights[content] = np.maximum(weights[content], 0)
         return weights, dropped
@@ -396,67 +384,3 @@ class MainPart:
                     most, found = total[main], main
                 at = int(elements.parents[at])
         return found
-
-
-def _elements(tags: Any, closing: Any) -> _Elements:
-    """The elements of blocks, by the names of the tags before them. An end tag without a start ends nothing."""
-    names, starts, ends, parents, tops = [0], [0], [len(tags)], [0], [0]
-    stack, top = [0], 0
-    opened: dict[int, int] = {}
-    some = ~_NONE.has(tags)
-    for at, name, is_end in zip(some.nonzero()[0].tolist(), tags[some].tolist(), closing[some].tolist(), strict=True):
-        if is_end:
-            if opened.get(name):
-                last = 0
-                while last != name:
-                    ended = stack.pop()
-                    ends[ended], last = at, names[ended]
-                    opened[last] -= 1
-                top = stack[-1]
-        else:
-            if name in _ENDED_BY:
-                ended_by_it = _ENDED_BY[name]
-                while names[top] in ended_by_it:
-                    ends[top] = at
-                    opened[names[top]] -= 1
-                    stack.pop()
-                    top = stack[-1]
-            parents.append(top)
-            top = len(names)
-            names.append(name)
-            starts.append(at)
-            ends.append(len(tags))
-            stack.append(top)
-            opened[name] = opened.get(name, 0) + 1
-        tops.append(top)
-    owners = np.array(tops)[some.cumsum()]
-    return _Elements(np.array(names, np.uint64), np.array(starts), np.array(ends), np.array(parents), owners)
-
-
-def _points(words: Any, elements: _Elements) -> Any:
-    """The points that blocks of prose give to the elements around them."""
-    points = (words > 0) * (1 + words / _WORDS_A_POINT + np.minimum(words / _WORDS_A_BONUS, _MOST_BONUS))
-    # An element of one block is a paragraph by another name.
-    around = elements.owners
-    around = np.where((elements.ends - elements.starts == 1)[around], elements.parents[around], around)
-    found = np.zeros(len(elements.names))
-    for share in _SHARES:
-        found += np.bincount(around, points * share, len(found))
-        outer = elements.parents[around]
-        points = points * (outer != around)  # the page is its own parent
-        around = outer
-    return found
-
-
-def _sums(column: Any, elements: _Elements) -> Any:
-    """The sum of a column of blocks for each element."""
-    sums = np.concatenate(([0], column.cumsum()))
-    return sums[elements.ends] - sums[elements.starts]
-
-
-def _covered(elements: _Elements, some: Any) -> Any:
-    """Whether each block lies in one of some elements."""
-    edges = np.zeros(len(elements.owners) + 1, dtype=np.int64)
-    np.add.at(edges, elements.starts[some], 1)
-    np.subtract.at(edges, elements.ends[some], 1)
-    return edges.cumsum()[:-1] > 0
