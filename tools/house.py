@@ -37,6 +37,7 @@ EXPECTED_NAMES = frozenset(("__init__", "__main__", "contract", "values", "optio
 
 #: The crawl that is measured: a site of pages that link to each other, fetched without pauses.
 PAGES = 13
+REQUESTS = PAGES + 1  # one for robots.txt
 
 
 def sources() -> list[Path]:
@@ -112,13 +113,14 @@ def tell_crawl() -> None:
         "modules_of_a_crawl": len(own),
         "files_of_a_page": len({file for file, _ in calls}),
         "functions_of_a_page": len(calls),
-        "calls_of_a_page": round(sum(calls.values()) / (PAGES - 2)),
+        "calls_of_a_page": round(sum(calls.values()) / (REQUESTS - 2)),
     }
     print(json.dumps(figures))
 
 
 def _crawl(job: object, calls: collections.Counter[tuple[str, str]]) -> None:
-    """Run the crawl, and count the calls of ours from its second page on."""
+    """Run the crawl, and count the calls of ours from the request for its first page to that for its last one: the start of a
+    crawl and its end are no part of the way of a page."""
     import asyncio
     from typing import Any
 
@@ -132,9 +134,9 @@ def _crawl(job: object, calls: collections.Counter[tuple[str, str]]) -> None:
         code = frame.f_code
         if not code.co_filename.startswith(own):
             return
-        if code.co_name == "fetch" and code.co_filename.endswith("http.py"):
+        if code.co_qualname == "Transfer.begin":
             pages += 1
-        if pages > 2:
+        if 1 < pages < REQUESTS:
             calls[code.co_filename, code.co_qualname] += 1
 
     sys.setprofile(count)
