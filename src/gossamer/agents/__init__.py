@@ -22,6 +22,7 @@ SUBJECT = Subject(
     wire_where=("exchange", "agent", "exchange_key"),
     beside={"file-outbox": "gossamer.agents.merging:FileExchange"},
     forget="gossamer.agents.membership:forget_shared",
+    clusters={"local": "gossamer.agents.cluster:local_cluster"},
     commands={
         "exchange": Command(
             "gossamer.agents.commands:exchange",

@@ -1,30 +1,40 @@
-"""Where the processes of a crawl run: on this machine, as children of the supervisor, or of one before it that is gone.
+"""The clusters by their names, and the one that ships as `local`: the processes of a crawl run on this machine, as children of the
+supervisor, or of one before it that is gone.
 
-Place in the flow: :mod:`several` has one :class:`LocalCluster`, and :mod:`supervisor` lets it place agents and masters. Nothing
-above it knows the number of a process: a process is placed, it ends, and it can be killed. What it is to run lies in the folder
-where the processes of a crawl meet (:mod:`process`).
+Place in the flow: :mod:`several` has one cluster (:func:`cluster_of`), and :mod:`supervisor` lets it place agents and masters.
+Nothing above it knows the number of a process: a process is placed, it ends, and it can be killed. What it is to run lies in the
+folder where the processes of a crawl meet (:mod:`process`). Contract: `agents.contract.Cluster`.
 """
 
 import asyncio
 import contextlib
 import os
 import signal
+import socket
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
+from gossamer.agents.contract import Cluster, ClusterNeeds, ClusterNode, Placed
 from gossamer.agents.ended import noted_end
 from gossamer.engine import processes
 from gossamer.engine.files import joined, replace_file, shared_scratch
+from gossamer.engine.sheet import nearest
+from gossamer.engine.subjects import found_at, subjects
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import ProcessLock, holder_of
+from gossamer.values.errors import UsageError
 
 #: The word that lets a process begin. Without it, it ends as soon as its supervisor does.
 WORD = b"\n"
 
 #: Seconds between two looks at a process that another supervisor has started: no parent is told when it ends.
 _LOOK = 0.1
+
+#: Seconds that it has between letting go of its ledger and its end: it writes one small file.
+_LAST_WORDS = 10.0
 
 #: The supervisor's folder in the crawl's state, and the note in it of where agents meet.
 _SUPERVISOR = "supervisor"
@@ -33,6 +43,21 @@ _NOTE = f"{_SUPERVISOR}/meeting.json"
 
 class _Note(msgspec.Struct, frozen=True):
     folder: str
+
+
+#: The cluster of crawls that name none.
+LOCAL = "local"
+
+
+def cluster_of(needs: ClusterNeeds) -> Cluster:
+    """The cluster that the options name. Raises UsageError: no installed package has one of this name; FlowError: it cannot be
+    loaded."""
+    places = {name: place for one in subjects() for name, place in one.clusters.items()}
+    name = needs.options.cluster or LOCAL
+    if name not in places:
+        raise UsageError(f"no cluster is called {name!r}{nearest(name, places)}")
+    made: Cluster = found_at(places[name])(needs)
+    return made
 
 
 def supervisor_lock(directory: Path) -> ProcessLock:
@@ -80,8 +105,8 @@ def _noted(directory: Path) -> Path | None:
         return None
 
 
-class Placed:
-    """One life of an agent or a master."""
+class LocalPlaced:
+    """One life of an agent or a master on this machine. Contract: `agents.contract.Placed`."""
 
     def __init__(self, number: int, process: asyncio.subprocess.Process | None = None) -> None:
         self.number = number
@@ -107,7 +132,7 @@ class Placed:
             self._process.kill()
 
 
-class FoundRunning(Placed):
+class FoundRunning(LocalPlaced):
     """One that another supervisor has placed, which is gone: it keeps its lines for the next question."""
 
     def __init__(self, number: int, directory: Path, name: str) -> None:
@@ -121,9 +146,19 @@ class FoundRunning(Placed):
     async def ended(self, say: Callable[[str], None]) -> int:
         while self.is_alive:
             await asyncio.sleep(_LOOK)
-        # Its exit status is not ours to have: what it left says how it ended.
-        end = noted_end(self._directory, self._name)
+        # Its exit status is not ours to have: what it leaves says how it ended, once it has let go of its ledger.
+        until = time.monotonic() + _LAST_WORDS
+        while (end := noted_end(self._directory, self._name)) is None and self._is_there and time.monotonic() < until:
+            await asyncio.sleep(_LOOK)
         return 0 if end is not None and end.is_clean else -signal.SIGKILL
+
+    @property
+    def _is_there(self) -> bool:
+        try:
+            os.kill(self.number, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def kill(self) -> None:
         if self.is_alive:
@@ -132,7 +167,7 @@ class FoundRunning(Placed):
 
 
 class LocalCluster:
-    """The processes of one crawl on this machine.
+    """The processes of one crawl on this machine. Contract: `agents.contract.Cluster`.
 
     Those that are needed soon are started ahead, load the program, and wait for a word, since loading the program takes longer than
     a change of hands, and nothing is fetched meanwhile.
@@ -143,19 +178,25 @@ class LocalCluster:
         self.directory = directory
         self.folder = folder
         self._prepared: dict[str, asyncio.Task[asyncio.subprocess.Process]] = {}
+        self._placed: dict[str, LocalPlaced] = {}
 
-    async def place(self, name: str) -> Placed:
+    async def place(self, name: str) -> LocalPlaced:
         """Let an agent or a master begin: the process that was prepared, or a new one. Raises OSError."""
         process = await self._waiting(name) or await self._started(name)
         assert process.stdin is not None
         process.stdin.write(WORD)
-        return Placed(process.pid, process)
+        placed = self._placed[name] = LocalPlaced(process.pid, process)
+        return placed
 
-    def living(self, names: Iterable[str]) -> dict[str, Placed]:
-        """Those that are at work, whoever has placed them."""
+    async def living(self, names: Iterable[str]) -> dict[str, Placed]:
         return {
             name: FoundRunning(number, self.directory, name) for name, number in living(self.directory, names).items()
         }
+
+    async def nodes(self) -> list[ClusterNode]:
+        """This machine, with those that were placed here."""
+        here = tuple(name for name, one in self._placed.items() if one.is_alive)
+        return [ClusterNode(socket.gethostname(), processes=here)]
 
     def prepare(self, names: Iterable[str]) -> None:
         """Let processes load the program that are to begin soon."""
@@ -184,6 +225,10 @@ class LocalCluster:
         return await processes.begun(
             "gossamer.agents.process", str(self.folder), name, stdout=asyncio.subprocess.DEVNULL
         )
+
+
+def local_cluster(needs: ClusterNeeds) -> LocalCluster:
+    return LocalCluster(needs.directory, needs.folder)
 
 
 async def _line(reader: asyncio.StreamReader) -> str:

@@ -1,18 +1,110 @@
-"""Seams of the masters: the providers of the marshaler, and state that several processes write. Suite:
-`gossamer.testing.check_designation_policy`.
+"""Seams of agents and masters: the cluster that runs their processes, the providers of the marshaler, and state that several
+processes write. Suites: `gossamer.testing.check_cluster` and `check_designation_policy`.
 
-Place in the flow: a master receives URLs from all agents; its marshaler (:mod:`marshaler`) asks these providers. Commands read the
-shared state too, and write it where no master is at work.
+Place in the flow: the supervisor lets a cluster place agents. A master receives URLs from all agents; its marshaler
+(:mod:`marshaler`) asks these providers. Commands read the shared state too, and write it where no master is at work.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
 from gossamer.values.agents import Member
+
+if TYPE_CHECKING:
+    from gossamer.crawls.options import CrawlOptions
+
+# The cluster: where the processes of one crawl run.
+
+
+class ClusterNeeds(NamedTuple):
+    """What a cluster is made of. `--cluster NAME` calls the function that a subject declares under this name, with one of these."""
+
+    directory: Path
+    """The crawl directory of the supervisor."""
+    folder: Path
+    """Where the supervisor writes what processes are to run (:func:`gossamer.agents.process.write_orders`), before it places
+    them and whenever that changes. On another machine a cluster brings a copy of these files."""
+    options: "CrawlOptions"
+    report: Callable[[str], None]
+    """Takes lines for people: for what there is no room, which machine is away."""
+
+
+class ClusterNode(msgspec.Struct, frozen=True):
+    """A machine of a cluster."""
+
+    name: str
+    place: str = ""
+    """Where it is, as `--agent-place` has it; empty where that is not known."""
+    processes: tuple[str, ...] = ()
+    """Names of the agents and masters of this crawl that it runs."""
+    free: float | None = None
+    """Processors that nothing uses; None where that is not known."""
+    is_leaving: bool = False
+    """It is about to be taken away, so that nothing more should be placed there."""
+
+
+class Placed(Protocol):
+    """One life of an agent or a master, wherever it runs. `str()` of it says where, for people.
+
+    Promises:
+        1. While it lives and can be reached, it answers at the control socket that bears its name in the crawl's state, on the
+           machine of the supervisor (:class:`~gossamer.crawls.control.line.AgentLine`). Questions that cannot reach it end at once.
+        2. It counts as alive until it has ended, or can do nothing more: one that is cut off asks no host and commits nothing by
+           then.
+    """
+
+    @property
+    def is_alive(self) -> bool: ...
+
+    async def ended(self, say: Callable[[str], None]) -> int:
+        """Wait for its end; returns its exit status, or the signal below zero; that of SIGKILL where no machine can tell. Each line
+        that it tells people is said meanwhile. A process that has ended in order has left :class:`~gossamer.agents.ended.AgentEnd`
+        in the crawl's state."""
+        ...
+
+    def kill(self) -> None:
+        """End it as SIGKILL does. Safe to call at any time, also again. One that cannot be reached is ended when it can."""
+        ...
+
+
+class Cluster(Protocol):
+    """The processes of one crawl. No process is begun again by the cluster itself: the supervisor does that.
+
+    Promises:
+        1. A name has one life at a time: what was placed has ended before it is placed again.
+        2. A process outlives its supervisor, and the next supervisor finds it by :meth:`living`.
+        3. What a cluster keeps is nothing that a crawl needs to go on: it may be lost at any time.
+    """
+
+    directory: Path
+    folder: Path
+
+    async def place(self, name: str) -> Placed:
+        """Let an agent or a master begin, by the orders in :attr:`folder`. Where there is no room, this waits, and reports for
+        what. Raises OSError: it cannot be started."""
+        ...
+
+    async def living(self, names: Iterable[str]) -> Mapping[str, Placed]:
+        """Those that are at work, whoever has placed them."""
+        ...
+
+    async def nodes(self) -> Sequence[ClusterNode]:
+        """The machines as they are now."""
+        ...
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Let processes load the program that are to begin soon. It may do nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the cluster; processes that are at work go on. Those that were prepared and not needed end."""
+        ...
+
 
 # The providers of the marshaler, which decides which agent gets each URL.
 

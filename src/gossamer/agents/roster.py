@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.agents.cluster import LocalCluster
+from gossamer.agents.contract import Cluster
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.handing_over import (
     DividedByRing,
@@ -195,7 +195,7 @@ class Roster:
         wanted, self._wanted = self._wanted, None
         return wanted
 
-    async def prepare(self, graph: Graph, cluster: LocalCluster) -> None:
+    async def prepare(self, graph: Graph, cluster: Cluster) -> None:
         """Before the agents of a crawl that goes on are started: finish or undo what was under way, then let it have its agents.
 
         Where agents of it are at work, they are to be taken over as they are; what is to change is a wish.
@@ -205,13 +205,13 @@ class Roster:
             ComponentFailed: agents that should bring each other what they owe do not come to an end.
         """
         members = members_of(self._directory)
-        if cluster.living(at_work(members)):
+        if await cluster.living(at_work(members)):
             if self.has_changed:
                 self._wanted, self.members, self.has_changed = self.members, members, False
             else:
                 want(self._directory, None)
             return
-        for one in cluster.living(self.masters.names).values():
+        for one in (await cluster.living(self.masters.names)).values():
             one.kill()  # masters that are at work without agents hold nothing that would be lost
             await one.ended(self._report)
         if self.masters:
@@ -281,7 +281,7 @@ class Roster:
         """Let the crawl rest, and begin again by the graph as it is then."""
         self._wanted = self._wanted or self.members
 
-    async def change(self, graph: Graph, cluster: LocalCluster, members: tuple[str, ...]) -> None:
+    async def change(self, graph: Graph, cluster: Cluster, members: tuple[str, ...]) -> None:
         """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""
         kept = members_of(self._directory)
         if members == kept and not (self.masters and read_wishes(self._directory)):
@@ -309,7 +309,7 @@ class Roster:
         await policy.start()
         return DomainWishes(policy, read_wishes(self._directory))
 
-    async def _deliver(self, graph: Graph, cluster: LocalCluster, members: tuple[str, ...]) -> None:
+    async def _deliver(self, graph: Graph, cluster: Cluster, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""
         supervisor = Supervisor(self.orders(graph, cluster.folder, members), cluster, self._report)
         moves = DomainMoves(self._directory, supervisor, self.move, self._report)

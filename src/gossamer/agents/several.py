@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.agents.checkpoints import GraphChanges
-from gossamer.agents.cluster import LocalCluster, meeting, supervisor_lock
+from gossamer.agents.cluster import cluster_of, meeting, supervisor_lock
+from gossamer.agents.contract import Cluster, ClusterNeeds
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, note_end, summary_of_run
 from gossamer.agents.handing_over import given_domains, told_of_assigned
@@ -86,7 +87,7 @@ class SeveralAgents(AnyCrawl):
             self.plan, self._place, lambda graph: self.roster.check(graph, self.roster.members), goes_on=options.resume
         )
         self._supervisor: Supervisor | None = None
-        self._cluster = LocalCluster(self.directory, Path())
+        self._cluster: Cluster = self._made_cluster(Path())
         self.others = others
         self._is_told_to_stop = False
         self._is_torn = False
@@ -108,16 +109,19 @@ class SeveralAgents(AnyCrawl):
         folder = held.enter_context(
             meeting(self.directory, (*at_work(self.roster.members), *self.roster.masters.names))
         )
-        self._cluster = LocalCluster(self.directory, folder)
+        self._cluster = self._made_cluster(folder)
         held.push_async_callback(self._cluster.close)
         if not self.options.resume:
             share_secret(self.directory / STATE_DIRECTORY)
             return
         await self.roster.prepare(self.graph, self._cluster)
         await self.roster.look_at_left(self.graph)
-        resting = set(self.roster.names) - self._cluster.living(self.roster.names).keys()
+        resting = set(self.roster.names) - (await self._cluster.living(self.roster.names)).keys()
         so_far = added(self.directory, await ends_of(self.directory, self.graph.wiring, resting)).pages
         self._pages_before = so_far if self._begun is None else self._begun.pages_before
+
+    def _made_cluster(self, folder: Path) -> Cluster:
+        return cluster_of(ClusterNeeds(self.directory, folder, self.options, self.report))
 
     @property
     def has_begun(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gossamer.agents.cluster import LocalCluster, Placed
+from gossamer.agents.contract import Cluster, Placed
 from gossamer.agents.run import AgentNews
 from gossamer.agents.supervision import News
 from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent, place_of
@@ -102,7 +102,7 @@ class Heartbeat:
 class SupervisedProcess:
     """One agent or master, as its supervisor sees it."""
 
-    def __init__(self, name: str, cluster: LocalCluster, report: Callable[[str], None]) -> None:
+    def __init__(self, name: str, cluster: Cluster, report: Callable[[str], None]) -> None:
         self.name = name
         self.directory = cluster.directory
         """Of the crawl."""
@@ -291,7 +291,7 @@ _PATIENCE = 30.0
 _PAUSE = 0.1
 
 
-async def take_over(supervisor: "Supervisor", cluster: LocalCluster) -> list[str]:
+async def take_over(supervisor: "Supervisor", cluster: Cluster) -> list[str]:
     """Take over the agents that are at work; returns their names.
 
     Args:
@@ -302,7 +302,7 @@ async def take_over(supervisor: "Supervisor", cluster: LocalCluster) -> list[str
     """
     news: list[AgentNews] = []
     everybody: dict[str, SupervisedProcess] = {**supervisor.agents, **supervisor.masters}
-    for name, placed in cluster.living(everybody).items():
+    for name, placed in (await cluster.living(everybody)).items():
         agent = everybody[name]
         agent.take_over(placed)
         told = await _first_news(agent, placed)

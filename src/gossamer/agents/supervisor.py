@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from gossamer.agents.cluster import LocalCluster
+from gossamer.agents.contract import Cluster
 from gossamer.agents.lending import Giving, Lending, PlaceTurns
 from gossamer.agents.process import AgentOrders
 from gossamer.agents.run import AgentNews
@@ -60,7 +60,7 @@ class Supervisor:
     def __init__(
         self,
         orders: AgentOrders,
-        cluster: LocalCluster,
+        cluster: Cluster,
         report: Callable[[str], None],
         *,
         turns: PlaceTurns | None = None,

@@ -99,6 +99,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Divide the hosts among this many processes, each with its own part of the crawl; without it, a crawl begins with
     one, and others join when the processor is busy and several sites wait. Each of them keeps a connection to each of
     the others, so 64 are the most."""
+    cluster: str
+    """Let this cluster run the agents; the default is local, this machine. Installed packages may have others."""
     max_agents: int | None
     """Let others join by themselves until this many agents work; default: as `agents`, else as many as there are
     cores."""

@@ -213,7 +213,7 @@ HEADINGS = {
     ),
     "Many processes": Heading(
         "agents",
-        "max_agents concurrency crawlers designation masters policy place agent_place exchange agent exchange_key",
+        "cluster max_agents concurrency crawlers designation masters policy place agent_place exchange agent exchange_key",
         "gossamer crawl --seeds seeds.txt --agents 4 --concurrency 256",
     ),
     "Output": Heading(

@@ -43,6 +43,7 @@ class ProcessOptions(BasicOptions, frozen=True):
         """Those of them that were given, as on the command line."""
         given = {
             "--agents": (self.agents or 1) > 1,
+            "--cluster": self.cluster,
             "--designation": self.designation == "master",
             "--masters": self.masters,
             "--policy": self.policy,
@@ -65,6 +66,13 @@ class ProcessOptions(BasicOptions, frozen=True):
         ]
         | None
     ) = None
+    cluster: Annotated[
+        str,
+        setting(
+            "Let this cluster run the agents; the default is local, this machine. Installed packages may have others.",
+            restart="agents cannot change their cluster while they work; stop the crawl, and give it to gossamer resume",
+        ),
+    ] = ""
     max_agents: Annotated[MaxAgents, setting(sets="frontier")] = None
     crawlers: (
         Annotated[

@@ -90,6 +90,9 @@ class Subject(NamedTuple):
     """A function that takes out of a crawl at rest what the subject itself keeps of a URL or host that is deleted; it finds what it
     did before gone. It gets the crawl directory, the open ledgers, the target and the names of the hosts that go whole, and
     returns how many queued tasks that were. See :mod:`gossamer.analysis.deleting`."""
+    clusters: Mapping[str, str] = MappingProxyType({})
+    """Clusters by the names that `--cluster` takes: functions from a :class:`~gossamer.agents.contract.ClusterNeeds` to a
+    :class:`~gossamer.agents.contract.Cluster`."""
     far_archive: str = ""
     """A function that opens an archive file, by its path, that is not on the disk but where the subject keeps it."""
 
@@ -132,7 +135,7 @@ def _installed(folders: tuple[str, ...]) -> tuple[Subject, ...]:
 def _names(one: Subject) -> Iterator[tuple[str, str]]:
     """All names that a subject claims, each with the kind of thing that it names."""
     yield "subject", one.name
-    for part in ("commands", "components", "providers", "tables", "pages"):
+    for part in ("commands", "components", "providers", "tables", "pages", "clusters"):
         for name in getattr(one, part):
             yield part.removesuffix("s"), name
 

@@ -12,6 +12,7 @@ from typing import Any
 #: The public names of each module.
 _NAMES = {
     "clock": "FakeClock SimulatedLoop",
+    "clusters": "check_cluster",
     "components": (
         "Stand check_asynchronous check_consumer check_filter check_producer check_semi_synchronous check_synchronous"
     ),
