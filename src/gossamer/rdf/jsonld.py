@@ -9,6 +9,7 @@ scripts these once were, says what most of it means. Where two readings are poss
 """
 
 import html
+import math
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +18,7 @@ import msgspec
 import pyoxigraph as oxigraph
 
 from gossamer.rdf.schema_org_terms import ALIASES, PREFIXES, TYPED
-from gossamer.rdf.terms import LANG_STRING, MAX_IRI, Gathered, TooDear, clean_iri
+from gossamer.rdf.terms import LANG_STRING, MAX_IRI, XSD, Gathered, TooDear, clean_iri
 
 #: Bytes of a script that is read; the largest of real shops stay below a tenth of it.
 MAX_SCRIPT = 4_000_000
@@ -44,7 +45,8 @@ def read_json_ld(script: bytes, base: str, gathered: Gathered) -> None:
         return
     try:
         gathered.spend(len(script) + _EACH)
-        value = _decoded(script, gathered)
+        numbers = _Numbers()
+        value = _decoded(script, numbers, gathered)
         if not isinstance(value, dict | list):
             return  # JSON, and nothing is said of anything
         gathered.spend(put_contexts(value, script, base, gathered))
@@ -56,7 +58,7 @@ def read_json_ld(script: bytes, base: str, gathered: Gathered) -> None:
     except ValueError as error:
         gathered.warn("JsonLdError", str(error))
     else:
-        _parse(document, base, gathered)
+        _parse(document, base, numbers, gathered)
 
 
 def _skip(gathered: Gathered, why: str) -> None:
@@ -65,21 +67,70 @@ def _skip(gathered: Gathered, why: str) -> None:
     gathered.warn("JsonLdError", why)
 
 
-def _decoded(script: bytes, gathered: Gathered) -> Any:
+def _decoded(script: bytes, numbers: "_Numbers", gathered: Gathered) -> Any:
     """The value of a script, also of one that is nearly JSON. Raises msgspec.DecodeError: it is none."""
     try:
-        return msgspec.json.decode(script)
+        return numbers.decoded(script)
     except ValueError as error:
         gathered.spend(_AGAIN * len(script))
         try:
-            value = msgspec.json.decode(as_json(script.decode("utf-8", "replace")))
+            value = numbers.decoded(as_json(script.decode("utf-8", "replace")).encode())
         except (NotNearly, ValueError):
             raise error from None
         gathered.warn("NearlyJson", str(error))
         return value
 
 
-def _parse(document: bytes, base: str, gathered: Gathered) -> None:
+# Numbers.
+
+_DOUBLE, _INTEGER = f"{XSD}double", f"{XSD}integer"
+#: Numbers from here on are doubles, whole or not, and those from which on the parser says so.
+_DOUBLES_FROM, _PARSER_DOUBLES_FROM = 10**21, 10**20
+#: Stands for a number that is too large for a double: it has 17 digits, and every other number 16.
+_LARGEST, _LARGEST_TEXT = 1.7976931348623157e308, "1.7976931348623157E308"
+_LONG = re.compile(rb"[0-9]{19}")
+_STRING_OR_LONG = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[0-9]++(?:[.eE][0-9.eE+-]*+)?', re.DOTALL)
+
+
+class _Numbers:
+    """Reads JSON with its numbers as JSON-LD has them (JSON-LD 1.1 API, sections 8.2.2 and 8.6): with a fraction, and from 10^21 on,
+    they are doubles of 16 digits. The parser writes a few otherwise, and these are known by its text."""
+
+    def __init__(self) -> None:
+        self._decoder = msgspec.json.Decoder(float_hook=self._number)
+        self._meant: dict[str, tuple[str, str]] = {}
+
+    def decoded(self, script: bytes) -> Any:
+        """The value of a script. Raises ValueError: it is no JSON."""
+        return self._decoder.decode(_STRING_OR_LONG.sub(_with_fraction, script) if _LONG.search(script) else script)
+
+    def literal(self, text: str, datatype: str) -> tuple[str, str]:
+        """Text and datatype of a literal that the parser made."""
+        meant, kind = self._meant.get(text, (text, datatype))
+        return meant, kind if datatype == _DOUBLE else datatype
+
+    def _number(self, text: str) -> float | int:
+        value = float(text)
+        sign = "-" if value < 0 else ""
+        if math.isinf(value):
+            self._meant[sign + _LARGEST_TEXT] = sign + "INF", _DOUBLE
+            return math.copysign(_LARGEST, value)
+        whole = int(text[:-2]) if text.endswith(".0") else int(value)
+        if not value.is_integer() or abs(whole) >= _DOUBLES_FROM:
+            rounded = float(f"{value:.15e}")
+            return rounded if math.isfinite(rounded) else value
+        if abs(whole) >= _PARSER_DOUBLES_FROM:
+            digits = str(abs(whole)).rstrip("0")
+            self._meant[f"{sign}{digits[0]}.{digits[1:] or 0}E20"] = str(whole), _INTEGER
+        return whole
+
+
+def _with_fraction(match: re.Match[bytes]) -> bytes:
+    """A string as it is, and a whole number so that it is read by its text."""
+    return match[0] + b".0" if match[0].isdigit() else match[0]
+
+
+def _parse(document: bytes, base: str, numbers: _Numbers, gathered: Gathered) -> None:
     names: dict[str, str] = {}
 
     def resource(term: Any) -> str:
@@ -96,8 +147,8 @@ def _parse(document: bytes, base: str, gathered: Gathered) -> None:
             subject, predicate = resource(quad.subject), quad.predicate.value
             if isinstance(value, oxigraph.Literal):
                 language = value.language or ""
-                datatype = LANG_STRING if language else value.datatype.value
-                gathered.add(subject, predicate, value.value, datatype, language)
+                text, datatype = numbers.literal(value.value, LANG_STRING if language else value.datatype.value)
+                gathered.add(subject, predicate, text, datatype, language)
             else:
                 gathered.add(subject, predicate, resource(value))
     except (SyntaxError, ValueError) as error:
@@ -124,6 +175,9 @@ _OPENS, _CLOSES = "<!--", "-->"
 _WRAPPED = re.compile(r"<!--\s*+(?=[{\[])(.*)-->", re.DOTALL)
 _IN_STRING = re.compile("\\\\(?:\r\n|[^ux]|u[0-9a-fA-F]{0,4}|x[0-9a-fA-F]{0,2})|[\0-\x1f]", re.DOTALL)
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\\\")
+#: Words of JavaScript and Python for which JSON has others or none, and the place of a digit that JSON wants beside a point.
+_WORDS = {"True": "true", "False": "false"} | dict.fromkeys(("None", "NaN", "Infinity", "-Infinity", "undefined"), "null")
+_LOOSE = re.compile(r"(?<![0-9])(?=\.[0-9])|(?<=[0-9]\.)(?![0-9])")
 _KEPT = frozenset('"\\/bfnrt')
 _UNICODE, _HEX = len("\\uXXXX"), len("\\xXX")
 
@@ -168,7 +222,7 @@ def _without_additions(text: str) -> str:
             if comma < 0:
                 written.append(" ")
         else:
-            written.append(match[0])
+            written.append(_WORDS.get(match[0]) or _LOOSE.sub("0", match[0].removeprefix("+")))
     return "".join(written).rstrip("; ")
 
 

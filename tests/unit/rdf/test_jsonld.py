@@ -69,6 +69,35 @@ def test_a_script_that_is_none_is_counted(text: str, read: Any) -> None:
     assert found.triples == [] and found.counts["JsonLdError"] == 1
 
 
+@pytest.mark.parametrize(
+    ("number", "text", "datatype"),
+    [
+        ("5", "5", "integer"),
+        ("5.0", "5", "integer"),
+        ("-1.0e2", "-100", "integer"),
+        ("18446744073709551616", "18446744073709551616", "integer"),
+        ("1e20", "100000000000000000000", "integer"),
+        ("-123456789012345678901", "-123456789012345678901", "integer"),
+        ("1e21", "1.0E21", "double"),
+        ("123456789012345678901234567890", "1.234567890123457E29", "double"),
+        ("12345678.123456789", "1.234567812345679E7", "double"),
+        ("0.30000000000000004", "3.0E-1", "double"),
+        ("1e-7", "1.0E-7", "double"),
+        ("1.7976931348623157e308", "1.7976931348623157E308", "double"),
+        ("1e999", "INF", "double"),
+        ("-1e999", "-INF", "double"),
+        ("1" + "0" * 400, "INF", "double"),
+        ("9" * 5_000, "INF", "double"),
+    ],
+)
+def test_a_number_is_written_as_json_ld_says_and_costs_its_script_nothing(
+    number: str, text: str, datatype: str, read: Any
+) -> None:
+    found = read(script(f'{{"http://s.test/m": "{"7" * 30}.", "http://s.test/n": [{number}, {{"@value": {number}}}, "N"]}}'))
+    said = {(value, kind.partition("#")[2]) for _, _, value, kind, _ in found.triples}
+    assert said == {(text, datatype), ("N", "string"), ("7" * 30 + ".", "string")}
+
+
 def test_a_number_of_a_million_digits_is_no_trouble(read: Any) -> None:
     found = read(script('{"@context": "https://schema.org", "price": ' + "9" * 1_000_000 + "}"))
     assert len(found.triples) + found.counts["JsonLdError"] == 1

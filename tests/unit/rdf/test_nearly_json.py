@@ -41,6 +41,9 @@ READ = {
     "line that goes on": GOOD.replace("GOOD", "GOOD\\\nx"),
     "half a character": GOOD.replace("GOOD", r"GOOD \ud83d"),
     "half a character before a whole one": GOOD.replace("GOOD", r"GOOD \ud83d\ud83d\ude00 \\ud83d"),
+    "no number": GOOD.replace("}]", ',"price":NaN,"rating":-Infinity,"count":undefined}]'),
+    "words of Python": GOOD.replace(":1", ":[None,True]"),
+    "a number of JavaScript": GOOD.replace(":1", ":+.5e1"),
     "references for quotes": GOOD.replace('"', "&quot;"),
 }
 
