@@ -4,7 +4,7 @@ The body is archived as it came (design question 10), so it is decoded here and 
 complete, a large one piece by piece while it comes. Four stops (faults, chapter A): the output's cap, a ratio no honest page
 reaches, the members of one body, and the number of codings one inside the other. Every decoder is asked for a bounded piece at
 a time. As in browsers, a document is whole once its last block has come: bytes behind it, or a check sum that is missing, cost
-nothing of it and are noted. A wrong check sum says that something in it is damaged.
+nothing of it and are noted. A wrong check sum says that something in it is damaged, and takes nothing of it either.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -70,6 +70,8 @@ class Decoded(msgspec.Struct, frozen=True):
     """Bytes as they came that were undone before the fault was met."""
     is_odd: bool = False
     """All came out, but the end of a coding is not as it should be: a check sum is missing, or bytes follow."""
+    is_damaged: bool = False
+    """All came out, and a check sum says that some of it is not what was packed."""
 
     @property
     def is_readable(self) -> bool:
@@ -144,7 +146,7 @@ def to_the_fault(body: Body, applied: Sequence[str], keeping: Keeping, undone: D
     """All that can be had of a body whose coding is broken, once `undone` says where.
 
     A decoder that meets a fault gives nothing of the piece that it was fed, so the last piece is fed again byte by byte: a
-    wrong check sum at its end would otherwise cost a small page whole. In linear time: one piece alone is fed so.
+    fault at its end would otherwise cost a small page whole. In linear time: one piece alone is fed so.
     """
     return _undone(body, Undoing(applied, keeping, slowly_from=undone.well), whole=True)
 
@@ -210,7 +212,8 @@ class Undoing:
         """The decoded bytes; `whole`: no more bytes were to come."""
         if whole:
             self._guarded(self._finish)
-        return Decoded(self._out.take(), self.cut, self.error, self._well, any(stage.is_odd for stage in self._stages))
+        is_odd, is_damaged = (any(getattr(stage, flag) for stage in self._stages) for flag in ("is_odd", "is_damaged"))
+        return Decoded(self._out.take(), self.cut, self.error, self._well, is_odd, is_damaged)
 
     def _guarded(self, act: Callable[..., None], *arguments: Any) -> None:
         if self.cut or self.error:
@@ -245,14 +248,14 @@ class _Stopped(Exception):
 class _Stage:
     """One coding of a body, with the stops that each has for itself."""
 
-    __slots__ = ("_came", "_decoder", "_is_over", "_left", "_make", "_members", "_waiting", "is_odd")
+    __slots__ = ("_came", "_decoder", "_is_over", "_left", "_make", "_members", "_waiting", "is_damaged", "is_odd")
 
     def __init__(self, make: type[Decoder]) -> None:
         self._make = make
         self._decoder: Decoder | None = None
         self._members = self._came = self._left = 0
         self._waiting = b""
-        self._is_over = self.is_odd = False
+        self._is_over = self.is_odd = self.is_damaged = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Pieces of output for some input."""
@@ -261,6 +264,9 @@ class _Stage:
         while data and not self._is_over:
             decoder = self._decoder
             if decoder is None or decoder.ended:
+                if decoder is not None and self._make.padding and data.startswith(self._make.padding):
+                    data, self.is_odd = data.lstrip(self._make.padding), True
+                    continue
                 if len(data) < self._make.shown and (decoder is None or self._make.member):
                     self._waiting = data
                     return
@@ -272,8 +278,7 @@ class _Stage:
             while decoder.has_more:
                 piece, data = decoder.take(data, _SLICE)
                 yield from self._counted(piece)
-            if decoder.is_damaged:
-                raise Broken("its check sum is wrong")
+            self.is_damaged = self.is_damaged or decoder.is_damaged
 
     def finish(self) -> Iterator[bytes]:
         """The bytes that a decoder held back. Raises :class:`Broken` where the end was not seen."""

@@ -31,6 +31,8 @@ class Decoder(ABC):
 
     member: tuple[bytes, ...] = ()
     """How a further member begins; empty where there can be none."""
+    padding = b""
+    """Bytes that may stand between members and behind them, as on tapes and in blocks."""
     shown = 2
     """Bytes in which the form of a coding, and the beginning of a member, show; they may come one by one."""
     ended: bool
@@ -113,6 +115,7 @@ class _Flate(Decoder):
 class _Gzip(_Flate):
     __slots__ = ()
     member = (b"\x1f\x8b\x08",)
+    padding = b"\0"
     shown = 3
     tail = 8
 

@@ -196,7 +196,10 @@ def body_of(
         verdict = beside_status(Cut(Outcome.TRUNCATED, undone.cut, "length"), head.status)
     if undone.error:
         return body, undone.data, (Note.BROKEN_CODING,), verdict
-    return body, undone.data, (Note.CODING_END,) if undone.is_odd else (), verdict
+    if not (undone.is_odd or undone.is_damaged):
+        return body, undone.data, (), verdict
+    odd = ((undone.is_damaged, Note.CODING_SUM), (undone.is_odd, Note.CODING_END))
+    return body, undone.data, tuple(note for is_so, note in odd if is_so), verdict
 
 
 def notes_of(head: Head, of_body: tuple[Note, ...]) -> tuple[Note, ...]:

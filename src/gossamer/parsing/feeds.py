@@ -341,6 +341,8 @@ class SitemapLinks(Provider[SitemapSheet]):
         undone = content_coding.decode(content, ["gzip"], Keeping(most, THRESHOLD))
         if undone.cut and most < self.sheet.max_bytes:
             raise ReadApart
+        if undone.is_damaged and not (undone.error or undone.cut):
+            _tell(document, "its gzip is damaged: a check sum is wrong; all of it is read")
         if undone.error or undone.cut:
             why = undone.cut or f"its gzip is damaged ({undone.error.removeprefix(f'{content_coding.BROKEN}: ')})"
             _tell(document, f"{why}; {len(undone.data):,} unpacked bytes are read")

@@ -176,7 +176,9 @@ _WRAPPED = re.compile(r"<!--\s*+(?=[{\[])(.*)-->", re.DOTALL)
 _IN_STRING = re.compile("\\\\(?:\r\n|[^ux]|u[0-9a-fA-F]{0,4}|x[0-9a-fA-F]{0,2})|[\0-\x1f]", re.DOTALL)
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\\\")
 #: Words of JavaScript and Python for which JSON has others or none, and the place of a digit that JSON wants beside a point.
-_WORDS = {"True": "true", "False": "false"} | dict.fromkeys(("None", "NaN", "Infinity", "-Infinity", "undefined"), "null")
+_WORDS = {"True": "true", "False": "false"} | dict.fromkeys(
+    ("None", "NaN", "Infinity", "-Infinity", "undefined"), "null"
+)
 _LOOSE = re.compile(r"(?<![0-9])(?=\.[0-9])|(?<=[0-9]\.)(?![0-9])")
 _KEPT = frozenset('"\\/bfnrt')
 _UNICODE, _HEX = len("\\uXXXX"), len("\\xXX")

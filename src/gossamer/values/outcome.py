@@ -127,6 +127,7 @@ class Note(StrEnum):
     UNKNOWN_CODING = "unknown_coding"
     BROKEN_CODING = "broken_coding"
     CODING_END = "coding_end"
+    CODING_SUM = "coding_sum"
 
 
 MEANINGS = {
@@ -139,4 +140,5 @@ MEANINGS = {
     Note.UNKNOWN_CODING: "The answer names an unknown content coding; the body was read as if it had no coding.",
     Note.BROKEN_CODING: "The content coding is broken; the bytes before the fault were read.",
     Note.CODING_END: "Bytes follow the end of the content coding, or its check sum is missing. The document is whole.",
+    Note.CODING_SUM: "The check sum of the content coding is wrong: all of the document came, and something in it is damaged.",
 }

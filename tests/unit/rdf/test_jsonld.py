@@ -93,7 +93,9 @@ def test_a_script_that_is_none_is_counted(text: str, read: Any) -> None:
 def test_a_number_is_written_as_json_ld_says_and_costs_its_script_nothing(
     number: str, text: str, datatype: str, read: Any
 ) -> None:
-    found = read(script(f'{{"http://s.test/m": "{"7" * 30}.", "http://s.test/n": [{number}, {{"@value": {number}}}, "N"]}}'))
+    found = read(
+        script(f'{{"http://s.test/m": "{"7" * 30}.", "http://s.test/n": [{number}, {{"@value": {number}}}, "N"]}}')
+    )
     said = {(value, kind.partition("#")[2]) for _, _, value, kind, _ in found.triples}
     assert said == {(text, datatype), ("N", "string"), ("7" * 30 + ".", "string")}
 
