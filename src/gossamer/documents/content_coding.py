@@ -264,6 +264,8 @@ class _Stage:
         while data and not self._is_over:
             decoder = self._decoder
             if decoder is None or decoder.ended:
+                if decoder is not None and decoder.is_lost:
+                    raise Broken("its check sum is wrong")
                 if decoder is not None and self._make.padding and data.startswith(self._make.padding):
                     data, self.is_odd = data.lstrip(self._make.padding), True
                     continue

@@ -43,6 +43,8 @@ class Decoder(ABC):
     """All output has come, though the end has not: of its check sum a part is missing."""
     is_damaged = False
     """Its check sum is wrong."""
+    is_lost = False
+    """It is, and the length that it says, too: perhaps this is not the end, but damage that reads as one."""
 
     def start(self, data: bytes) -> None:  # noqa: B027  # most have one form
         """Look at the first bytes, at least two of them where there are two: some codings have several forms."""
@@ -55,14 +57,14 @@ class Decoder(ABC):
 class _Flate(Decoder):
     """Deflate with a header before it and a check sum behind it, which are read here: a wrong sum costs nothing that came out."""
 
-    __slots__ = ("_around", "_object", "_sum", "ended", "has_more", "is_damaged", "is_whole")
+    __slots__ = ("_around", "_object", "_size", "_sum", "ended", "has_more", "is_damaged", "is_lost", "is_whole")
 
     def __init__(self) -> None:
-        self.ended = self.has_more = self.is_damaged = self.is_whole = False
+        self.ended = self.has_more = self.is_damaged = self.is_lost = self.is_whole = False
         self._object = isal_zlib.decompressobj(_RAW)
         self._around: bytes | None = b""
         """The bytes that have come of the header, or of the check sum once the document is whole; None between them."""
-        self._sum = self.sum_of(b"")
+        self._sum, self._size = self.sum_of(b""), 0
 
     tail = 0
     """Bytes that follow: the check sum, which comes first, and more."""
@@ -78,6 +80,10 @@ class _Flate(Decoder):
     def is_right(self, tail: bytes) -> bool:
         """The check sum behind the document fits."""
         return True
+
+    def is_long(self, tail: bytes) -> bool:
+        """The length behind the document fits."""
+        return False
 
     def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
         if self.is_whole:
@@ -95,7 +101,7 @@ class _Flate(Decoder):
             out = self._object.decompress(data, most)
         except IsalError as error:  # type: ignore[misc]  # a class, which its stubs call an instance
             raise Broken(str(error)) from None
-        self._sum = self.sum_of(out, self._sum)
+        self._sum, self._size = self.sum_of(out, self._sum), self._size + len(out)
         self.is_whole = self._object.eof
         if self.is_whole:
             self.has_more, self._around = False, b""
@@ -109,6 +115,7 @@ class _Flate(Decoder):
         self._around = before + data[: self.tail - len(before)]
         self.ended = len(self._around) == self.tail
         self.is_damaged = self.ended and not self.is_right(self._around)
+        self.is_lost = self.is_damaged and not self.is_long(self._around)
         return data[self.tail - len(before) :]
 
 
@@ -141,6 +148,9 @@ class _Gzip(_Flate):
 
     def is_right(self, tail: bytes) -> bool:
         return int.from_bytes(tail[:4], "little") == self._sum
+
+    def is_long(self, tail: bytes) -> bool:
+        return int.from_bytes(tail[4:], "little") == self._size & 0xFFFFFFFF
 
 
 class _Deflate(_Flate):

@@ -292,12 +292,23 @@ def answer_of(
     )
 
 
-# -- answers whose head has a line without a colon: a second status line, a word of a script. libcurl refuses them, browsers do not.
+# -- answers whose head has a line without a colon (a second status line, a word of a script), an untidy status line or length.
+# libcurl refuses them, browsers do not.
 # A server that writes such lines is asked by this from then on, on a connection for each request. The head is read and judged as
 # any other, the body ends where it says, and the handle of libcurl keeps what comes.
 
 #: How libcurl says that it met such a line.
-UNTIDY = (pycurl.E_FTP_WEIRD_SERVER_REPLY, "Header without colon")
+UNTIDY = frozenset(
+    {
+        "Header without colon",
+        "Received HTTP/0.9 when not allowed",
+        "Unsupported HTTP version in response",
+        "Unsupported HTTP/1 subversion in response",
+        "Version mismatch (from HTTP/1 to HTTP/2)",
+        "Version mismatch (from HTTP/1 to HTTP/3)",
+        "Invalid Content-Length: value",
+    }
+)
 
 #: Bytes of a line and of a piece of a body at most: a head has no more in all.
 _LONGEST = 64 * 1024
@@ -376,7 +387,8 @@ async def _head(transfer: Transfer, reader: asyncio.StreamReader) -> Head | None
         if not line.endswith(b"\n"):
             raise _Early("the server closed the connection before the end of the head")
         transfer.lines.append(line)
-        if not line.strip(b"\r\n") or len(transfer.lines) % _JUDGED_AFTER == 0:
+        is_end = not line.strip(b"\r\n") and any(map(bytes.strip, transfer.lines))
+        if is_end or len(transfer.lines) % _JUDGED_AFTER == 0:
             transfer.judge_head()
     return transfer.head
 
@@ -386,13 +398,13 @@ async def _body(head: Head, reader: asyncio.StreamReader) -> AsyncIterator[bytes
     fields = dict(head.fields)
     if head.status in _BODILESS:
         return
-    if "transfer-encoding" in fields:
+    if "chunked" in fields.get("transfer-encoding", "").lower():
         while size := await _size_of_chunk(reader):
             async for piece in _exactly(size, reader):
                 yield piece
             if (await reader.readline()).strip(b"\r\n"):
                 raise ValueError
-    elif "content-length" in fields:
+    elif fields.get("content-length"):
         async for piece in _exactly(int(fields["content-length"].partition(",")[0]), reader):
             yield piece
     else:

@@ -247,7 +247,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
                 # It may close each connection after its answer without a word: from now on each request gets one of its own.
                 self.metrics.counters["dropped"] += 1
                 self._remember(self._droppers, address, port)
-            if ending == UNTIDY and proxy is None and asked.request is None:
+            if ending[1] in UNTIDY and proxy is None and asked.request is None:
                 self._remember(self._untidy, address, port)
                 await self.clock.sleep(_AGAIN)
                 return await self._ask_bare(asked, address, port)

@@ -27,6 +27,13 @@ _MOST_REMEMBERED = 4096
 _REMEMBERED = 256
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r?\n\Z")
+_TIDY, _NO_INTERIM = (b"HTTP/1.1 ", b"HTTP/1.0 "), (b"2", b"3", b"4", b"5")
+#: As Chromium reads one: in letters of either case, of any version, behind four bytes at most, with blanks of any number.
+_UNTIDY_STATUS_LINE = re.compile(
+    rb"[^\r\n]{0,4}?HTTP(?:/[^ \t\r\n]*+)?[ \t]++([0-9]{3})(?![0-9])[^\r\n]*+\r?\n\Z", re.IGNORECASE
+)
+#: Bytes before a status line that are passed over, so many line ends among them.
+_MOST_BEFORE = 4
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 
 #: Bytes that a field may hold (RFC 9110, section 5.5: visible, space, tab, and 8-bit).
@@ -40,6 +47,9 @@ _NO_TOKEN = bytes(byte for byte in range(256) if not _TOKEN.match(bytes((byte,))
 
 #: Fields by which the end of an answer is found: libcurl does not know them by an untidy name, others do.
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
+
+#: The interim status behind which no other comes.
+_SWITCHING = 101
 
 Field = tuple[str, str]
 
@@ -63,8 +73,8 @@ class Caps(msgspec.Struct, frozen=True):
 
     size: int = 64 * 1024
     """Bytes, status line included. libcurl alone would take 300 KB."""
-    fields: int = 200
-    """Header fields. libcurl alone would take 5,000."""
+    fields: int = 4000
+    """Header fields. libcurl alone would take 5,000; their bytes are bounded beside."""
 
 
 CAPS = Caps()
@@ -98,7 +108,10 @@ def final(lines: Sequence[bytes], caps: Caps = CAPS) -> Sequence[bytes]:
         if position - start > caps.fields + 1:
             raise BrokenHead(f"the answer has more than {caps.fields} header fields")
         if line == b"\r\n" or line == b"\n":
-            if not 100 <= _status_of(lines[start]) < 200 or lines[start][9:12] == b"101":
+            if position == start and sum(map(len, lines[:position])) < _MOST_BEFORE:
+                start = position + 1  # an empty line before the status line
+                continue
+            if not 100 <= (status := _status_of(lines[start])[0]) < 200 or status == _SWITCHING:
                 return lines[start : position + 1]
             start = position + 1
             interim += 1
@@ -115,7 +128,8 @@ def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
     if not _is_plain(lines, len(raw), caps):
         lines = final(lines, caps)
         raw = b"".join(lines)
-    notes: list[Note] = []
+    status, of_line = _status_of(lines[0])
+    notes = list(of_line)
     try:
         fields = list(map(_known.__getitem__, lines[1:-1]))
     except _UntidyField:
@@ -129,9 +143,9 @@ def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
         named["content-encoding"] = ",".join(value for name, value in fields if name == "content-encoding")
     elif "content-length" in named:
         length = named["content-length"]
-        _judge_length(length if "," not in length else _one_length([length], notes))
+        _judge_length(length if "," not in length else _one_length([length], notes), notes)
     coding = named.get("content-encoding", "")
-    return Head(_status_of(lines[0]), raw, tuple(fields), coding, tuple(dict.fromkeys(notes)))
+    return Head(status, raw, tuple(fields), coding, tuple(dict.fromkeys(notes)))
 
 
 def _is_plain(lines: Sequence[bytes], size: int, caps: Caps) -> bool:
@@ -142,18 +156,22 @@ def _is_plain(lines: Sequence[bytes], size: int, caps: Caps) -> bool:
         and lines.index(b"\r\n") == len(lines) - 1
         and len(lines) <= caps.fields + 2
         and size <= caps.size
-        and not lines[0].startswith((b"HTTP/1.1 1", b"HTTP/1.0 1"))
+        and lines[0][:9] in _TIDY
+        and lines[0][9:10] in _NO_INTERIM
         and b"\n" not in lines
     )
 
 
 @lru_cache(maxsize=64)  # of at most 256 KiB each: longer ones were refused before
-def _status_of(line: bytes) -> int:
-    """The status code; refuses `ICY 200`, a version of two digits, four digits of status."""
+def _status_of(line: bytes) -> tuple[int, tuple[Note, ...]]:
+    """The status code, and what is untidy about its line; refuses `ICY 200`, and four digits of status."""
     match = _STATUS_LINE.match(line)
-    if match is None or line.rstrip(b"\r\n").translate(None, _PLAIN):
+    notes: tuple[Note, ...] = () if match else (Note.STATUS_LINE,)
+    match = match or _UNTIDY_STATUS_LINE.match(line)
+    strange = line.rstrip(b"\r\n").translate(None, _PLAIN)
+    if match is None or strange.translate(None, _ENDS) != strange:
         raise BrokenHead("the answer does not begin with an HTTP status line")
-    return int(match[1])
+    return int(match[1]), (*notes, Note.CONTROL_CHARACTER) if strange else notes
 
 
 class _UntidyField(Exception):
@@ -207,6 +225,9 @@ def _judge_framing(fields: Sequence[Field], notes: list[Note], *, version_10: bo
     ]
     if codings and lengths:
         raise BrokenHead("the answer has both Content-Length and Transfer-Encoding")
+    if any(coding in _NO_CODING for coding in codings):
+        notes.append(Note.NO_CODING)
+        codings = [coding for coding in codings if coding not in _NO_CODING]
     if codings and version_10:
         raise BrokenHead("the answer has Transfer-Encoding, but its version is HTTP/1.0")
     if any(coding != "chunked" for coding in codings):
@@ -214,7 +235,7 @@ def _judge_framing(fields: Sequence[Field], notes: list[Note], *, version_10: bo
     if len(codings) > 1:
         notes.append(Note.CHUNKED_TWICE)
     if lengths:
-        _judge_length(_one_length(lengths, notes))
+        _judge_length(_one_length(lengths, notes), notes)
 
 
 def _one_length(values: Sequence[str], notes: list[Note]) -> str:
@@ -227,7 +248,14 @@ def _one_length(values: Sequence[str], notes: list[Note]) -> str:
     return lengths[0]
 
 
-def _judge_length(length: str) -> None:
+#: Codings of a transfer that change nothing of it.
+_NO_CODING = ("identity", "")
+
+
+def _judge_length(length: str, notes: list[Note]) -> None:
+    if not length or length.startswith("+"):
+        notes.append(Note.LOOSE_LENGTH)
+        length = length[1:] or "0" * (not length)
     if not (length.isascii() and length.isdigit()):
         raise BrokenHead("Content-Length is not a number")
     if len(length.lstrip("0")) > MAX_LENGTH_DIGITS:

@@ -93,8 +93,8 @@ _STRING_OR_LONG = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[0-9]++(?:[.eE][0-9.eE+-]*+
 
 
 class _Numbers:
-    """Reads JSON with its numbers as JSON-LD has them (JSON-LD 1.1 API, sections 8.2.2 and 8.6): with a fraction, and from 10^21 on,
-    they are doubles of 16 digits. The parser writes a few otherwise, and these are known by its text."""
+    """Reads JSON with its numbers as JSON-LD has them (JSON-LD 1.1 API, sections 8.2.2 and 8.6): with a fraction, and from
+    10^21 on, they are doubles of 16 digits. The parser writes a few otherwise, and these are known by its text."""
 
     def __init__(self) -> None:
         self._decoder = msgspec.json.Decoder(float_hook=self._number)

@@ -118,11 +118,14 @@ def of_status(status: int) -> Outcome:
 class Note(StrEnum):
     """One oddity of an answer; :data:`MEANINGS` says which."""
 
+    STATUS_LINE = "status_line"
     SPACED_NAME = "space_before_colon"
     NO_FIELD = "no_field"
     CONTROL_CHARACTER = "control_character"
     CHUNKED_TWICE = "chunked_twice"
     LENGTH_TWICE = "length_twice"
+    LOOSE_LENGTH = "loose_length"
+    NO_CODING = "identity"
     CONTENT_TYPE = "content_type"
     UNKNOWN_CODING = "unknown_coding"
     BROKEN_CODING = "broken_coding"
@@ -131,11 +134,14 @@ class Note(StrEnum):
 
 
 MEANINGS = {
+    Note.STATUS_LINE: "The status line is not written as that of HTTP/1.0 or 1.1; its status is clear.",
     Note.SPACED_NAME: "White space stands between the name of a field and its colon; it does not decide where the answer ends.",
     Note.NO_FIELD: "A line of the head has no colon, or a name with characters that no name may have; it was ignored.",
-    Note.CONTROL_CHARACTER: "A field holds a control character, neither NUL nor a bare carriage return.",
+    Note.CONTROL_CHARACTER: "A field or the status line holds a control character, neither NUL nor a bare carriage return.",
     Note.CHUNKED_TWICE: "`Transfer-Encoding: chunked` is given more than once, for a body that is chunked once.",
     Note.LENGTH_TWICE: "`Content-Length` is given more than once, with the same value.",
+    Note.LOOSE_LENGTH: "`Content-Length` has a plus sign, or is empty: then the body ends with its connection.",
+    Note.NO_CODING: "`Transfer-Encoding` says `identity`, or nothing, beside other words or alone; that changes nothing.",
     Note.CONTENT_TYPE: "`Content-Type` is given more than once, or is no media type.",
     Note.UNKNOWN_CODING: "The answer names an unknown content coding; the body was read as if it had no coding.",
     Note.BROKEN_CODING: "The content coding is broken; the bytes before the fault were read.",

@@ -166,7 +166,8 @@ BROKEN = {
     "SSH": b"SSH-2.0-OpenSSH_9.6\r\n",
     "HTTP 0.9": b"<html>hello",
     "ICY": b"ICY 200 OK\r\n\r\n",
-    "HTTP/2 in text": b"HTTP/2 200\r\n\r\n",
+    "no status": b"HTTP/1.1 OK\r\n\r\n",
+    "five bytes before the status line": b"abcdeHTTP/1.1 200 OK\r\n\r\n",
     "status 099": b"HTTP/1.1 099 OK\r\n\r\n",
     "status 101": b"HTTP/1.1 101 Switching\r\n\r\nx",
     "status of four digits": b"HTTP/1.1 2000 OK\r\n\r\n",
@@ -189,14 +190,17 @@ BROKEN = {
     "chunk without line end": chunked(b"3\r\nabcX4\r\n"),
     "NUL in a field": HEAD + b"A: b\0c\r\n\r\n",
     "bare CR in a field": HEAD + b"A: b\rSet-Cookie: c\r\n\r\n",
-    "escape in the reason": b"HTTP/1.1 200 \x1b[31m\r\n\r\n",
+    "NUL in the reason": b"HTTP/1.1 200 \0\r\n\r\n",
+    "length and no coding": HEAD + b"Transfer-Encoding: identity\r\nContent-Length: 3\r\n\r\nabc",
+    "lengths that differ by a sign": HEAD + b"Content-Length: 3\r\nContent-Length: +4\r\n\r\nabcd",
+    "a length and words": HEAD + b"Content-Length: 3 bytes\r\n\r\nabc",
     "length under a spaced name": HEAD + b"Content-Length : 3\r\n\r\nabc",
     "length under a name in quotes": HEAD + b'"Content-Length": 3\r\n\r\nabc',
     "chunks behind a control character": HEAD + b"\x01Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
     "NUL in a name": HEAD + b"A\0: b\r\n\r\n",
     "a field of 1 MiB": HEAD + b"A: " + b"x" * (1 << 20) + b"\r\n\r\n",
     "a head of 80 KB": HEAD + b"A: " + b"x" * 40_000 + b"\r\nB: " + b"x" * 40_000 + b"\r\n\r\nbody",
-    "201 fields": HEAD + b"A: b\r\n" * 201 + b"\r\nbody",
+    "4001 fields": HEAD + b"A: b\r\n" * 4001 + b"\r\nbody",
     "100,000 fields": HEAD + b"A: b\r\n" * 100_000 + b"\r\n",
     "11 interim answers": b"HTTP/1.1 103 Early\r\n\r\n" * 11 + HEAD + b"\r\nbody",
     "a reason of 1 MiB": b"HTTP/1.1 200 " + b"x" * (1 << 20) + b"\r\n\r\n",
@@ -226,7 +230,7 @@ def test_the_size_of_a_head_is_a_setting(run: Any, fetching: Any) -> None:
         (b"HTTP/1.1 200\r\n\r\nabc", b"abc"),
         (HEAD + b"A: b\r\n folded\r\n\r\nabc", b"abc"),
         (HEAD + b"A: \xe9\r\n\r\nabc", b"abc"),
-        (HEAD + b"A: b\r\n" * 199 + b"\r\nabc", b"abc"),
+        (HEAD + b"A: b\r\n" * 4000 + b"\r\nabc", b"abc"),
         (b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" * 10 + HEAD + b"\r\nabc", b"abc"),
         (chunked(b"3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nContent-Length: 9\r\n\r\n"), b"abcde"),
     ],
@@ -254,6 +258,11 @@ def test_what_may_be_read_is_read(run: Any, fetching: Any, raw: bytes, body: byt
         (HEAD + b"Content-Length: 3, 3\r\n\r\nabc and more", (Note.LENGTH_TWICE,)),
         (HEAD + b"Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc and more", (Note.LENGTH_TWICE,)),
         (HEAD + b"Content-Type: html\r\nContent-Length: 3\r\n\r\nabc", (Note.CONTENT_TYPE,)),
+        (HEAD + b"Transfer-Encoding: identity, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", (Note.NO_CODING,)),
+        (b"http/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", (Note.STATUS_LINE,)),
+        (b"HTTP/2.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", (Note.STATUS_LINE,)),
+        (b"HTTP/1.1 200OK\r\nContent-Length: 3\r\n\r\nabc", (Note.STATUS_LINE,)),
+        (b"HTTP/1.1 200 \x1b[31m\r\nContent-Length: 3\r\n\r\nabc", (Note.CONTROL_CHARACTER,)),
         (HEAD + b"Content-Length: 3\r\n\r\nabc", ()),
     ],
 )
@@ -290,7 +299,7 @@ WORD = HEAD + b"Content-Type: text/html\r\nSomeText\r\n"
         (WORD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nab\r\n", Outcome.PROTOCOL_FAILED, b""),
         (WORD + b"Transfer-Encoding: chunked\r\n\r\n+2\r\nab\r\n0\r\n\r\n", Outcome.PROTOCOL_FAILED, b""),
         (WORD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", Outcome.PROTOCOL_FAILED, b""),
-        (WORD + b"A: b\r\n" * 300 + b"\r\nabc", Outcome.PROTOCOL_FAILED, b""),
+        (WORD + b"A: b\r\n" * 5000 + b"\r\nabc", Outcome.PROTOCOL_FAILED, b""),
         (WORD + b"A: " + b"x" * 100_000 + b"\r\n\r\nabc", Outcome.PROTOCOL_FAILED, b""),
     ],
 )
@@ -311,6 +320,27 @@ def test_a_line_without_a_colon_is_passed_over(
             assert len(web.requests) == 3, "once more, and from then on it is known how the server writes"
 
     run(fetch())
+
+
+@pytest.mark.parametrize(
+    ("raw", "note"),
+    [
+        (b"HTTP/1.1  200 OK\r\nContent-Length: 3\r\n\r\nabc", Note.STATUS_LINE),
+        (b"HTTP/1.2 200 OK\r\nContent-Length: 3\r\n\r\nabc", Note.STATUS_LINE),
+        (b"HTTP/2 200\r\nContent-Length: 3\r\n\r\nabc", Note.STATUS_LINE),
+        (b"HTTP 200 OK\r\nContent-Length: 3\r\n\r\nabc", Note.STATUS_LINE),
+        (b"\r\n  HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Note.STATUS_LINE),
+        (b"HTTP/1.1  103 Early\r\n\r\nHTTP/1.1  200 OK\r\n\r\nabc", Note.STATUS_LINE),
+        (HEAD + b"Content-Length: +3\r\n\r\nabc and more", Note.LOOSE_LENGTH),
+        (HEAD + b"Content-Length:\r\n\r\nabc", Note.LOOSE_LENGTH),
+    ],
+)
+def test_a_head_that_browsers_read_and_libcurl_does_not_is_read_and_noted(
+    run: Any, fetching: Any, raw: bytes, note: Note
+) -> None:
+    response = one(run, fetching, FakePage(raw=raw))
+    assert (response.outcome, response.status, response.body) == (Outcome.OK, 200, b"abc"), response.error
+    assert response.notes == (note,)
 
 
 def test_a_request_that_may_not_be_sent_twice_is_not_repeated_for_a_line_without_a_colon(
@@ -484,14 +514,24 @@ def test_a_broken_coding_of_an_error_page_is_noted(run: Any, fetching: Any, stat
     assert HTML.startswith(response.content)
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
-def test_a_stream_that_breaks_in_the_middle_is_read_up_to_there(run: Any, fetching: Any, coding: str) -> None:
+@pytest.mark.parametrize(
+    ("coding", "outcome", "note"),
+    [
+        ("gzip", Outcome.OK, Note.CODING_SUM),  # its decoder finds the end, and the sum tells
+        ("deflate", Outcome.OK, Note.CODING_SUM),
+        ("br", Outcome.TRUNCATED, Note.BROKEN_CODING),
+        ("zstd", Outcome.TRUNCATED, Note.BROKEN_CODING),
+    ],
+)
+def test_a_stream_that_breaks_in_the_middle_is_read_up_to_there(
+    run: Any, fetching: Any, coding: str, outcome: Outcome, note: Note
+) -> None:
     pack = {"gzip": zipped, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstd.compress}[coding]
     words = bytes(random.Random(1).choices(b"abcdefghij", k=400_000))
     body = bytearray(pack(words))
     body[len(body) // 2 : len(body) // 2 + 3000] = b"\xff" * 3000
     response = one(run, fetching, FakePage(bytes(body), headers=(("Content-Encoding", coding),)))
-    assert response.outcome is Outcome.TRUNCATED
+    assert (response.outcome, response.notes) == (outcome, (note,))
     assert len(response.content) > len(words) // 4
     assert response.content[: len(words) // 4] == words[: len(words) // 4]
 

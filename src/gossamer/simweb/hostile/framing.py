@@ -227,7 +227,7 @@ _FRAMED: Final = table(
         left out, the connection closed
     B25c | a part unasked | protocol_failed | A 206 to a request without a range. | tried again, not taken for \
         the whole
-    B27 | cookie bomb | protocol_failed | 10,000 cookies that never expire. | a head of more than 200 fields \
+    B27 | cookie bomb | protocol_failed | 10,000 cookies that never expire. | a head of more than 4,000 fields \
         is refused whole; cookies are off
     """,
     {
