@@ -477,7 +477,7 @@ def test_a_running_crawl_is_steered_by_commands_and_resumed(tmp_path: Path) -> N
         assert gossamer("checkpoint", folder, "--list")[1] == "one\n"
         assert gossamer("checkpoint", folder, "--restore", "one")[0] == 2
         assert gossamer("block", folder, "elsewhere.test")[0] == 0
-        assert gossamer("why", folder, web.url("/"))[1].startswith(f"{web.url('/')}: it was asked for: ok, status 200")
+        assert gossamer("why", folder, web.url("/"))[1].startswith(f"{web.url('/')}: it was fetched: ok, status 200")
         assert gossamer("resume", folder)[0] == 5
         assert gossamer("continue", folder)[0] == 0
         assert gossamer("stop", folder)[0] == 0

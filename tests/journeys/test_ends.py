@@ -85,8 +85,8 @@ def test_a_seed_of_a_server_without_tls_is_told_in_the_words_of_one_fetch(tmp_pa
 @pytest.mark.parametrize(
     ("page", "why"),
     [
-        (FakePage(status=403), "403"),
-        (None, "404"),
+        (FakePage(status=403), "status 403"),
+        (None, "status 404"),
     ],
 )
 def test_where_no_seed_brings_a_document_each_is_told_with_its_reason(

@@ -1,7 +1,6 @@
-"""The Python API as a program uses it: the README's own examples among them."""
+"""The Python API as a program uses it."""
 
 import asyncio
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -101,22 +100,6 @@ def test_a_processor_that_raises_costs_its_page_nothing_else() -> None:
         pages = list(gossamer.crawl_sync(web.url("/"), delay=0))
         assert {page.url for page in pages} == web.expected
     assert all("no idea" in page.record.visit.trouble for page in pages)
-
-
-@pytest.mark.usefixtures("own_processors")
-def test_the_examples_of_the_readme_run(capsys: pytest.CaptureFixture[str]) -> None:
-    code = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert code is not None
-    with FakeWeb({"/": '<title>Shop</title><b class="price">12.50</b>'}) as web:
-        body = code[1].replace("http://localhost:8000/", web.url("/"))
-        loop, _, rest = body.partition("@gossamer.processor")
-        lines = [line for line in loop.splitlines() if line and not line.startswith("import")]
-        names: dict[str, object] = {"gossamer": gossamer}
-        exec(f"@gossamer.processor{rest}", names)
-        exec("async def main():\n" + "\n".join(f"    {line}" for line in lines), names)
-        asyncio.run(names["main"]())  # type: ignore[operator]
-        assert f"{web.url('/')} 200 Shop" in capsys.readouterr().out
-        assert [item.value for page in gossamer.crawl_sync(web.url("/"), delay=0) for item in page.items] == ["12.50"]
 
 
 def test_importing_the_package_loads_no_crawler() -> None:

@@ -36,11 +36,11 @@ from gossamer.crawls.control.messages import Why
 from gossamer.crawls.control.waits import held_at_rest
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.old_wirings import completed
+from gossamer.crawls.summary import HELD
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import show_count
 from gossamer.frontier.contract import LentTask
-from gossamer.frontier.politeness.places import HeldBy
 from gossamer.frontier.traps.likeness import ALIASES, proven_others
 from gossamer.parsing.links import LinksSheet, normaliser
 from gossamer.query.archive import url_asked
@@ -227,20 +227,12 @@ _UNASKED = {
     Outcome.DNS_FAILED: "its host has no address",
 }
 
-#: Why a host is left alone, as the rest of a sentence.
-_HELD = {
-    HeldBy.DNS_FAILED: "its name has no address",
-    HeldBy.UNREACHABLE: "it does not answer",
-    HeldBy.REFUSALS: "it asked for a pause",
-    HeldBy.ROBOTS_UNREACHABLE: "its robots.txt is out of reach",
-}
-
 
 def _held(known: Known) -> str:
     """Until when the host as a whole waits, as the rest of a sentence."""
     now = time.time()
     held = next(held_at_rest([known.host] if known.host else [], now), None)
-    return "" if held is None else f"; the host waits until {utc_text(now + held.seconds)}: {_HELD[HeldBy(held.why)]}"
+    return "" if held is None else f"; the host waits until {utc_text(now + held.seconds)}: {HELD[held.why]}"
 
 
 def _tried(visits: Sequence[Mapping[str, Any]]) -> str:
@@ -255,7 +247,7 @@ def _tried(visits: Sequence[Mapping[str, Any]]) -> str:
 def _ended(row: DocumentRow, robots: RobotsWord | None) -> str:
     """How it ended, as the beginning of a sentence."""
     if row.outcome not in _UNASKED:
-        return f"it was asked for: {_done(row)}"
+        return f"{'it was fetched' if row.status else 'the request for it failed'}: {_done(row)}"
     line = f", line {robots.line}" if row.outcome is Outcome.ROBOTS_DENIED and robots and robots.line else ""
     return f"it was not asked for, since {_UNASKED[row.outcome]}{line} ({_done(row)})"
 
@@ -305,7 +297,7 @@ def _led(known: Known, traces: _Traces) -> str:
     """The targets of a redirect, as the rest of a sentence."""
     if known.row is None or known.row.outcome is not Outcome.REDIRECT:
         return ""
-    rules = ", ".join(traces.visits[-1].get("rejected", ())) if traces.visits else ""
+    rules = ", ".join(traces.visits[-1].get("rejected", ())).replace("_", " ") if traces.visits else ""
     refused = f"; the crawl does not follow it: {rules}" if rules else ""
     if not traces.redirects:
         return refused or "; the redirect names no target"

@@ -20,7 +20,7 @@ class CrawlKeywords(TypedDict, total=False):
     accept_loss: bool
     """Go on with a damaged crawl without the files that are lost, and fetch what they held again; with --resume."""
     scope: Literal["page", "prefix", "host", "domain", "any"]
-    """Follow links to the same page, path prefix, host or registered domain as a seed, or to any."""
+    """Follow links to the same `page`, path `prefix`, `host` or registered `domain` as a seed, or to `any`."""
     include: Sequence[str]
     """Follow only URLs that contain a match of this RE2 pattern, or of one of several."""
     exclude: Sequence[str]
@@ -243,10 +243,10 @@ class CrawlKeywords(TypedDict, total=False):
     llms_txt: bool
     """Also fetch the llms.txt of each seed's site, and follow the pages that it lists."""
     follow_pdf: bool
-    """Follow the links in PDF documents; this needs gossamer[words]."""
+    """Follow the links in PDF documents; this needs the package pypdfium2."""
     keep_words: tuple[Literal["facts", "text", "markdown"], ...]
     """Keep the words of each page as an item of the kind `words`, with these columns: `facts` (author, dates,
-    description, ...), `text`, `markdown`; this needs gossamer[words]."""
+    description, ...), `text`, `markdown`; this needs the package html-to-markdown."""
     mobile: bool
     """Send mobile crawlers to the hosts of --runtime, and bring home the relevant pages (--filter 'store: ...'); see
     docs/mobile.md."""

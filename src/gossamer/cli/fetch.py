@@ -134,7 +134,9 @@ def _times(timings: Timings) -> str:
     "--page-requisites",
     "Also list the style sheets, images and other files that a browser would fetch to show the page.",
 )
-@option("--markdown", "Write the main part of the documents as Markdown instead; this needs gossamer[words].")
+@option(
+    "--markdown", "Write the main part of the documents as Markdown instead; this needs the package html-to-markdown."
+)
 @options_named(OPTIONS)
 def inspect(
     documents: tuple[str, ...], base: str, content_type: str, page_requisites: bool, markdown: bool, **given: Any

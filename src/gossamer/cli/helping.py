@@ -65,7 +65,7 @@ class HelpInPortions(click.Command):
             is_eager=True,
             expose_value=False,
             callback=show,
-            help="Show the usual ones, one group, or with `all` everything.",
+            help="Show this help, one group of it, or with `all` everything.",
         )
 
     def get_help(self, ctx: click.Context) -> str:
@@ -155,6 +155,8 @@ def option(spec: str, text: str, **more: Any) -> Callable[[F], F]:
         more |= {"metavar": word.removesuffix("..."), "multiple": word.endswith("...")}
     elif not more:
         more["is_flag"] = True
+    elif isinstance(more.get("type"), click.IntRange | click.FloatRange):
+        more["metavar"] = "N"
     return click.option(*words, help=text, **more)
 
 

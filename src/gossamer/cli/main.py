@@ -2,7 +2,7 @@
 
 import errno
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -144,10 +144,7 @@ class _Commands(HelpInPortions, click.Group):
             click.echo(ctx.get_help())
             ctx.exit()
         if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in all_commands():
-            from gossamer.engine.sheet import nearest
-
-            told = nearest(args[0], all_commands()).partition(" Known: ")[0]
-            told = told if told.startswith("; did you mean") else "; `gossamer --help all` lists them"
+            told = _near(args[0], all_commands()) or "; `gossamer --help all` lists them"
             raise click.UsageError(f"there is no command {args[0]!r}{told}")
         return super().resolve_command(ctx, args)
 
@@ -212,12 +209,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         if where == "gossamer" and called in all_commands():
             where = f"gossamer {called}"
         if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-            error = click.NoSuchOption(error.option_name, possibilities=_present_options(error.ctx), ctx=error.ctx)
+            error = _no_such_option(error.option_name, error.ctx)
         message = error.format_message()
         if isinstance(error, click.exceptions.NoArgsIsHelpError) and isinstance(error.ctx.command, click.Group):
             message = f"say which: {', '.join(error.ctx.command.list_commands(error.ctx))}"
         # Choices stand on lines of their own there.
-        return _refuse(f"{' '.join(message.split())} (see {where} --help)", 2)
+        told = " ".join(message.split())
+        return _refuse(told if "did you mean" in told or "--help" in told else f"{told} (see {where} --help)", 2)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
@@ -234,10 +232,25 @@ def _run(arguments: Sequence[str] | None) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _present_options(context: click.Context) -> list[str]:
-    """The options of a command that its help shows: those of earlier versions work, and are no advice."""
+def _no_such_option(name: str, context: click.Context) -> click.NoSuchOption:
+    """What is told of an option that a command does not have: the option of ours that does the same as one of another crawler,
+    or the nearest of those that help shows. Options of earlier versions work, and are no advice."""
+    from gossamer.cli.options import same_elsewhere
+
     records = (param.get_help_record(context) for param in context.command.get_params(context))
-    return [word.strip(",") for record in records if record for word in record[0].split() if word.startswith("--")]
+    present = [word.strip(",") for record in records if record for word in record[0].split() if word.startswith("--")]
+    same = same_elsewhere(name)
+    has_same = same and (same.split()[0] in present or "--resume" in present)
+    told = f"; {same} does the same here" if has_same else _near(name, present)
+    return click.NoSuchOption(name, f"there is no option {name!r}{told}", ctx=context)
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """The name that was meant, as the rest of a sentence; empty where none is near."""
+    from gossamer.engine.sheet import nearest
+
+    told = nearest(name, known).partition(" Known: ")[0]
+    return told if told.startswith("; did you mean") else ""
 
 
 def _check_text(arguments: Sequence[str]) -> None:

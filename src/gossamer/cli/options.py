@@ -11,7 +11,7 @@ import msgspec
 from gossamer.cli.helping import Entry, HelpGroup, HelpInPortions, write_groups
 from gossamer.cli.saying import given_text
 from gossamer.crawls.options import CrawlOptions, all_options, headings
-from gossamer.engine.sheet import Property, build, nearest, properties, renamed
+from gossamer.engine.sheet import Property, build, nearest, properties, renamed, show_quantity
 from gossamer.values.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,11 +21,63 @@ _SHORT = {"output": "-o"}
 #: Values of options in a word, where neither unit nor choices say it.
 _VALUES = {"include": "RE2", "exclude": "RE2", "filter": "EXPRESSION", "until": "EXPRESSION", "header": "FIELD"}
 _VALUES |= {"contact": "URL|MAIL", "proxy": "URL", "user_agent": "TEXT", "delay": "TIME|auto", "linger": "TIME|forever"}
+_VALUES |= {"only": "PATTERN", "never": "PATTERN", "ads": "drop|keep|FILE"}
+_VALUES |= {"normalize": "RULE", "release": "ID|all", "header_for": "HOST", "auth": "[HOST=]USER:PASSWORD"}
+_VALUES |= {"resolve": "PATTERN=ADDRESS", "allow_network": "CIDR", "place": "HOSTS=PLACE", "agent_place": "AGENT=PLACE"}
+_VALUES |= {"item_columns": "FIELD", "item_key": "FIELD", "triple_store": "URL", "topic": "WORDS", "relevance": "NAME"}
+_VALUES |= {"recrawl": "RULE", "recrawl_rate": "SHARE", "interval": "TIME..TIME:EXPRESSION", "browser": "PROGRAM"}
+_VALUES |= {"render": "never|auto|always", "render_rule": "CHOICE:EXPRESSION", "runtime": "HOST=URL|DIR"}
+_VALUES |= {"mobile_content": "PART", "mobile_elements": "SELECTOR", "store": "URL|DIR"}
 _OF_UNIT = {"s": "TIME", "bytes": "SIZE", "bytes/s": "SIZE", "pages/s": "N"}
 _OF_NAMED = {"a file": "FILE", "a folder": "DIR"}
 
 #: Characters of choices that still leave room for what the option does.
 LONGEST = 20
+
+#: Options of wget, curl, Scrapy, Browsertrix and Katana, by the option that does the same here.
+_SAME_ELSEWHERE = {
+    "--delay": "wait random-wait",
+    "--depth": "level max-depth",
+    "--scope prefix": "no-parent",
+    "--scope any": "span-hosts",
+    "--scope": "scopetype field-scope",
+    "--only": "domains",
+    "--never": "exclude-domains",
+    "--include": "accept-regex crawl-scope",
+    "--exclude": "reject-regex exclude-directories crawl-out-scope",
+    "--bandwidth": "limit-rate",
+    "--max-bytes": "quota sizelimit",
+    "--max-pages": "limit pagelimit maxpagelimit",
+    "--max-time": "timelimit crawl-duration",
+    "--max-page-size": "max-filesize max-response-size",
+    "--min-free-disk": "diskutilization",
+    "--retries": "tries retry",
+    "--rate": "rate-limit",
+    "--agents": "workers parallelism threads",
+    "--concurrency": "parallel-max",
+    "--seeds": "input-file seedfile list",
+    "--output": "directory-prefix collection warc-file",
+    "--resume": "continue",
+    "--robots ignore": "no-robots",
+    "--header": "referer",
+    "--auth": "user http-user http-password",
+    "--cookie-file": "load-cookies cookie-jar cookie",
+    "--ca-file": "ca-certificate cacert",
+    "--set http.verify=false": "no-check-certificate insecure",
+    "--set http.deadline=TIME": "timeout read-timeout",
+    "--resolve": "connect-to",
+    "--mirror DIR": "convert-links",
+    "--render always": "headless",
+    "--quiet": "silent no-verbose",
+    "--json": "jsonl",
+    "gossamer export DIR --to wacz": "generatewacz wacz",
+}
+
+
+def same_elsewhere(name: str) -> str:
+    """What does the same here as an option of another crawler, as `--delay` for `--wait`; empty where we know nothing."""
+    wanted = name.lstrip("-").lower()
+    return next((ours for ours, theirs in _SAME_ELSEWHERE.items() if wanted in theirs.split()), "")
 
 
 #: What only a configuration file, or a program, says.
@@ -115,13 +167,15 @@ def _option(prop: Property) -> Callable[[F], F]:
     names.append(prop.name)
     if prop.name in _SHORT:
         names.insert(0, _SHORT[prop.name])
-    shown = "" if prop.default in (None, "", (), False) else f" [default: {prop.default}]"
+    has_none = prop.default in (None, "", ()) or prop.default is False
+    shown = "" if has_none else f" [default: {show_quantity(prop.default, prop.unit)}]"
     many = prop.type.startswith("tuple")
     doc = f"{prop.doc[:-1]} (repeatable)." if many and "repeat" not in prop.doc else prop.doc
     text = f"{doc}{shown}"
     if prop.type == "bool":
         return click.option(*names, is_flag=True, default=None, help=text, cls=_Option)
-    return click.option(*names, multiple=many, default=None, metavar=_metavar(prop), help=text, cls=_Option)
+    metavar, hidden = _metavar(prop), prop.name in _IN_FILES
+    return click.option(*names, multiple=many, default=None, metavar=metavar, help=text, cls=_Option, hidden=hidden)
 
 
 def _metavar(prop: Property) -> str:

@@ -389,7 +389,7 @@ def trap_lines(found: "Suspicions") -> list[str]:
 @option("--headers", "Write the answer's status line and header fields, instead of the document.")
 @option("--rendered", "Write the page as a browser showed it (crawl --render).")
 @option("--raw", "Write the record as it is in the archive, with the body as it came.")
-@option("--markdown", "Write the main part of the document as Markdown; this needs gossamer[words].")
+@option("--markdown", "Write the main part of the document as Markdown; this needs the package html-to-markdown.")
 @option("--at TIME", "Write the version that was current at this time, as 20260301 (UTC).", default="")
 def cat(directory: str, url: str, headers: bool, rendered: bool, raw: bool, markdown: bool, at: str) -> int:
     """Write the archived document of URL in the crawl in DIR to standard output, also while it runs.

@@ -18,7 +18,7 @@ from gossamer.crawls.options import all_options
 from gossamer.engine import ends as ports
 from gossamer.engine import errors as flow_errors
 from gossamer.engine.component import Component
-from gossamer.engine.sheet import Sheet, properties
+from gossamer.engine.sheet import Sheet, properties, show_quantity
 from gossamer.frontier.robots.machine import EFFECTS, EVENTS, POLICIES, RobotsPolicy, to_mermaid
 from gossamer.simweb.hostile import CASES, NOT_PLAYED
 from gossamer.values import errors as model_errors
@@ -91,7 +91,7 @@ def _settings(sheet: type[Sheet]) -> str:
         (
             f"`{p.name}`",
             p.type,
-            "" if p.default in (None, "", ()) else f"`{p.default}`",
+            "" if p.default in (None, "", ()) else f"`{show_quantity(p.default, p.unit)}`",
             ", ".join(filter(None, (p.unit, p.bounds))),
             "restart" if p.reason else "live",
             p.doc,

@@ -28,7 +28,7 @@ ENDED = "ended"
 
 
 #: Why a host waits for longer than its delay (:class:`~gossamer.frontier.politeness.places.HeldBy`), in words.
-_HELD = {
+HELD = {
     "dns_failed": "its name has no address",
     "unreachable": "it does not answer",
     "refusals": "it asked for a pause",
@@ -211,14 +211,15 @@ class RunEnding:
         if self._has_lingered and is_kept and summary.waiting is not None:
             yield self._waiting_line(summary)
         if summary.state == "incomplete" and is_kept and has_brought(summary) and (urls := self._failing()):
-            yield f"{'the only URL' if len(urls) == 1 else 'among the URLs'} that failed: {', '.join(urls)}"
+            failed = summary.queued + summary.outcomes.get(Outcome.GONE_AFTER_RETRIES, 0)
+            yield f"{'the only URL' if failed == 1 else 'among the URLs'} that failed: {', '.join(urls)}"
 
     def _waiting_line(self, summary: Summary) -> str:
         waiting = summary.waiting
         assert waiting is not None
         errors = self._errors()
         reasons = ", ".join(
-            f"{name} ({_HELD.get(why, why)}{errors.get(name, '')})" for name, why in waiting.hosts.items()
+            f"{name} ({HELD.get(why, why)}{errors.get(name, '')})" for name, why in waiting.hosts.items()
         )
         return (
             f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
@@ -239,9 +240,9 @@ class RunEnding:
                     why for site, why in reasons.items() if seed.startswith(f"{site}/") or f"//{_host(site)}/" in seed
                 )
                 why = next(met, "")
-                why = f"{_HELD[why]} ({why})" if why in _HELD else why or "no answer before the end"
+                why = f"{HELD[why]} ({why})" if why in HELD else why or "no answer before the end"
             else:
-                why = _reason(row)
+                why = _reason(row, seed)
             yield f"seed {seed}: {why}"
         if (more := len(self._seeds) - TOLD_SEEDS) > 0:
             # Seeds are fetched first: as many as were never asked for are queued still, or were kept out by a limit.
@@ -254,11 +255,15 @@ class RunEnding:
         """The last row of the log for each seed, and for each seed the last row of its robots.txt."""
         wanted = self._seeds[:TOLD_SEEDS]
         rows = {"page": dict[str, Mapping[str, Any]](), "robots": dict[str, Mapping[str, Any]]()}
+        targets = {}
         for one in self._log(LOOKED_AT):
             if one["event"] in rows:
                 rows[one["event"]][one["url"]] = one
+                if one.get("relation") == "redirect":
+                    targets[one["discovered_from"]] = one
         robots = {seed: row for seed in wanted if (row := rows["robots"].get(urljoin(seed, "/robots.txt")))}
-        return {seed: row for seed in wanted if (row := rows["page"].get(seed))}, robots
+        found = {seed: row for seed in wanted if (row := rows["page"].get(seed))}
+        return {seed: _at_the_end(row, targets) for seed, row in found.items()}, robots
 
     def _errors(self) -> dict[str, str]:
         """For each site whose last answer in the log is an error, the words of that, behind a semicolon."""
@@ -289,19 +294,34 @@ def _host(site: str) -> str:
     return site.partition("://")[2] or site
 
 
-def _reason(row: Mapping[str, Any]) -> str:
+def _at_the_end(row: Mapping[str, Any], targets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The row of the last URL to which redirects led from that of the first."""
+    met = {row["url"]}
+    while (target := targets.get(row["url"])) is not None and target["url"] not in met:
+        row = target
+        met.add(row["url"])
+    return row
+
+
+def _reason(row: Mapping[str, Any], seed: str = "") -> str:
+    """Why a URL brought no document; if it is another than the seed, redirects led from there."""
+    if seed not in ("", row["url"]):
+        return _printable(f"it leads to {row['url']}: {_reason(row)}")
     outcome, status, error = row["outcome"], row.get("status"), row.get("error") or ""
     if outcome == Outcome.ROBOTS_DENIED:
         line = _LINE.search(error)
         return f"robots.txt denies it, line {line[1]}" if line else f"robots.txt denies it; {error}".rstrip("; ")
     if outcome == Outcome.REDIRECT:
-        return f"{status}, and its target brought no document"
+        rules = ", ".join(row.get("rejected", ())).replace("_", " ")
+        return f"status {status}, whose target is not fetched: {rules or 'it is known already'}"
     rule, _, part = error.partition(": ")
     if outcome == Outcome.BLOCKED and rule in _OPTIONS:
         return f"{option_name(rule)} excludes it{f' ({part})' if part else ''}"
     if outcome == Outcome.BLOCKED and error:
         return error
-    text = str(status) if status and not error else f"{outcome}; {error}".rstrip("; ")
+    if status == 401:
+        return "status 401; --auth says with which user and password to ask"
+    text = f"status {status}" if status and not error else f"{outcome}; {error}".rstrip("; ")
     return _printable(text)
 
 

@@ -91,6 +91,24 @@ def show_seconds(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
+#: Units of time and size in which a value can be written exactly, the largest first.
+_EXACT_TIME = (("d", 86400), ("h", 3600), ("min", 60))
+_EXACT_SIZE = (
+    *(("TiB", 2**40), ("TB", 10**12), ("GiB", 2**30), ("GB", 10**9), ("MiB", 2**20), ("MB", 10**6)),
+    *(("KiB", 2**10), ("kB", 10**3)),
+)
+
+
+def show_quantity(value: object, unit: str) -> str:
+    """A value of a setting, exactly and with its unit, as :func:`parse` reads it: `16 MiB`, `5 min`, `0.25 s`."""
+    if unit not in EXAMPLES or isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    exact, least = (_EXACT_TIME, "s") if unit == "s" else (_EXACT_SIZE, "B")
+    suffix, size = next((one for one in exact if value and not value % one[1]), (least, 1))
+    number = value // size if value == int(value) else value
+    return f"{number:.15g} {suffix}{'/s' if unit == 'bytes/s' else ''}"
+
+
 def show_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
@@ -268,8 +286,12 @@ def _properties(sheet: type) -> tuple[Property, ...]:
         said = metas(hints[field.name])
         doc = next((meta.description for meta in reversed(said) if meta.description), "")
         extra = {key: one for meta in said for key, one in (meta.extra or {}).items()}
+        unit = str(extra.get("unit", ""))
         bounds = ", ".join(
-            f"{sign} {value}" for meta in said for key, sign in _BOUNDS if (value := getattr(meta, key)) is not None
+            f"{sign} {show_quantity(value, unit)}"
+            for meta in said
+            for key, sign in _BOUNDS
+            if (value := getattr(meta, key)) is not None
         )
         default = field.default_factory() if field.default_factory is not msgspec.NODEFAULT else field.default
         restart = str(extra.get("restart", ""))
@@ -282,7 +304,7 @@ def _properties(sheet: type) -> tuple[Property, ...]:
                 type=kind,
                 default=default,
                 doc=doc,
-                unit=str(extra.get("unit", "")),
+                unit=unit,
                 live=not restart,
                 reason=restart,
                 bounds=bounds,

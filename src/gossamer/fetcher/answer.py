@@ -113,8 +113,29 @@ ENDINGS: dict[int, CodeMeaning] = {
 }
 
 
-#: Words of the TLS library for an answer that is none of TLS.
-_NO_TLS = ("wrong version number", "http request", "packet length too long", "record layer failure")
+#: Words of libcurl and the TLS library, in small letters, and what we add to them.
+_HINTS = {
+    ("wrong version number", "http request", "packet length too long", "record layer failure"): (
+        "the server speaks no TLS at this port, perhaps plain http"
+    ),
+    ("self-signed certificate", "unable to get local issuer"): (
+        "if you trust it, --ca-file FILE names its authority, or the certificate itself"
+    ),
+    ("certificate has expired",): "the owner of the server has to renew it",
+}
+
+#: Words of libcurl for an answer that is no HTTP, as servers that expect TLS give it.
+_NO_HTTP, HTTP_PORT = ("Empty reply from server", "Received HTTP/0.9 when not allowed"), 80
+
+
+def _hint(transfer: Transfer, message: str) -> str:
+    """What we add to a message of libcurl, as the rest of a sentence; empty where it says enough."""
+    if message in _NO_HTTP:
+        url = transfer.curl.getinfo(pycurl.EFFECTIVE_URL)
+        may_be_tls = scheme_of(url) == "http" and endpoint_of(url)[1] != HTTP_PORT
+        return "; perhaps it speaks TLS at this port: try https" if may_be_tls else ""
+    words = message.lower()
+    return next((f"; {hint}" for signs, hint in _HINTS.items() if any(sign in words for sign in signs)), "")
 
 
 def ending_of(code: int, os_error: int, message: str) -> CodeMeaning:
@@ -142,8 +163,7 @@ def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
     if not code:
         return Cut(of_status(status), "" if status else "the server closed the connection before the end of the head")
     message = message or f"libcurl's error {code}"
-    if any(word in message.lower() for word in _NO_TLS):
-        message += "; the server speaks no TLS at this port, perhaps plain http"
+    message += _hint(transfer, message)
     meaning = ending_of(code, transfer.curl.getinfo(pycurl.OS_ERRNO), message)
     if not status:
         return Cut(meaning.early, message)

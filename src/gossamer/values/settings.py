@@ -13,7 +13,7 @@ from gossamer.engine.sheet import setting
 
 Scope = Annotated[
     Literal["page", "prefix", "host", "domain", "any"],
-    setting("Follow links to the same page, path prefix, host or registered domain as a seed, or to any."),
+    setting("Follow links to the same `page`, path `prefix`, `host` or registered `domain` as a seed, or to `any`."),
 ]
 
 Include = Annotated[

@@ -42,11 +42,21 @@ TOKEN = "GOSSAMER_MCP_TOKEN"  # noqa: S105  # the name of a variable
     "--network", "networks", multiple=True, metavar="CIDR", help="Let them reach this private network too (repeatable)."
 )
 @click.option(
-    "--max-pages", type=click.IntRange(0), default=1_000, show_default=True, help="Let them fetch so many pages."
+    "--max-pages",
+    type=click.IntRange(0),
+    default=1_000,
+    show_default=True,
+    help="Let them fetch at most this many pages.",
 )
-@click.option("--max-bytes", metavar="SIZE", default="500MB", show_default=True, help="Let them fetch so many bytes.")
 @click.option(
-    "--max-time", metavar="TIME", default="1h", show_default=True, help="Let their crawls take so long in all."
+    "--max-bytes", metavar="SIZE", default="500MB", show_default=True, help="Let them fetch at most this many bytes."
+)
+@click.option(
+    "--max-time",
+    metavar="TIME",
+    default="1h",
+    show_default=True,
+    help="Let their crawls take at most this long in all.",
 )
 @click.option(
     "--contact", metavar="CONTACT", help="Give site owners this URL or mail address, as crawl --contact does."

@@ -27,7 +27,7 @@ WordsColumns = Annotated[
     tuple[WordsColumn, ...],
     setting(
         "Keep the words of each page as an item of the kind `words`, with these columns: `facts` (author, dates, "
-        "description, ...), `text`, `markdown`; this needs gossamer[words]."
+        "description, ...), `text`, `markdown`; this needs the package html-to-markdown."
     ),
 ]
 
@@ -41,7 +41,7 @@ class WordsOptions(Sheet, frozen=True):
     ] = False
     follow_pdf: Annotated[
         bool,
-        setting("Follow the links in PDF documents; this needs gossamer[words]."),
+        setting("Follow the links in PDF documents; this needs the package pypdfium2."),
     ] = False
     keep_words: WordsColumns = ()
 

@@ -43,7 +43,7 @@ TROUBLES = {
     "pdf_encrypted": "PDF that needs a password",
     "pdf_timeout": "PDF that took too long to read",
     "pdf_large": f"PDF of more than {MAX_BYTES >> 20} MiB",
-    "pdf_unavailable": "PDF, whose text needs pypdfium2, which is in gossamer[words]",
+    "pdf_unavailable": "PDF, whose text needs the package pypdfium2",
     "pdf_cut": "PDF of which only the first pages were read",
     "no_body": "no body in the archive",
     "no_words": "no words",

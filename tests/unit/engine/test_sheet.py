@@ -6,7 +6,19 @@ import msgspec
 import pytest
 
 from gossamer.engine.errors import SettingError
-from gossamer.engine.sheet import HIDDEN, NoSettings, Sheet, build, change, nearest, properties, setting, shown
+from gossamer.engine.sheet import (
+    HIDDEN,
+    NoSettings,
+    Sheet,
+    build,
+    change,
+    nearest,
+    parse,
+    properties,
+    setting,
+    show_quantity,
+    shown,
+)
 from gossamer.engine.unit import Unit
 
 
@@ -96,7 +108,7 @@ def test_plain_values_and_text_become_a_sheet(values: dict[str, Any], expected: 
         ({"zzz": 1}, "unknown setting 'zzz'; known: agent, body, follow, hosts, pages, timeout"),
         (
             {"timeout": 0},
-            "setting 'timeout' cannot be 0; give a number of seconds, at least 0.1, at most 3600 (Seconds for a whole fetch.)",
+            "setting 'timeout' cannot be 0; give a number of seconds, at least 0.1 s, at most 1 h (Seconds for a whole fetch.)",
         ),
         (
             {"timeout": "10 parsecs"},
@@ -104,7 +116,7 @@ def test_plain_values_and_text_become_a_sheet(values: dict[str, Any], expected: 
         ),
         (
             {"body": "0.5"},
-            "setting 'body' cannot be 0.5; give a whole number of bytes, at least 1 (The most that is kept.)",
+            "setting 'body' cannot be 0.5; give a whole number of bytes, at least 1 B (The most that is kept.)",
         ),
         (
             {"pages": 0},
@@ -176,13 +188,33 @@ def test_reflection_tells_everything_that_a_watcher_shows() -> None:
     told = {prop.name: prop for prop in properties(FetchSheet)}
     assert [*told] == ["timeout", "body", "agent", "pages", "follow", "hosts"]
     timeout, agent, pages = told["timeout"], told["agent"], told["pages"]
-    assert (timeout.type, timeout.unit, timeout.default, timeout.bounds) == ("float", "s", 120.0, ">= 0.1, <= 3600")
+    assert (timeout.type, timeout.unit, timeout.default, timeout.bounds) == ("float", "s", 120.0, ">= 0.1 s, <= 1 h")
     assert timeout.live
     assert timeout.doc == "Seconds for a whole fetch."
     assert not agent.live
     assert agent.reason == "it is part of open connections"
     assert (pages.type, pages.unit, pages.bounds, pages.doc) == ("int | None", "pages", ">= 1", "Stop after so many.")
     assert properties(Contact)[0].default is msgspec.NODEFAULT
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (16 * 2**20, "bytes", "16 MiB"),
+        (256_000_000, "bytes", "256 MB"),
+        (123_456_789, "bytes", "123456789 B"),
+        (2e6, "bytes/s", "2 MB/s"),
+        (30.0, "s", "30 s"),
+        (5400, "s", "90 min"),
+        (604_800, "s", "7 d"),
+        (0.25, "s", "0.25 s"),
+        (64, "requests", "64"),
+        ("auto", "s", "auto"),
+    ],
+)
+def test_a_default_is_written_with_its_unit_and_exactly(value: Any, unit: str, text: str) -> None:
+    assert show_quantity(value, unit) == text
+    assert value == "auto" or parse(text, unit) == value
 
 
 def test_a_field_of_another_fields_type_says_only_what_differs() -> None:
