@@ -45,6 +45,10 @@ VERBS = {
         "Ask the property tests for new cases, 5,000 each, where the suite asks for the same ones each time (some minutes).",
     ),
     "prose": ("reading:prose", "Measure what is taken for the text of real pages: `prose FOLDER=SELECTOR...`."),
+    "ray": (
+        "test:ray",
+        "Read crawls as Ray datasets, from an environment of its own, which has 140 MB to download (some minutes).",
+    ),
     "readers": (
         "test:readers",
         "Let pywb replay a crawl, py-wacz validate it and pyftpdlib be crawled, from an environment of their own (a minute).",

@@ -77,23 +77,35 @@ def properties(arguments: list[str]) -> int:
 #: pyftpdlib has no wheel, and the set-up of a checkout builds nothing.
 PACKAGES = ("pywb>=2.10", "wacz>=0.6", "pyarrow>=20", "pyftpdlib>=2.1")
 
-PLACE = ROOT / ".readers"
+
+#: Ray and what comes with it are 140 MB, which the tests of the rest need none of.
+RAY = ("--editable", f"{ROOT}[ray,store,words]")
 
 
 def readers(arguments: list[str]) -> int:
+    journeys = ["tests/journeys/test_readers.py", "tests/journeys/test_other_protocols.py"]
+    return _beside("readers", ("setuptools", *PACKAGES), ["-m", "long or not long", *journeys, *arguments])
+
+
+def ray(arguments: list[str]) -> int:
+    return _beside("ray", RAY, ["-n", "0", "tests/journeys/test_ray_documents.py", *arguments])
+
+
+def _beside(verb: str, packages: tuple[str, ...], arguments: list[str]) -> int:
+    """Run tests that find the Python of an environment of their own in `GOSSAMER_VERB`; it is made the first time."""
     from uv import find_uv_bin
 
-    python = PLACE / "bin" / "python"
+    place = ROOT / f".{verb}"
+    python = place / "bin" / "python"
     if not python.exists():
         try:
-            subprocess.run([find_uv_bin(), "venv", "--quiet", "--python", sys.executable, str(PLACE)], check=True)
-            install = [find_uv_bin(), "pip", "install", "--quiet", "--python", str(python), "setuptools", *PACKAGES]
+            subprocess.run([find_uv_bin(), "venv", "--quiet", "--python", sys.executable, str(place)], check=True)
+            install = [find_uv_bin(), "pip", "install", "--quiet", "--python", str(python), *packages]
             subprocess.run(install, check=True)
         except subprocess.CalledProcessError as error:
             print(
-                f"gossamer dev readers: uv failed (exit {error.returncode}); its reason stands above.", file=sys.stderr
+                f"gossamer dev {verb}: uv failed (exit {error.returncode}); its reason stands above.", file=sys.stderr
             )
             return 1
-    os.environ["GOSSAMER_READERS"] = str(python)
-    journeys = ["tests/journeys/test_readers.py", "tests/journeys/test_other_protocols.py"]
-    return main(["-m", "long or not long", *journeys, *arguments])
+    os.environ[f"GOSSAMER_{verb.upper()}"] = str(python)
+    return main(arguments)
