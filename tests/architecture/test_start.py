@@ -15,7 +15,7 @@ from gossamer.engine.unit import Provider
 #: Parts and libraries that a plain crawl does not use.
 NOT_OF_A_PLAIN_CRAWL = {
     "_duckdb", "brotli", "difflib", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
-    "numpy", "pyarrow", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
+    "numpy", "pyarrow", "ray", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
     "gossamer.api", "gossamer.crawls.control.steering", "gossamer.crawls.control.standing",
     "gossamer.analysis.reprocess",
     "gossamer.analysis.why", "gossamer.bench", "gossamer.engine.remote.connector", "gossamer.engine.remote.links",
@@ -23,7 +23,7 @@ NOT_OF_A_PLAIN_CRAWL = {
     "gossamer.analysis.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
     "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.labs.trie", "gossamer.storage.seen.sieve",
     "gossamer.testing", "gossamer.spiders.running", "gossamer.mobile.crawler", "gossamer.mobile.wiring",
-    "gossamer.recrawl.changes", "gossamer.labs.strategies", "gossamer.crawls.old_wirings",
+    "gossamer.ray", "gossamer.recrawl.changes", "gossamer.labs.strategies", "gossamer.crawls.old_wirings",
 }  # fmt: skip
 
 #: What the process that makes tables has no use for: it begins when the crawl has ended, and somebody waits for it.

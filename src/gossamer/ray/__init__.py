@@ -1,6 +1,6 @@
 """Ray: the documents of a crawl as a dataset that many machines read at once.
 
-Place in the flow: a program of the user's own calls :func:`documents` (docs/cluster.md); no crawl imports this package. It is the
+Place in the flow: a program of the user's own calls :func:`documents` (docs/ray.md); no crawl imports this package. It is the
 only place that imports `ray` and `pyarrow`, which the extra `ray` brings.
 
 Promises: a dataset has the rows that the tables of the crawl tell, and bodies and texts as the Python interface gives them; nothing

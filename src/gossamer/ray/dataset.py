@@ -100,11 +100,11 @@ def documents(
         UsageError: there is no crawl, or no such column, or a package is not installed.
         CrawlDirectoryError: the crawl is damaged, or its store cannot be read.
     """
+    if not columns or isinstance(columns, str):
+        raise UsageError(f"columns={columns!r}: name some of {', '.join(COLUMNS)}, as columns=['url', 'text']")
     for name in columns:
         if name not in COLUMNS:
             raise UsageError(f"columns={name!r}: documents have no such column{nearest(name, COLUMNS)}")
-    if not columns or isinstance(columns, str):
-        raise UsageError(f"columns={columns!r}: name some of {', '.join(COLUMNS)}, as columns=['url', 'text']")
     try:
         from gossamer.ray.source import dataset
     except ImportError:
