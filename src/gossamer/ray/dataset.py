@@ -70,7 +70,7 @@ _READ = (
 )  # fmt: skip
 
 
-class Task(NamedTuple):
+class DocumentsTask(NamedTuple):
     """The rows that one task reads, in the order of the archive."""
 
     rows: list[dict[str, Any]]
@@ -125,7 +125,7 @@ def _opened(text: str) -> tuple[Path, str]:
     return crawl_directory(text), ""
 
 
-def tasks(database: Database, crawl: Path, columns: Collection[str], most: int) -> Iterator[Task]:
+def tasks(database: Database, crawl: Path, columns: Collection[str], most: int) -> Iterator[DocumentsTask]:
     """The documents of a crawl, each task with records of `most` bytes, and one record more. Raises CrawlDirectoryError: a table is
     damaged."""
     if damaged := database.damage_to("items pages" if "items" in columns else "pages"):
@@ -155,10 +155,10 @@ def tasks(database: Database, crawl: Path, columns: Collection[str], most: int) 
         yield _task(crawl, rows, size)
 
 
-def _task(crawl: Path, rows: list[dict[str, Any]], size: int) -> Task:
+def _task(crawl: Path, rows: list[dict[str, Any]], size: int) -> DocumentsTask:
     read = [row for row in rows if "place" in row]
     files = {row["warc_file"] for row in read} | {row["place"]["file"] for row in read if row["place"]}
-    return Task(rows, {name: _target(crawl / name) for name in files if name}, size)
+    return DocumentsTask(rows, {name: _target(crawl / name) for name in files if name}, size)
 
 
 def _target(path: Path) -> str:

@@ -22,7 +22,7 @@ from gossamer.backup.elsewhere import is_store, read_here
 from gossamer.documents.document import Document
 from gossamer.engine.files import scratch
 from gossamer.query.archive import ArchiveReader, archived_visit
-from gossamer.ray.dataset import COLUMNS, Task
+from gossamer.ray.dataset import COLUMNS, DocumentsTask
 from gossamer.storage.archive.reading import ArchivedRecord
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.recovery import in_store
@@ -54,7 +54,7 @@ def schema(columns: Sequence[str]) -> pyarrow.Schema:
     return pyarrow.schema([(name, _TYPES.get(name, pyarrow.string())) for name in columns])
 
 
-def dataset(tasks: Iterable[Task], columns: Sequence[str], place: str) -> Dataset:
+def dataset(tasks: Iterable[DocumentsTask], columns: Sequence[str], place: str) -> Dataset:
     """The dataset of these tasks; `place` is the crawl directory or the store. Ray is begun if the program has not done so."""
     return read_datasource(CrawlDatasource(tasks, columns, place))
 
@@ -62,7 +62,7 @@ def dataset(tasks: Iterable[Task], columns: Sequence[str], place: str) -> Datase
 class CrawlDatasource(Datasource):  # type: ignore[misc]  # Ray's types are not where Ray is not installed
     """The documents of a crawl."""
 
-    def __init__(self, tasks: Iterable[Task], columns: Sequence[str], place: str) -> None:
+    def __init__(self, tasks: Iterable[DocumentsTask], columns: Sequence[str], place: str) -> None:
         super().__init__()
         self._schema = schema(columns)
         self._tasks: list[tuple[Callable[[], Iterator[pyarrow.Table]], BlockMetadata]] = []
