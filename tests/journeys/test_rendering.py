@@ -237,6 +237,20 @@ def test_pages_that_reach_a_limit_leave_no_requests_behind_and_the_crawl_goes_on
     assert len(left) < 6 * 498 // 2
 
 
+def test_a_request_of_a_page_that_fails_for_a_moment_is_sent_again_and_the_page_is_whole(tmp_path: Path) -> None:
+    class Busy(Shop):
+        def note(self, request: FakeRequest) -> None:
+            super().note(request)
+            if request.target == "/app.js":
+                script = FakePage(SCRIPT, type="text/javascript")
+                self.pages["/app.js"] = script if len(self.times) > 3 else FakePage("busy", status=503)
+
+    with Busy(3) as shop:
+        summary = crawled(shop, tmp_path / "c")
+        asked = Counter(target for _, target in shop.times)
+    assert (summary.pages, asked["/app.js"]) == (3, 2)  # type: ignore[attr-defined]
+
+
 def test_a_page_does_not_wait_for_an_hour_because_a_host_has_asked_for_a_pause(tmp_path: Path) -> None:
     asking = "for (const one of ['pause', 1, 2]) fetch('/api/' + one).catch(() => 0); document.body.append('shown')"
     with Shop(3) as shop:

@@ -10,6 +10,7 @@ Promises:
     2. Two pages that want the same at the same time cause one request.
     3. A request that no page waits for any more is not sent.
     4. What rendering has shown of a host is kept with the pages that showed it: the next run decides as this one would have.
+    5. A request that fails for a moment is sent again while its page waits, and its host is asked no sooner for that.
 """
 
 import asyncio
@@ -42,6 +43,15 @@ from gossamer.values.visit import Link, Location, Record, Response, Visit
 
 #: Bytes of answers that are kept in memory: the scripts of some ten applications.
 KEPT = 64 << 20
+
+#: Seconds before the second and the third try of a request that failed for a moment; its page stands still, and holds a place.
+PAUSES = (1.0, 5.0)
+
+#: Outcomes that are such a moment. Where no connection reaches a host, as those of many counters of visitors, no page waits.
+_OF_A_MOMENT = frozenset((Outcome.SERVER_ERROR, Outcome.RATE_LIMITED, Outcome.TIMED_OUT, Outcome.PROTOCOL_FAILED))
+
+#: Seconds in which a request that failed at every try has one for each page, and of how many this is known.
+VAIN_FOR, _MOST_VAIN = 600.0, 10_000
 
 #: Tells the requests of pages from the crawl's own of the same URL: an answer to the one is no page of the crawl.
 _KEY = "rendered"
@@ -120,6 +130,10 @@ def want_task(want: Want, page: Task, *, posts: bool) -> Task:
     return Task(url, host, page.depth, page.url, f"{WANT}{want.kind}", request=request)
 
 
+Told = tuple[Outcome, WantedAnswer | None]
+"""The outcome of a want, and its answer where there is one."""
+
+
 class WantsSheet(Sheet, frozen=True):
     """Settings of :class:`Wants`."""
 
@@ -141,7 +155,9 @@ class Wants(Provider[WantsSheet]):
 
     def __init__(self, sheet: WantsSheet | None = None) -> None:
         super().__init__(sheet)
-        self._asked: dict[str, asyncio.Future[WantedAnswer]] = {}
+        self._asked: dict[str, asyncio.Future[Told]] = {}
+        self._vain: dict[str, float] = {}
+        """When requests failed at every try, by the identities of their tasks."""
         self._waiting = Counter[str]()
         """How many pages wait for an answer, by the identity of its task."""
         self._kept: OrderedDict[str, tuple[float, WantedAnswer]] = OrderedDict()
@@ -167,8 +183,30 @@ class Wants(Provider[WantsSheet]):
     async def answer(self, want: Want, page: Task, oldest: float, send: Callable[[Task], None]) -> WantedAnswer:
         """The answer to a want: what the crawl has, or what it fetches now. Raises WantRefused."""
         task = want_task(want, page, posts=self.sheet.post)
-        if (given := await self.known(task, oldest)) is not None:
+        given = await self.known(task, oldest)
+        if given is not None:
             return given
+        identity, now = task.identity, self.clock.monotonic
+        is_vain = now() < self._vain.get(identity, -VAIN_FOR) + VAIN_FOR or not task.is_safe
+        outcome, given = await self._fetched(task, send)
+        for pause in () if is_vain else PAUSES:
+            if outcome not in _OF_A_MOMENT:
+                break
+            self.metrics.count("again")
+            await self.clock.sleep(pause)
+            task = msgspec.structs.replace(task, attempt=task.attempt + 1)
+            outcome, last = await self._fetched(task, send)
+            given = last or given  # of a host that takes no more requests by now, the page has what it said before
+        if outcome in _OF_A_MOMENT and not is_vain:
+            if len(self._vain) >= _MOST_VAIN:
+                self._vain.clear()
+            self._vain[identity] = now()
+        if given is None:
+            raise WantRefused(outcome.value)
+        return given
+
+    async def _fetched(self, task: Task, send: Callable[[Task], None]) -> Told:
+        """The answer to a task, which is sent unless it is under way. Raises WantRefused: the crawl ends."""
         future, is_new = self.expect(task)
         if is_new:
             send(task)
@@ -211,7 +249,7 @@ class Wants(Provider[WantsSheet]):
                     return given
         return None
 
-    def expect(self, task: Task) -> tuple[asyncio.Future[WantedAnswer], bool]:
+    def expect(self, task: Task) -> tuple["asyncio.Future[Told]", bool]:
         """The coming answer to a task, and whether it has to be sent: another page may wait for the same. A page that
         waits no more says so by :meth:`leave`."""
         self._waiting[task.identity] += 1
@@ -266,16 +304,11 @@ class Wants(Provider[WantsSheet]):
         for visit in self._staged:
             identity, response = visit.task.identity, visit.response
             future = self._asked.pop(identity, None)
-            if response.outcome not in ANSWERED:
-                if future is not None and not future.done():
-                    future.set_exception(WantRefused(response.outcome.value))
-                    future.exception()  # the page that waited may be gone
-                continue
-            given = _given(response)
-            if response.outcome in (Outcome.OK, Outcome.CLIENT_ERROR, Outcome.REDIRECT):
+            given = _given(response) if response.outcome in ANSWERED else None
+            if given is not None and response.outcome in (Outcome.OK, Outcome.CLIENT_ERROR, Outcome.REDIRECT):
                 self._keep(identity, response.started, given)
             if future is not None and not future.done():
-                future.set_result(given)
+                future.set_result((response.outcome, given))
         self._staged = []
         self._noted.update(self._staged_notes)
         if len(self._noted) > 2 * MOST_HOSTS:

@@ -1,5 +1,6 @@
 """Requests of rendered pages: which are sent, as what, and who gets the answers."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,7 +10,8 @@ import pytest
 
 from gossamer.browser.needs import VAIN
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
-from gossamer.browser.wants import KEPT, Wants, WantsSheet, want_task
+from gossamer.browser.wants import KEPT, PAUSES, VAIN_FOR, Wants, WantsSheet, want_task
+from gossamer.testing import FakeClock
 from gossamer.values.ledger_rows import document_row
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
@@ -68,7 +70,9 @@ def test_two_pages_that_want_the_same_cause_one_request_and_get_its_answer_when_
         assert not first.done()
         wants.stage([answered(task)], None)  # type: ignore[arg-type]  # as above
         wants.committed({})
-        assert (await first).body == (await second).body == b"x"
+        assert (
+            (await first) == (await second) == (Outcome.OK, WantedAnswer(200, (("content-type", "text/plain"),), b"x"))
+        )
         assert (await wants.known(task)) == WantedAnswer(200, (("content-type", "text/plain"),), b"x")
 
     run(course())
@@ -81,10 +85,60 @@ def test_a_want_that_is_refused_or_fails_is_told_by_its_outcome_and_asked_for_ag
         future, _ = wants.expect(task)
         wants.stage([answered(task, Outcome.ROBOTS_DENIED)], None)  # type: ignore[arg-type]  # as above
         wants.committed({})
-        with pytest.raises(WantRefused, match="robots_denied"):
-            await future
+        assert await future == (Outcome.ROBOTS_DENIED, None)
         assert await wants.known(task) is None
         assert wants.expect(task)[1]
+
+    run(course())
+
+
+class Course:
+    """A page that wants one thing, and how often the crawl was asked for it."""
+
+    def __init__(self, method: str = "GET") -> None:
+        self.clock = FakeClock()
+        self.wants = Wants(WantsSheet(post=True))
+        self.wants.clock = self.clock
+        self.sent: list[Task] = []
+        self.want = Want("http://h.test/api", "fetch", method)
+
+    async def answer(self, *outcomes: Outcome) -> WantedAnswer:
+        """What the page gets where the crawl meets these outcomes, one after the other."""
+        asking = asyncio.ensure_future(self.wants.answer(self.want, PAGE, 0.0, self.sent.append))
+        for outcome in outcomes:
+            while not self.sent:
+                await self.clock.advance(1.0)
+            task = self.sent.pop()
+            assert self.wants.judge_tasks("fetch", [task]) == [""]
+            self.wants.stage([answered(task, outcome)], None)  # type: ignore[arg-type]  # the group is not touched
+            self.wants.committed({})
+        given = await asking
+        assert not self.sent
+        return given
+
+
+def test_a_want_that_fails_for_a_moment_is_sent_again_while_its_page_waits(run: Run) -> None:
+    async def course() -> None:
+        page = Course()
+        assert (await page.answer(Outcome.SERVER_ERROR, Outcome.TIMED_OUT, Outcome.OK)).body == b"x"
+        with pytest.raises(WantRefused, match="connect_failed"):
+            await Course().answer(Outcome.CONNECT_FAILED)
+
+    run(course())
+
+
+def test_a_want_that_fails_at_every_try_has_one_for_each_page_for_a_while_and_one_that_may_change_something_has_one(
+    run: Run,
+) -> None:
+    async def course() -> None:
+        page = Course()
+        for tries in (1 + len(PAUSES), 1):
+            with pytest.raises(WantRefused, match="timed_out"):
+                await page.answer(*[Outcome.TIMED_OUT] * tries)
+        await page.clock.advance(VAIN_FOR)
+        assert (await page.answer(Outcome.TIMED_OUT, Outcome.OK)).status == 200
+        with pytest.raises(WantRefused, match="timed_out"):
+            await Course("POST").answer(Outcome.TIMED_OUT)
 
     run(course())
 
