@@ -57,6 +57,8 @@ DETECTED_BYTES = 8_192
 _BEFORE, _STRETCH = 64, 1_024
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+# Markup or a URL in UTF-16 that has no mark (XML 1.0, appendix F; HTML, "prescan a byte stream"), behind white space.
+_UNITS = re.compile(rb"(?:\0[\t\n\r ])*+\0[<hH]\0()[^\0]|(?:[\t\n\r ]\0)*+[<hH]\0[^\0]\0")
 # The encoding in the `content` of a `meta` (HTML, "extracting a character encoding from a meta element"); a quote that is not
 # closed ends the search.
 _IN_META = re.compile(
@@ -77,6 +79,19 @@ def lookup(label: str) -> str:
 def of_mark(content: bytes) -> str:
     """The encoding that a byte order mark tells; empty without one."""
     return next((name for mark, name in _MARKS if content.startswith(mark)), "")
+
+
+def of_units(content: bytes) -> str:
+    """UTF-16 where the first characters are in it, though no mark says so; empty otherwise."""
+    match = _UNITS.match(content) if b"\0" in content[:2] else None
+    return ("utf-16be" if match[1] is not None else "utf-16le") if match else ""
+
+
+def of_label(label: str, content: bytes) -> str:
+    """The encoding that a server names; empty where the bytes show that it is not: markup in ASCII is no UTF-16."""
+    name = lookup(label)
+    is_other = name.startswith("utf-16") and content[:1] == b"<" and b"\0" not in content[:_AT_ONCE]
+    return "" if is_other else name
 
 
 def of_declaration(content: bytes) -> str:
@@ -130,7 +145,8 @@ def sniff(content: bytes, content_type: str, domain: str = "") -> str:
         domain: the last label of the host that sent it, as `kr`; empty where there is none. Encodings that share most
             of their letters are told apart by it, as browsers do.
     """
-    return of_mark(content) or lookup(charset_of(content_type)) or of_declaration(content) or _guess(content, domain)
+    told = of_mark(content) or of_units(content) or of_label(charset_of(content_type), content)
+    return told or of_declaration(content) or _guess(content, domain)
 
 
 def _guess(content: bytes, domain: str) -> str:

@@ -277,19 +277,54 @@ def anchor_at(markup: bytes, at: int) -> str:
 
 
 # -- XML without a parser
-# There is no entity to expand and nothing to fetch: of references only the five of XML and numbers are resolved, a DTD is
-# skipped whole (fault 60). Markup that is not well-formed is read as far as it goes, since half of the feeds of the web are not.
+# Nothing is fetched. Of references only the five of XML, numbers, and short texts that the document itself declares are resolved;
+# the rest of a DTD is skipped (fault 60). Markup that is not well-formed is read as far as it goes: half of the feeds are not.
 
 _XML_TOKEN = re.compile(
     rb"<!--.*?(?:-->|\Z)"
     rb"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
-    rb"|<!DOCTYPE[^\[>]*+(?:\[.*?(?:\]\s*+>|\Z)|>|\Z)"
+    rb"|(?P<doctype><!DOCTYPE[^\[>]*+(?:\[.*?(?:\]\s*+>|\Z)|>|\Z))"
     rb"|<\?.*?(?:\?>|\Z)"
     rb"|<(?P<closing>/?)(?P<name>[A-Za-z_][^\s/<>]*+)(?P<attributes>(?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+)>"
     rb"|(?P<text>[^<]++|<)",
     re.DOTALL | re.IGNORECASE,
 )
 _XML_REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+# A name that the document declares, and what it stands for; no text where that lies elsewhere.
+_ENTITY = re.compile(
+    rb"""<!--.*?(?:-->|\Z)|<!ENTITY\s++([^\s%&;<>"']++)\s++(?:"([^"]*+)"|'([^']*+)'|(?:SYSTEM|PUBLIC)\b)""", re.DOTALL
+)
+_NAMED = re.compile(rb"&([^\s#%&;<>\"']++);")
+_PREDEFINED = frozenset([b"amp", b"lt", b"gt", b"quot", b"apos"])
+#: Names that a document declares; bytes of a text with such names, before and after; bytes that they come to in a document; how
+#: often names lie in each other. They stand for addresses of sites and the like.
+_MOST_ENTITIES, _LONGEST_WITH_ENTITIES, _MOST_OF_ENTITIES, _DEEPEST_ENTITY = 200, 8_192, 4_000_000, 5
+
+
+class _Entities:
+    """The names that a document declares for texts, resolved within bounds (fault 60)."""
+
+    def __init__(self, doctype: bytes) -> None:
+        self._left = _MOST_OF_ENTITIES
+        self._texts: dict[bytes, bytes | None] = {}
+        for match in _ENTITY.finditer(doctype):
+            if match[1] and len(self._texts) < _MOST_ENTITIES:  # of two, the first counts (XML 1.0, 4.2)
+                text = match[2] if match[2] is not None else match[3]
+                self._texts.setdefault(match[1], None if text is None or b"<" in text else text)
+
+    def resolved(self, raw: bytes) -> bytes:
+        """Text or attributes with what the names stand for; nothing where that is no text, or too long."""
+        for _ in range(_DEEPEST_ENTITY):
+            names = {name for name in _NAMED.findall(raw) if name in self._texts and name not in _PREDEFINED}
+            if not names:
+                return raw
+            texts = {name: text for name in names if (text := self._texts[name]) is not None}
+            longest = len(raw) + raw.count(b"&") * max(map(len, texts.values()), default=0)
+            self._left -= longest
+            if len(texts) < len(names) or longest > _LONGEST_WITH_ENTITIES or self._left < 0:
+                return b""
+            raw = _NAMED.sub(lambda match, texts=texts: texts.get(match[1], match[0]), raw)  # type: ignore[misc]
+        return b""
 
 
 class XmlTag(NamedTuple):
@@ -313,22 +348,29 @@ def xml_tags(content: bytes) -> Iterator[XmlTag]:
     may be half a text, and is left out."""
     tag: re.Match[bytes] | None = None
     texts: list[bytes] = []
+    entities: _Entities | None = None
     for match in _XML_TOKEN.finditer(content):
         if match["name"] is not None:
             if tag is not None:
-                yield _xml_tag(tag, texts)
+                yield _xml_tag(tag, texts, entities)
             tag, texts = match, []
         elif match["text"] is not None:
             texts.append(match["text"])
         elif match["cdata"] is not None:
             texts.append(match["cdata"].replace(b"&", b"&amp;"))
+        elif match["doctype"] is not None and b"<!ENTITY" in match["doctype"]:
+            entities = _Entities(match["doctype"])
     if tag is not None:
-        yield _xml_tag(tag, [])
+        yield _xml_tag(tag, [], entities)
 
 
-def _xml_tag(tag: re.Match[bytes], texts: list[bytes]) -> XmlTag:
+def _xml_tag(tag: re.Match[bytes], texts: list[bytes], entities: _Entities | None) -> XmlTag:
     prefix, _, name = tag["name"].decode("utf-8", "replace").lower().rpartition(":")
-    text = b"".join(texts).strip().decode("utf-8", "replace") if texts else ""
+    written, raw = b"".join(texts).strip(), tag["attributes"]
+    if entities is not None:
+        written = entities.resolved(written).strip() if b"&" in written else written
+        raw = entities.resolved(raw) if b"&" in raw else raw
+    text = written.decode("utf-8", "replace")
     if "&" in text:
         text = _XML_REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)
-    return XmlTag(name, prefix, bool(tag["closing"]), tag["attributes"], text)
+    return XmlTag(name, prefix, bool(tag["closing"]), raw, text)

@@ -16,7 +16,7 @@ sitemap, the part that can be read counts, and the document's trouble says so.
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -80,20 +80,22 @@ MAX_HELD = 50
 
 
 class _Attachment(msgspec.Struct):
-    url: str = ""
+    url: Any = ""
 
 
 class _JsonEntry(msgspec.Struct):
-    url: str = ""
-    external_url: str = ""
-    date_published: str = ""
-    date_modified: str = ""
-    attachments: list[_Attachment] = []
+    """Its values may be of any kind: one that is wrong costs the feed nothing."""
+
+    url: Any = ""
+    external_url: Any = ""
+    date_published: Any = ""
+    date_modified: Any = ""
+    attachments: list[_Attachment] | None = None
 
 
 class _JsonFeed(msgspec.Struct):
-    home_page_url: str = ""
-    next_url: str = ""
+    home_page_url: Any = ""
+    next_url: Any = ""
     items: list[_JsonEntry] = []
 
 
@@ -253,14 +255,17 @@ def _permalink(guid: XmlTag) -> str:
 
 def _json_links(content: bytes) -> Iterator[Found]:
     feed = msgspec.json.decode(content, type=_JsonFeed)
-    for url in (feed.home_page_url, feed.next_url):
-        if url:
-            yield Found(url, "json feed")
+    for url in _texts(feed.home_page_url, feed.next_url):
+        yield Found(url, "json feed")
     for entry in feed.items:
-        told = _latest((entry.date_published, entry.date_modified))
-        for url in (entry.url, entry.external_url, *(attachment.url for attachment in entry.attachments)):
-            if url:
-                yield Found(url, "json item", said=told if url is entry.url else None)
+        told = _latest(_texts(entry.date_published, entry.date_modified))
+        attached = [attachment.url for attachment in entry.attachments or ()]
+        for url in _texts(entry.url, entry.external_url, *attached):
+            yield Found(url, "json item", said=told if url is entry.url else None)
+
+
+def _texts(*values: Any) -> list[str]:
+    return [value for value in values if value and isinstance(value, str)]
 
 
 #: Relation of a page that a sitemap lists.
@@ -341,10 +346,9 @@ class SitemapLinks(Provider[SitemapSheet]):
         undone = content_coding.decode(content, ["gzip"], Keeping(most, THRESHOLD))
         if undone.cut and most < self.sheet.max_bytes:
             raise ReadApart
-        if undone.is_damaged and not (undone.error or undone.cut):
-            _tell(document, "its gzip is damaged: a check sum is wrong; all of it is read")
-        if undone.error or undone.cut:
-            why = undone.cut or f"its gzip is damaged ({undone.error.removeprefix(f'{content_coding.BROKEN}: ')})"
+        fault = undone.error.removeprefix(f"{content_coding.BROKEN}: ") or "its check sum is wrong" * undone.is_damaged
+        if fault or undone.cut:
+            why = undone.cut or f"its gzip is damaged ({fault})"
             _tell(document, f"{why}; {len(undone.data):,} unpacked bytes are read")
         return undone.data
 

@@ -124,6 +124,33 @@ def test_addresses_go_on_from_the_nearest_xml_base_around_them() -> None:
     ]
 
 
+SITE = """<!DOCTYPE rss [<!ENTITY site "http://s.test/"><!ENTITY deep '&site;d/'><!-- <!ENTITY no "x"> --><!ENTITY no SYSTEM "file:///x">
+<!ENTITY marked "<b>x</b>"><!ENTITY loop "&loop;">]>"""
+LAUGHS = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 12))
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("<link>&site;a?b=1&amp;c</link>", ["http://s.test/a?b=1&c"]),
+        ("<enclosure url='&deep;a.mp3'/>", ["http://s.test/d/a.mp3"]),
+        ("<link><![CDATA[/?a&site;b]]></link>", ["/?a&site;b"]),
+        ("<link>/?a&unknown;b</link>", ["/?a&unknown;b"]),
+        ("<link>/&no;</link><link>/&marked;</link><link>/&loop;</link><link>/one</link>", ["/one"]),
+        ("<link>/&a11;</link><link>/one</link>", ["/one"]),
+    ],
+)
+def test_a_name_that_a_feed_declares_stands_for_its_text_or_yields_no_link(link: str, expected: list[str]) -> None:
+    doctype = SITE.replace("]>", f'<!ENTITY a0 "ha">{LAUGHS}]>')
+    feed = f"{doctype}<rss><channel><item>{link}</item></channel></rss>".encode()
+    assert [each.partition(": ")[2] for each in links(FeedLinks(), feed, "application/rss+xml")] == expected
+
+
+def test_a_value_of_another_kind_costs_a_json_feed_nothing() -> None:
+    feed = b"""{"home_page_url": null, "items": [{"url": null, "date_published": 5, "attachments": null}, {"url": "/1"}]}"""
+    assert links(FeedLinks(), feed, "application/feed+json") == ["json item: /1"]
+
+
 @pytest.mark.parametrize(
     ("feed", "expected"),
     [

@@ -81,7 +81,7 @@ def test_what_a_program_has_warned_of_before_a_sitemap_loses_no_entry(claimed: s
     assert made.trouble == "sitemap: other elements stand before its root"
 
 
-@pytest.mark.parametrize("written", [zlib.compress, bz2.compress, lambda body: body.decode().encode("utf-16-be")])
+@pytest.mark.parametrize("written", [zlib.compress, bz2.compress, lambda body: body.decode().encode("utf-32")])
 def test_a_sitemap_that_cannot_be_read_is_told(written: Callable[[bytes], bytes]) -> None:
     made = findings(written(urlset(*MANY)))
     assert (hrefs(made), made.trouble) == ([], "sitemap: it is neither XML nor a list of URLs")
@@ -108,10 +108,25 @@ def test_half_a_url_at_a_broken_end_is_none() -> None:
     assert hrefs(findings(lines, "text/plain")) == MANY
 
 
-def test_the_members_of_a_joined_gzip_are_read_as_one() -> None:
+@pytest.mark.parametrize("encoding", ["utf-16-be", "utf-16-le", "utf-16"])
+@pytest.mark.parametrize(
+    "claim", ["text/xml", "text/xml; charset=utf-8", "text/xml; charset=utf-16", "text/html", "text/plain"]
+)
+def test_utf_16_is_known_without_a_mark(encoding: str, claim: str) -> None:
+    for whole in (urlset(*MANY[:3]), b"\n " + urlset(*MANY[:3]), "\n".join(MANY[:3]).encode()):
+        made = findings(whole.decode().encode(encoding), claim)
+        assert (hrefs(made), made.trouble) == (MANY[:3], "")
+
+
+def test_markup_in_ascii_is_no_utf_16_whatever_its_server_says() -> None:
+    assert hrefs(findings(urlset("/1"), "text/xml; charset=utf-16")) == ["/1"]
+
+
+@pytest.mark.parametrize("between", [b"", b"\0" * 512])
+def test_the_members_of_a_joined_gzip_are_read_as_one(between: bytes) -> None:
     whole = urlset(*MANY)
-    joined = b"".join(gzip.compress(whole[start : start + 10_000]) for start in range(0, len(whole), 10_000))
-    made = findings(joined, "application/gzip")
+    joined = between.join(gzip.compress(whole[start : start + 10_000]) for start in range(0, len(whole), 10_000))
+    made = findings(joined + between, "application/gzip")
     assert (hrefs(made), made.trouble) == (MANY, "")
 
 
