@@ -269,7 +269,10 @@ def _change_links(node: Any, tag: str, attributes: dict[str, str | None], change
             node.attrs[place] = change(value, f"{tag} {place}")
     for place, relation in list(waiting(tag, attributes)):
         value = attributes[place] or ""
-        node.attrs[place] = _changed_set(value, change) if relation.endswith("srcset") else change(value, relation)
+        if relation == CSS_URL and "(" in value:
+            node.attrs[place] = changed_css(value, change)
+        else:
+            node.attrs[place] = _changed_set(value, change) if place.endswith("set") else change(value, relation)
 
 
 def _change_refresh(node: Any, content: str, change: Change) -> None:

@@ -114,7 +114,7 @@ def remembered(raw: bytes) -> Mapping[str, str]:
 SINGLED = RAW | frozenset(b"plaintext template html base link meta area frame frameset form".split())
 
 #: Start tags that lie in spans, and may matter to who looks for links there.
-SPANNED = frozenset(b"a img source video audio track embed object input body image use".split())
+SPANNED = frozenset(b"a img source video audio track embed object input body image use feimage".split())
 
 # Those that say something of the page: not if they stand in graphics (where a `meta` ends these), or in a page of frames.
 _OF_PAGE = frozenset(b"title base meta".split())
@@ -397,7 +397,7 @@ def _each_once(pieces: "list[Tag | Span]") -> "list[Tag | Span]":
 def _may_show(raw: bytes) -> bool:
     """Whether an element may show a picture by an attribute that any element may have."""
     written = raw.lower()
-    return b"style" in written or b"background" in written
+    return b"style" in written or b"background" in written or b"bg" in written
 
 
 def has_too_many_attributes(tag: bytes) -> bool:

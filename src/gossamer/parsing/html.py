@@ -86,10 +86,12 @@ _IN_CAPITALS = b"<[aA]" + _LINK  # looks at every tag, and takes half as long ag
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
 _ANCHORED = b"<[aA]" + _LINK + rb"([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(?=(<?))" % {b"s": SPACE}
 
-# Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`.
-_OTHER = rb'(?!href=|rel=|style=)[a-z-]++="[^"<>]*+"'
-_TYPICAL = rb'<(?:[aA] (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>' % {b"o": _OTHER}
+# Links as they are mostly written, and every other tag of a span that may hold a requisite: by its name, or with a `style`, or
+# where some have one, with what may be a picture behind it.
+_OTHER = rb'(?!href=|rel=|style=%(more)s)[a-z-]++="[^"<>]*+"'
+_TYPICAL = rb'<(?:[aA] (?:%(o)s )*+href="([^"<>&\r\0]*+)"(?: %(o)s)*+>'
 _STYLED = rb"|[a-zA-Z][^%(s)s/<>]*+(?=[^<>sS]*+(?:[sS](?![tT][yY][lL][eE])[^<>sS]*+)*+[sS])([^<>]*+)>" % {b"s": SPACE}
+_BEHIND = rb"|[a-zA-Z][^%(s)s/<>]*+(?=[^<>]*?(?i:style|background|bg))([^<>]*+)>" % {b"s": SPACE}
 
 
 def _named(names: frozenset[bytes]) -> bytes:
@@ -104,10 +106,13 @@ def _named(names: frozenset[bytes]) -> bytes:
 def _tags(*, styled: bool, backgrounds: bool) -> re.Pattern[bytes]:
     """The tags of a span; where a table may have pictures behind it, as few have, with its parts."""
     names = SPANNED | {tag.encode() for tag in BACKGROUNDS} if backgrounds else SPANNED
-    return re.compile(_TYPICAL + _named(names) + (_STYLED if styled or backgrounds else rb"|(?!)()") + rb")")
+    typical = _TYPICAL % {b"o": _OTHER % {b"more": rb"|data-[a-z-]*b" if backgrounds else b""}}
+    return re.compile(
+        typical + _named(names) + (_BEHIND if backgrounds else _STYLED if styled else rb"|(?!)()") + rb")"
+    )
 
 
-_BACKGROUND = re.compile(rb"background[%s]*+=" % SPACE)
+_BACKGROUND = re.compile(rb"(?:background|bg)[a-z-]*+[%s]*+=" % SPACE)
 
 
 class HtmlLinksSheet(Sheet, frozen=True):
@@ -196,7 +201,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         anchors = self.sheet.anchors
         # What few pages have would cost a look into every tag.
         written = markup[begin:end].lower()
-        backgrounds = b"background" in written and _BACKGROUND.search(written) is not None
+        backgrounds = (b"background" in written or b"bg" in written) and _BACKGROUND.search(written) is not None
         for match in _tags(styled=b"style" in written, backgrounds=backgrounds).finditer(markup, begin, end):
             address, name, raw, styled = match.groups()
             if address is not None:

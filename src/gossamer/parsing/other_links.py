@@ -26,10 +26,15 @@ from gossamer.values.visit import Found
 _STRING = r""""(?:[^"\\\n]|\\.)*+(?:"|\n|\Z)|'(?:[^'\\\n]|\\.)*+(?:'|\n|\Z)"""
 _TOKEN = (
     r"(?is)/\*.*?(?:\*/|\Z)"
-    rf"|(?P<import>@import\b)"
+    rf"|(?P<import>@import\b)|@namespace\b(?:[^;\"']|{_STRING})*+|(?P<set>\bimage-set\()"
     rf"|\burl\(\s*+(?:(?P<quoted>{_STRING})|(?P<plain>(?:[^\"'()\\\s]|\\[0-9a-f]{{1,6}}+\s?+|\\.)*+))"
     rf"|(?P<string>{_STRING})"
 )
+#: Up to the end of what a function holds; parentheses in it may hold others (CSS Images 4, 2.6: `type()`, `url()`, gradients).
+_HELD = rf"(?s)(?:[^()\"']|{_STRING}|\((?:[^()\"']|{_STRING}|\([^()]*+\))*+\))*+"
+_OF_TYPE = re.compile(r"type\(\s*\Z", re.IGNORECASE)
+#: Characters before a string in which `type(` is looked for.
+_BEFORE = 40
 _ESCAPE = r"(?s)\\(?:([0-9a-fA-F]{1,6})[ \t\n\f\r]?|(\n)|(.))"
 _BETWEEN = r"(?s)(?:\s|/\*.*?\*/)*+"
 
@@ -55,26 +60,31 @@ class CssLinks(Provider[CssLinksSheet]):
 
 
 def css_links(text: str) -> Iterator[Found]:
-    """Every import and `url()` of a sheet or of a `style` attribute, in order. Linear."""
+    """Every import, `url()` and candidate of an `image-set()` of a sheet or of a `style` attribute, in order. Linear."""
     return (found for _, _, found in css_places(text))
 
 
 def css_places(text: str) -> Iterator[tuple[int, int, Found]]:
     """As :func:`css_links`, each with where it stands: from its quote, or its first character, up to the end of that. Linear."""
-    after_import = -1
+    after_import = set_end = -1
     for match in re.finditer(_TOKEN, text):
         if match["import"]:
             between = re.compile(_BETWEEN).match(text, match.end())
             after_import = between.end() if between else match.end()
             continue
+        if match["set"]:
+            if match.start() >= set_end and (held := re.compile(_HELD).match(text, match.end())):
+                set_end = held.end()
+            continue
         token = match["quoted"] or match["string"]
         is_import = match.start() == after_import
-        if match["string"] and not is_import:
+        is_listed = match.start() < set_end and not _OF_TYPE.search(text, match.start() - _BEFORE, match.start())
+        if match["string"] and not (is_import or is_listed):
             continue
         url = _unescaped(token[1:].rstrip("\n")) if token else _unescaped(match["plain"] or "")
         if token and url[-1:] == token[0]:
             url = url[:-1]
-        if not url or url.startswith(("data:", "#")):
+        if not url or url.startswith(("data:", "#")) or (not token and match["plain"] is None):
             continue
         group = "quoted" if match["quoted"] else "string" if token else "plain"
         yield match.start(group), match.end(group), Found(url, CSS_IMPORT if is_import else CSS_URL)
@@ -218,10 +228,11 @@ REQUISITES: Mapping[str, tuple[str, ...]] = {
     "track": ("src",),
     "embed": ("src",),
     "object": ("data",),
-    "script": ("src",),
+    "script": ("src", *_SVG),
     "input": ("src",),
     "image": _SVG,
     "use": _SVG,
+    "feimage": _SVG,
     **dict.fromkeys(BACKGROUNDS, ("background",)),
 }
 
@@ -235,6 +246,12 @@ _PLACED = {
 #: `data-original`, `data-cfsrc`, `data-poster` and their kind.
 _LAZY = frozenset({"img", "source", "video", "audio"})
 _WAITING = r"data-(?:[a-z0-9]{1,20}-){0,3}(?:[a-z]{0,20}src(?:set)?|original(?:-set)?|poster|lazy(?:-?load)?|echo)"
+#: The same of pictures behind any element: `data-bg`, `data-background-image`, `data-bgset` and their kind.
+_WAITING_BEHIND = (
+    r"data-(?:[a-z0-9]{1,20}-){0,2}(?:bg|background)(?:-?(?:img|image|images|src|url|hidpi|multi|set|lazy|mobile|tablet|desktop|webp))"
+    r"{0,3}"
+)
+_IS_SIZE = re.compile(r"\s*+[\d.][\d.,/%\s]*+\Z")
 #: What tells an address from a switch as `data-lazy="true"`, and from a template.
 _IS_ADDRESS = r"[\t\n\f\r ]*+(?!data:|[#{<\[])[^\t\n\f\r ]*[./?]"
 
@@ -272,11 +289,13 @@ def requisites(tag: str, attributes: Mapping[str, str], tokens: Iterable[str], s
 def _placed(tag: str, attributes: Mapping[str, str]) -> Iterator[Found]:
     """The requisites that the attributes of an element name, but for the address of a `link`."""
     places = _PLACED.get(tag, ())
-    for place, relation in (*places, *waiting(tag, attributes)) if tag in _LAZY else places:
+    for place, relation in (*places, *waiting(tag, attributes)) if tag != "iframe" else places:
         value = attributes.get(place)
         if not value:
             continue
-        if relation.endswith("srcset"):
+        if relation == CSS_URL and "(" in value:
+            yield from css_links(value)
+        elif relation.endswith("srcset") or place.endswith("bgset"):
             yield from (Found(url, relation) for url in candidates(value))
         elif not value.startswith(("data:", "#")):
             yield Found(value, relation)
@@ -288,12 +307,18 @@ def link_type(tokens: Iterable[str]) -> str:
 
 
 def waiting(tag: str, attributes: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
-    """The attributes in which pictures, media and frames wait for a script, each with the relation of what is found there."""
-    if tag not in _LAZY and tag != "iframe":
-        return
+    """The attributes in which pictures, media and frames wait for a script, each with the relation of what is found there: for a
+    picture behind any element, an address or `url()`."""
     for name, value in attributes.items():
-        if name.startswith("data-") and value and re.fullmatch(_WAITING, name) and re.match(_IS_ADDRESS, value):
-            yield name, f"{tag} data-srcset" if name.endswith("set") else f"{tag} data-src"
+        if not value or not name.startswith("data-"):
+            continue
+        if (tag in _LAZY or tag == "iframe") and re.fullmatch(_WAITING, name):
+            if re.match(_IS_ADDRESS, value):
+                yield name, f"{tag} data-srcset" if name.endswith("set") else f"{tag} data-src"
+        elif tag != "iframe" and ("bg" in name or "background" in name) and re.fullmatch(_WAITING_BEHIND, name):
+            is_address = "(" not in value and re.match(_IS_ADDRESS, value) and not _IS_SIZE.match(value)
+            if is_address or "url(" in value.lower():
+                yield name, CSS_URL
 
 
 def candidates(srcset: str) -> Iterator[str]:

@@ -30,7 +30,8 @@ RELATIONS = frozenset(
         *(f"video {name}" for name in ("src", "poster")),
         *("audio src", "track src", "embed src", "object data", "script src", "input src"),
         *(f"{tag} background" for tag in BACKGROUNDS),
-        *("link imagesrcset", "image href", "image xlink:href", "use href", "use xlink:href"),
+        "link imagesrcset",
+        *(f"{tag} {name}" for tag in ("image", "use", "feimage", "script") for name in ("href", "xlink:href")),
         *(CSS_IMPORT, CSS_URL),
     }
 )

@@ -28,6 +28,11 @@ from gossamer.values.visit import Found
         ("@importx 'a'; @charset 'b';", []),
         ("p { background: url('a.png", ["url a.png"]),
         ("p { background: url(a.png", ["url a.png"]),
+        ("a{b:image-set('a.png' 1x, url(b.png) 2x);c:'no'}", ["url a.png", "url b.png"]),
+        ("a{b:-webkit-image-set(\"a\" type('image/avif'), 'b' type( \"no\"))}", ["url a", "url b"]),
+        ("a{b:IMAGE-SET(linear-gradient(red, rgba(0,0,0,.5)) 1x, 'a(' 2x), url(b); c: 'no'}", ["url a(", "url b"]),
+        ("a{b:image-set('a' 1x", ["url a"]),
+        ("@namespace url(http://n.test/); @namespace s 'no'; a{b:url(c)}", ["url c"]),
         (r"p { background: url(\0.png) }", ["url \ufffd.png"]),
     ],
 )
@@ -43,7 +48,22 @@ def test_sheets_are_read_only_where_requisites_are_wanted() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["url(", "@import ", "@import/*", "/*", "'", '"', "\\", "url('", "(", '@import url("\\']
+    "piece",
+    [
+        "url(",
+        "@import ",
+        "@import/*",
+        "/*",
+        "'",
+        '"',
+        "\\",
+        "url('",
+        "(",
+        '@import url("\\',
+        "image-set(",
+        "image-set('a",
+        "@namespace(",
+    ],
 )
 def test_hostile_sheets_are_read_in_linear_time(piece: str) -> None:
     assert len(list(css_links(piece * 200_000))) <= 200_000

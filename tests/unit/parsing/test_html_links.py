@@ -135,6 +135,25 @@ def test_pictures_that_a_script_moves_into_place_are_requisites() -> None:
     assert hrefs(b"<img data-" + b"a-" * 100_000 + b"src=/1 data-src=/2>", requisites=True) == ["img data-src: /2"]
 
 
+def test_pictures_that_a_script_moves_behind_elements_are_requisites() -> None:
+    page = (
+        b"<div data-bg=/1><section DATA-BACKGROUND-IMAGE='url(/2)'><a href=/l data-bg=\"3.jpg\">x</a><p data-bgset='/4 1x, /5 2x'>"
+        b"<td data-bg='/6?a&amp;b' background=/7><li data-lazy-background='url(\"/8\"), url(/9)'><img src=/10 data-bg-src=/11>"
+        b"<b data-bg-color=#fff data-bg-ratio=16/9 data-bg=0.5 data-background-color='rgba(0,0,0,.5)' data-bg='{a:/no}'>"
+    )
+    images = ["/1", "/2", "3.jpg", "/4", "/5", "/6?a&b", "/8", "/9", "/11"]
+    everything = hrefs(page, requisites=True)
+    assert [one for one in everything if one.startswith("css")] == [f"css url: {image}" for image in images]
+    assert {"a href: /l", "td background: /7", "img src: /10"} < set(everything)
+    assert hrefs(page) == ["a href: /l"]
+
+
+def test_scripts_and_filters_of_graphics_are_requisites() -> None:
+    page = b"<svg><filter><feImage href=1/><feImage xlink:href=2/></filter><script href=3></script><script xlink:href=4 /></svg>"
+    expected = ["feimage href: 1/", "feimage xlink:href: 2/", "script href: 3", "script xlink:href: 4"]
+    assert hrefs(page, requisites=True) == expected
+
+
 def test_media_that_a_script_moves_into_place_are_requisites_and_lazy_frames_are_documents() -> None:
     page = (
         b"<video data-src=/1.mp4 data-poster=/2.jpg poster=/3.jpg></video><audio data-lazy-src=/4.ogg></audio>"
