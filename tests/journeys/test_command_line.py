@@ -80,7 +80,7 @@ def test_a_second_crawl_of_a_host_on_one_day_takes_the_next_free_directory(tmp_p
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["http://"], "'http://' is not a URL; write it in full"),
+        (["http://"], "'http://' is not a URL: it names no host; write it in full"),
         (["docs.example", "--resolve", "docs.example=192.0.2.7"], "--contact"),
         (["http://127.0.0.1:9/", "--delay", "-1"], "at least 0"),
         (["http://127.0.0.1:9/", "--user-agent", ""], "--user-agent"),

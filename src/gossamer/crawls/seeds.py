@@ -28,7 +28,7 @@ from gossamer.engine.wiring import Wiring, with_settings
 from gossamer.fetcher.contract import Endpoint, ProtocolModule
 from gossamer.fetcher.dns import GuardedResolver
 from gossamer.frontier.limits import FrontierSheet
-from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UsageError
+from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UrlTooLong, UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
@@ -68,8 +68,10 @@ def read_seed(text: str, hostless: Container[str]) -> str:
         return text
     try:
         url = canonical(text.strip())
-    except UnreadableUrl as error:
-        raise UsageError(f"seed {text!r}: {error}{_likely(text.strip())}") from None
+    except UrlTooLong as error:
+        raise UsageError(f"seed {text[:80]!r}...: {error}") from None
+    except UnreadableUrl:
+        raise UsageError(f"seed {text!r} is not a URL{_fault(text.strip()) or _likely(text.strip())}") from None
     if not is_machine(host_of(url)) and scheme_of(url) != "file" and scheme_of(url) not in hostless:
         raise UsageError(f"seed {url!r} names no host; write it as https://example.org/")
     return url
@@ -91,12 +93,39 @@ def users_of(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{site}={user}" for site, user in found.items())
 
 
+#: The largest number of a port of TCP.
+_LAST_PORT = 65_535
+#: A scheme that lacks a colon or a slash, or is missing, before a host.
+_BEGINS = re.compile(r"(?i)^(?:https?)?[:/]*/|^https?:")
+_WRITTEN = re.compile(
+    r"(?i)(?:https?|ftp|wss?)://(?:[^/?#\\]*@)?(?P<host>\[[^\]/?#\\]*\]?|[^:/?#\\]*)(?::(?P<port>[^/?#\\]*))?"
+)
+
+
+def _fault(text: str) -> str:
+    """Why a text with a scheme and two slashes is no URL; empty where it has none, or nothing is known."""
+    written = _WRITTEN.match(text)
+    if written is None:
+        return ""
+    host, port = written["host"], written["port"] or ""
+    if not host:
+        return ": it names no host; write it in full, as https://example.org/"
+    if port and not (port.isascii() and port.isdigit()):
+        return f": its port {port[:40]!r} is no number"
+    if port and int(port[:9]) > _LAST_PORT:
+        return f": its port {port[:40]} is too large; ports end at {_LAST_PORT}"
+    if host.startswith("["):
+        return f": {host[:80]!r} is no address of IPv6; write one as http://[::1]/"
+    return f": {host[:80]!r} is no name of a host, and no address"
+
+
 def _likely(text: str) -> str:
     """The URL that a person who wrote this probably meant."""
     is_path = (path := Path(text)).is_absolute() or path.exists()
+    is_path = is_path and not (text.startswith("//") and not path.exists())
     if not text or "://" in text or (not is_path and any(map(str.isspace, text))):
         return "; write it in full, as https://example.org/"
-    return f"; did you mean {path.resolve().as_uri() if is_path else f'http://{text}'}?"
+    return f"; did you mean {path.resolve().as_uri() if is_path else 'http://' + _BEGINS.sub('', text)}?"
 
 
 def default_directory(seeds: Sequence[str], today: datetime.date) -> str:

@@ -114,11 +114,13 @@ def show_count(number: int, noun: str) -> str:
 
 
 def written(data: bytes) -> str:
-    """The text of a file that a person wrote, in UTF-8; some editors put a byte order mark before it. Raises ValueError: it
-    is in another encoding; the message names the line and the byte."""
+    """The text of a file that a person wrote, in UTF-8, with LF at the ends of its lines; some editors put a byte order mark before
+    it, and others end lines with CR. Raises ValueError: it is in another encoding; the message names the line and the byte."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ValueError("the file is in UTF-16; save it as UTF-8")
     data = data.removeprefix(codecs.BOM_UTF8)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
         return data.decode()
     except UnicodeDecodeError as error:

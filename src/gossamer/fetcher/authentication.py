@@ -339,14 +339,20 @@ def _of_json(content: bytes, path: Path) -> list[tuple[str, Cookie]]:
     ]
 
 
+#: Cells of a line of cookies.txt, and the time in it; some programs write parts of seconds.
+_CELLS, _SECONDS = 7, re.compile(r"-?[0-9]+(?:\.[0-9]*)?")
+
+
 def _of_lines(content: bytes, path: Path) -> list[tuple[str, Cookie]]:
     found = []
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
-        text = line.removesuffix("\r").removeprefix("#HttpOnly_")
+        text = line.removeprefix("#HttpOnly_")
         if not text.strip() or text.startswith("#"):
             continue
         cells = text.split("\t")
-        if len(cells) != 7 or not cells[4].removeprefix("-").isdigit():
+        cells += [""] * (len(cells) == _CELLS - 1)  # a cookie without a value, as curl reads one
+        if len(cells) != _CELLS or not _SECONDS.fullmatch(cells[4]):
             raise SettingError(f"{path}, line {number}: write seven cells with tabs between them, as in cookies.txt")
         domain, shared, place, secure, expires, name, value = cells
         found.append(

@@ -12,7 +12,7 @@ from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import CrawlOptions, all_options
-from gossamer.crawls.seeds import check_addresses
+from gossamer.crawls.seeds import check_addresses, read_seeds
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.fetcher.authentication import fill
@@ -93,6 +93,42 @@ def test_files_of_a_person_may_begin_with_a_byte_order_mark(tmp_path: Path) -> N
     jar = CookieJar()
     assert fill(jar, cookies, 0.0) == 1
     assert jar.field("http://a.test/", 0.0) == "n=J\u00c3\u00b6rg", "an octet of UTF-8 a character"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_of_a_persons_file_end_as_its_editor_ends_them(end: str, tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_bytes(end.join(["http://a.test/1", "# no", "", "http://u:p@a.test/2", ""]).encode())
+    assert read_seed_files([str(tmp_path / "seeds.txt")]) == ["http://a.test/1", "http://u:p@a.test/2"]
+    (tmp_path / "seeds.txt").write_bytes(f"http://a.test/1{end}http://a.test:99999/".encode())
+    with pytest.raises(
+        UsageError, match=r"line 2: seed 'http://a.test:99999/' is not a URL: its port 99999 is too large"
+    ):
+        read_seed_files([str(tmp_path / "seeds.txt")])
+    (tmp_path / "seeds.txt").write_bytes(f"http://a.test/{end}http://a.test/\xe9".encode("latin-1"))
+    with pytest.raises(UsageError, match="line 2: byte 0xE9 is not UTF-8"):
+        read_seed_files([str(tmp_path / "seeds.txt")])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("http://a.test:99999/", ": its port 99999 is too large; ports end at 65535"),
+        ("http://u:p@a.test:8o/", ": its port '8o' is no number"),
+        ("http://a.test:80:80/", ": its port '80:80' is no number"),
+        ("http://[::1/", ": '[::1' is no address of IPv6; write one as http://[::1]/"),
+        ("http://1.2.3.256/", ": '1.2.3.256' is no name of a host, and no address"),
+        ("http://a b.test/", ": 'a b.test' is no name of a host, and no address"),
+        ("http://", ": it names no host; write it in full, as https://example.org/"),
+        ("no url", "; write it in full, as https://example.org/"),
+        ("//a.test/", "; did you mean http://a.test/?"),
+        ("http//a.test", "; did you mean http://a.test?"),
+        ("word", "; did you mean http://word?"),
+    ],
+)
+def test_a_seed_that_is_no_url_is_told_once_with_what_is_wrong_with_it(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_seeds([text])
+    assert str(refused.value) == f"seed {text!r} is not a URL{said}"
 
 
 def test_few_of_many_seeds_are_looked_up_before_a_crawl_begins(tmp_path: Path, asked: list[str]) -> None:

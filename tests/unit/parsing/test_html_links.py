@@ -138,7 +138,7 @@ def test_pictures_that_a_script_moves_into_place_are_requisites() -> None:
 def test_pictures_that_a_script_moves_behind_elements_are_requisites() -> None:
     page = (
         b"<div data-bg=/1><section DATA-BACKGROUND-IMAGE='url(/2)'><a href=/l data-bg=\"3.jpg\">x</a><p data-bgset='/4 1x, /5 2x'>"
-        b"<td data-bg='/6?a&amp;b' background=/7><li data-lazy-background='url(\"/8\"), url(/9)'><img src=/10 data-bg-src=/11>"
+        b"<td data-bg='/6?a&amp;b' background=/7><li data-lazy-background='url(\"/8\"), url(/9)'><img src=/10 data-bg=/11>"
         b"<b data-bg-color=#fff data-bg-ratio=16/9 data-bg=0.5 data-background-color='rgba(0,0,0,.5)' data-bg='{a:/no}'>"
     )
     images = ["/1", "/2", "3.jpg", "/4", "/5", "/6?a&b", "/8", "/9", "/11"]
