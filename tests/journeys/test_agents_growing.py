@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.journeys.test_agents import options_for, seed_of, until, urls_in, web_of_hosts
+from tests.waiting import until as until_true
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.joining import Growth, Load
@@ -81,6 +82,10 @@ def test_a_person_lets_others_join_and_a_pause_outlives_it(tmp_path: Path) -> No
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, max_agents=1, concurrency=6))
 
+        def grown() -> CrawlStanding | None:
+            now = stood(directory) if members_of(directory) else None
+            return now if now is not None and now.agents == 2 else None
+
         def steer() -> CrawlStanding:
             with Control(directory) as control:
                 assert control.told(Status(), CrawlStanding).alone == "no more are allowed"
@@ -88,9 +93,7 @@ def test_a_person_lets_others_join_and_a_pause_outlives_it(tmp_path: Path) -> No
                     control.ask(CheckChange({"agents": "8"}))
                 control.ask(Pause())
                 control.ask(Change({"agents": "2"}))
-            while not members_of(directory) or (now := stood(directory)).agents != 2:
-                pass
-            return now
+            return until_true(grown)
 
         async def crawled() -> CrawlStanding:
             async with asyncio.timeout(HUNG_AFTER):

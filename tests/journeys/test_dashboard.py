@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 from tests.journeys.test_agents import wait_for
+from tests.waiting import until
 
 from gossamer.cli.dashboard import parted
 from gossamer.crawls.control.at_rest import standing_at_rest
@@ -93,9 +94,12 @@ def dashboard(environment: dict[str, str], *places: Path) -> Iterator[tuple[Brow
 
 def listed(browser: Browser, key: str, asked: str) -> Any:
     """A part of the list of hosts, when it is made."""
-    while (found := browser.json(f"/api/crawls/{key}/hosts?{asked}"))["is_being_made"]:
-        pass
-    return found
+
+    def made() -> Any:
+        found = browser.json(f"/api/crawls/{key}/hosts?{asked}")
+        return None if found["is_being_made"] else found
+
+    return until(made)
 
 
 def rested(web: FakeWeb, folder: Path) -> Path:

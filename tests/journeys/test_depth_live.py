@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.waiting import until
 
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
@@ -144,20 +145,25 @@ def gossamer(*arguments: str) -> str:
     return ran.stdout
 
 
+def reach(lines: int, log: Path, process: "subprocess.Popen[bytes]") -> None:
+    """Wait for so many lines of a log, or for the end of the process."""
+    until(lambda: process.poll() is not None or (log.exists() and log.read_bytes().count(b"\n") >= lines))
+
+
 def killed_and_resumed(first: int, then: int, folder: Path, port: int, *, kills: int) -> None:
     """A crawl of depth `first` that is told to go as deep as `then`, is killed right after it, and goes on to its end."""
     process = subprocess.Popen(at(first).command(folder, port), stdout=subprocess.PIPE, env=ENVIRONMENT)
     log = folder / "logs" / "crawl.jsonl"
-    while not log.exists() or log.read_bytes().count(b"\n") < 12:
-        assert process.poll() is None
+    reach(12, log, process)
+    assert process.poll() is None
     gossamer("set", str(folder), f"depth={then}")
     for number in range(kills):
         process.send_signal(signal.SIGKILL)
         process.communicate()
         process = subprocess.Popen(resume_command(folder), stdout=subprocess.PIPE, env=ENVIRONMENT)
         lines = log.read_bytes().count(b"\n")
-        while number + 1 < kills and process.poll() is None and log.read_bytes().count(b"\n") < lines + 20:
-            pass
+        if number + 1 < kills:
+            reach(lines + 20, log, process)
     out, _ = process.communicate(timeout=HUNG_AFTER)
     summary = json.loads(out)
     assert (summary["state"], summary["queued"]) == ("finished", 0)

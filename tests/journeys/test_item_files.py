@@ -16,6 +16,7 @@ from typing import Any
 
 import _duckdb
 import pytest
+from tests.waiting import until
 
 import gossamer
 from gossamer.api.processors import own_processors
@@ -98,9 +99,8 @@ def test_an_item_file_grows_while_the_crawl_runs(tmp_path: Path, wiring: Path) -
     with FakeWeb.tree(3, 6, latency=0.2) as web:
         child = start(web.url("/"), tmp_path / "crawl", wiring, "--items", str(file))
         try:
-            while not (file.exists() and file.stat().st_size):
-                assert child.poll() is None, "the crawl ended, and no item was written while it ran"
-                time.sleep(0.05)
+            until(lambda: child.poll() is not None or (file.exists() and file.stat().st_size))
+            assert child.poll() is None, "the crawl ended, and no item was written while it ran"
         finally:
             child.terminate()
             child.communicate()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.analysis.why import story_of
@@ -68,8 +69,7 @@ def crawl(
     def steer() -> None:
         assert script is not None
         with Control(folder) as control:
-            while not look(control).fetched:
-                pass
+            until(lambda: look(control).fetched)
             script(control)
 
     async def both() -> Summary:
@@ -95,9 +95,7 @@ def look(control: Control, *, units: bool = False) -> CrawlStanding:
 
 def settled(control: Control) -> CrawlStanding:
     """How it stands once nothing is in flight."""
-    while (now := look(control)).in_flight:
-        pass
-    return now
+    return until(lambda: None if (now := look(control)).in_flight else now)
 
 
 def records(folder: Path) -> list[str]:
@@ -189,8 +187,7 @@ def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None
 
 def test_a_crawl_that_would_wait_for_retries_without_end_ends_when_nothing_is_to_be_tried_again(tmp_path: Path) -> None:
     def script(control: Control) -> None:
-        while not any(wait.why == "retries" for wait in settled(control).waits):
-            pass
+        until(lambda: any(wait.why == "retries" for wait in settled(control).waits))
         assert control.do(Change({"retries": "0"})) == "politeness.retries = [], frontier.linger = 30.0"
 
     with FakeWeb({"/": '<a href="/a">', "/a": FakePage("broken", status=500)}) as web:
@@ -549,21 +546,18 @@ def test_a_trap_is_confirmed_and_released_while_the_crawl_runs_and_either_can_be
         control.do(Decide(confirm=[listed().id]))
         asked = trap_pages() + look(control).in_flight
         more = look(control).fetched + 50
-        while look(control).fetched < more:
-            pass
+        until(lambda: look(control).fetched >= more)
         assert listed().state == "confirmed"
         assert trap_pages() <= asked
 
     def release(control: Control) -> None:
         control.do(Decide(release=[listed().id]))
         asked = trap_pages()
-        while trap_pages() < asked + 50:
-            pass
+        until(lambda: trap_pages() >= asked + 50)
         assert (listed().state, listed().set_aside) == ("released", 0)
 
     def script(control: Control) -> None:
-        while not any(one.set_aside > 5 for one in suspicions_of(folder).families):
-            pass
+        until(lambda: any(one.set_aside > 5 for one in suspicions_of(folder).families))
         for step in (release, confirm) if before == "released" else (confirm, release):
             step(control)
         with pytest.raises(SteeringRefused, match="nothing is set aside under 'other'"):

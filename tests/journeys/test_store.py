@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from tests.s3 import BUCKET, careless_server, s3_server, variables
+from tests.waiting import until
 
 from gossamer.agents.cluster import living
 from gossamer.cli.main import main
@@ -92,13 +93,6 @@ class Site:
         lines = log.read_bytes().splitlines(keepends=True)
         rows = [json.loads(line) for line in lines if line.endswith(b"\n")]
         return {row["url"] for row in rows if row["event"] == "page"}
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + HUNG_AFTER
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.2)
 
 
 @contextmanager
