@@ -173,6 +173,8 @@ class LocalCluster:
     a change of hands, and nothing is fetched meanwhile.
     """
 
+    is_shared = True
+
     def __init__(self, directory: Path, folder: Path) -> None:
         """`folder` is where the processes of the crawl in `directory` meet."""
         self.directory = directory

@@ -14,6 +14,66 @@ if TYPE_CHECKING:
     from gossamer.agents.merging import Merged
 
 
+# `gossamer agent --join HOST:PORT`: an agent of a crawl that a supervisor on another machine has.
+
+
+@click.command()
+@click.option("--join", "to", metavar="HOST:PORT", required=True, help="Join the crawl whose supervisor listens there.")
+@click.option(
+    "-o", "--output", metavar="DIR", default="gossamer-agent", help="Keep what the agent fetches in this folder."
+)
+@click.option(
+    "--listen",
+    metavar="HOST[:PORT]",
+    default="",
+    help="Let other agents reach this one there; default: where it reaches the supervisor from, and a free port.",
+)
+@click.option(
+    "--secret-file",
+    metavar="FILE",
+    default="",
+    help="Read the secret that all machines of the crawl share from this file; without it, GOSSAMER_SECRET has it.",
+)
+def agent(to: str, output: str, listen: str, secret_file: str) -> None:
+    """Run an agent of a crawl that `gossamer crawl --cluster joined --listen HOST:PORT` supervises.
+
+    The supervisor says what is to be crawled; this machine keeps its part in -o. The same command goes on after a kill or a
+    restart of the machine, so that systemd, ssh, Slurm or Kubernetes may start it. While the supervisor cannot be reached, the
+    agent pauses. The command ends with 0 when the crawl is over.
+
+    \b
+    gossamer agent --join crawl.example.org:8650 --secret-file secret -o /var/lib/gossamer
+    """
+    import asyncio
+    import signal
+
+    from gossamer.agents.joined.machine import JoinedMachine
+    from gossamer.crawls.machine import allow_open_files, loop_factory
+    from gossamer.engine.errors import WiringError
+    from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
+    from gossamer.values.errors import UsageError
+
+    try:
+        secret = read_secret(secret_file, os.environ)
+    except WiringError as error:
+        raise UsageError(str(error)) from None
+    if not secret:
+        raise UsageError(
+            f"a machine that joins shows the secret of the crawl; name its file with --secret-file, or set {SECRET_VARIABLE}"
+        )
+    machine = JoinedMachine(Path(output).absolute(), to, listen, secret, tell)
+
+    async def run() -> None:
+        loop, stopping = asyncio.get_running_loop(), set[asyncio.Task[None]]()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, lambda: stopping.add(loop.create_task(machine.stop())))
+        await machine.run()
+
+    allow_open_files()
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(run())
+
+
 # `gossamer designations DIR [DOMAIN...] [--assign DOMAIN=AGENT]`: which agent has which domain, and another one from now on.
 
 

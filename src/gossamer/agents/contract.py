@@ -83,6 +83,9 @@ class Cluster(Protocol):
 
     directory: Path
     folder: Path
+    is_shared: bool
+    """Processes work in :attr:`directory` itself. Otherwise each has a crawl directory on its own machine, and only the
+    cluster writes into :attr:`directory` as they tell."""
 
     async def place(self, name: str) -> Placed:
         """Let an agent or a master begin, by the orders in :attr:`folder`. Where there is no room, this waits, and reports for

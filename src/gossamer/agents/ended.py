@@ -84,7 +84,11 @@ def end_of_ledger(directory: Path, ledger: RocksLedger) -> AgentEnd:
 
 def note_agent_end(directory: Path, agent: str, ledger: RocksLedger | None = None) -> None:
     """Tell how an agent stands, or that a master has ended in order, which has no ledger. Without the file a process looks."""
-    end = AgentEnd() if ledger is None else end_of_ledger(directory, ledger)
+    write_agent_end(directory, agent, AgentEnd() if ledger is None else end_of_ledger(directory, ledger))
+
+
+def write_agent_end(directory: Path, agent: str, end: AgentEnd) -> None:
+    """Write how an agent stands by its own word."""
     with contextlib.suppress(OSError):
         replace_file(place_of(directory, agent) / _ENDED, msgspec.json.encode(end))
 

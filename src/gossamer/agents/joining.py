@@ -244,7 +244,7 @@ class Joining:
     def check_number(self, number: int) -> None:
         """Refuse a number of agents that the crawl cannot have. Raises as :meth:`resize`."""
         if (lone := self._crawl.lone) is None:
-            self._crawl.several.check_goes_on()
+            self._crawl.several.check_may_move()
             self._crawl.several.roster.with_number(self._crawl.several.graph, number)
             return
         from gossamer.agents.membership import check_can_change
@@ -324,13 +324,14 @@ class Joining:
             or several.supervisor.limit
             or several.roster.masters
             or several.moves.is_under_way
+            or not several.is_shared
         ):
             return False
         return not any(member(text).place for text in several.roster.members) and not why_fixed(several.graph)
 
     def _wanted(self, now: float, working: int, load: Load) -> int:
         """How many agents there should be by the rule, unless something is against more of them, which is told once."""
-        if self._stays:
+        if self._stays or (self._crawl.lone is None and not self._crawl.several.is_shared):
             return working
         number = self._growth.hear(now, working, self._most(working), load)
         if number > working and (why := self._why_not(number)):

@@ -27,7 +27,7 @@ from gossamer.agents.exchanging import is_exchanging
 from gossamer.agents.handing_over import as_settings
 from gossamer.agents.masters import Masters, master_wiring
 from gossamer.agents.run import AgentRun, MasterRun
-from gossamer.agents.supervision import ALONE
+from gossamer.agents.supervision import ALONE, QUIET
 from gossamer.agents.wiring import only_applications, with_agents
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import with_fetchers
@@ -61,6 +61,9 @@ class AgentOrders(msgspec.Struct, frozen=True):
     """The names of those that say whose a host is; none where the ring does."""
     moved: dict[str, str] = {}
     """Domains that have another agent than the ring says."""
+    lease: float = 0.0
+    """Seconds after which an agent on a machine of its own may be counted as gone, if its supervisor does not hear of it: it asks
+    no host by then. 0 where all agents are on the supervisor's machine."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -110,7 +113,7 @@ def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, 
     if "fetch" in wiring.components:
         concurrency = wiring.components["frontier"].settings["concurrency"]
         wiring = with_fetchers(wiring, min(wiring.components["fetch"].workers, concurrency))
-    divided = with_agents(wiring, orders.members, agent, folder, orders.masters)
+    divided = with_agents(wiring, orders.members, agent, folder, orders.masters, is_far=orders.lease > 0)
     if not (orders.moved and "ring" in divided.providers):
         return divided
     return with_settings(divided, "ring", {"moved": as_settings(orders.moved)})
@@ -213,7 +216,12 @@ def _made(folder: Path, name: str) -> AgentRun | MasterRun:
         own = master_wiring(masters, wiring, orders.members, name, str(folder), directory)
         return MasterRun(name, plan(own, known), directory, folder, _report)
     graph = plan(agent_wiring(wiring, plan(wiring, known), orders, name, str(folder)), known)
-    return AgentRun(name, graph, directory, folder, _report, among=orders.names, accept_loss=orders.accept_loss)
+    return AgentRun(
+        *(name, graph, directory, folder, _report),
+        among=orders.names,
+        accept_loss=orders.accept_loss,
+        lease=orders.lease,
+    )
 
 
 def _report(line: str) -> bool:
@@ -242,7 +250,7 @@ def _has_said() -> bool:
 
 
 async def _run(run: AgentRun | MasterRun) -> None:
-    """Run it; a signal stops it, and so does a long time without a supervisor."""
+    """Run it; a signal stops it, and so does a long time without a supervisor, which lets one on a machine of its own pause."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, run.stop)
@@ -251,8 +259,11 @@ async def _run(run: AgentRun | MasterRun) -> None:
 
 
 async def _watch(run: AgentRun | MasterRun) -> None:
-    """Stop when no supervisor has asked for news for a long time."""
-    while not run.watched.solitude.is_over(time.monotonic()):
+    """Stop when no supervisor has asked for news for a long time; on a machine of its own, pause until one does."""
+    lease = run.lease if isinstance(run, AgentRun) else 0.0
+    while lease or not run.watched.solitude.is_over(time.monotonic()):
+        if isinstance(run, AgentRun) and lease:
+            run.attend(is_alone=run.watched.solitude.is_over(time.monotonic(), QUIET * lease))
         await asyncio.sleep(_LOOK)
     run.report(f"no supervisor has asked for {ALONE:g} s, so this process stops")
     run.stop()

@@ -27,7 +27,7 @@ from gossamer.agents.joining import Load, LoadGauge
 from gossamer.agents.mail import MassMail
 from gossamer.agents.marshaler import Marshal
 from gossamer.agents.shares import AgentReport, LentRates
-from gossamer.agents.supervision import REQUESTS, Solitude
+from gossamer.agents.supervision import QUIET, REQUESTS, Solitude
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.server import ControlServer
@@ -130,12 +130,16 @@ class AgentRun(CrawlAtWork):
         *,
         among: Sequence[str],
         accept_loss: bool = False,
+        lease: float = 0.0,
     ) -> None:
         """Nothing is touched yet.
 
         Args:
             report: takes lines for people; says whether they are heard.
+            lease: see :attr:`AgentOrders.lease`.
         """
+        self.lease = lease
+        self._is_alone = False
         self.agent = agent
         self.watched = Watched(agent, directory, report)
         self.report = self.watched.solitude.tell
@@ -239,6 +243,25 @@ class AgentRun(CrawlAtWork):
         for polite in self.units.providers(HostPoliteness):
             polite.take_turns(granted, recalled, noted)
         self.units.frontier.signal("tasks")
+
+    def attend(self, *, is_alone: bool) -> None:
+        """Ask no host while no supervisor asks for news, since another agent may get the hosts of this one."""
+        if is_alone == self._is_alone or not self.working:
+            return
+        self._is_alone = is_alone
+        if is_alone:
+            self.units.frontier.pause()
+            self.report(
+                f"no supervisor has asked {self.agent} for {QUIET * self.lease:g} s, so it pauses until one does"
+            )
+        elif not self.is_paused:
+            self.go_on()
+            self.report(f"{self.agent} has a supervisor again, and goes on")
+
+    def go_on(self) -> None:
+        super().go_on()
+        if self._is_alone:
+            self.units.frontier.pause()
 
     def take_rates(self, shares: Mapping[str, float]) -> None:
         self._rates.take(shares)

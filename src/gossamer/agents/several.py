@@ -120,6 +120,11 @@ class SeveralAgents(AnyCrawl):
         so_far = added(self.directory, await ends_of(self.directory, self.graph.wiring, resting)).pages
         self._pages_before = so_far if self._begun is None else self._begun.pages_before
 
+    @property
+    def is_shared(self) -> bool:
+        """All agents work in the crawl's directory."""
+        return self._cluster.is_shared
+
     def _made_cluster(self, folder: Path) -> Cluster:
         return cluster_of(ClusterNeeds(self.directory, folder, self.options, self.report))
 
@@ -198,7 +203,7 @@ class SeveralAgents(AnyCrawl):
         self._engage()
 
     def _lets_go(self, agent: str) -> bool:
-        if is_leaving := self.roster.let_go(self.graph, agent):
+        if is_leaving := self._cluster.is_shared and self.roster.let_go(self.graph, agent):
             self._cluster.prepare(self.roster.soon)
         return is_leaving
 
@@ -251,7 +256,7 @@ class SeveralAgents(AnyCrawl):
         """Give domains to agents: by the ring while they fetch on, by masters at once where no agent has them, else in some
         seconds; returns what was done, in words. Raises UsageError: that cannot be, or the crawl is about to end. Nothing has
         changed."""
-        self.check_goes_on()
+        self.check_may_move()
         if has_store(self.graph.wiring):
             raise UsageError("a crawl with a store (--store) leaves its domains where they are")
         if not self.roster.masters:
@@ -414,6 +419,12 @@ class SeveralAgents(AnyCrawl):
         self.roster.renew()
         self.rest()
         return difference
+
+    def check_may_move(self) -> None:
+        """Refuse to let hosts change hands, by a UsageError, where the crawl is about to end, or agents cannot bring them."""
+        self.check_goes_on()
+        if not self._cluster.is_shared:
+            raise UsageError("agents on machines of their own keep the hosts that they have, and their number")
 
     def check_goes_on(self) -> None:
         """Refuse to begin again where the crawl is about to end, by a UsageError."""

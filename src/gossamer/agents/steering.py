@@ -90,6 +90,10 @@ async def _answered(crawl: "SeveralAgents", request: ControlRequest) -> Answered
             return Done(PAUSED if isinstance(request, Pause) else GOES_ON)
         case Suspend() | Unsuspend():
             return await _of_each(crawl, request)
+        case Checkpoint() if not crawl.is_shared:
+            raise UsageError(
+                "agents on machines of their own make no checkpoint together; a store has one of each (--store)"
+            )
         case Checkpoint():
             return Done(f"checkpoint {await checkpoint(crawl, request.name)} is kept")
         case Assign():

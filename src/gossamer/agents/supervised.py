@@ -142,7 +142,7 @@ class SupervisedProcess:
     @property
     def is_lost(self) -> bool:
         """Its folder was taken away, and all that it kept there."""
-        return not place_of(self.directory, self.name).exists()
+        return self._cluster.is_shared and not place_of(self.directory, self.name).exists()
 
     @property
     def has_ended(self) -> bool:
@@ -216,7 +216,7 @@ class AgentProcess(SupervisedProcess):
     @property
     def is_lost(self) -> bool:
         """Its ledger was taken away, and all that waited there."""
-        return is_ledger_gone(self.directory, self.name)
+        return self._cluster.is_shared and is_ledger_gone(self.directory, self.name)
 
 
 class MasterProcess(SupervisedProcess):

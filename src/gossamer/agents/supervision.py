@@ -133,6 +133,10 @@ REQUESTS: tuple[type[ControlRequest], ...] = (
 #: supervisor; not so long that forgotten agents ask hosts for days.
 ALONE = 600.0
 
+#: The part of a lease after which an agent on a machine of its own asks no host, so that nothing is in flight when another one
+#: takes over.
+QUIET = 0.75
+
 #: Lines that an agent keeps for its next supervisor, the last ones: more would say the same.
 _MOST_UNHEARD = 100
 
@@ -158,6 +162,6 @@ class Solitude:
         self._unheard.clear()
         return lines
 
-    def is_over(self, now: float) -> bool:
-        """It has been alone for so long that it is to stop."""
-        return now - self._asked >= ALONE
+    def is_over(self, now: float, after: float = ALONE) -> bool:
+        """It has been alone for so long (seconds) that it is to stop, or to pause."""
+        return now - self._asked >= after

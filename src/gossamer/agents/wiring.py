@@ -11,6 +11,7 @@ import msgspec
 
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
+from gossamer.engine.remote.peers import SECRET
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError
@@ -44,13 +45,22 @@ DIGESTS = "digests"
 _CAPACITY = 4_096
 
 
-def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str, masters: Sequence[str] = ()) -> Wiring:
+def with_agents(
+    wiring: Wiring,
+    members: Sequence[str],
+    agent: str,
+    folder: str,
+    masters: Sequence[str] = (),
+    *,
+    is_far: bool = False,
+) -> Wiring:
     """A copy of a crawl's wiring for one of its agents.
 
     Args:
         members: all agents, as :func:`gossamer.values.agents.member` reads them.
         folder: where agents meet; a socket of each lies in it.
         masters: names those that say whose a host is. Without any, the ring does, and agents send each other what they find.
+        is_far: the others are on other machines; files in the folder say where.
 
     Raises:
         WiringError: the wiring has no frontier, no commit, or something bears a name that is needed here.
@@ -79,7 +89,7 @@ def with_agents(wiring: Wiring, members: Sequence[str], agent: str, folder: str,
     }
     connectors = {
         "arrived": ConnectorPlan(),
-        **{agent_arrow(name): agent_connector(name, agent, folder) for name in (agent, *neighbours)},
+        **{agent_arrow(name): agent_connector(name, agent, folder, is_far=is_far) for name in (agent, *neighbours)},
     }
     if masters:
         _go_by_masters(wiring, agent, masters, at_work(members), providers)
@@ -277,9 +287,12 @@ def agent_place(other: str, own: str, *, has_mail: bool = False) -> ComponentPla
     )
 
 
-def agent_connector(to: str, own: str, folder: str, what: str = "") -> ConnectorPlan:
+def agent_connector(to: str, own: str, folder: str, what: str = "", *, is_far: bool = False) -> ConnectorPlan:
     """The connector that leads to an agent or a master, as this one has it."""
-    options = {"kept": True, "slot": _process(own)}
+    options: dict[str, Any] = {"kept": True, "slot": _process(own)}
+    if is_far:
+        options["secret_file"] = f"{folder}/{SECRET}"
+        return ConnectorPlan(f"peer:{folder}/{to}{what}", _CAPACITY, options)
     return ConnectorPlan(f"unix:{folder}/{to}{what}.sock", _CAPACITY, options)
 
 

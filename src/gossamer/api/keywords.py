@@ -101,6 +101,10 @@ class CrawlKeywords(TypedDict, total=False):
     the others, so 64 are the most."""
     cluster: str
     """Let this cluster run the agents; the default is local, this machine. Installed packages may have others."""
+    listen: str
+    """With --cluster joined: let agents on other machines join at HOST:PORT, by `gossamer agent --join`."""
+    secret_file: str
+    """Read the secret that agents on other machines show from this file; without it, GOSSAMER_SECRET has it."""
     max_agents: int | None
     """Let others join by themselves until this many agents work; default: as `agents`, else as many as there are
     cores."""

@@ -11,6 +11,7 @@ from gossamer.values.settings import MOST_AGENTS, MaxAgents
 
 _AGENTS = "it runs in the process of a program; stop it, and let agents join: gossamer resume DIR --agents N"
 _BEGINNING = "it says how a crawl begins"
+_LISTENS = "agents join there; stop the crawl, and give it to gossamer resume"
 _MASTERS = "masters read it when they start; stop the crawl, and give it to gossamer resume"
 
 #: Masters of one crawl: two are enough for any one of them to be lost, and each agent keeps a connection to each.
@@ -71,6 +72,21 @@ class ProcessOptions(BasicOptions, frozen=True):
         setting(
             "Let this cluster run the agents; the default is local, this machine. Installed packages may have others.",
             restart="agents cannot change their cluster while they work; stop the crawl, and give it to gossamer resume",
+        ),
+    ] = ""
+    listen: Annotated[
+        str,
+        setting(
+            "With --cluster joined: let agents on other machines join at HOST:PORT, by `gossamer agent --join`.",
+            restart=_LISTENS,
+        ),
+    ] = ""
+    secret_file: Annotated[
+        str,
+        setting(
+            "Read the secret that agents on other machines show from this file; without it, GOSSAMER_SECRET has it.",
+            restart=_LISTENS,
+            names="a file",
         ),
     ] = ""
     max_agents: Annotated[MaxAgents, setting(sets="frontier")] = None

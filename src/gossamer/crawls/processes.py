@@ -39,7 +39,7 @@ MAX_DEATHS = 5
 DEATH_WINDOW = 10.0
 
 #: Connectors that cut what they carry into frames.
-_WITH_FRAMES = frozenset({"unix", "tcp"})
+_WITH_FRAMES = frozenset({"unix", "tcp", "peer"})
 
 #: Seconds that a child has to end by itself once the crawl is over.
 GRACE = 5.0

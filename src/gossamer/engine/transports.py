@@ -6,6 +6,7 @@
 `priority:FIELD`      a queue in this process, lowest value of a field first (:mod:`.local`)
 `unix:PATH`           between processes of one machine (:mod:`.remote`)
 `tcp:HOST:PORT`       between machines, with a shared secret (:mod:`.remote`)
+`peer:PATH`           between machines, sealed; files say where the other side is by now
 ====================  =========================================================================
 
 A scheme of one's own is a :class:`Transport` that an installed package names in the entry point group
@@ -91,7 +92,7 @@ _BUILT_IN: Mapping[str, Transport] = {
 }
 
 #: Schemes between processes, with how an address is written. Few crawls are divided, and what they need is large.
-_BETWEEN_PROCESSES = {"unix": "unix:PATH", "tcp": "tcp:HOST:PORT"}
+_BETWEEN_PROCESSES = {"unix": "unix:PATH", "tcp": "tcp:HOST:PORT", "peer": "peer:PATH"}
 
 
 @cache

@@ -73,6 +73,9 @@ def crawl_id(directory: Path) -> str:
 #: Where the names of the agents stand, inside the crawl directory.
 AGENTS = "state/agents.json"
 
+#: Where it stands which folder on which machine has which agent, where agents work on machines of their own.
+JOINED = "state/supervisor/joined.json"
+
 
 def members_of(directory: Path) -> tuple[str, ...]:
     """The agents of a crawl, as :func:`gossamer.values.agents.member` reads them; none of a crawl of one agent. Raises

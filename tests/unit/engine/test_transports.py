@@ -19,14 +19,14 @@ def test_schemes_have_their_connectors() -> None:
     assert type(opened("local:", capacity=7)) is LocalConnector
     assert type(opened("fused:")) is FusedConnector
     assert type(opened("unix:run/s", side="send", options={"batch": 10})) is RemoteConnector
-    assert known_schemes() == ["fused", "local", "priority", "tcp", "unix"]
+    assert known_schemes() == ["fused", "local", "peer", "priority", "tcp", "unix"]
 
 
 @pytest.mark.parametrize(
     ("address", "more", "message"),
     [
         ("unis:run/s", {}, "did you mean 'unix'"),
-        ("carrier-pigeon:x", {}, "known: fused, local, priority, tcp, unix"),
+        ("carrier-pigeon:x", {}, "known: fused, local, peer, priority, tcp, unix"),
         ("local", {}, "has no scheme"),
         ("local:x", {}, "write local:"),
         ("priority:", {}, "write priority:FIELD"),

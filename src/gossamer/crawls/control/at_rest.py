@@ -44,6 +44,7 @@ from gossamer.frontier.contract import JUDGED, RELEVANT
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.frontier.politeness.rules import blocked_by_orders
 from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.recovery import JOINED
 from gossamer.storage.tables.manifest import failure_of
 
 #: Fields that are added up.
@@ -167,6 +168,8 @@ LOOKED_AT = 100_000
 def standing_at_rest(directory: Path) -> CrawlStanding:
     """How a crawl at rest stands, by its ledgers. Nothing is changed. Raises CrawlDirectoryError: a ledger is missing or
     damaged."""
+    if (directory / JOINED).exists() and (directory / ENDED_FILE).exists():
+        return msgspec.json.decode((directory / ENDED_FILE).read_bytes(), type=CrawlStanding)  # by word of its agents
     ledgers = ledgers_of(directory)
     found = [standing_of_ledger(directory, ledger) for ledger in ledgers]
     now = found[0]

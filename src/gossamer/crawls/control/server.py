@@ -198,6 +198,8 @@ class ControlServer:
             answer = NotDone(str(error))
         except (GossamerError, FlowError) as error:
             answer = NotDone(str(error), error.exit_code)
+        except ConnectionError:
+            raise  # the request goes on to an agent elsewhere, which cannot be reached: so it does not answer here, either
         except Exception as error:
             # A fault of ours must not end the crawl that it came from.
             answer = NotDone(f"the crawl could not do this: {type(error).__name__}: {error}", 1)

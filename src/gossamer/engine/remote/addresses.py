@@ -30,10 +30,12 @@ class Address(msgspec.Struct, frozen=True):
     path: str = ""
     host: str = ""
     port: int = 0
+    seal: str = ""
+    """The connection is sealed by TLS where this is not empty: for the side that listens, the file with its certificate and key."""
 
     def __str__(self) -> str:
-        if self.scheme == "unix":
-            return f"unix:{self.path}"
+        if self.scheme != "tcp":
+            return f"{self.scheme}:{self.path}"
         return f"tcp:[{self.host}]:{self.port}" if ":" in self.host else f"tcp:{self.host}:{self.port}"
 
 
@@ -48,6 +50,8 @@ def parse(address: str) -> Address:
                 f"address {address!r}: socket paths are limited to {_PATH_BYTES} bytes; choose a shorter one"
             )
         return Address("unix", path=rest)
+    if scheme == "peer" and rest and "\0" not in rest:
+        return Address("peer", path=rest)
     host, _, port = rest.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]

@@ -106,7 +106,7 @@ class RemoteConnector(Connector[T]):
         self._exchange = exchange
         self._address = parse(address)
         self._secret = handshake.read_secret(self._options.secret_file, exchange.environment)
-        if self._address.scheme == "tcp" and not self._secret:
+        if self._address.scheme != "unix" and not self._secret:
             raise WiringError(
                 f"connector {name!r}: {address} needs a secret that both sides share; "
                 f"name a secret_file, or set {handshake.SECRET_VARIABLE}"

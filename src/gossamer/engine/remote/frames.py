@@ -73,6 +73,8 @@ class FramePipe(asyncio.Protocol):
         """Longest frame that is accepted, in bytes, also when it is unpacked; raised when the peer has proved itself."""
         self.packs = packs
         """Items are compressed before they are sent."""
+        self.channel = b""
+        """Of a sealed connection, the digest of the certificate of the side that listens; proofs hold for it alone."""
         self._transport: asyncio.Transport | None = None
         self._partial = bytearray()
         self._frames: deque[tuple[FrameKind, bytes]] = deque()

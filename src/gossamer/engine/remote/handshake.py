@@ -8,7 +8,8 @@
 
 A proof is HMAC-SHA256 under the shared secret, over the role of who proves, both nonces and everything both sides said.
 So a proof fits one connection and one direction: neither a recorded nor a reflected one is worth anything. It proves
-who is there; it does not encrypt. Between machines that do not trust the network, use a tunnel.
+who is there; it does not encrypt. Where a connection is sealed (:mod:`.peers`), a proof is also over the certificate of the
+acceptor, so that nothing between the two can take part. Otherwise, where machines do not trust the network, use a tunnel.
 
 Where no secret is set (`unix:` only, where the file's permissions decide) proofs are empty.
 """
@@ -114,10 +115,10 @@ def mismatch(ours: About, peer: About) -> str:
     return ""
 
 
-def _proof(secret: bytes, role: bytes, challenge: bytes, hello: bytes, *said: About) -> bytes:
+def _proof(secret: bytes, channel: bytes, role: bytes, challenge: bytes, hello: bytes, *said: About) -> bytes:
     if not secret:
         return b""
-    message = b"gossamer/%d/%s\0" % (VERSION, role) + challenge + hello + encode(said)
+    message = b"gossamer/%d/%s\0" % (VERSION, role) + channel + challenge + hello + encode(said)
     return hmac.new(secret, message, hashlib.sha256).digest()
 
 
@@ -132,22 +133,21 @@ async def accept(pipe: FramePipe, secret: bytes, parties: Mapping[str, Party]) -
     pipe.put(FrameKind.CHALLENGE, encode(Challenge(VERSION, challenge)))
     hello = decode(await _expect(pipe, FrameKind.HELLO), Hello)
     try:
-        party = _judge(hello, challenge, secret, parties)
+        party = _judge(hello, challenge, secret, pipe.channel, parties)
     except RemoteRefused as error:
         pipe.put(FrameKind.REFUSED, refusal(str(error), again=isinstance(error, NotHere)))
         raise
     ours = party.about()
-    pipe.put(
-        FrameKind.WELCOME, encode(Welcome(ours, _proof(secret, b"acceptor", challenge, hello.nonce, hello.about, ours)))
-    )
+    proof = _proof(secret, pipe.channel, b"acceptor", challenge, hello.nonce, hello.about, ours)
+    pipe.put(FrameKind.WELCOME, encode(Welcome(ours, proof)))
     return party, hello.about
 
 
-def _judge(hello: Hello, challenge: bytes, secret: bytes, parties: Mapping[str, Party]) -> Party:
+def _judge(hello: Hello, challenge: bytes, secret: bytes, channel: bytes, parties: Mapping[str, Party]) -> Party:
     """The connector for the peer, or the reason for none. A peer that has not proved itself learns nothing of what is here."""
     if hello.version != VERSION:
         raise RemoteRefused(_other_version(hello.version))
-    expected = _proof(secret, b"dialer", challenge, hello.nonce, hello.about)
+    expected = _proof(secret, channel, b"dialer", challenge, hello.nonce, hello.about)
     if not hmac.compare_digest(expected, hello.proof):
         raise RemoteRefused("the secrets of the two sides are not the same")
     party = parties.get(hello.about.connector)
@@ -176,11 +176,10 @@ async def introduce(pipe: FramePipe, secret: bytes, party: Party) -> About:
         raise RemoteRefused(_other_version(challenge.version))
     ours = party.about()
     nonce = secrets.token_bytes(NONCE_BYTES)
-    pipe.put(
-        FrameKind.HELLO, encode(Hello(VERSION, ours, nonce, _proof(secret, b"dialer", challenge.nonce, nonce, ours)))
-    )
+    proof = _proof(secret, pipe.channel, b"dialer", challenge.nonce, nonce, ours)
+    pipe.put(FrameKind.HELLO, encode(Hello(VERSION, ours, nonce, proof)))
     welcome = decode(await _expect(pipe, FrameKind.WELCOME), Welcome)
-    expected = _proof(secret, b"acceptor", challenge.nonce, nonce, ours, welcome.about)
+    expected = _proof(secret, pipe.channel, b"acceptor", challenge.nonce, nonce, ours, welcome.about)
     if not hmac.compare_digest(expected, welcome.proof):
         raise RemoteRefused("the other side did not prove that it knows the secret")
     reason = mismatch(ours, welcome.about) or party.objection(welcome.about)

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 from gossamer.engine.errors import BrokenFrame, RemoteRefused, WiringError
 from gossamer.engine.remote import handshake
@@ -26,6 +27,7 @@ from gossamer.engine.remote.addresses import (
 )
 from gossamer.engine.remote.frames import FramePipe, LinkLost
 from gossamer.engine.remote.handshake import NotHere, Party
+from gossamer.engine.remote.peers import dialing, own_place, peer_place, seen_certificate, serving, tell_place
 
 _log = logging.getLogger(__name__)
 
@@ -87,6 +89,9 @@ class Listener:
         self.secret = secret
         self.parties: dict[str, Party] = {}
         self.refused = 0
+        """Peers that were turned away."""
+        self.channel = b""
+        """See :attr:`FramePipe.channel`."""
         self._half_open = _HalfOpen()
         self._server: asyncio.Server | None = None
         self._inode = 0
@@ -100,12 +105,18 @@ class Listener:
             bound, self._inode = listening_unix_socket(Path(address.path))
             self._server = await loop.create_unix_server(self._connection, sock=bound, backlog=BACKLOG)
             return
+        sealed: dict[str, Any] = {}
+        if address.seal:
+            sealed["ssl"], self.channel = serving(address.seal)
+            sealed["ssl_handshake_timeout"] = HANDSHAKE_DEADLINE
         try:
-            self._server = await loop.create_server(self._connection, address.host, address.port, backlog=BACKLOG)
+            self._server = await loop.create_server(
+                self._connection, address.host, address.port, backlog=BACKLOG, **sealed
+            )
         except OSError as error:
             raise WiringError(f"cannot listen at {address}: {error.strerror or error}") from None
         port = self._server.sockets[0].getsockname()[1]
-        self.address = Address("tcp", host=address.host, port=port)
+        self.address = Address("tcp", host=address.host, port=port, seal=address.seal)
 
     async def remove(self, party: Party) -> bool:
         """Take a party away, with its connections; True if it was the last and the socket is closed."""
@@ -177,6 +188,7 @@ class _Accepted(FramePipe):
 
     def __init__(self, listener: Listener) -> None:
         super().__init__(packs=listener.address.scheme == "tcp")
+        self.channel = listener.channel
         self._listener = listener
         self.source = ""
         """Where it comes from."""
@@ -216,6 +228,9 @@ class Exchange:
         """Let peers find a party at an address; returns where that is, which differs on port 0. Raises WiringError: the
         address cannot be used, has another secret, or another connector of that name."""
         async with self._lock:
+            given = address
+            if given.scheme == "peer":
+                address = own_place(given)
             listener = self._listeners.get(address)
             if listener is None:
                 listener = Listener(address, secret)
@@ -227,6 +242,8 @@ class Exchange:
             if name in listener.parties:
                 raise WiringError(f"connector {name!r} listens at {address} already; names at one address must differ")
             listener.parties[name] = party
+            if given.scheme == "peer":
+                tell_place(given, listener.address)
             return listener.address
 
     async def unlisten(self, address: Address, party: Party) -> None:
@@ -244,8 +261,12 @@ class Exchange:
                 if pipe is not None and await self._use(pipe, secret, party):
                     delay, not_here = FIRST_DELAY, 0
             except RemoteRefused as error:
-                not_here += 1
-                if not_here > _NOT_HERE or not isinstance(error, NotHere):
+                not_here += (
+                    address.scheme != "peer"
+                )  # another process may have the port of one that comes back elsewhere
+                if address.scheme == "peer":
+                    _log.debug("%s: refused: %s", address, error)
+                elif not_here > _NOT_HERE or not isinstance(error, NotHere):
                     party.fail(str(error))
                     return
             if not party.done:
@@ -254,14 +275,22 @@ class Exchange:
 
     async def _connect(self, address: Address) -> FramePipe | None:
         loop = asyncio.get_running_loop()
+        if address.scheme == "peer":
+            if (there := peer_place(address)) is None:
+                return None
+            address = there
         try:
             if address.scheme == "unix":
                 _, pipe = await loop.create_unix_connection(FramePipe, address.path)
             else:
                 # Between machines the wire is dearer than the work to fill less of it.
                 pipes = partial(FramePipe, packs=True)
-                transport, pipe = await loop.create_connection(pipes, address.host, address.port)
+                transport, pipe = await loop.create_connection(
+                    pipes, address.host, address.port, ssl=dialing() if address.seal else None
+                )
                 keep_alive(transport.get_extra_info("socket"))
+                if address.seal:
+                    pipe.channel = seen_certificate(transport)
         except OSError:
             return None
         return pipe

@@ -8,7 +8,6 @@ owner tells senders its fingerprint, and they take no other (decision 85); names
 
 import base64
 import contextlib
-import datetime
 import hashlib
 import hmac
 import os
@@ -18,11 +17,10 @@ from pathlib import Path
 
 import msgspec
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives import serialization
 
 from gossamer.engine.files import NotPrivate, private, replace_private
+from gossamer.engine.remote.peers import new_certificate
 from gossamer.values.errors import UsageError
 
 # The runtime's own key and certificate.
@@ -45,7 +43,7 @@ def own_certificate(folder: Path) -> OwnCertificate:
     path = folder / _CERTIFICATE_FILE
     try:
         if not path.exists():
-            _make(path)
+            replace_private(path, new_certificate("gossamer runtime", 365 * _YEARS))
         with private(path) as file:
             certificate = x509.load_pem_x509_certificate(file.read(1 << 20))
     except NotPrivate:
@@ -63,24 +61,6 @@ def pin_of(certificate: x509.Certificate) -> str:
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return f"sha256//{base64.b64encode(hashlib.sha256(public).digest()).decode()}"
-
-
-def _make(path: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "gossamer runtime")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=365 * _YEARS))
-        .sign(key, hashes.SHA256())
-    )
-    own = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    replace_private(path, certificate.public_bytes(serialization.Encoding.PEM) + own)
 
 
 #: Random bytes of a key: it is no password, so that a plain hash of it cannot be turned back.

@@ -1,0 +1,458 @@
+"""A machine that joins a crawl: `gossamer agent --join HOST:PORT`. An agent runs here as the supervisor says, and this is between.
+
+Place in the flow: the command runs a :class:`JoinedMachine` until the crawl is over. It dials, and dials again when the connection
+is lost (:mod:`link`). An agent is a process of this machine, run by the local cluster in a crawl directory of its own; questions of
+the supervisor go on to its control socket. The agent outlives this process: the next one finds it by its directory.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer.agents.cluster import LocalCluster, living, meeting
+from gossamer.agents.contract import Placed
+from gossamer.agents.ended import noted_end
+from gossamer.agents.joined import link
+from gossamer.agents.joining import LOOK
+from gossamer.agents.parcels import ends_of
+from gossamer.agents.process import ORDERS, WIRING, AgentOrders
+from gossamer.agents.steering import LONGEST
+from gossamer.agents.supervised import is_ledger_gone
+from gossamer.agents.supervision import REQUESTS
+from gossamer.agents.wiring import STORE_USE
+from gossamer.crawls.builder import with_directory
+from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.crawls.control.server import read_request
+from gossamer.crawls.control.wire import Answered, Malformed, NotDone
+from gossamer.engine.errors import BrokenFrame, FlowError
+from gossamer.engine.files import replace_file, replace_private
+from gossamer.engine.remote.addresses import Address
+from gossamer.engine.remote.frames import About, FrameKind, FramePipe
+from gossamer.engine.remote.links import Exchange
+from gossamer.engine.remote.peers import ADDRESS, CERTIFICATE, LISTEN, SECRET, new_certificate
+from gossamer.engine.wiring import Wiring, read, write
+from gossamer.storage.ledger.opening import ProcessLock
+from gossamer.storage.mailbox.retaining import StorePoint, point_path
+from gossamer.storage.recovery import crawl_id
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
+
+#: What the folder knows of itself.
+_NOTE = "state/machine.json"
+
+#: Seconds between two looks at what other agents have to know.
+_LOOK = 0.5
+
+#: Days for which a certificate holds; each start makes one.
+_DAYS = 3650
+
+#: Lines of an agent that wait for a connection; more would say the same.
+_MOST_LINES = 100
+
+
+class _MachineNote(msgspec.Struct, frozen=True):
+    folder: str
+    """Its name."""
+    agent: str = ""
+
+
+class JoinedMachine:
+    """One machine, and the agent that it has. It is also the party that dials (:class:`gossamer.engine.remote.handshake.Party`)."""
+
+    frame_limit = link.LIMIT
+
+    def __init__(
+        self,
+        directory: Path,
+        to: str,
+        listen: str,
+        secret: bytes,
+        report: Callable[[str], object],
+        *,
+        program: link.Program | None = None,
+    ) -> None:
+        """Check the arguments, and touch nothing.
+
+        Args:
+            directory: the crawl directory of the agent, which is made where it is not there.
+            to: where the supervisor listens, as HOST:PORT.
+            listen: where the agent listens for others, as HOST or HOST:PORT; empty: where this machine reaches the supervisor from.
+            report: takes lines for people.
+            program: what it says of itself; None: the truth.
+
+        Raises:
+            UsageError: an address is malformed.
+        """
+        host, port = link.host_and_port(to, "--join")
+        self.directory = directory
+        self._to = Address("tcp", host=host, port=port, seal=CERTIFICATE)
+        self._listen = link.host_and_port(listen, "--listen", is_own=True) if listen else None
+        self._secret = secret
+        self._report = report
+        self._note = _MachineNote("")
+        self._program = program or link.own_program()
+        self._pipe: FramePipe | None = None
+        self._placed: Placed | None = None
+        self._cluster: LocalCluster | None = None
+        self._meeting = contextlib.ExitStack()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._lines: deque[str] = deque(maxlen=_MOST_LINES)
+        self._end: link.AgentHasEnded | None = None
+        self._told = link.AgentPlace("", b"")
+        self._echoed = -link.FRESH
+        self._over = asyncio.Event()
+        self._refused: GossamerError | None = None
+        self._is_leaving = False
+
+    async def run(self) -> None:
+        """Join, and let the agent work, until the crawl is over or a signal comes. Raises CrawlDirectoryError: the directory is in
+        use, or out of date; UsageError: the supervisor refuses this machine; FlowError: the agent's orders cannot be read."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            lock = ProcessLock(self.directory / "state/machine.lock")
+        except OSError as error:
+            raise UsageError(
+                f"{self.directory} cannot be made: {error.strerror}; name another folder with -o"
+            ) from None
+        with contextlib.closing(lock), self._meeting:
+            self._read_note()
+            if self._note.agent:
+                await self._find()
+            exchange = Exchange()
+            dialling = asyncio.create_task(exchange.dial(self._to, self._secret, self))
+            looking = asyncio.create_task(self._look())
+            over = asyncio.create_task(self._over.wait())
+            try:
+                await asyncio.wait({dialling, looking, over}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (dialling, looking, over, *self._tasks):
+                    task.cancel()
+                await asyncio.gather(dialling, over, *self._tasks, return_exceptions=True)
+            if self._refused is not None:
+                raise self._refused
+            if looking.done() and not looking.cancelled():
+                looking.result()
+
+    async def stop(self) -> None:
+        """End the agent in order, and this process then."""
+        self._is_leaving = True
+        if self._placed is not None and self._placed.is_alive:
+            self._report("stopping: the requests in flight are finished first")
+            os.kill(int(self._placed.number), signal.SIGTERM)  # type: ignore[attr-defined]
+            await asyncio.wait([*self._tasks], timeout=LONGEST)
+        self._over.set()
+
+    # -- its folder
+
+    def _read_note(self) -> None:
+        path = self.directory / _NOTE
+        try:
+            self._note = msgspec.json.decode(path.read_bytes(), type=_MachineNote)
+        except FileNotFoundError:
+            if (self.directory / CRAWL_FILE).exists():
+                raise UsageError(f"{self.directory} holds a crawl of its own; name another folder with -o") from None
+            self._write_note("")
+        except ValueError as error:
+            raise CrawlDirectoryError(f"{path} is damaged: {error}; name another folder with -o") from None
+
+    def _write_note(self, agent: str) -> None:
+        self._note = _MachineNote(self._note.folder or secrets.token_hex(8), agent)
+        path = self.directory / _NOTE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, msgspec.json.encode(self._note))
+
+    async def _find(self) -> None:
+        """Look what became of the agent that this folder has: it may be at work, or has ended while no process was here."""
+        agent = self._note.agent
+        folder = self._meet(agent)
+        if living(self.directory, [agent]):
+            assert self._cluster is not None
+            [placed] = (await self._cluster.living([agent])).values()
+            self._attend(placed)
+        elif (self.directory / CRAWL_FILE).exists():
+            ends = await ends_of(self.directory, read(self.directory / CRAWL_FILE), [agent])
+            self._end = link.AgentHasEnded(-signal.SIGKILL, _encoded(ends[agent]))
+        self._prepare(folder, agent)
+
+    def _meet(self, agent: str) -> Path:
+        """The folder where the agent looks for its orders."""
+        self._meeting.close()
+        folder = self._meeting.enter_context(meeting(self.directory, [agent]))
+        self._cluster = LocalCluster(self.directory, folder)
+        return folder
+
+    def _prepare(self, folder: Path, agent: str) -> None:
+        """Say where the agent listens, and how it proves who it is."""
+        replace_private(folder / SECRET, self._secret)
+        if not (folder / CERTIFICATE).exists():
+            replace_private(folder / CERTIFICATE, new_certificate("gossamer agent", _DAYS))
+        host, port = self._listen or (self._own_host(), 0)
+        replace_file(folder / f"{agent}{LISTEN}", str(Address("tcp", host=host, port=port)).encode())
+
+    def _own_host(self) -> str:
+        """The address from which this machine reaches the supervisor."""
+        family = socket.AF_INET6 if ":" in self._to.host else socket.AF_INET
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((self._to.host, self._to.port))
+            return str(probe.getsockname()[0])
+        return "127.0.0.1"
+
+    # -- the agent
+
+    async def _begin(self, message: link.Begin) -> None:
+        try:
+            if self._placed is not None and self._placed.is_alive:
+                self._placed.kill()
+                await self._placed.ended(self._say)
+            self._end = None
+            self._write_note(message.agent)
+            folder = await asyncio.to_thread(self._write, message)
+            await self._restore(message.agent, read(folder / WIRING))
+            assert self._cluster is not None
+            self._attend(await self._cluster.place(message.agent))
+            self._report(f"{message.agent} works here, in {self.directory}")
+        except (GossamerError, FlowError, OSError) as error:
+            self._say(str(error))
+            self._ended(getattr(error, "exit_code", 1), b"")
+
+    def _write(self, message: link.Begin) -> Path:
+        """Write the orders of an agent, as they are on this machine."""
+        folder = self._meet(message.agent)
+        self._prepare(folder, message.agent)
+        for name, data in message.files.items():
+            if name == CRAWL_FILE or name.startswith("state/"):
+                (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
+                replace_private(self.directory / name, data)
+            elif name in (WIRING, ORDERS, SECRET):
+                replace_private(folder / name, data)
+        orders = msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders)
+        here = msgspec.structs.replace(orders, directory=str(self.directory))
+        replace_private(folder / ORDERS, msgspec.json.encode(here))
+        write(folder / WIRING, with_directory(read(folder / WIRING), str(self.directory)), is_private=True)
+        return folder
+
+    async def _restore(self, agent: str, wiring: Wiring) -> None:
+        """Bring the agent back from the store, where this machine has nothing of it. Waits until its old machine is silent for the
+        lease by the clock of the store."""
+        stores: list[Any] = [plan.settings for plan in wiring.providers.values() if plan.use == STORE_USE]
+        if not stores or not is_ledger_gone(self.directory, agent):
+            return
+        from gossamer.backup.elsewhere import bring_agent_back
+
+        told = ""
+        while not self._over.is_set():
+            try:
+                line = await asyncio.to_thread(
+                    bring_agent_back,
+                    *(self.directory, stores[0]["url"], agent, stores[0].get("lease", 30.0)),
+                    is_dead=False,
+                    is_over=self._over.is_set,
+                )
+            except CrawlDirectoryError as error:
+                if not told:
+                    self._say(told := f"{agent} cannot go on here yet: {error}")
+                await asyncio.sleep(LOOK)
+            else:
+                if line:
+                    self._say(line)
+                return
+
+    def _attend(self, placed: Placed) -> None:
+        self._placed = placed
+        self._spawn(self._watch(placed))
+
+    async def _watch(self, placed: Placed) -> None:
+        code = await placed.ended(self._say)
+        end = noted_end(self.directory, self._note.agent) if code == 0 else None
+        self._ended(code, _encoded(end))
+
+    def _ended(self, code: int, end: bytes) -> None:
+        self._end = link.AgentHasEnded(code, end)
+        self._put(self._end)
+
+    def _say(self, line: str) -> None:
+        self._report(line)
+        if self._pipe is None:
+            self._lines.append(line)
+        else:
+            self._put(link.Said(line[:10_000]))
+
+    # -- the connection
+
+    def _put(self, message: link.JoinMessage) -> None:
+        if self._pipe is not None:
+            link.put(self._pipe, message)
+
+    @property
+    def done(self) -> bool:
+        """It joins no more."""
+        return self._over.is_set()
+
+    def about(self) -> About:
+        return link.about(sending=True, slot=self._note.folder)
+
+    def objection(self, peer: About) -> str:
+        """The supervisor has proved that it knows the secret, and that is all that is asked."""
+        return ""
+
+    def fail(self, reason: str) -> None:
+        """It was refused in the handshake: another try would be, too."""
+        self._refused = UsageError(f"the supervisor at {self._to.host}:{self._to.port} refuses this machine: {reason}")
+        self._over.set()
+
+    async def serve(self, pipe: FramePipe, peer: About) -> None:
+        is_alive = self._placed is not None and self._placed.is_alive
+        own = crawl_id(self.directory) if self._note.agent else ""
+        joining = link.MachineJoins(
+            self._program, self._note.folder, socket.gethostname(), own, self._note.agent, is_alive
+        )
+        link.put(pipe, joining)
+        beating: asyncio.Task[None] | None = None
+        try:
+            while not self._over.is_set():
+                message = await _read(pipe)
+                if isinstance(message, link.MachineWelcome):
+                    self._pipe = pipe
+                    self._catch_up()
+                    beating = asyncio.create_task(_beat(pipe))
+                else:
+                    await self._hear(message)
+        finally:
+            self._pipe = None
+            if beating is not None:
+                beating.cancel()
+
+    def _catch_up(self) -> None:
+        """Tell what could not be told while there was no connection."""
+        self._put(self._told)
+        while self._lines:
+            self._put(link.Said(self._lines.popleft()))
+        if self._end is not None:
+            self._put(self._end)
+
+    async def _hear(self, message: link.ToMachine) -> None:
+        match message:
+            case link.Refusal():
+                if message.is_replaced and self._placed is not None:
+                    self._placed.kill()
+                self._refused = UsageError(f"the supervisor refuses this machine: {message.text}")
+                self._over.set()
+            case link.Over():
+                self._report(message.text)
+                self._over.set()
+            case link.Begin() if not self._is_leaving:
+                self._spawn(self._begin(message))
+            case link.Question():
+                self._spawn(self._answer(message))
+            case link.KillAgent():
+                if self._placed is not None:
+                    self._placed.kill()
+            case link.Echo():
+                self._echoed = message.at
+            case link.Book():
+                self._write_book(message)
+            case _:
+                pass  # a beginning that comes too late
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, question: link.Question) -> None:
+        body = b""
+        if time.monotonic() - self._echoed <= link.FRESH and self._placed is not None and self._placed.is_alive:
+            with contextlib.suppress(AgentSilent):
+                body = msgspec.json.encode(await self._asked(question.body))
+        self._put(link.MachineReply(question.number, body))
+
+    async def _asked(self, body: bytes) -> Answered:
+        line = AgentLine(self.directory, self._note.agent)
+        try:
+            return await line.ask(read_request(body, REQUESTS), LONGEST)
+        except AgentRefused as error:
+            return NotDone(str(error), error.exit_code)
+        except Malformed as error:
+            return NotDone(str(error))
+        finally:
+            line.close()
+
+    # -- what agents know of each other
+
+    def _write_book(self, book: link.Book) -> None:
+        """Write where the other agents are, and how far in their stores."""
+        if self._cluster is None:
+            return
+        for agent, told in book.agents.items():
+            if agent == self._note.agent:
+                continue
+            if told.address:
+                _write_changed(self._cluster.folder / f"{agent}{ADDRESS}", told.address.encode())
+            if told.point:
+                path = point_path(self.directory, agent)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write_changed(path, told.point)
+
+    async def _look(self) -> None:
+        """Tell where the agent listens, and how far it is in its store, whenever that changes."""
+        while True:
+            await asyncio.sleep(_LOOK)
+            if self._cluster is None or not self._note.agent:
+                continue
+            told = link.AgentPlace(
+                _text(self._cluster.folder / f"{self._note.agent}{ADDRESS}").decode("ascii", "replace")[:400],
+                _point(point_path(self.directory, self._note.agent)),
+            )
+            if told != self._told:
+                self._told = told
+                self._put(told)
+
+
+async def _beat(pipe: FramePipe) -> None:
+    while True:
+        link.put(pipe, link.Beat(time.monotonic()))
+        await asyncio.sleep(link.BEAT)
+
+
+async def _read(pipe: FramePipe) -> link.ToMachine:
+    kind, payload = await pipe.read()
+    if kind is not FrameKind.DATA:
+        raise BrokenFrame(f"a {kind.name} frame came from a supervisor")
+    try:
+        return link.to_machine.decode(payload)
+    except (ValueError, RecursionError) as error:
+        raise BrokenFrame(f"a supervisor sent no message: {error}") from None
+
+
+def _encoded(end: Any) -> bytes:
+    """How an agent ended, for a machine that has no ledger of it."""
+    return b"" if end is None else msgspec.json.encode(msgspec.structs.replace(end, opening=0))
+
+
+def _write_changed(path: Path, data: bytes) -> None:
+    if _text(path) != data:
+        replace_file(path, data)
+
+
+def _text(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _point(path: Path) -> bytes:
+    try:
+        return msgspec.json.encode(msgspec.json.decode(path.read_bytes(), type=StorePoint))
+    except (OSError, ValueError):
+        return b""

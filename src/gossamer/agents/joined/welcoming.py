@@ -1,0 +1,472 @@
+"""The supervisor's end of agents on machines of their own: `--cluster joined --listen HOST:PORT`.
+
+Place in the flow: :mod:`gossamer.agents.several` has one in the place of a local cluster. It starts nothing: it welcomes machines
+that people have started, gives each a name, and says that an agent has ended when its machine says so, or is not heard of for the
+lease. For each agent there is a control socket here, whose questions go on to the machine, so that everything that asks an agent
+does not know where it is. Contract: `agents.contract.Cluster`.
+
+A name belongs to one folder on one machine, which has what the agent keeps, and waits for it. With a store, another machine gets
+the name after the lease.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from gossamer.agents.contract import ClusterNeeds, ClusterNode, Placed
+from gossamer.agents.ended import AgentEnd, forget_agent_end, write_agent_end
+from gossamer.agents.joined import link
+from gossamer.agents.process import ORDERS, WIRING, AgentOrders
+from gossamer.agents.supervision import REQUESTS
+from gossamer.agents.wiring import has_store
+from gossamer.backup.options import StoreOptions
+from gossamer.crawls.control.line import place_of
+from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.control.wire import HEADER, Answered, ControlRequest, encode, read_answer
+from gossamer.crawls.options import part_of
+from gossamer.engine.errors import BrokenFrame, WiringError
+from gossamer.engine.files import replace_file
+from gossamer.engine.remote.addresses import Address
+from gossamer.engine.remote.frames import About, FrameKind, FramePipe, LinkLost
+from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
+from gossamer.engine.remote.links import Exchange
+from gossamer.engine.remote.peers import CERTIFICATE, SECRET, new_certificate
+from gossamer.engine.sheet import show_seconds
+from gossamer.engine.wiring import read
+from gossamer.storage.recovery import AGENTS, CRAWL_ID, JOINED, crawl_id
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Seconds that the next supervisor gives machines to come back before it looks which agents are at work: they dial every two.
+_COMING_BACK = 8.0
+
+#: Seconds between two looks at whether a machine was heard of.
+_LOOK = 0.2
+
+#: Seconds after which a certificate is made anew anyhow: each run makes one.
+_DAYS = 3650
+
+#: Lines of an agent that nobody has taken yet.
+_MOST_LINES = 100
+
+
+class Machine:
+    """One machine, as long as it is connected and after that until it comes back."""
+
+    def __init__(self, joining: link.MachineJoins, pipe: FramePipe) -> None:
+        self.joining = joining
+        self.pipe: FramePipe | None = pipe
+        self.heard = time.monotonic()
+        """When it was heard of last."""
+        self.told = link.AgentPlace("", b"")
+        self.placed: JoinedPlaced | None = None
+        self._asked: dict[int, asyncio.Future[bytes]] = {}
+        self._number = 0
+
+    @property
+    def is_here(self) -> bool:
+        return self.pipe is not None
+
+    def put(self, message: link.JoinMessage) -> None:
+        if self.pipe is not None:
+            link.put(self.pipe, message)
+
+    async def ask(self, body: bytes) -> bytes:
+        """The answer of its agent. Raises ConnectionError: there is none."""
+        if self.pipe is None:
+            raise ConnectionError
+        self._number += 1
+        number = self._number
+        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        try:
+            self.put(link.Question(number, body))
+            found: bytes = await answer
+        finally:
+            self._asked.pop(number, None)
+        if not found:
+            raise ConnectionError
+        return found
+
+    def replied(self, reply: link.MachineReply) -> None:
+        answer = self._asked.get(reply.number)
+        if answer is not None and not answer.done():
+            answer.set_result(reply.body)
+
+    def lost(self) -> None:
+        self.pipe = None
+        for answer in self._asked.values():
+            if not answer.done():
+                answer.set_result(b"")
+
+
+class JoinedPlaced:
+    """One life of an agent on another machine. Contract: `agents.contract.Placed`."""
+
+    def __init__(self, name: str, machine: Machine, after: float | None) -> None:
+        """`after` says after how many seconds without a word it counts as gone; None: never, since no other machine has what it
+        keeps."""
+        self.name = name
+        self.machine = machine
+        self.lines: deque[str] = deque(maxlen=_MOST_LINES)
+        self._say: Callable[[str], None] = self.lines.append
+        self._end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._after = after
+        self._is_killed = False
+        self.is_gone = False
+        """Its machine was not heard of for so long that another one may go on with it."""
+
+    def __str__(self) -> str:
+        return self.machine.joining.node
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._end.done()
+
+    async def ended(self, say: Callable[[str], None]) -> int:
+        self._say = say
+        while self.lines:
+            say(self.lines.popleft())
+        while not self._end.done():
+            await asyncio.wait([self._end], timeout=_LOOK)
+            self._look()
+        return self._end.result()
+
+    def _look(self) -> None:
+        """Count it as gone where nothing was heard of it for the lease, and a little."""
+        silent = time.monotonic() - self.machine.heard
+        after = link.BEYOND if self._is_killed and not self.machine.is_here else self._after
+        if after is not None and silent > after and not self._end.done():
+            self.is_gone = after == self._after
+            if not self._is_killed:
+                self._say(
+                    f"{self} has not been heard of for {show_seconds(silent)}, so that another machine may go on with it"
+                )
+            self._end.set_result(-signal.SIGKILL)
+
+    def said(self, line: str) -> None:
+        self._say(line)
+
+    def has_ended(self, code: int) -> None:
+        if not self._end.done():
+            self._end.set_result(code)
+
+    def kill(self) -> None:
+        if self.is_alive:
+            self._is_killed = True
+            self.machine.put(link.KillAgent())
+
+
+class JoinedCluster:
+    """The agents of one crawl on machines that join it. Contract: `agents.contract.Cluster`. Machines find it at its address as a
+    :class:`gossamer.engine.remote.handshake.Party`."""
+
+    is_shared = False
+    frame_limit = link.LIMIT
+    done = False
+
+    def __init__(self, needs: ClusterNeeds) -> None:
+        """Check the options, and touch nothing. Raises UsageError: an address or a secret is missing, or something else of the
+        crawl needs all agents on one machine."""
+        options = needs.options
+        self.directory, self.folder = needs.directory, needs.folder
+        self._report = needs.report
+        if not options.listen:
+            raise UsageError("--cluster joined needs an address at which agents join; add --listen HOST:PORT")
+        host, port = link.host_and_port(options.listen, "--listen")
+        try:
+            self._secret = read_secret(options.secret_file, os.environ)
+        except WiringError as error:
+            raise UsageError(str(error)) from None
+        if not self._secret:
+            raise UsageError(
+                f"--cluster joined needs a secret that all machines share; name a file with --secret-file, or set {SECRET_VARIABLE}"
+            )
+        if odd := [name for name in _TOGETHER if getattr(options, name.removeprefix("--").replace("-", "_"))]:
+            raise UsageError(f"{odd[0]} needs all agents on one machine; leave it or --cluster joined out")
+        if options.designation == "master" or options.exchange == "files":
+            odd_one = "--designation master" if options.designation == "master" else "--exchange files"
+            raise UsageError(f"{odd_one} needs all agents on one machine; leave it or --cluster joined out")
+        self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
+        self._lease = part_of(options, StoreOptions).lease
+        self._program = link.own_program()
+        self._exchange = Exchange()
+        self._is_open = False
+        self._machines: dict[str, Machine] = {}
+        """By the names of their folders."""
+        self._homes: dict[str, str] = {}
+        """Agent -> the folder that has what it keeps."""
+        self._opened = 0.0
+        self._servers: dict[str, ControlServer] = {}
+        self._told_waiting: set[str] = set()
+
+    # -- what the supervisor asks
+
+    async def place(self, name: str) -> Placed:
+        await self._open()
+        while (machine := self._free_for(name)) is None:
+            self._tell_waiting(name)
+            await asyncio.sleep(_LOOK)
+        if machine.joining.is_alive:
+            # It went on without a supervisor for so long that this one knows nothing of what it was lent.
+            left = await self._attached(name, machine)
+            left.kill()
+            await left.ended(self._report)
+        forget_agent_end(self.directory, name)
+        self._home(name, machine)
+        machine.put(link.Begin(name, self._files()))
+        return await self._attached(name, machine)
+
+    async def living(self, names: Iterable[str]) -> "Mapping[str, Placed]":
+        await self._open()
+        homes = {name: self._homes[name] for name in names if name in self._homes}
+        until = time.monotonic() + _COMING_BACK
+        while time.monotonic() < until and not all(
+            (one := self._machines.get(home)) is not None and one.is_here for home in homes.values()
+        ):
+            await asyncio.sleep(_LOOK)
+        found: dict[str, Placed] = {}
+        for name, home in homes.items():
+            machine = self._machines.get(home)
+            if machine is None:
+                continue
+            if machine.placed is not None and machine.placed.is_alive:
+                found[name] = machine.placed
+            elif machine.joining.is_alive and machine.is_here:
+                found[name] = await self._attached(name, machine)
+        return found
+
+    async def nodes(self) -> list[ClusterNode]:
+        return [
+            ClusterNode(one.joining.node, processes=(one.joining.agent,) if one.joining.agent else ())
+            for one in self._machines.values()
+            if one.is_here
+        ]
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Machines have the program loaded by then; there is nothing to do."""
+
+    async def close(self) -> None:
+        if not self._is_open:
+            return
+        self._is_open, self.done = False, True
+        is_over = not any(one.placed is not None and one.placed.is_alive for one in self._machines.values())
+        for machine in self._machines.values():
+            if is_over:
+                machine.put(link.Over(f"the crawl in {self.directory.name} has ended here, and needs no agent"))
+        await asyncio.sleep(0)
+        for server in self._servers.values():
+            await server.stop()
+        await self._exchange.unlisten(self._address, self)
+
+    # -- names and machines
+
+    async def _open(self) -> None:
+        """Listen, once. Raises UsageError: nothing can listen there."""
+        if self._is_open:
+            return
+        self._is_open, self.done, self._opened = True, False, time.monotonic()
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            self._homes = msgspec.json.decode((self.directory / JOINED).read_bytes(), type=dict[str, str])
+        certificate = self.folder / CERTIFICATE
+        certificate.touch(mode=0o600)
+        certificate.write_bytes(new_certificate("gossamer", _DAYS))
+        try:
+            self._address = await self._exchange.listen(self._address, self._secret, self)
+        except WiringError as error:
+            raise UsageError(str(error)) from None
+        if not self._has_store():
+            self._report(
+                "without a store (--store) the pages of each agent are on its machine alone, and its part waits while that is away"
+            )
+        where = f"{self._address.host}:{self._address.port}"
+        self._report(f"agents join this crawl at {where}: gossamer agent --join HOST:{self._address.port}")
+
+    def _has_store(self) -> bool:
+        path = self.folder / WIRING
+        return has_store(read(path if path.exists() else self.directory / CRAWL_FILE))
+
+    def _free_for(self, name: str) -> Machine | None:
+        """The machine on which an agent can begin now."""
+        home = self._homes.get(name)
+        machine = self._machines.get(home) if home is not None else None
+        if machine is not None and machine.is_here:
+            return machine
+        if home is not None and not self._may_leave(machine):
+            return None
+        taken = {*self._homes.values()}
+        return next((one for folder, one in self._machines.items() if one.is_here and folder not in taken), None)
+
+    def _may_leave(self, machine: Machine | None) -> bool:
+        """Whether an agent may go on elsewhere, whose machine is away: the store has what that keeps, and the lease is over."""
+        if machine is None or machine.placed is None:
+            since = self._opened if machine is None else machine.heard
+            return self._has_store() and time.monotonic() - since > self._lease + link.BEYOND
+        return machine.placed.is_gone
+
+    def _home(self, name: str, machine: Machine) -> None:
+        self._homes[name] = machine.joining.folder
+        machine.joining = msgspec.structs.replace(machine.joining, agent=name, is_alive=True)
+        path = self.directory / JOINED
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, msgspec.json.encode(self._homes))
+
+    def _tell_waiting(self, name: str) -> None:
+        if name in self._told_waiting:
+            return
+        self._told_waiting.add(name)
+        home = self._homes.get(name)
+        whose = "a machine" if home is None else "the machine that has its folder"
+        self._report(f"{name} waits for {whose}: gossamer agent --join HOST:{self._address.port}")
+
+    def _files(self) -> dict[str, bytes]:
+        """What an agent elsewhere has to know, as files."""
+        orders = msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders)
+        files = {
+            WIRING: (self.folder / WIRING).read_bytes(),
+            ORDERS: msgspec.json.encode(msgspec.structs.replace(orders, directory="", lease=self._lease)),
+            CRAWL_FILE: (self.directory / CRAWL_FILE).read_bytes(),
+            SECRET: self._secret,
+        }
+        for name in (CRAWL_ID, AGENTS, "state/secret"):
+            files[name] = (self.directory / name).read_bytes()
+        return files
+
+    async def _attached(self, name: str, machine: Machine) -> JoinedPlaced:
+        """An agent that begins, or works, as the supervisor has it from now on."""
+        after = self._lease + link.BEYOND if self._has_store() else None
+        placed = machine.placed = JoinedPlaced(name, machine, after)
+        machine.heard = time.monotonic()
+        self._told_waiting.discard(name)
+        if name not in self._servers:
+            place = place_of(self.directory, name)
+            place.mkdir(parents=True, exist_ok=True)
+
+            async def forward(request: ControlRequest) -> Answered:
+                return await self._forwarded(name, request)
+
+            self._servers[name] = ControlServer(place, forward, self._report, requests=REQUESTS)
+            await self._servers[name].start()
+        return placed
+
+    async def _forwarded(self, name: str, request: ControlRequest) -> Answered:
+        machine = self._machines.get(self._homes.get(name, ""))
+        if machine is None or machine.placed is None or not machine.placed.is_alive:
+            raise ConnectionError
+        return read_answer(await machine.ask(encode(request)[HEADER:]))
+
+    # -- as the party that machines find
+
+    def about(self) -> About:
+        return link.about(sending=False, slot="supervisor")
+
+    def objection(self, peer: About) -> str:
+        """Machines are judged by the first thing that they say."""
+        return ""
+
+    def fail(self, reason: str) -> None:
+        """It dials no one."""
+
+    async def serve(self, pipe: FramePipe, peer: About) -> None:
+        machine: Machine | None = None
+        try:
+            machine = self._welcomed(await _read(pipe), pipe)
+            while machine is not None:
+                self._hear(machine, await _read(pipe))
+        except (LinkLost, BrokenFrame):
+            pass
+        finally:
+            pipe.close()
+            if machine is not None and machine.pipe is pipe:
+                machine.lost()
+
+    def _welcomed(self, joining: link.ToSupervisor, pipe: FramePipe) -> Machine | None:
+        """The machine that has just come; None where it is refused."""
+        if not isinstance(joining, link.MachineJoins):
+            raise BrokenFrame("a machine said something before it had joined")
+        if why := self._why_refused(joining):
+            self._report(f"{joining.node} wanted to join and was refused: {why}")
+            home = self._homes.get(joining.agent)
+            link.put(pipe, link.Refusal(why, is_replaced=home not in (None, joining.folder)))
+            return None
+        known = self._machines.get(joining.folder)
+        if known is not None and known.pipe is not None:
+            known.pipe.abort()
+            known.lost()
+        machine = known or Machine(joining, pipe)
+        machine.joining, machine.pipe, machine.heard = joining, pipe, time.monotonic()
+        self._machines[joining.folder] = machine
+        if joining.agent:
+            self._homes.setdefault(joining.agent, joining.folder)
+        machine.put(link.MachineWelcome(self._lease))
+        self._spread(machine)
+        return machine
+
+    def _why_refused(self, joining: link.MachineJoins) -> str:
+        if why := link.difference(joining.program, self._program):
+            return why
+        if joining.crawl and joining.crawl != crawl_id(self.directory):
+            return "its folder has a part of another crawl; name another one there with -o"
+        home = self._homes.get(joining.agent)
+        if joining.agent and home not in (None, joining.folder):
+            return (
+                f"{joining.agent} went on elsewhere, so that its folder is out of date; name another one there with -o"
+            )
+        return ""
+
+    def _hear(self, machine: Machine, message: link.ToSupervisor) -> None:
+        machine.heard, placed = time.monotonic(), machine.placed
+        match message:
+            case link.Beat():
+                machine.put(link.Echo(message.at))
+            case link.MachineReply():
+                machine.replied(message)
+            case link.Said():
+                if placed is not None:
+                    placed.said(message.line)
+            case link.AgentHasEnded():
+                machine.joining = msgspec.structs.replace(machine.joining, is_alive=False)
+                self._note_end(machine.joining.agent, message.end)
+                if placed is not None:
+                    placed.has_ended(message.code)
+            case link.AgentPlace():
+                machine.told = message
+                self._spread()
+            case link.MachineJoins():
+                raise BrokenFrame("a machine joined twice")
+
+    def _note_end(self, agent: str, end: bytes) -> None:
+        if agent and end:
+            with contextlib.suppress(
+                ValueError
+            ):  # of a machine that says nothing of use: then nothing is known of its end
+                write_agent_end(self.directory, agent, msgspec.json.decode(end, type=AgentEnd))
+
+    def _spread(self, to: Machine | None = None) -> None:
+        """Send the table of agents to a machine, or to all."""
+        book = link.Book({one.joining.agent: one.told for one in self._machines.values() if one.joining.agent})
+        for machine in self._machines.values() if to is None else (to,):
+            machine.put(book)
+
+
+#: Options that read what all agents have written.
+_TOGETHER = ("--crawlers", "--items", "--sinks", "--index", "--triple-store", "--mirror")
+
+
+async def _read(pipe: FramePipe) -> link.ToSupervisor:
+    kind, payload = await pipe.read()
+    if kind is not FrameKind.DATA:
+        raise BrokenFrame(f"a {kind.name} frame came from a machine")
+    try:
+        return link.to_supervisor.decode(payload)
+    except (ValueError, RecursionError) as error:
+        raise BrokenFrame(f"a machine sent no message: {error}") from None

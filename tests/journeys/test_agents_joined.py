@@ -1,0 +1,170 @@
+"""Agents on machines of their own, in folders of their own, fetch what one crawl does, whichever process is killed on the way."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.journeys.test_agents import HOSTS, PAGES, gossamer, seed_of, urls_in, web_of_hosts
+
+from gossamer.agents.cluster import living
+from gossamer.engine.remote.handshake import SECRET_VARIABLE
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.testing.fakeweb import FakeWeb
+
+AGENTS = ("agent-00", "agent-01")
+MACHINES = ("oslo", "lima")
+
+
+class Cluster:
+    """A supervisor and two machines; processes of this one, in folders of their own."""
+
+    def __init__(self, folder: Path, web: FakeWeb, *more: object) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.address = f"127.0.0.1:{server.getsockname()[1]}"
+        self.folder, self.directory = folder, folder / "crawl"
+        self.joined = ("--cluster", "joined", "--listen", self.address)
+        given = ("--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8")
+        self.command = (
+            "crawl",
+            seed_of(web),
+            *given,
+            *self.joined,
+            "--agents",
+            2,
+            "-o",
+            self.directory,
+            "--json",
+            *more,
+        )
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def begin(self, *words: object) -> "subprocess.Popen[str]":
+        self.processes.append(gossamer(*words))
+        return self.processes[-1]
+
+    def machine(self, name: str, *more: object) -> "subprocess.Popen[str]":
+        return self.begin("agent", "--join", self.address, "-o", self.folder / name, *more)
+
+    def resume(self) -> "subprocess.Popen[str]":
+        return self.begin("resume", self.directory, *self.joined, "--json")
+
+    def agents(self) -> dict[str, int]:
+        """The processes of agents, by the machines that have them."""
+        return {name: number for name in MACHINES for number in living(self.folder / name, AGENTS).values()}
+
+    def urls(self) -> Counter[str]:
+        logs = [log for name in MACHINES for log in (self.folder / name / "logs").glob("agent-*.jsonl")]
+        return sum(map(urls_in, logs), Counter[str]())
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, web: FakeWeb, *more: object) -> Iterator[Cluster]:
+    one = Cluster(folder, web, *more)
+    try:
+        yield one
+    finally:
+        for process in one.processes:
+            process.kill()
+            process.communicate()
+        for number in one.agents().values():
+            os.kill(number, signal.SIGKILL)
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[str, str]:
+    return process.communicate(timeout=HUNG_AFTER)
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET_VARIABLE, "a secret of these tests, and of no others")
+
+
+def test_agents_that_join_fetch_the_pages_of_a_local_crawl_each_once(tmp_path: Path) -> None:
+    with web_of_hosts() as web, cluster(tmp_path, web) as one:
+        crawl = one.begin(*one.command)
+        machines = [one.machine(name) for name in MACHINES]
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        summary = json.loads(out)
+        assert (summary["state"], summary["pages"], summary["queued"]) == ("finished", HOSTS * PAGES, 0)
+        for machine in machines:
+            _, said = ended(machine)
+            assert machine.returncode == 0, said
+            assert "has ended here, and needs no agent" in said
+        asked = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
+        assert set(asked.values()) == {1}, "each page is asked for once, by one agent"
+    assert len(one.urls()) == HOSTS * PAGES
+    assert all((tmp_path / name / "warc").is_dir() for name in MACHINES), "each machine keeps its part"
+    assert not (tmp_path / "crawl/warc").exists()
+
+
+def test_a_machine_that_is_killed_goes_on_by_the_same_command(tmp_path: Path) -> None:
+    with web_of_hosts(pages=PAGES * 2, latency=0.05) as web, cluster(tmp_path, web) as one:
+        crawl = one.begin(*one.command)
+        machines = {name: one.machine(name) for name in MACHINES}
+        web.wait_for(40, HUNG_AFTER)
+        lost = one.agents()["oslo"]
+        machines["oslo"].kill()
+        os.kill(lost, signal.SIGKILL)
+        ended(machines["oslo"])
+        one.machine("oslo")
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 2
+    assert (len(one.urls()), set(one.urls().values())) == (HOSTS * PAGES * 2, {1})
+
+
+def test_agents_go_on_with_the_next_supervisor_after_theirs_was_killed(tmp_path: Path) -> None:
+    with web_of_hosts(pages=PAGES * 2, latency=0.05) as web, cluster(tmp_path, web) as one:
+        crawl = one.begin(*one.command)
+        for name in MACHINES:
+            one.machine(name)
+        web.wait_for(40, HUNG_AFTER)
+        before = one.agents()
+        crawl.kill()
+        ended(crawl)
+        web.wait_for(len(web.requests) + 10, HUNG_AFTER)
+        crawl = one.resume()
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert "agent-00 and agent-01 went on without a supervisor, and have one again" in told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 2
+        assert len(before) == 2
+    assert (len(one.urls()), set(one.urls().values())) == (HOSTS * PAGES * 2, {1})
+
+
+def test_a_crawl_of_joined_agents_is_stopped_asked_and_resumed_by_its_directory(tmp_path: Path) -> None:
+    with web_of_hosts(pages=PAGES * 3, latency=0.05) as web, cluster(tmp_path, web) as one:
+        crawl = one.begin(*one.command)
+        machines = [one.machine(name) for name in MACHINES]
+        web.wait_for(40, HUNG_AFTER)
+        assert "paused" in ended(one.begin("pause", one.directory))[0]
+        said, _ = ended(one.begin("status", one.directory, "--json"))
+        assert {agent["name"] for agent in json.loads(said)["each_agent"]} == set(AGENTS)
+        why, wrong = ended(one.begin("why", one.directory, seed_of(web)))
+        assert "it was asked for: ok" in why, wrong
+        refused = one.begin("set", one.directory, "agents=3")
+        _, line = ended(refused)
+        assert refused.returncode == 2 and "keep the hosts that they have" in line
+        assert ended(one.begin("stop", one.directory))[0]
+        _, told = ended(crawl)
+        assert crawl.returncode == 3, told
+        for machine in machines:
+            ended(machine)
+            assert machine.returncode == 0
+        said, _ = ended(one.begin("status", one.directory, "--json"))
+        assert json.loads(said)["state"] == "stopped"
+        crawl = one.resume()
+        for name in MACHINES:
+            one.machine(name)
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 3
+    assert (len(one.urls()), set(one.urls().values())) == (HOSTS * PAGES * 3, {1})

@@ -1,0 +1,218 @@
+"""Machines that join a crawl: who is let in, who is not, and what strangers achieve."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.clusters import TwoAgents
+
+from gossamer.agents.joined import link
+from gossamer.agents.joined.machine import JoinedMachine
+from gossamer.agents.joined.welcoming import JoinedCluster, JoinedPlaced, Machine
+from gossamer.agents.supervision import Solitude
+from gossamer.engine.files import shared_scratch
+from gossamer.engine.remote.frames import FramePipe
+from gossamer.engine.remote.handshake import SECRET_VARIABLE
+from gossamer.engine.remote.links import HALF_OPEN
+from gossamer.engine.remote.peers import dialing, new_certificate, serving
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.values.errors import UsageError
+
+SECRET = "a secret of these tests, and of no others"
+OURS = link.own_program()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+class Welcoming:
+    """A cluster that listens, and what it says."""
+
+    def __init__(self, folder: Path, scratch: Path) -> None:
+        self.port, self.lines = free_port(), list[str]()
+        self.folder = folder
+        crawl = TwoAgents(
+            folder / "crawl", scratch, self.lines.append, cluster="joined", listen=f"127.0.0.1:{self.port}"
+        )
+        self.cluster = JoinedCluster(crawl.needs)
+
+    def machine(self, name: str, *, port: int = 0, secret: str = SECRET, program: link.Program = OURS) -> JoinedMachine:
+        to = f"127.0.0.1:{port or self.port}"
+        return JoinedMachine(self.folder / name, to, "", secret.encode(), lambda line: None, program=program)
+
+    async def has_joined(self, work: "asyncio.Task[None]") -> None:
+        """Wait until a machine is among the nodes."""
+        async with asyncio.timeout(HUNG_AFTER):
+            while not await self.cluster.nodes():
+                assert not work.done(), work.result()
+                await asyncio.sleep(0.02)
+
+
+@contextlib.asynccontextmanager
+async def welcoming(folder: Path) -> AsyncIterator[Welcoming]:
+    with shared_scratch() as scratch:
+        one = Welcoming(folder, Path(scratch))
+        await one.cluster.living(())
+        try:
+            yield one
+        finally:
+            await one.cluster.close()
+
+
+@pytest.fixture(autouse=True)
+def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECRET_VARIABLE, SECRET)
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        (msgspec.structs.replace(OURS, version="0.0.1"), "it has Gossamer 0.0.1, and this crawl runs"),
+        (msgspec.structs.replace(OURS, python="3.2"), "it has Python 3.2, and this crawl runs on"),
+        (msgspec.structs.replace(OURS, parts="other"), "other packages with parts for Gossamer"),
+    ],
+)
+def test_a_machine_with_another_program_is_refused_in_one_line(program: link.Program, why: str, tmp_path: Path) -> None:
+    async def joined() -> list[str]:
+        async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
+            with pytest.raises(UsageError, match=f"refuses this machine: .*{why}"):
+                await one.machine("other", program=program).run()
+            return one.lines
+
+    assert [line for line in asyncio.run(joined()) if "was refused" in line and why in line and "\n" not in line]
+
+
+def test_a_wrong_secret_is_refused_in_one_line_and_an_honest_machine_joins_beside_it(tmp_path: Path) -> None:
+    async def joined() -> None:
+        async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
+            with pytest.raises(UsageError, match="the secrets of the two sides are not the same"):
+                await one.machine("stranger", secret="another secret, as long as that").run()
+            work = asyncio.create_task(one.machine("honest").run())
+            await one.has_joined(work)
+            await one.cluster.close()
+            await work
+
+    asyncio.run(joined())
+
+
+def test_silent_strangers_do_not_keep_an_honest_machine_out(tmp_path: Path) -> None:
+    async def joined() -> None:
+        async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
+            silent = [
+                await asyncio.open_connection("127.0.0.1", one.port, ssl=dialing() if number % 2 else None)
+                for number in range(3 * HALF_OPEN)
+            ]
+            work = asyncio.create_task(one.machine("honest").run())
+            await one.has_joined(work)
+            await one.cluster.close()
+            await work
+            for _, writer in silent:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+
+    asyncio.run(joined())
+
+
+def test_one_in_between_who_reads_both_sides_is_refused_by_both(tmp_path: Path) -> None:
+    """It has a certificate of its own, and passes on all that the two say."""
+    certificate = tmp_path / "between.pem"
+    certificate.write_bytes(new_certificate("between", 1))
+
+    async def joined() -> None:
+        async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
+
+            async def between(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                there, to = await asyncio.open_connection("127.0.0.1", one.port, ssl=dialing())
+                await asyncio.gather(passed_on(reader, to), passed_on(there, writer))
+
+            context: ssl.SSLContext = serving(str(certificate))[0]
+            server = await asyncio.start_server(between, "127.0.0.1", 0, ssl=context)
+            async with server:
+                port = server.sockets[0].getsockname()[1]
+                with pytest.raises(UsageError, match="the secrets of the two sides are not the same"):
+                    await one.machine("honest", port=port).run()
+
+    asyncio.run(joined())
+
+
+async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+def test_a_folder_of_another_crawl_is_refused(tmp_path: Path) -> None:
+    async def joined() -> None:
+        async with welcoming(tmp_path) as one:
+            of_another = link.MachineJoins(OURS, "f", "oslo", crawl="another", agent="agent-00")
+            assert "has a part of another crawl" in one.cluster._why_refused(of_another)
+
+    asyncio.run(joined())
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"listen": ""}, "needs an address at which agents join; add --listen"),
+        ({"listen": "8650"}, "--listen '8650': write HOST:PORT"),
+        ({"crawlers": 2}, "--crawlers needs all agents on one machine"),
+        ({"exchange": "files"}, "--exchange files needs all agents on one machine"),
+        ({"designation": "master"}, "--designation master needs all agents on one machine"),
+        ({"secret_file": "/no/such/file"}, "secret_file '/no/such/file' cannot be read"),
+    ],
+)
+def test_what_cannot_work_over_machines_is_refused_in_one_line(
+    options: dict[str, object], why: str, tmp_path: Path
+) -> None:
+    with shared_scratch() as scratch:
+        needs = TwoAgents(tmp_path / "crawl", Path(scratch)).needs
+    changed = msgspec.structs.replace(needs.options, **{"cluster": "joined", "listen": "127.0.0.1:8650", **options})
+    with pytest.raises(UsageError, match=why):
+        JoinedCluster(needs._replace(options=changed))
+
+
+def test_an_agent_counts_as_gone_after_the_lease_only_where_another_machine_can_have_what_it_keeps() -> None:
+    async def looked(after: float | None) -> bool:
+        machine = Machine(link.MachineJoins(OURS, "f", "oslo"), FramePipe())
+        placed, said = JoinedPlaced("agent-00", machine, after), list[str]()
+        machine.lost()
+        machine.heard = time.monotonic() - 36.0
+        watching = asyncio.create_task(placed.ended(said.append))
+        await asyncio.wait([watching], timeout=0.5)
+        watching.cancel()
+        assert bool(said) is not placed.is_alive
+        return placed.is_alive
+
+    assert not asyncio.run(looked(35.0))
+    assert asyncio.run(looked(37.0)), "the lease is not over"
+    assert asyncio.run(looked(None)), "its machine alone has its pages"
+
+
+def test_an_agent_is_alone_after_a_part_of_the_lease() -> None:
+    solitude = Solitude(lambda line: True, 0.0)
+    solitude.asked(10.0)
+    assert not solitude.is_over(32.0, 22.5)
+    assert solitude.is_over(32.5, 22.5)
+
+
+@pytest.mark.parametrize("text", ["8650", "h:", ":1", "h:x", "h:70000", "h:0"])
+def test_malformed_addresses_are_told_how_they_are_written(text: str) -> None:
+    with pytest.raises(UsageError, match="write HOST:PORT"):
+        link.host_and_port(text, "--join")
+
+
+def test_addresses_are_read() -> None:
+    assert link.host_and_port("h:1", "--join") == ("h", 1)
+    assert link.host_and_port("[::1]:8650", "--join") == ("::1", 8650)
+    assert link.host_and_port("192.0.2.7", "--listen", is_own=True) == ("192.0.2.7", 0)
