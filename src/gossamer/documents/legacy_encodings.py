@@ -7,7 +7,7 @@ for each character of an encoding. Numbers of sections are those of the standard
 
 import codecs
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 
 import webencodings
@@ -146,11 +146,36 @@ def decode(content: bytes, charset: str) -> str:
     if charset == "iso-2022-jp":
         return _read_iso_2022_jp(content)
     if charset in _CODECS:
-        return _corrected(content.decode(_CODECS[charset], f"gossamer-{charset}"), charset)
+        text = "".join(_read_by_cells(content, charset))
+        return _corrected(text, charset)
     if charset.startswith("windows-"):
         return content.decode("cp874" if charset == "windows-874" else charset, "gossamer-windows")
     text, _ = webencodings.decode(content, webencodings.lookup(charset) or webencodings.UTF8, "replace")
     return _corrected(text, charset)
+
+
+#: Cells in which Python's codecs have a letter that stands in another cell as well, and the standard one of its own; and the cells
+#: of a text, whatever stands between them.
+_OWN_CELLS = {
+    "big5": {b"\xa2\x41": "\u2215", b"\xa2\x42": "\ufe68"},
+    "euc-jp": {b"\x8f\xa2\xb7": "\uff5e"},
+}
+_CELL = {
+    "big5": rb"[\x81-\xfe][\x40-\x7e\x80-\xff]",
+    "euc-jp": rb"\x8f[\xa1-\xfe][\x80-\xff]|[\x8e\x8f\xa1-\xfe][\x80-\xff]",
+}
+
+
+def _read_by_cells(content: bytes, charset: str) -> Iterator[str]:
+    """The text in parts, between the cells that a codec of Python reads otherwise."""
+    own, done = _OWN_CELLS.get(charset, {}), 0
+    if any(cell in content for cell in own):
+        for cell in re.finditer(_CELL[charset], content):
+            if letter := own.get(cell[0]):
+                yield content[done : cell.start()].decode(_CODECS[charset], f"gossamer-{charset}")
+                yield letter
+                done = cell.end()
+    yield content[done:].decode(_CODECS[charset], f"gossamer-{charset}")
 
 
 def _corrected(text: str, charset: str) -> str:

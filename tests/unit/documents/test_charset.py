@@ -150,6 +150,8 @@ def test_the_detector_gets_no_more_than_its_share_of_a_page() -> None:
         (b"\xae", "koi8-u", "ў"),
         (b"\xa2\xe3\x81\x30\x81\x30", "gbk", "€\x80"),
         (b"\x8c\x63", "euc-kr", "똠"),
+        (b"\xa1\xfe\xa2\x40\xa2\x41\xa2\x42\xa4\xa2A", "big5", "\uff0f\uff3c\u2215\ufe68丐A"),
+        (b"\xa2\xb7~\x8f\xa2\xb7\x8f\xa2<\xa4\x8f\xa2\xb7", "euc-jp", "\ufffd~\uff5e\ufffd<\ufffd\ufffd"),
     ],
 )
 def test_bytes_are_read_as_the_standard_says_where_the_codec_of_python_does_not(
