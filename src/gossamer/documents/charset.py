@@ -30,7 +30,10 @@ def media_type_of(response: Response, relation: str = "") -> str:
     bytes alone."""
     nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
     head = beginning(response.document, _HEAD)  # of a large document, a page of it: the rest is read apart
-    mime = of_sitemap(head) if relation in SITEMAPS else sniff_media_type(head, response.content_type, nosniff=nosniff)
+    if relation in SITEMAPS:
+        mime = of_sitemap(to_utf8(head, of_units(head) or "utf-8") if b"\0" in head[:2] else head)
+    else:
+        mime = sniff_media_type(head, response.content_type, nosniff=nosniff)
     if mime in XML_TYPES:
         from gossamer.documents.xhtml import type_of_xml  # its parser: most crawls meet no XML
 

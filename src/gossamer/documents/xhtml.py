@@ -13,7 +13,7 @@ import re
 from html.entities import html5
 from xml.parsers import expat
 
-from gossamer.documents.charset import of_mark, to_utf8
+from gossamer.documents.charset import of_mark, of_units, to_utf8
 from gossamer.documents.markup import RAW, VOID
 from gossamer.values.visit import XHTML
 
@@ -52,7 +52,7 @@ def type_of_xml(content: bytes, mime: str) -> str:
     """The media type of a document that is XML: `application/xhtml+xml` where its root is that of XHTML, otherwise `mime`.
     `content`: its beginning, in any encoding; `mime`: one of :data:`~gossamer.values.visit.XML_TYPES`."""
     head = content[:ROOT_BYTES]
-    return XHTML if _ROOT.match(to_utf8(head, of_mark(head) or "utf-8")) else mime
+    return XHTML if _ROOT.match(to_utf8(head, of_mark(head) or of_units(head) or "utf-8")) else mime
 
 
 def as_html(markup: bytes) -> bytes:

@@ -29,7 +29,7 @@ from gossamer.engine.unit import Provider
 from gossamer.values.body import THRESHOLD, Body, beginning
 from gossamer.values.errors import ReadApart, UnreadableUrl
 from gossamer.values.instants import ChangeHint, hint_of
-from gossamer.values.relations import SITEMAP, SITEMAPS, is_elsewhere, level_of, listed_relation, sitemap_relation
+from gossamer.values.relations import SITEMAP, SITEMAPS, is_elsewhere, listed_relation, redirect_of, sitemap_relation
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import TOO_MANY_LINKS, XML_TYPES, Found
@@ -366,6 +366,10 @@ def _tell(document: Document, trouble: str) -> None:
     document.missed = document.missed or f"sitemap: {trouble}"
 
 
+#: Relations of sitemaps that the site of their source names.
+_NAMED_AT_ONCE = frozenset({SITEMAP, sitemap_relation(SITEMAP, is_elsewhere=True), redirect_of(SITEMAP)})
+
+
 def _spoken_for(task: Task) -> tuple[str, Collection[str]]:
     """The relation of a sitemap, and the hosts that it speaks for: none where the scope of the crawl alone says it."""
     own = host_of(task.url)
@@ -374,7 +378,7 @@ def _spoken_for(task: Task) -> tuple[str, Collection[str]]:
         return task.found_by, {own}
     named = sitemap_relation(task.found_by, is_elsewhere=True)
     # Of a sitemap that an index lists, or a further redirect leads to, it is not known any more which site named it.
-    is_near = source != own and level_of(task.found_by) == SITEMAP
+    is_near = source != own and task.found_by in _NAMED_AT_ONCE
     return named, {own, source} if is_near else ()
 
 

@@ -116,6 +116,10 @@ def test_utf_16_is_known_without_a_mark(encoding: str, claim: str) -> None:
     for whole in (urlset(*MANY[:3]), b"\n " + urlset(*MANY[:3]), "\n".join(MANY[:3]).encode()):
         made = findings(whole.decode().encode(encoding), claim)
         assert (hrefs(made), made.trouble) == (MANY[:3], "")
+    xml = visit("http://a.test/s", urlset("/1").decode().encode(encoding)).response
+    assert media_type_of(xml, "sitemap") in ("application/xml", "text/plain"), (
+        "a type that the processor of sitemaps is asked for"
+    )
 
 
 def test_markup_in_ascii_is_no_utf_16_whatever_its_server_says() -> None:
@@ -205,6 +209,16 @@ def test_a_sitemap_that_has_moved_to_another_host_speaks_for_the_one_that_it_lef
     )
     assert hrefs(moved) == ["http://a.test/1"]
     assert hrefs(findings(urlset("http://b.test/"), url="http://b.test/sitemap.xml", source="")) == ["http://b.test/"]
+
+
+def test_a_sitemap_elsewhere_that_moves_to_a_third_host_loses_no_url_of_the_site_that_named_it() -> None:
+    urls = ["http://a.test/1", "http://c.test/2"]
+    for relation, source in (
+        ("redirect sitemap elsewhere", "http://b.test/a.xml"),
+        ("redirect sitemap", "http://a.test/s"),
+    ):
+        made = findings(urlset(*urls), url="http://c.test/s.xml", relation=relation, source=source)
+        assert hrefs(made) == urls  # the scope keeps out what is not of the crawl
 
 
 def test_sitemaps_elsewhere_pass_the_scope_and_pages_there_do_not() -> None:
