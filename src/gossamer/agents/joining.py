@@ -83,8 +83,6 @@ def why_fixed(graph: Graph) -> str:
     http = graph.providers.get("http")
     if http is not None and getattr(http.sheet, "cookies", "off") != "off":
         return "cookies are in the memory of its process"
-    if has_store(graph.wiring):
-        return "a crawl with a store (--store) keeps the agents that it began with"
     if crawlers_of(graph.wiring):
         return "crawlers share its queue already"
     if any(plan.use == "crawlers" for plan in graph.wiring.components.values()):
@@ -327,6 +325,8 @@ class Joining:
             or not several.is_shared
         ):
             return False
+        if has_store(several.graph.wiring):
+            return False  # a domain that moves while agents work would be in two checkpoints of different instants, or in none
         return not any(member(text).place for text in several.roster.members) and not why_fixed(several.graph)
 
     def _wanted(self, now: float, working: int, load: Load) -> int:

@@ -9,6 +9,10 @@ supervisor does what is left to do after it. Nothing is fetched meanwhile, so th
 
 An agent that has left stays among the members with capacity 0. It has no domain and does not run; its archive, tables, log and
 counters are part of the crawl as before. Of those who join, such agents come back first.
+
+Where the crawl has a store, agents change only after all of them have published how they rest. So one that goes back to a
+checkpoint later goes back to before the last change at most. Parcels stay with their givers, and in the givers' checkpoints, until
+their takers have published, and :func:`settle` does the change again for those that are behind it.
 """
 
 import shutil
@@ -35,17 +39,19 @@ from gossamer.agents.handing_over import (
     write_moved,
 )
 from gossamer.agents.masters import masters_of
-from gossamer.agents.parcels import PARCELS, AgentsAtRest, MemberChange, ends_of
+from gossamer.agents.parcels import AgentsAtRest, MemberChange, ends_of
 from gossamer.agents.ring import let_go
-from gossamer.agents.wiring import domain_rule_of, has_store, ledger_settings
+from gossamer.agents.supervised import is_ledger_gone
+from gossamer.agents.wiring import STORE_USE, domain_rule_of, has_store, ledger_settings
 from gossamer.crawls.directory import read_wiring
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.parcels import Moved
+from gossamer.storage.mailbox.retaining import point_path
 from gossamer.storage.mailbox.shared_state import SHARED, SharedFile, delete_older_mail, forget_copies
-from gossamer.storage.recovery import members_of, write_members
+from gossamer.storage.recovery import agents_behind, division_of, members_of, note_behind, write_members
 from gossamer.values.agents import Member, agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import DeletionTarget, given_host
@@ -107,9 +113,10 @@ def without(members: Sequence[str], agent: str) -> tuple[str, ...]:
 
 def check_can_change(wiring: Wiring, directory: Path) -> None:
     """Refuse to change the agents of a crawl whose state cannot be handed on. Raises UsageError: that is so."""
-    if has_store(wiring):
+    if has_store(wiring) and masters_of(directory):
         raise UsageError(
-            f"the crawl in {directory} has a store (--store), and keeps the agents that it began with; leave their number as it is"
+            f"the crawl in {directory} has a store (--store) and masters, and keeps the agents that it began with; leave their "
+            "number as it is"
         )
     others = sorted(name for name, plan in wiring.providers.items() if plan.use in _WHOLE)
     if others:
@@ -152,11 +159,37 @@ async def change_members(
         await agents.prepare(dict.fromkeys(member(text).agent for text in (*known, *members)))
         if not known:
             await agents.do("divide", [agent_name(0)])
-        work = msgspec.structs.replace(work, before=members_of(directory))
+        if has_store(wiring):
+            try:
+                await _publish(directory, wiring, agents)
+            except CrawlDirectoryError:
+                _note(directory).unlink()
+                raise
+        forget_parcels(directory)  # of the change before: those that they are for have published
+        work = msgspec.structs.replace(work, before=members_of(directory), number=division_of(directory) + 1)
         _write_note(directory, work)
         crash_at(Point.JOINING)
         for line in await _carry_out(directory, agents, work, table):
             report(line)
+    await publish_left(directory, wiring, report)
+
+
+async def publish_left(directory: Path, wiring: Wiring, report: Callable[[str], None]) -> None:
+    """Publish agents that have left a crawl with a store, as far as the store does not have them as they are. Where it cannot be
+    reached, that is told, and the next change or run does it: until then it has them as they were before they left."""
+    if has_store(wiring) and len(at_work(members := members_of(directory))) < len(members):
+        async with AgentsAtRest(directory, wiring) as agents:
+            try:
+                await _publish(directory, wiring, agents, has_left=True)
+            except CrawlDirectoryError as error:
+                report(f"agents that have left are not published yet: {error}")
+
+
+async def _publish(directory: Path, wiring: Wiring, agents: AgentsAtRest, *, has_left: bool = False) -> None:
+    """Publish all agents, which rest, or those that have left; nothing is shipped of one that has published that it rests."""
+    names = [one.agent for one in map(member, members_of(directory)) if not (has_left and one.capacity)]
+    [url] = [plan.settings["url"] for plan in wiring.providers.values() if plan.use == STORE_USE]
+    await agents.do("publish", names, words=[url])
 
 
 async def _carry_out(
@@ -187,15 +220,16 @@ def is_changing(directory: Path) -> bool:
 
 
 async def settle(directory: Path, wiring: Wiring) -> None:
-    """Finish a change that a kill interrupted, or undo it, whichever leaves the crawl with the agents that it has.
-    Raises CrawlDirectoryError: a ledger is damaged, or in use."""
+    """Finish a change that a kill interrupted, or undo it, whichever leaves the crawl with the agents that it has; and do one again
+    for agents that have gone back to before it. Raises CrawlDirectoryError: a ledger is damaged, or in use."""
+    members = members_of(directory)
     try:
         work = msgspec.json.decode(_note(directory).read_bytes(), type=MemberChange)
     except FileNotFoundError:
+        await _settle_behind(directory, wiring, members)
         return
     except ValueError as error:
         raise CrawlDirectoryError(f"{_note(directory)} is damaged: {error}; bring it back from a copy") from None
-    members = members_of(directory)
     async with AgentsAtRest(directory, wiring) as agents:
         if not work.before:
             # It was about to be divided, and no agent has joined yet.
@@ -211,11 +245,33 @@ async def settle(directory: Path, wiring: Wiring) -> None:
             await _undo(directory, agents, work)
 
 
+async def _settle_behind(directory: Path, wiring: Wiring, members: tuple[str, ...]) -> None:
+    """Let agents that have gone back to before the last change give and take what it gave and took. One whose ledger is not there
+    yet is brought back first."""
+    noted = agents_behind(directory)
+    behind = {name: then for name, then in noted.items() if not (then and is_ledger_gone(directory, name))}
+    if behind:
+        known = tuple(text for text in members if member(text).agent not in behind)
+        before = next(filter(None, behind.values()), known)
+        work = MemberChange(before, members, by_parcels=True, number=division_of(directory), behind=tuple(behind))
+        async with AgentsAtRest(directory, wiring) as agents:
+            await agents.do("give", work.givers, work)
+            crash_at(Point.JOINING)
+            await _finish(directory, agents, work)
+        note_behind(directory, {name: then for name, then in noted.items() if name not in behind})
+
+
 async def _finish(directory: Path, agents: AgentsAtRest, work: MemberChange) -> None:
     """Let those who gain domains read their parcels, and those who had them forget them."""
-    await agents.do("take", at_work(work.after), work)
+    # One that has lost its folder meanwhile is brought back from the store later, and is behind then.
+    gone = {
+        name
+        for name in at_work(work.before)
+        if _keeps_parcels(directory) and name not in work.behind and is_ledger_gone(directory, name)
+    }
+    await agents.do("take", [name for name in at_work(work.after) if name not in gone], work)
     crash_at(Point.JOINING)
-    await agents.do("drop", work.givers, work)
+    await agents.do("drop", [name for name in work.givers if name not in gone], work)
     crash_at(Point.JOINING)
     if not work.by_table:
         write_moved(directory, RingMoves(work.before, work.after, read_moved(directory)).left())
@@ -234,8 +290,19 @@ async def _undo(directory: Path, agents: AgentsAtRest, work: MemberChange) -> No
 def _forget(directory: Path, work: MemberChange) -> None:
     if work.by_table:
         TableMoves(directory).forget()
-    shutil.rmtree(directory / PARCELS, ignore_errors=True)
+    if not _keeps_parcels(directory):
+        forget_parcels(directory)
     _note(directory).unlink(missing_ok=True)
+
+
+def _keeps_parcels(directory: Path) -> bool:
+    """Whether the crawl has a store: then a parcel stays until the store has what its taker made of it."""
+    return point_path(directory, agent_name(0)).exists()
+
+
+def forget_parcels(directory: Path) -> None:
+    for folder in (directory / STATE_DIRECTORY).glob("*/parcels"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _told(work: MemberChange, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[str]:
@@ -317,6 +384,8 @@ def forget_shared(directory: Path, ledgers: Sequence[Ledger], target: DeletionTa
 
     See `forget` of :class:`~gossamer.engine.subjects.Subject`. Raises CrawlDirectoryError.
     """
+    if _keeps_parcels(directory) and not (is_changing(directory) or agents_behind(directory)):
+        forget_parcels(directory)  # those that they are for have them
     if not (directory / SHARED).exists():
         return 0
     forget_copies(directory)

@@ -2,8 +2,8 @@
 
 Place in the flow: :mod:`membership` says what is to be done, and asks here (:class:`AgentsAtRest`); a worker
 (:mod:`gossamer.engine.worker`) does it (:func:`do`). The giver writes parcels
-(:mod:`gossamer.storage.ledger.parcels`) into a folder of the supervisor, and the taker reads them. All of it can be killed, and
-done again. Such a process also says how an agent stands that was killed.
+(:mod:`gossamer.storage.ledger.parcels`) beside its own ledger, and the taker reads them. All of it can be killed, and
+done again. Such a process also says how an agent stands that was killed, and publishes one that rests.
 """
 
 import asyncio
@@ -39,13 +39,23 @@ from gossamer.storage.contract import COPIES
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.ledger.moving import dropping
 from gossamer.storage.ledger.opening import share_secret
-from gossamer.storage.ledger.parcels import Moved, at_once, check_secret, giving, head_of, taking
+from gossamer.storage.ledger.parcels import (
+    Moved,
+    at_once,
+    check_secret,
+    giving,
+    head_of,
+    is_taken,
+    parcel_path,
+    parcels_for,
+    taking,
+)
 from gossamer.storage.logs import LOG_PATH, MergeMark, log_path, write_mark
 from gossamer.storage.recovery import write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 
-#: Where parcels lie inside the crawl directory, each called after its giver and its taker.
+#: Where parcels of domains that move while agents work lie inside the crawl directory.
 PARCELS = "state/supervisor/parcels"
 
 #: How often a process that dies is begun again, which does no harm: what was done is done.
@@ -67,6 +77,10 @@ class MemberChange(msgspec.Struct, frozen=True):
     """Masters have said what moves, so that the table says whether it has."""
     by_parcels: bool = False
     """Not so in the notes of older versions: who gains domains has copied them before the crawl has its new agents."""
+    number: int = 0
+    """Of the division that it makes; 0 in the notes of older versions."""
+    behind: tuple[str, ...] = ()
+    """Where a change is done again for agents that have gone back to before it: these. The others take what they have not."""
 
     @property
     def new(self) -> tuple[str, ...]:
@@ -75,8 +89,8 @@ class MemberChange(msgspec.Struct, frozen=True):
 
     @property
     def givers(self) -> tuple[str, ...]:
-        """The names of those that have domains before."""
-        return at_work(self.before)
+        """The names of those that have domains before, as far as they have to give them."""
+        return tuple(name for name in at_work(self.before) if not self.behind or name in self.behind)
 
     def moves(self, directory: Path) -> RingMoves | TableMoves:
         return TableMoves(directory) if self.by_table else RingMoves(self.before, self.after, read_moved(directory))
@@ -99,10 +113,6 @@ class Deed(msgspec.Struct, frozen=True):
     change: MemberChange = MemberChange()
     words: tuple[str, ...] = ()
     """URLs, or a name."""
-
-    @property
-    def folder(self) -> Path:
-        return Path(self.directory) / PARCELS
 
 
 class AgentsAtRest:
@@ -208,7 +218,7 @@ def do(deed: Deed, caller: Caller) -> Any:
             return list(make_table_again(directory, deed.ledger, deed.change.before, policy))
         case _:
             pass
-    is_new = deed.deed == "take" and deed.agent in deed.change.new
+    is_new = deed.deed == "take" and deed.agent in (*deed.change.new, *deed.change.behind)
     with ExitStack() as stack:
         told = _DEEDS[deed.deed](
             opened_ledger(directory, deed.ledger, deed.agent, stack, existing=not is_new), deed, _wanted(caller)
@@ -222,14 +232,17 @@ def _give(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> list[t
     directory, told = Path(deed.directory), []
     check_secret(ledger)
     for taker, arcs in deed.change.moves(directory).of(deed.agent):
-        parcel = deed.folder / f"{deed.agent}-{taker}"
+        parcel = parcel_path(directory, deed.agent, taker, deed.change.number)
         moved = at_once(giving(ledger, arcs, parcel, common=FOR_ALL, notes=noted(ledger)), wanted)
         told.append((deed.agent, taker, moved))
     return told
 
 
 def _take(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
-    for parcel in sorted(deed.folder.glob(f"*-{deed.agent}")):
+    knows_all = deed.change.behind and deed.agent not in deed.change.behind
+    for parcel in parcels_for(Path(deed.directory), deed.agent, deed.change.number):
+        if knows_all and is_taken(ledger, parcel):
+            continue
         at_once(taking(ledger, parcel), wanted)
         taken(ledger, parcel, deed.agent)
 
@@ -250,6 +263,12 @@ def _undo(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
             let_go(ledger, [domain for domain in held_domains(ledger) if lies_in(arcs, domain)])
 
 
+def _publish(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
+    from gossamer.backup.one_agent import publish_at_rest
+
+    publish_at_rest(Path(deed.directory), deed.words[0], ledger)
+
+
 _DEEDS: Mapping[str, Callable[[RocksLedger, Deed, Callable[[], None]], Any]] = {
     "divide": lambda ledger, deed, wanted: divide(Path(deed.directory), ledger),
     "forget-log": lambda ledger, deed, wanted: forget_shared_log(ledger),
@@ -257,6 +276,7 @@ _DEEDS: Mapping[str, Callable[[RocksLedger, Deed, Callable[[], None]], Any]] = {
     "take": _take,
     "drop": _drop,
     "undo": _undo,
+    "publish": _publish,
 }
 
 

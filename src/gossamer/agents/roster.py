@@ -33,6 +33,7 @@ from gossamer.agents.membership import (
     check_can_change,
     is_changing,
     needs_rest,
+    publish_left,
     settle,
     with_number,
     with_places,
@@ -144,9 +145,10 @@ class Roster:
         return members
 
     def let_go(self, graph: Graph, agent: str) -> bool:
-        """Let an agent leave as soon as the crawl rests; False where it has to stay."""
+        """Let an agent leave as soon as the crawl rests; False where it has to stay: the only one, and the one that publishes what
+        belongs to the whole crawl."""
         members = without(self._wanted or self.members, agent)
-        if not at_work(members):
+        if not at_work(members) or (agent == agent_name(0) and has_store(graph.wiring)):
             return False
         try:
             self.check(graph, members)
@@ -228,6 +230,8 @@ class Roster:
         if self.has_changed or (self.masters and read_wishes(self._directory)):
             await self.change(graph, cluster, self.members)
             self.has_changed = False
+        else:
+            await publish_left(self._directory, graph.wiring, self._report)
         want(self._directory, None)
 
     async def _mend_shared(self, graph: Graph, members: Sequence[str]) -> None:
@@ -283,6 +287,9 @@ class Roster:
 
     async def change(self, graph: Graph, cluster: Cluster, members: tuple[str, ...]) -> None:
         """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""
+        await settle(
+            self._directory, graph.wiring
+        )  # an agent may have come back that lacks what it took, or has what it gave
         kept = members_of(self._directory)
         if members == kept and not (self.masters and read_wishes(self._directory)):
             want(self._directory, None)
@@ -294,8 +301,15 @@ class Roster:
     async def _have(self, graph: Graph, members: tuple[str, ...]) -> None:
         lines: list[str] = []
         table = await self._table_change() if self.masters else None
-        await change_members(self._directory, graph.wiring, members, lines.append, table)
-        self.members = members
+        try:
+            await change_members(self._directory, graph.wiring, members, lines.append, table)
+        except CrawlDirectoryError:
+            if not (has_store(graph.wiring) and is_changing(self._directory)):
+                raise
+            await settle(
+                self._directory, graph.wiring
+            )  # an agent has lost its folder meanwhile, and is brought back later
+        self.members = members_of(self._directory)
         if table is not None:
             forget_wishes(self._directory, table.assigned)
         want(self._directory, None)

@@ -43,6 +43,7 @@ from gossamer.engine.wiring import Difference, Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
+from gossamer.storage.recovery import agents_behind
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work
@@ -91,6 +92,8 @@ class SeveralAgents(AnyCrawl):
         self.others = others
         self._is_told_to_stop = False
         self._is_torn = False
+        self._has_rested = False
+        """All agents have ended in this run, so that none is at work which the supervisor has not placed."""
         self._pages_before = 0
         self._losses: list[LostWork] = []
         self.troubled = 0
@@ -174,6 +177,7 @@ class SeveralAgents(AnyCrawl):
     def _engage(self) -> None:
         """Make a supervisor of the agents that the crawl has."""
         before = self._supervisor
+        self._has_rested = before is not None
         self._has_begun = self.has_begun
         self._orders = self.roster.orders(self.graph, self._cluster.folder)
         turns = place_turns(self.graph)
@@ -212,14 +216,16 @@ class SeveralAgents(AnyCrawl):
             return bool((await ends_of(self.directory, self.graph.wiring, [agent]))[agent].damage)
         return False
 
-    async def _restored(self, agent: str, is_dead: bool) -> None:
-        """Bring an agent back whose ledger is lost, from the store. One that is not known to be dead must be silent for the lease.
-        Raises CrawlDirectoryError: it is not, or the store cannot be read; of one that is dead, this tries again."""
-        from gossamer.backup.elsewhere import bring_agent_back
+    async def _restored(self, agent: str, is_dead: bool) -> bool:
+        """Bring an agent back whose ledger is lost, from the store; whether all have to rest, since it is behind the last change of
+        agents. One that is not known to be dead must be silent for the lease. Raises CrawlDirectoryError: it is not, or the store
+        cannot be read; of one that is dead, this tries again."""
+        from gossamer.backup.one_agent import bring_agent_back
         from gossamer.backup.options import StoreOptions
 
+        is_dead = is_dead or self._has_rested
         if not (is_dead or self.options.resume):
-            return
+            return False
         sheet: Any = self.graph.sheet("store")
         is_dead = is_dead or part_of(self.options, StoreOptions).take_over
         told, until, loop = "", time.monotonic() + sheet.lease + LOOK, asyncio.get_running_loop()
@@ -241,7 +247,10 @@ class SeveralAgents(AnyCrawl):
             else:
                 if line:
                     self.report(line)
-                return
+                if is_behind := agent in agents_behind(self.directory):
+                    self.roster.renew()
+                return is_behind
+        return False
 
     async def _begins_anew(self, agent: str) -> None:
         self._losses.append(loss_of(self.directory, agent))

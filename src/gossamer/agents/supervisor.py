@@ -68,7 +68,7 @@ class Supervisor:
         is_damaged: Callable[[str], Awaitable[bool]] | None = None,
         may_lose: Callable[[], bool] = lambda: False,
         begins_anew: Callable[[str], Awaitable[None]] | None = None,
-        restores: Callable[[str, bool], Awaitable[None]] | None = None,
+        restores: Callable[[str, bool], Awaitable[bool]] | None = None,
     ) -> None:
         """No process is placed yet.
 
@@ -77,8 +77,8 @@ class Supervisor:
             turns: says who may ask at a place where several agents have hosts.
             lets_go: says whether an agent that a person has stopped may leave the crawl; it is started again where it may not.
             is_damaged: says whether the ledger of an agent that has ended is damaged.
-            restores: brings an agent back whose ledger is lost; it gets its name, and whether it is known to be dead. None where
-                there is no store.
+            restores: brings an agent back whose ledger is lost; it gets its name, and whether it is known to be dead, and says
+                whether all have to rest before it works. None where there is no store.
             may_lose: says whether an agent whose ledger is lost may begin again.
             begins_anew: puts an empty ledger in its place.
         """
@@ -164,8 +164,11 @@ class Supervisor:
     async def _watch(self, agent: AgentProcess) -> None:
         """Run one agent until it ends in order; start it again where it dies."""
         while not self._is_over.is_set():
-            if self._restores is not None and agent.is_lost and not agent.is_alive:
-                await self._restores(agent.name, agent.has_begun)
+            is_gone = agent.is_lost and not agent.is_alive
+            if is_gone and self._restores is not None and await self._restores(agent.name, agent.has_begun):
+                self._has_lost_one = True
+                self.rest()
+                return
             code = await agent.run_once()
             is_refused = code in _REFUSING
             why = agent.told_last(is_why=is_refused)

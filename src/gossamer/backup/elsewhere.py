@@ -9,12 +9,10 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import re
 import shutil
-import socket
 import time
-from collections.abc import Callable, Collection
-from itertools import chain
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -23,38 +21,35 @@ from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
 from gossamer.backup.far_archive import beyond, put_link
 from gossamer.backup.head import (
     AgentInStore,
-    Owned,
     StoredCheckpoint,
     StoredPart,
+    StoreHead,
     new_life,
     note_owned,
     owned,
-    owner_of,
 )
+from gossamer.backup.one_agent import agree_on_tables
 from gossamer.backup.opening import CLOUDS, open_store, probe
 from gossamer.backup.options import AGENT, PUBLISHER, StoreOptions
 from gossamer.crawls.control.standing import StoredAgent
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
-from gossamer.engine.sheet import show_bytes, show_seconds
+from gossamer.engine.sheet import show_bytes
 from gossamer.storage.archive.warc import WARC_DIRECTORY
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY
-from gossamer.storage.logs import forget_merged
-from gossamer.storage.recovery import AGENTS, InStore, in_store, noted
-from gossamer.storage.tables.manifest import read_notes, write_notes
-from gossamer.storage.tables.places import CRAWL_FILE, TABLES, converting, flocked
-from gossamer.values.agents import at_work
+from gossamer.storage.recovery import InStore, note_behind, write_division, write_members
+from gossamer.storage.tables.places import CRAWL_FILE, flocked
+from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 #: Bytes that the cache of crawls that were read holds.
 CACHE_BYTES = 10_000_000_000
 
+#: Threads that read heads at once: a crawl may have dozens of agents.
+_LOOKERS = 8
+
 #: A reader that finds a part gone looks for a newer checkpoint so many times: an owner publishes every few minutes.
 _LOOKS = 3
-
-#: An owner as the head has it, and the seconds between two looks at whether it is there.
-_HOLDER, _LOOK = re.compile(r"process (\d+) on (.+)"), 0.5
 
 _NOTE, _LOCK, _CRAWL = "checkpoint.json", "lock", "crawl"
 
@@ -100,10 +95,12 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
         _bring_all(crawl, making, given.keep_local, beat)
         if crawl.places[1:]:
             agree_on_tables(making)
+            write_members(making, crawl.members)
+            write_division(making, crawl.division)
+            note_behind(making, crawl.behind)
         for place in crawl.places:
             assert place.head is not None
-            told = {"count": place.head.count, "restored": place.head.restored}
-            note_owned(making, place.agent, Owned(url=store.name, lives=(life,), **told))
+            note_owned(making, place.agent, store.name, (life,), place.head)
         crash_at(Point.RESTORING)
         if folder.exists():
             folder.rmdir()
@@ -138,11 +135,24 @@ class CrawlInStore:
             raise UsageError(f"the store {store.name} holds no crawl; name the place that --store had")
         if not head.checkpoint:
             raise UsageError(f"the store {store.name} holds no checkpoint of its crawl yet, so begin that again")
-        agents = self.first.content(self.first.checkpoint().files.get(AGENTS, ()))
-        members = at_work(msgspec.json.decode(agents, type=tuple[str, ...])) if agents else ()
-        self.places = [self.first, *(AgentInStore(store, name) for name in members if name != AGENT)]
-        for place in self.places[1:]:
-            place.read()
+        self.members, self.division = head.members, head.division
+        """All agents, and the number of their division, as the one knows them that has published last after a change."""
+        found = {AGENT: self.first}
+        while names := [one.agent for one in map(member, self.members) if one.agent not in found]:
+            fresh = [AgentInStore(store, name) for name in names]
+            found |= zip(names, fresh, strict=True)
+            with ThreadPoolExecutor(_LOOKERS) as pool:
+                heads = [one for one in pool.map(AgentInStore.read, fresh) if one is not None]
+            newest = max(heads, key=lambda one: one.division, default=head)
+            if newest.division > self.division:
+                self.members, self.division = newest.members, newest.division
+        self.places = list(found.values())
+
+    @property
+    def behind(self) -> dict[str, tuple[str, ...]]:
+        """Agents whose checkpoints are of before the last change of agents, with those that there were then."""
+        heads = {place.agent: place.head or StoreHead(0, "", "", 0.0) for place in self.places}
+        return {agent: head.members for agent, head in heads.items() if head.division < self.division}
 
     @property
     def keys(self) -> dict[str, str]:
@@ -192,113 +202,6 @@ class CrawlInStore:
                 else:
                     found[name] = parts
         return found, archive
-
-
-def agree_on_tables(directory: Path) -> None:
-    """Note tables as they are now: agents publish theirs at other instants than the first one publishes its notes of them."""
-    if (notes := read_notes(directory)) is None:
-        return
-    there = {f"{path.parent.name}/{path.name}": path for path in (directory / TABLES).glob("*/agent-*.parquet")}
-    kept = {name: one for name, one in notes.tables.items() if one is None or name in there or "/agent-" not in name}
-    fresh = {name: noted(path) for name, path in there.items() if name not in kept}
-    write_notes(directory, msgspec.structs.replace(notes, tables={**kept, **fresh}))
-
-
-def bring_agent_back(
-    directory: Path,
-    url: str,
-    agent: str,
-    lease: float,
-    *,
-    is_dead: bool,
-    is_over: Callable[[], bool] = lambda: False,
-    tell: Callable[[str], object] = lambda line: None,
-) -> str:
-    """Bring one agent of a crawl back whose ledger is lost, to its last checkpoint; returns what was done, in words, and empty
-    where the store has nothing of it. Its ledger stands in its place at last, so that after a kill the same call does it again.
-
-    Args:
-        is_dead: its process is known to have ended, so that the lease need not pass.
-        is_over: says whether the crawl is about to end, so that nothing is waited for any more.
-
-    Raises:
-        CrawlDirectoryError: the store cannot be read or is damaged, or the owner of the agent may be alive.
-    """
-    store = open_store(url)
-    place = AgentInStore(store, agent)
-    if place.read() is None:
-        return ""
-    now, _ = probe(store)
-    if not is_dead:
-        place.refuse_living(now)
-    life, holder = new_life()
-    try:
-        before = place.head.holder if place.head is not None else ""
-        head = place.claim(life, before or holder, lease, restores=True)
-        # A process that has lost its folder writes into the new one, since it knows files by their names.
-        if _is_here(before):
-            tell(f"{before} had {agent}, has lost its folder and is still there; {agent} goes on when that has ended")
-        while _is_here(before):
-            time.sleep(_LOOK)
-            place.renew()
-            if is_over():
-                return ""
-    except ObjectChanged:
-        raise CrawlDirectoryError(f"another process has just taken {agent} in {store.name}") from None
-    own = {
-        name: parts
-        for name, parts in place.checkpoint().files.items()
-        if owner_of(name) == agent and not in_store(directory / name)
-    }
-    note = Owned(url=store.name, lives=(life,), count=head.count, restored=head.restored)
-    try:
-        making = directory / f".{agent}.restoring"
-        shutil.rmtree(making, ignore_errors=True)
-        place.bring(own, making)
-        with converting(directory, wait=True):
-            _put_in_place(directory, making, agent, own, note)
-        shutil.rmtree(making, ignore_errors=True)
-    except OSError as error:
-        raise CrawlDirectoryError(f"{directory} cannot be written: {error.strerror or error}") from None
-    old = (
-        f"its last checkpoint, {show_seconds(time.time() - head.published)} old"
-        if own
-        else "nothing, as it had published nothing"
-    )
-    return f"{agent} has lost its ledger, and goes on from {old}; what came since is fetched again"
-
-
-def _put_in_place(directory: Path, making: Path, agent: str, own: Collection[str], note: Owned) -> None:
-    """Put the files of an agent's checkpoint where those lie that it has lost; the ledger last."""
-    ledger = f"{STATE_DIRECTORY}/{agent}/ledger"
-    forget_merged(directory)
-    made = (f"{TABLES}/*/{agent}-*.parquet", f"{STATE_DIRECTORY}/{agent}/index/*.cdxj")
-    for path in chain.from_iterable(map(directory.glob, made)):  # some may be of rows that are fetched again
-        if path.relative_to(directory).as_posix() not in own:
-            path.unlink()
-    for name in own:
-        if not name.startswith(ledger):
-            (directory / name).parent.mkdir(parents=True, exist_ok=True)
-            (making / name).replace(directory / name)
-    note_owned(directory, agent, note)
-    agree_on_tables(directory)
-    crash_at(Point.RESTORING)
-    if own:
-        (making / ledger).replace(directory / ledger)
-
-
-def _is_here(holder: str) -> bool:
-    """Whether an owner is a process of this machine that has not ended."""
-    match = _HOLDER.fullmatch(holder)
-    if match is None or match[2] != socket.gethostname() or int(match[1]) == os.getpid():
-        return False
-    try:
-        os.kill(int(match[1]), 0)
-        return Path(f"/proc/{match[1]}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] != "Z"
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
 
 
 # -- readers

@@ -95,6 +95,10 @@ class StoreHead(msgspec.Struct, frozen=True):
     """How many checkpoints were published, by all owners."""
     restored: int = 0
     """How often the agent has gone back to a checkpoint, since its folder was lost."""
+    members: tuple[str, ...] = ()
+    """All agents of the crawl, as the checkpoint has them; none where it has one."""
+    division: int = 0
+    """The number of their division (:func:`~gossamer.storage.recovery.division_of`)."""
 
 
 class Owned(StorePoint, frozen=True, kw_only=True):
@@ -103,6 +107,8 @@ class Owned(StorePoint, frozen=True, kw_only=True):
     url: str
     lives: tuple[str, ...]
     """The last names of its owners in this directory: the claim of the last one may not have arrived."""
+    has_ended: bool = False
+    """The checkpoint has all of it."""
 
 
 def owned(directory: Path, agent: str) -> Owned | None:
@@ -112,8 +118,14 @@ def owned(directory: Path, agent: str) -> Owned | None:
     return None
 
 
-def note_owned(directory: Path, agent: str, note: Owned) -> None:
-    """Note it: whole, or not at all."""
+def note_owned(
+    directory: Path, agent: str, url: str, lives: tuple[str, ...], head: StoreHead | None, *, has_ended: bool = False
+) -> None:
+    """Note who owns an agent here, and how far it is in its store, by its head: whole, or not at all. Other agents forget by that
+    what they have sent."""
+    found = head or StoreHead(0, "", "", 0.0)
+    told = {"count": found.count, "restored": found.restored, "division": found.division}
+    note = Owned(url=url, lives=lives, has_ended=has_ended, **told)
     path = point_path(directory, agent)
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, msgspec.json.encode(note))
@@ -176,10 +188,12 @@ class AgentInStore:
         """Seconds since the owner was heard of."""
         return max(0.0, now - self.store.stat(self._key).modified)
 
-    def claim(self, life: str, holder: str, lease: float, *, restores: bool = False) -> StoreHead:
-        """Become the owner of what :meth:`read` has seen; with `restores`, to go back to its checkpoint. Raises ObjectChanged:
-        another process has become it meanwhile."""
+    def claim(self, life: str, holder: str, lease: float, *, restores: bool = False, begins: bool = False) -> StoreHead:
+        """Become the owner of what :meth:`read` has seen; with `restores`, to go back to its checkpoint, or as one that `begins`,
+        to have none. Raises ObjectChanged: another process has become it meanwhile."""
         before = self.head or StoreHead(0, "", "", lease)
+        if begins:
+            before = msgspec.structs.replace(before, checkpoint="", members=(), division=0)
         self._number = 0
         own = {"epoch": before.epoch + 1, "life": life, "holder": holder, "lease": lease}
         return self._put(msgspec.structs.replace(before, **own, restored=before.restored + restores))
@@ -189,15 +203,20 @@ class AgentInStore:
         assert self.head is not None
         self._put(self.head)
 
-    def publish(self, checkpoint: StoredCheckpoint, *, has_ended: bool) -> None:
-        """Let this checkpoint count; with `has_ended`, any process may own the agent from then on. Raises ObjectChanged: this
-        process is the owner no more, and nothing has changed."""
+    def publish(
+        self, checkpoint: StoredCheckpoint, *, has_ended: bool, members: tuple[str, ...] = (), division: int = 0
+    ) -> None:
+        """Let this checkpoint count; with `has_ended`, any process may own the agent from then on. `members` are all agents of the
+        crawl, and `division` the number of their division. Raises ObjectChanged: this process is the owner no more, and nothing
+        has changed."""
         assert self.head is not None
         self._number += 1
         key = f"{self.folder}/checkpoints/{self.head.epoch:06d}-{self._number:06d}.json"
         self.store.put(key, msgspec.json.encode(checkpoint))
         holder = "" if has_ended else self.head.holder
-        now = {"checkpoint": key, "published": time.time(), "count": self.head.count + 1}
+        # The last one was begun after everything that the agent committed, so that it counts as two (`retaining`).
+        count = self.head.count + (2 if has_ended else 1)
+        now = {"checkpoint": key, "published": time.time(), "count": count, "members": members, "division": division}
         self._put(msgspec.structs.replace(self.head, holder=holder, **now))
 
     def _put(self, head: StoreHead) -> StoreHead:

@@ -107,7 +107,7 @@ def wire(builder: "Builder") -> None:
     ):
         if value != kept:
             settings[name] = value
-    _refuse_dividing(builder)
+    _refuse_dividing(builder, is_new=known is None)
     if found := next((plan.use for plan in builder.wiring.providers.values() if plan.use in _UNCOVERED), None):
         raise UsageError(f"--store cannot keep what the unit {found!r} has in files of its own; leave one of them out")
     builder.add_provider(PUBLISHER, "store-publisher", settings, {"ledger": "ledger"})
@@ -119,7 +119,7 @@ def wire(builder: "Builder") -> None:
         builder.bind_also("fetch", "guards", "guards", PUBLISHER)
 
 
-def _refuse_dividing(builder: "Builder") -> None:
+def _refuse_dividing(builder: "Builder", *, is_new: bool) -> None:
     """Refuse what keeps state that no checkpoint of an agent has."""
     from gossamer.storage.recovery import members_of
 
@@ -129,10 +129,8 @@ def _refuse_dividing(builder: "Builder") -> None:
         found.append("--exchange files")
     if found:
         raise UsageError(f"--store cannot keep what {found[0]} needs; leave out {found[0]} or --store")
-    gone = (
-        [one.agent for one in map(member, members_of(Path(options.output))) if not one.capacity]
-        if options.resume
-        else []
-    )
-    if gone:
-        raise UsageError(f"--store keeps agents that are at work, and {gone[0]} has left the crawl; leave --store out")
+    members = map(member, members_of(Path(options.output))) if options.resume and is_new else ()
+    if gone := [one.agent for one in members if not one.capacity]:
+        raise UsageError(
+            f"--store begins with agents that are at work, and {gone[0]} has left the crawl; leave --store out"
+        )

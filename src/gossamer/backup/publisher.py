@@ -13,23 +13,17 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
 
 from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
 from gossamer.backup.far_archive import let_go
-from gossamer.backup.head import (
-    AgentInStore,
-    Owned,
-    StoreHead,
-    digest_of,
-    new_life,
-    note_owned,
-    owned,
-)
+from gossamer.backup.head import AgentInStore, digest_of, note_owned, owned
+from gossamer.backup.one_agent import claimed
 from gossamer.backup.opening import open_store, probe
-from gossamer.backup.options import CheckpointBytes, CheckpointEvery, KeepLocal, Lease
+from gossamer.backup.options import AGENT, CheckpointBytes, CheckpointEvery, KeepLocal, Lease
 from gossamer.backup.shipping import Shipping, size_of
 from gossamer.crawls.work import Lapsing
 from gossamer.engine.ends import Uses, UsesMany
@@ -37,7 +31,7 @@ from gossamer.engine.files import Point, crash_at
 from gossamer.engine.sheet import Sheet, setting, show_bytes, show_seconds
 from gossamer.storage.archive.warc import WarcArchive
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.recovery import members_of
+from gossamer.storage.recovery import division_of, members_of
 from gossamer.storage.tables.places import reading
 from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError
@@ -73,8 +67,11 @@ class Publisher(Lapsing[PublisherSheet]):
     def __init__(self, sheet: PublisherSheet | None = None) -> None:
         super().__init__(sheet)
         self._directory = Path(self.sheet.directory)
-        self._among: tuple[str, ...] = ()
+        self._members: tuple[str, ...] = ()
         """All agents, where several share the directory."""
+        self._division = 0
+        self._is_unknown = False
+        """The agent has joined, and what the store has of the crawl does not name it: who goes on with that takes nothing over."""
         self._place: AgentInStore | None = None
         self._shipping: Shipping | None = None
         self._sent: dict[str, str] = {}
@@ -101,7 +98,7 @@ class Publisher(Lapsing[PublisherSheet]):
         began = _now()
         await asyncio.to_thread(self._begin)
         # Several agents forget nothing of each other before they have published, and none is whole without the others.
-        self._is_due = bool(self._among) and not self._shipped.known.files
+        self._is_due = bool(self._members) and not self._has_published
         self.heard, self._published = began, time.monotonic()
         self._task = asyncio.create_task(self._work())
 
@@ -158,48 +155,30 @@ class Publisher(Lapsing[PublisherSheet]):
         return self._shipping
 
     @property
+    def _has_published(self) -> bool:
+        """The checkpoint is of the agents that the crawl has."""
+        head = self._place.head if self._place is not None else None
+        return head is not None and bool(head.checkpoint) and (head.members, head.division) == self._agents
+
+    @property
+    def _agents(self) -> tuple[tuple[str, ...], int]:
+        return self._members, self._division
+
+    @property
     def _rests(self) -> bool:
-        return self._is_fenced or self.heard + _QUIET * self.sheet.lease <= _now()
+        return self._is_fenced or self._is_unknown or self.heard + _QUIET * self.sheet.lease <= _now()
 
     def _begin(self) -> None:
         agent = self.ledger.sheet.agent
-        self._among = at_work(members_of(self._directory))
-        note = owned(self._directory, agent)
-        store = self.opened(self.sheet.url, is_new=note is None)
+        self._members, self._division = members_of(self._directory), division_of(self._directory)
+        store = self.opened(self.sheet.url, is_new=owned(self._directory, agent) is None)
         now, odd = probe(store)
         if odd:
             self.report(odd)
-        self._place = place = AgentInStore(store, agent)
-        head = place.read()
-        if head is not None and not (note and head.life in note.lives):
-            if note is not None:
-                raise CrawlDirectoryError(
-                    f"the crawl went on elsewhere ({head.holder or 'it has ended there'}), so {self._directory} is out of date; "
-                    f"go on with it in another folder: gossamer resume {store.name} -o DIR"
-                )
-            if head.checkpoint:
-                raise CrawlDirectoryError(
-                    f"the store {store.name} holds a crawl already; name an empty place, or go on with that one: "
-                    f"gossamer resume {store.name} -o DIR"
-                )
-            place.refuse_living(now)  # a crawl that was lost before its first checkpoint has left nothing
-        life, holder = new_life()
-        # Noted before the claim, so that this directory knows its own claim after a kill.
-        self._note((*((head.life,) if head else ()), life))
-        crash_at(Point.BEGINNING)
-        try:
-            place.claim(life, holder, self.sheet.lease)
-        except ObjectChanged:
-            raise CrawlDirectoryError(f"another process has just taken the crawl in {store.name}") from None
-        self._shipping = Shipping(self._directory, place, self._among, self.metrics)
+        self._place = claimed(store, self._directory, agent, self.sheet.lease, now)
+        self._shipping = Shipping(self._directory, self._place, self._members, self.metrics)
         self._ends = {name: size_of(parts) for name, parts in self._shipping.known.files.items()}
-
-    def _note(self, lives: tuple[str, ...]) -> None:
-        """Note who owns the agent here, and how far it is in the store; other agents forget by that what they have sent."""
-        assert self._place is not None
-        head = self._place.head or StoreHead(0, "", "", 0.0)
-        note = Owned(url=self.sheet.url, lives=lives, count=head.count, restored=head.restored)
-        note_owned(self._directory, self._place.agent, note)
+        self._is_unknown = self._division > 1 and agent != AGENT and not self._shipping.known.files
 
     async def _work(self) -> None:
         """Say that the owner is alive, and publish when it is time; both until the end."""
@@ -208,6 +187,8 @@ class Publisher(Lapsing[PublisherSheet]):
             await self._in_store(self._renew)
             if self._is_fenced:
                 self.lapsed()
+            if self._is_unknown and (first := owned(self._directory, AGENT)) is not None:
+                self._is_unknown = first.division < self._division
             is_time = self._is_due or time.monotonic() - self._published >= self.sheet.every
             self._look_behind()
             if (
@@ -279,7 +260,7 @@ class Publisher(Lapsing[PublisherSheet]):
         """Leave nothing in the store of a crawl that fetched nothing: its directory is removed, too."""
         place, counters = self._place, self.ledger.counters()
         assert place is not None and place.head is not None
-        if place.head.epoch > 1 or counters.get("fetched") or self._among:
+        if place.head.epoch > 1 or counters.get("fetched") or self._members:
             return False
         with contextlib.suppress(StoreFailed):
             await asyncio.to_thread(lambda: place.remove(place.store.list(f"{place.folder}/")))
@@ -315,15 +296,18 @@ class Publisher(Lapsing[PublisherSheet]):
             finally:
                 shutil.rmtree(snapshot, ignore_errors=True)
         before = shipping.known
-        if checkpoint == before and not has_ended:
+        if checkpoint == before and self._has_published and not has_ended:
             self._published, self._ends = began, ends
             return True
         crash_at(Point.CHECKPOINT)
         old = place.head.checkpoint if place.head is not None else ""
-        if not await self._in_store(lambda: place.publish(checkpoint, has_ended=has_ended)):
+        members, division = self._agents
+        do = partial(place.publish, checkpoint, has_ended=has_ended, members=members, division=division)
+        if not await self._in_store(do):
             return False
         assert place.head is not None
-        self._note((place.head.life,))  # before another one is begun
+        life = place.head.life  # noted before another one is begun
+        note_owned(self._directory, place.agent, self.sheet.url, (life,), place.head, has_ended=has_ended)
         is_first = shipping.keep(checkpoint, files)
         self._published, self._is_due, self._ends = began, False, ends
         if not has_ended:
@@ -335,7 +319,7 @@ class Publisher(Lapsing[PublisherSheet]):
         with contextlib.suppress(StoreFailed):  # parts that are not named any more do no harm
             await asyncio.to_thread(lambda: place.remove({*gone, *(place.left_by_others() if is_first else ())}))
         if self.sheet.keep_local is not None:
-            await self._let_go(place, self.sheet.keep_local // max(1, len(self._among)))
+            await self._let_go(place, self.sheet.keep_local // max(1, len(at_work(self._members))))
         return True
 
     async def _let_go(self, place: AgentInStore, most: int) -> None:

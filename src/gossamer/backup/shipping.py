@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 from gossamer.backup.far_archive import links_of
 from gossamer.backup.head import PART_BYTES, AgentInStore, StoredCheckpoint, StoredPart, digest_of, owner_of
+from gossamer.backup.options import AGENT
 from gossamer.engine.unit import Metrics
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.rewrite_journals import DELETED
+from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Threads that ship at once.
@@ -75,10 +77,11 @@ class ShippedFile(NamedTuple):
 class Shipping:
     """The files of one agent, or of a crawl that has no other."""
 
-    def __init__(self, directory: Path, place: AgentInStore, among: tuple[str, ...], metrics: Metrics) -> None:
-        """Look at what the last checkpoint has. `among`: all agents, where several share the directory. Raises
+    def __init__(self, directory: Path, place: AgentInStore, members: Sequence[str], metrics: Metrics) -> None:
+        """Look at what the last checkpoint has. `members`: all agents, where several share the directory. Raises
         CrawlDirectoryError: an archive file is in the store alone, and that has no checkpoint of it."""
-        self._directory, self._place, self._among, self._metrics = directory, place, among, metrics
+        self._directory, self._place, self._metrics = directory, place, metrics
+        self._among = {member(text).agent for text in members}
         self.known = place.checkpoint()
         """The last checkpoint."""
         self._signatures: dict[str, tuple[int, int, int]] = {}
@@ -134,7 +137,7 @@ class Shipping:
             return True
         if (owner := owner_of(name)) in self._among:
             return owner == self._place.agent
-        return self._among[0] == self._place.agent and not _MADE_AGAIN.fullmatch(name)
+        return self._place.agent == AGENT and not _MADE_AGAIN.fullmatch(name)
 
     def ship(self, files: Mapping[str, ShippedFile]) -> StoredCheckpoint:
         """Ship what is not in the store yet; returns the checkpoint."""

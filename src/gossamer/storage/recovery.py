@@ -94,7 +94,38 @@ def write_members(directory: Path, members: Sequence[str]) -> None:
     """Note the agents of a crawl: whole, or not at all. Raises OSError."""
     path = directory / AGENTS
     path.parent.mkdir(parents=True, exist_ok=True)
+    if members_of(directory) != tuple(members):
+        write_division(directory, division_of(directory) + 1)
     replace_file(path, msgspec.json.encode(list(members)))
+
+
+#: Where it stands how often the agents of a crawl have changed, and which of them do not know the last change, inside the crawl
+#: directory.
+_DIVISION, _BEHIND = "state/division.json", "state/behind.json"
+
+
+def division_of(directory: Path) -> int:
+    """How often the agents of a crawl have changed: each division of its domains has a number. Raises CrawlDirectoryError: the
+    file is damaged."""
+    return read_kept(directory / _DIVISION, int, "bring it back from a copy") or 0
+
+
+def write_division(directory: Path, number: int) -> None:
+    replace_file(directory / _DIVISION, msgspec.json.encode(number))
+
+
+def agents_behind(directory: Path) -> dict[str, tuple[str, ...]]:
+    """Agents that have gone back to before the last change of the crawl's agents, each with those that there were then; none of
+    one that had nothing. Raises CrawlDirectoryError: the note is damaged."""
+    return read_kept(directory / _BEHIND, dict[str, tuple[str, ...]], "bring it back from a copy") or {}
+
+
+def note_behind(directory: Path, behind: Mapping[str, Sequence[str]]) -> None:
+    """Note them: whole, or not at all. Raises OSError."""
+    if behind:
+        replace_file(directory / _BEHIND, msgspec.json.encode(behind))
+    else:
+        (directory / _BEHIND).unlink(missing_ok=True)
 
 
 def refuse_divided(directory: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.backup.head import Owned, note_owned
+from gossamer.backup.head import note_owned
 from gossamer.backup.options import wire
 from gossamer.crawls.builder import Builder
 from gossamer.crawls.crawl import Crawl
@@ -44,7 +44,7 @@ def test_a_crawl_with_a_store_publishes_as_its_options_say_and_keeps_its_store(t
 def test_a_crawl_that_was_brought_back_from_a_copy_of_its_store_keeps_that(tmp_path: Path) -> None:
     wiring = wired(tmp_path, store=str(tmp_path / "store"))
     moved = str(tmp_path / "moved")
-    note_owned(tmp_path / "crawl", "agent-00", Owned(url=moved, lives=("life",)))
+    note_owned(tmp_path / "crawl", "agent-00", moved, ("life",), None)
     (tmp_path / "crawl" / "state" / "agent-00" / "ledger").mkdir(parents=True)
     assert wired(tmp_path, wiring, store=moved, resume=True).providers["store"].settings["url"] == moved
 

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from gossamer.backup.contract import Stat, StoreFailed
-from gossamer.backup.elsewhere import CrawlInStore, bring_agent_back, bring_back, gone_elsewhere, is_store, read_here
+from gossamer.backup.elsewhere import CrawlInStore, bring_back, gone_elsewhere, is_store, read_here
 from gossamer.backup.head import PART_BYTES, AgentInStore
+from gossamer.backup.one_agent import bring_agent_back
 from gossamer.backup.opening import FolderStore
 from gossamer.backup.publisher import Publisher, PublisherSheet
 from gossamer.crawls.control.at_rest import out_of_date, standing_in_store

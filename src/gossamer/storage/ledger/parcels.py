@@ -51,6 +51,9 @@ _SERIAL_BYTES = 8
 #: Where a ledger keeps how many frames of each parcel it has read; and what stands there of one that it has read whole.
 _TAKEN, _WHOLE = layout.OWN_PREFIX + b"parcels", -1
 
+#: Parcels of which a ledger remembers that it has read them: several for each change of the crawl's agents.
+_REMEMBERED = 256
+
 #: Bytes of the length of a frame.
 _LENGTH = 4
 
@@ -58,6 +61,29 @@ _LENGTH = 4
 _BEHIND = b"\xff" * layout.HOST_ID_BYTES
 
 _encode = msgspec.msgpack.Encoder().encode
+
+
+def parcels_for(directory: Path, taker: str, number: int) -> list[Path]:
+    """The parcels for an agent in a crawl directory, of the change of agents with this number, each in the folder of its giver."""
+    return sorted((directory / "state").glob(f"*/parcels/*-{taker}{_suffix(number)}"))
+
+
+def parcel_path(directory: Path, giver: str, taker: str, number: int) -> Path:
+    """Where a parcel lies that an agent writes as agents change: among its own files, since they are its own until it is read."""
+    return directory / "state" / giver / "parcels" / f"{giver}-{taker}{_suffix(number)}"
+
+
+def given_by(directory: Path, giver: str) -> Iterator[tuple[Path, str, int]]:
+    """The parcels that an agent has kept, each with its taker and the number of the change."""
+    for path in (directory / "state" / giver / "parcels").glob(f"{giver}-*-*"):
+        taker, _, number = path.name.removeprefix(f"{giver}-").rpartition("-")
+        if number.isdecimal():
+            yield path, taker, int(number)
+
+
+def _suffix(number: int) -> str:
+    """Changes that an older version began have no number."""
+    return f"-{number}" if number else ""
 
 
 class Moved(msgspec.Struct, frozen=True, array_like=True):
@@ -258,6 +284,12 @@ def taking(ledger: RocksLedger, path: Path, *, is_at_work: bool = False) -> Step
     return head.moved
 
 
+def is_taken(ledger: RocksLedger, path: Path) -> bool:
+    """Whether a ledger has read a parcel, as far back as it remembers."""
+    with ledger.rewriting(is_at_work=True) as rewriting:
+        return _Taking(ledger, rewriting, path.name).known == _WHOLE
+
+
 def check_secret(ledger: RocksLedger, secret: bytes | None = None) -> None:
     """Refuse, by a CrawlDirectoryError, a ledger whose keys differ from those of another one, or of all others."""
     if ledger.secret != (secret or secret_of(ledger.places.state.parent)):
@@ -279,8 +311,8 @@ class _Taking:
         self.known = self._taken.get(name, 0)
 
     def _write(self, batch: Batch, number: int, counts: Mapping[str, int], tasks: int = 0) -> None:
-        others = {name: known for name, known in self._taken.items() if known != _WHOLE}
-        batch.put("meta", _TAKEN, _encode({**others, self._name: number}))
+        others = [one for one in self._taken.items() if one[0] != self._name]
+        batch.put("meta", _TAKEN, _encode({**dict(others[-_REMEMBERED:]), self._name: number}))
         self._rewriting.write(batch, counts, finished=-tasks)
 
     def begin(self, head: ParcelHead) -> None:

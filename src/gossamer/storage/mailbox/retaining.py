@@ -23,6 +23,7 @@ import msgspec
 from gossamer.engine.sheet import setting
 from gossamer.storage.contract import MAIL, Space
 from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.ledger.parcels import given_by
 from gossamer.storage.mailbox.contract import MAIL_TO, OwedTask
 from gossamer.storage.mailbox.mailbox import Mailbox, MailboxSheet
 from gossamer.storage.mailbox.staging import mailed, owed_key, owed_task, staged
@@ -49,6 +50,8 @@ class StorePoint(msgspec.Struct, frozen=True):
     """Checkpoints that it has published."""
     restored: int = 0
     """How often it has gone back to one."""
+    division: int = 0
+    """The division of domains among agents (:func:`~gossamer.storage.recovery.division_of`) by which it has published last."""
 
 
 def point_path(directory: Path, agent: str) -> Path:
@@ -148,6 +151,7 @@ class RetainingMailbox(Mailbox):
         while True:
             await self.clock.sleep(_LOOK)
             self.look_at_others()
+            self._forget_parcels()
 
     def _point(self, agent: str) -> StorePoint:
         """How far an agent is in its store, as it has told last: it may be gone with its folder."""
@@ -176,6 +180,12 @@ class RetainingMailbox(Mailbox):
                     self._drop(key, group)
             for key in safe:
                 del self._rows[key]
+
+    def _forget_parcels(self) -> None:
+        """Forget domains that this agent has given to others, as soon as a checkpoint of theirs has them."""
+        for path, taker, number in given_by(Path(self.sheet.directory), self.sheet.agent):
+            if self._point(taker).division >= number:
+                path.unlink(missing_ok=True)
 
     def _drop(self, number: int, group: Group) -> list[tuple[bool, bytes]]:
         key = number.to_bytes(8, "big")

@@ -1,0 +1,135 @@
+"""Agents join and leave a crawl with a store, and are lost with their folders meanwhile: all pages are there once."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.stores import SEVERAL, Site, check_web, on
+from tests.waiting import until
+
+from gossamer.agents.cluster import living
+from gossamer.testing.clock import HUNG_AFTER
+
+ALL = ("agent-00", "agent-01", "agent-02")
+
+#: A publication that an agent makes as soon as it works is this late at least, so that an agent can be lost before it.
+SLOWLY = ["--checkpoint-every", "3s"]
+
+#: Pages that the crawl has before its agents change: by then all agents have hosts.
+BEFORE = 150
+
+
+def begun(one: Site, *more: str) -> "subprocess.Popen[bytes]":
+    process = one.crawl("first", *more)
+    until(lambda: one.pages_of_store() and sum(map(len, (one.pages("first", name) for name in logs(one)))) > BEFORE)
+    return process
+
+
+def logs(one: Site) -> list[str]:
+    return [path.stem for path in (one.folder / "first" / "logs").glob("*.jsonl")]
+
+
+def set_agents(one: Site, number: int) -> None:
+    told = one.run("set", str(one.folder / "first"), f"agents={number}")
+    assert told.returncode == 0, told.stderr
+
+
+def have_changed(one: Site, number: int, times: int) -> bool:
+    """So many agents are at work, after so many divisions."""
+    state = one.folder / "first" / "state"
+    try:
+        is_done = json.loads((state / "division.json").read_bytes()) == times
+    except FileNotFoundError:
+        return False
+    return (
+        is_done
+        and not (state / "supervisor" / "changing.json").exists()
+        and len(living(one.folder / "first", ALL)) == number
+    )
+
+
+def has_published(one: Site, times: int) -> bool:
+    return bool(one.head("agent-00")["division"] == times)
+
+
+def check_end(one: Site, name: str, process: "subprocess.Popen[bytes]") -> None:
+    assert process.wait(HUNG_AFTER) == 0, one.said(name)
+    check_web(one, name)
+    for place in (str(one.folder / name), one.store):
+        whole = one.run("verify", "--deep", place)
+        assert whole.returncode == 0, whole.stdout + whole.stderr
+
+
+@pytest.mark.parametrize("first", [pytest.param(1, marks=pytest.mark.long), 2])
+def test_agents_join_leave_and_join_again_while_the_crawl_has_a_store(first: int, tmp_path: Path) -> None:
+    with on("folder", tmp_path) as one:
+        process = begun(one, *(SEVERAL if first > 1 else ()))
+        for times, number in enumerate((3, 1, 2), 2):
+            set_agents(one, number)
+            until(partial(have_changed, one, number, times))
+            until(partial(has_published, one, times))
+        check_end(one, "first", process)
+        assert [one.head(agent)["members"] for agent in ALL] == [["agent-00", "agent-01", "agent-02=0"]] * 3
+
+        assert not list((tmp_path / "first" / "state").glob("*/parcels/*")), "those who took have published"
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        ["agent-02"],
+        pytest.param(["agent-01"], marks=pytest.mark.long),
+        ["agent-00", "agent-02"],
+        pytest.param(["agent-01", "agent-02"], marks=pytest.mark.long),
+    ],
+    ids=["who took", "who gave", "the first and who took", "both"],
+)
+def test_agents_that_are_killed_with_their_folders_before_they_publish_what_they_gave_or_took_lose_nothing(
+    lost: list[str], tmp_path: Path
+) -> None:
+    with on("folder", tmp_path) as one:
+        process = begun(one, *SEVERAL, *SLOWLY)
+        set_agents(one, 3)
+        until(lambda: have_changed(one, 3, 2))
+        numbers = living(tmp_path / "first", lost)
+        for agent in lost:
+            os.kill(numbers[agent], signal.SIGSTOP)
+        assert all(one.head(agent).get("division", 0) < 2 for agent in lost), "they have published"
+        for agent in lost:
+            (tmp_path / "first" / "state" / agent).rename(tmp_path / f"lost-{agent}")
+            os.kill(numbers[agent], signal.SIGKILL)
+        check_end(one, "first", process)
+
+
+@pytest.mark.parametrize(
+    ("late", "number"),
+    [(["agent-01"], 3), (["agent-02"], 3), (["agent-00", "agent-01"], 3), (["agent-01"], 1)],
+    ids=["who gave", "who took", "all who gave", "who left"],
+)
+@pytest.mark.long
+def test_a_machine_that_is_lost_before_all_agents_have_published_how_they_changed_loses_nothing(
+    late: list[str], number: int, tmp_path: Path
+) -> None:
+    with on("folder", tmp_path) as one:
+        process = begun(one, *SEVERAL, *SLOWLY)
+        places = [Path(one.store, "agents", agent) for agent in late]
+        set_agents(one, number)
+        # All have published that they rest, and change nothing in the store until they are at work.
+        until(lambda: all(one.head(agent).get("holder", "") == "" for agent in ALL))
+        for place in places:
+            if place.exists():
+                shutil.copytree(place, tmp_path / "rested" / place.name)
+        assert all(one.head(agent).get("division", 0) < 2 for agent in late)
+        until(lambda: all(one.head(agent).get("division") == 2 for agent in ALL[: max(2, number)]))
+        one.lose("first", process)
+        for place in places:
+            shutil.rmtree(place)
+            if (tmp_path / "rested" / place.name).exists():
+                shutil.copytree(tmp_path / "rested" / place.name, place)
+        process = one.resume("second", "--take-over")
+        check_end(one, "second", process)

@@ -1,0 +1,89 @@
+"""Who may begin in the place of an agent, and how an agent is published that rests."""
+
+from pathlib import Path
+
+import pytest
+
+from gossamer.backup.elsewhere import CrawlInStore
+from gossamer.backup.head import AgentInStore, StoredCheckpoint, note_owned, owned
+from gossamer.backup.one_agent import claimed, publish_at_rest
+from gossamer.backup.opening import FolderStore
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.recovery import write_division, write_members
+from gossamer.values.errors import CrawlDirectoryError
+
+TWO, THREE = ("agent-00", "agent-01"), ("agent-00", "agent-01", "agent-02")
+
+#: A time long after every lease.
+LATE = 1e12
+
+
+def published(store: FolderStore, agent: str, members: tuple[str, ...], division: int, life: str = "life") -> None:
+    place = AgentInStore(store, agent)
+    place.read()
+    place.claim(life, "process of another time", 3.0)
+    place.publish(StoredCheckpoint({}), has_ended=False, members=members, division=division)
+
+
+def test_an_agent_that_joins_begins_in_a_place_of_a_change_that_was_lost_with_its_machine(tmp_path: Path) -> None:
+    store, crawl = FolderStore(tmp_path / "store", is_new=True), tmp_path / "crawl"
+    published(store, "agent-00", TWO, 1)
+    published(store, "agent-02", THREE, 2, "lost")
+    with pytest.raises(CrawlDirectoryError, match="holds a crawl already"):
+        claimed(store, crawl, "agent-02", 3.0, LATE)
+    note_owned(crawl, "agent-00", store.name, ("life",), None)
+    place = claimed(store, crawl, "agent-02", 3.0, LATE)
+    assert place.head is not None
+    assert (place.head.epoch, place.head.checkpoint, place.head.division) == (2, "", 0)
+
+
+def test_an_agent_that_the_crawl_has_is_not_begun_anew(tmp_path: Path) -> None:
+    store, crawl = FolderStore(tmp_path / "store", is_new=True), tmp_path / "crawl"
+    published(store, "agent-00", TWO, 1)
+    published(store, "agent-01", TWO, 1, "other")
+    note_owned(crawl, "agent-00", store.name, ("life",), None)
+    with pytest.raises(CrawlDirectoryError, match="holds a crawl already"):
+        claimed(store, crawl, "agent-01", 3.0, LATE)
+
+
+def test_the_agents_of_a_crawl_are_those_of_its_last_change_and_the_others_are_behind(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path, is_new=True)
+    published(store, "agent-00", TWO, 1)
+    published(store, "agent-01", THREE, 2)
+    crawl = CrawlInStore(store)
+    assert crawl.members == THREE
+    assert crawl.behind == {"agent-00": TWO, "agent-02": ()}
+    published(store, "agent-00", THREE, 2)
+    published(store, "agent-02", THREE, 2)
+    assert CrawlInStore(store).behind == {}
+
+
+def test_an_agent_that_rests_is_published_once_and_again_when_the_agents_or_its_deletions_have_changed(
+    tmp_path: Path,
+) -> None:
+    store, crawl = FolderStore(tmp_path / "store", is_new=True), tmp_path / "crawl"
+    write_members(crawl, TWO)
+    ledger = RocksLedger(LedgerSheet(directory=str(crawl), agent="agent-01"))
+    ledger.open()
+
+    def count() -> int:
+        publish_at_rest(crawl, store.name, ledger)
+        note = owned(crawl, "agent-01")
+        assert note is not None
+        return note.count
+
+    try:
+        first = count()
+        assert count() == first, "nothing has changed"
+        (crawl / "state" / "deleted.jsonl").write_text("{}\n")
+        after_deletion = count()
+        assert after_deletion > first
+        write_division(crawl, 7)
+        assert count() > after_deletion
+        place = AgentInStore(store, "agent-01")
+        head = place.read()
+        assert head is not None
+        assert (head.members, head.division, head.holder) == (TWO, 7, "")
+        assert "state/agent-01/ledger/CURRENT" in place.checkpoint().files
+    finally:
+        ledger.close()
