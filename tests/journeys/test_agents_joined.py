@@ -149,7 +149,7 @@ def test_a_crawl_of_joined_agents_is_stopped_asked_and_resumed_by_its_directory(
         said, _ = ended(one.begin("status", one.directory, "--json"))
         assert {agent["name"] for agent in json.loads(said)["each_agent"]} == set(AGENTS)
         why, wrong = ended(one.begin("why", one.directory, seed_of(web)))
-        assert "it was asked for: ok" in why, wrong
+        assert "it was fetched: ok" in why, wrong
         refused = one.begin("set", one.directory, "agents=3")
         _, line = ended(refused)
         assert refused.returncode == 2 and "keep the hosts that they have" in line

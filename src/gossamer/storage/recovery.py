@@ -101,17 +101,17 @@ def write_members(directory: Path, members: Sequence[str]) -> None:
 
 #: Where it stands how often the agents of a crawl have changed, and which of them do not know the last change, inside the crawl
 #: directory.
-_DIVISION, _BEHIND = "state/division.json", "state/behind.json"
+DIVISION, _BEHIND = "state/division.json", "state/behind.json"
 
 
 def division_of(directory: Path) -> int:
     """How often the agents of a crawl have changed: each division of its domains has a number. Raises CrawlDirectoryError: the
     file is damaged."""
-    return read_kept(directory / _DIVISION, int, "bring it back from a copy") or 0
+    return read_kept(directory / DIVISION, int, "bring it back from a copy") or 0
 
 
 def write_division(directory: Path, number: int) -> None:
-    replace_file(directory / _DIVISION, msgspec.json.encode(number))
+    replace_file(directory / DIVISION, msgspec.json.encode(number))
 
 
 def agents_behind(directory: Path) -> dict[str, tuple[str, ...]]:

@@ -247,7 +247,7 @@ class JoinedMachine:
         stores: list[Any] = [plan.settings for plan in wiring.providers.values() if plan.use == STORE_USE]
         if not stores or not is_ledger_gone(self.directory, agent):
             return
-        from gossamer.backup.elsewhere import bring_agent_back
+        from gossamer.backup.one_agent import bring_agent_back
 
         told = ""
         while not self._over.is_set():

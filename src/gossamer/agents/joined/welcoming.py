@@ -40,7 +40,7 @@ from gossamer.engine.remote.links import Exchange
 from gossamer.engine.remote.peers import CERTIFICATE, SECRET, new_certificate
 from gossamer.engine.sheet import show_seconds
 from gossamer.engine.wiring import read
-from gossamer.storage.recovery import AGENTS, CRAWL_ID, JOINED, crawl_id
+from gossamer.storage.recovery import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
 
@@ -337,8 +337,9 @@ class JoinedCluster:
             CRAWL_FILE: (self.directory / CRAWL_FILE).read_bytes(),
             SECRET: self._secret,
         }
-        for name in (CRAWL_ID, AGENTS, "state/secret"):
-            files[name] = (self.directory / name).read_bytes()
+        for name in (CRAWL_ID, AGENTS, DIVISION, "state/secret"):
+            with contextlib.suppress(FileNotFoundError):
+                files[name] = (self.directory / name).read_bytes()
         return files
 
     async def _attached(self, name: str, machine: Machine) -> JoinedPlaced:
