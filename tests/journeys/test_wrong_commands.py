@@ -255,6 +255,129 @@ runtime check --serve nonsense
 runtime check --serve a.test=absent
 runtime --listen nonsense --serve a.test=folder
 runtime status --state absent
+crawl SEED --max-bytes ''
+crawl SEED --depth ''
+crawl SEED --include ''
+crawl SEED --contact ''
+crawl SEED --mirror ''
+crawl SEED --header ''
+crawl SEED --max-pages -1
+crawl SEED --max-pages 1e3
+crawl SEED --max-pages NaN
+crawl SEED --max-time inf
+crawl SEED --max-time '5 apples'
+crawl SEED --bandwidth 0
+crawl SEED --delay 1y
+crawl SEED --retries -1
+crawl SEED --language english
+crawl SEED --contact nonsense
+crawl SEED --user-agent 'Agent ünïcödé'
+crawl SEED --resolve '*=1.2.3.4.5'
+crawl SEED --i-own-these-hosts=maybe
+crawl SEED --wiring folder
+crawl SEED --wiring binary.bin
+crawl SEED --config binary.bin
+crawl SEED --set frontier.concurrency=
+crawl SEED --topic-page absent
+crawl SEED --relevance nothing
+crawl SEED --recrawl every=-1d
+crawl SEED --store http://a.test/
+crawl SEED --store file.txt
+crawl SEED --lease 0
+crawl SEED --keep-local 1GB
+crawl SEED --runtime a.test=folder
+crawl SEED --keep-words everything
+crawl SEED --render-rule nonsense
+crawl SEED --render always --browser absent
+crawl SEED --mirror crawled
+crawl SEED --agent 1
+crawl SEED --policy by-domain
+crawl SEED -o
+crawl page.html
+crawl a.test:80:80
+crawl http://127.0.0.1:99999/
+crawl 'http://[::1/'
+crawl --seeds binary.bin
+resume crawled --max-pages 0
+resume crawled --seeds bad-seeds.txt
+resume crawled --output x
+resume crawled --depth 3
+resume crawled --agents 2 --crawlers 1
+resume crawled/warc
+status ''
+status crawled --interval NaN
+watch absent
+log crawled --last -1
+log crawled --agent nothing
+why crawled 127.0.0.1:80/x
+why crawled 'http://a b/'
+cat crawled PAGE --at 99999999999999999999
+cat crawled PAGE --rendered
+cat crawled 127.0.0.1:80
+query crawled ''
+query crawled 'DROP TABLE pages'
+query crawled "SELECT * FROM read_csv('file.txt')"
+query crawled 'SELECT 1' -o folder
+report broken crawled
+report crawled broken --limit x
+report crawled broken links -f csv
+rank crawled --urls -1
+changes crawled --kind wrong
+diff crawled PAGE
+sparql crawled 'INSERT DATA { <a:b> <a:c> <a:d> }'
+sparql crawled 'SELECT * {?s ?p ?o}' --timeout soon
+search crawled word -n 0
+export crawled --to csv --images
+export crawled --to csv --overlap 3
+export crawled --to urls --raw
+export crawled --to folder -o crawled
+export crawled --to chunks --chunk-words 0
+delete crawled 'http://a b/'
+trim crawled --keep-versions x
+reprocess crawled --spider nospider.py
+verify crawled --deep=yes
+checkpoint crawled ../x
+rewire crawled folder
+ask crawled nothing
+serve-sparql crawled --port 99999
+mcp crawled --max-bytes lots
+mcp absent
+dashboard absent
+dashboard crawled --address nonsense
+dashboard crawled --certificate file.txt --key file.txt
+fetch ''
+fetch SEED --max-page-size -5
+fetch 'javascript:alert(1)'
+inspect ''
+inspect page.html --base nonsense
+robots ''
+robots SEED --file folder
+normalize --base nonsense x
+normalize --normalize nothing http://a.test/
+normalize --parameters absent http://a.test/
+check-filter ''
+topology binary.bin
+demo --seconds inf
+demo --seconds NaN
+demo -o crawled
+simweb --hosts 0
+simweb --pages 1e99
+simweb --latency fast
+simweb --set trap_share=7
+simweb --audit file.txt
+bench nothing
+shell folder
+rdf ''
+render nonsense
+runtime run absent.toml
+new spider class
+new spider ''
+run ''
+run binary.bin
+run spider.py:nothing
+run spider.py -o crawled
+sink check folder
+merge crawled crawled
 nothing
 craw
 --nothing
@@ -281,9 +404,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "seeds.toml": 'seeds = ["http://a.test/"]',
         "page.html": "<p>hi",
         "nospider.py": "x = 1",
+        "spider.py": "import gossamer\nspider = gossamer.Spider('http://a.test/')\n@spider.page()\ndef f(page): pass\n",
         "change.toml": "",
     }.items():
         (folder / name).write_text(text)
+    (folder / "binary.bin").write_bytes(bytes(range(128, 256)) + b"\0\n")
     (folder / "latin.txt").write_bytes(b"http://a.test/\xff\n")
     with FakeWeb({"/": "<title>Hello</title><p>Hello"}) as web:
         assert main(["crawl", web.url("/"), "-o", str(folder / "crawled"), "--quiet", "--delay", "0"]) == 0
@@ -291,7 +416,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def told(use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def told(use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
     monkeypatch.chdir(place)
     monkeypatch.delenv("GOSSAMER_CONTACT", raising=False)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
@@ -304,6 +429,7 @@ def told(use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert said[0].startswith("gossamer: ") and "Traceback" not in said[0]
     assert len(said[0]) > len("gossamer: ") + 20, "a remedy takes some words"
     assert {path.name for path in place.iterdir()} == before, "a refused use leaves nothing behind"
+    return said[0]
 
 
 @pytest.mark.parametrize("directory", ["absent", "file.txt", "folder", "other"])
@@ -319,3 +445,26 @@ def test_a_wrong_use_is_refused_in_one_line(
     use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told(use, place, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize(
+    ("use", "meant"),
+    [
+        ("crawl SEED --wait 2", "there is no option '--wait'; --delay does the same here"),
+        ("crawl SEED --scopeType host", "--scope does the same here"),
+        ("fetch SEED --cacert file.txt", "--ca-file does the same here"),
+        ("crawl SEED --generateWACZ", "gossamer export DIR --to wacz does the same here"),
+        ("crawl SEED --depht 3", "there is no option '--depht'; did you mean '--depth'?"),
+        ("crawl SEED --detials full", "there is no option '--detials'"),
+        ("stat crawled", "there is no command 'stat'; did you mean 'status'?"),
+        ("crawl SEED --max-pages 0", "--max-pages cannot be 0; give a whole number of pages, at least 1"),
+        ("crawl SEED --max-page-size 0", "--max-page-size cannot be 0; give a whole number of bytes, at least 1 B"),
+        ("continue crawled", "`gossamer resume crawled` goes on with it"),
+        ("why crawled 127.0.0.1:80/x", "did you mean http://127.0.0.1:80/x?"),
+        ("crawl SEED --header ''", "--header is empty; give it a value, or leave it out"),
+    ],
+)
+def test_a_wrong_use_names_what_was_meant(
+    use: str, meant: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert meant in told(use, place, monkeypatch, capsys)

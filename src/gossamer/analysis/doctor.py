@@ -28,7 +28,7 @@ from gossamer.engine.sheet import show_bytes, show_count
 from gossamer.fetcher.cares import DnsResolver, DnsSheet
 from gossamer.fetcher.driver import version as libcurl_version
 from gossamer.storage.tables.places import crawl_directory
-from gossamer.values.errors import GossamerError, ResolutionFailed
+from gossamer.values.errors import AddressRefused, GossamerError, ResolutionFailed
 
 if TYPE_CHECKING:
     pass
@@ -176,7 +176,7 @@ def _names(host: str) -> Iterator[Finding]:
     began = time.monotonic()
     try:
         address = asyncio.run(_looked_up(host))
-    except ResolutionFailed as error:
+    except (AddressRefused, ResolutionFailed) as error:
         yield Finding(
             "bad", "names", str(error), "check the network and /etc/resolv.conf, or name servers with dns.servers"
         )

@@ -33,6 +33,8 @@ class FolderStore:
         self.name = str(root)
         self._root = root
         if is_new:
+            if root.is_file():
+                raise UsageError(f"--store {root}: is a file; name a folder")
             with self._told():
                 root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)  # settings of a crawl may hold passwords
 

@@ -22,7 +22,7 @@ import msgspec
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.bench import BENCHES
 from gossamer.cli.crawl import run_interruptible
-from gossamer.cli.helping import option
+from gossamer.cli.helping import Seconds, option
 from gossamer.cli.saying import Leaving, say_json
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import all_options
@@ -49,7 +49,7 @@ LOG_NAME = "requests.log"
 
 
 @click.command()
-@option("--seconds", "Crawl for this many seconds.", type=click.FloatRange(0.5), default=30.0, show_default=True)
+@option("--seconds", "Crawl for this many seconds.", type=Seconds(0.5, 86_400), default=30.0, show_default=True)
 @option("-o --output DIR", "Keep the crawl in this directory.  [default: ./demo-crawl]", default="")
 @option("--json as_json", "Print only one line of JSON, at the end.")
 def demo(seconds: float, output: str, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from gossamer.cli.helping import crawl_to_read, instant, opened, option, raw_cells, tell_damage
 from gossamer.cli.saying import tell, tell_plain
@@ -90,7 +91,7 @@ def export(
     from gossamer.query.database import Database
     from gossamer.storage.tables.places import crawl_directory
 
-    _check(form, output, since)
+    _check(form, output)
     place = crawl_directory(directory)
     if form == FOLDER_FORM:
         return _folder(place, Path(output or f"{place.resolve().name}-mirror"))
@@ -126,9 +127,15 @@ def export(
     return status
 
 
-def _check(form: str, output: str | None, since: str | None) -> None:
-    if since is not None and form != "chunks":
-        raise click.UsageError(f"--since is for --to chunks; leave it out of --to {form}")
+#: The forms that an option says something about.
+_FORMS = {"since": "chunks", "chunk_words": "chunks", "overlap": "chunks", "images": "markdown", "raw": "csv"}
+
+
+def _check(form: str, output: str | None) -> None:
+    context = click.get_current_context()
+    for name, told in _FORMS.items():
+        if form != told and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for --to {told}; leave it out of --to {form}")
     if output is not None and Path(output).is_dir() and form not in (FOLDER_FORM, "markdown"):
         raise click.UsageError(f"-o {output}: is a folder; name a file")
 

@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
@@ -155,9 +156,36 @@ def option(spec: str, text: str, **more: Any) -> Callable[[F], F]:
         more |= {"metavar": word.removesuffix("..."), "multiple": word.endswith("...")}
     elif not more:
         more["is_flag"] = True
-    elif isinstance(more.get("type"), click.IntRange | click.FloatRange):
+    elif isinstance(kind := more.get("type"), click.IntRange | click.FloatRange):
         more["metavar"] = "N"
+        kind.name = "number of seconds" if isinstance(kind, click.FloatRange) else "whole number"
     return click.option(*words, help=text, **more)
+
+
+class RenamedOption(click.Option):
+    """An option whose help shows its present name; a name that it had works all the same."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """The record without an old name."""
+        given = self.opts
+        self.opts = [name for name in given if not name.startswith("--") or name == option_name(self.name or "")]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = given
+
+
+def option_name(name: str) -> str:
+    """The option of a setting as people write it."""
+    return f"--{name.replace('_', '-')}"
+
+
+class Seconds(click.FloatRange):
+    """A time that can be waited for: `nan` lies in every range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        return self.fail(f"{value!r} is not a valid {self.name}.", param, ctx) if isnan(seconds) else seconds
 
 
 as_json = option("--json as_json", "Print one line of JSON.")

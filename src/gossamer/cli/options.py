@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from gossamer.cli.helping import Entry, HelpGroup, HelpInPortions, write_groups
+from gossamer.cli.helping import Entry, HelpGroup, HelpInPortions, RenamedOption, option_name, write_groups
 from gossamer.cli.saying import given_text
 from gossamer.crawls.options import CrawlOptions, all_options, headings
+from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Property, build, nearest, properties, renamed, show_quantity
 from gossamer.values.errors import UsageError
 
@@ -144,24 +145,6 @@ def options_named(names: Sequence[str]) -> Callable[[F], F]:
     return add
 
 
-class _Option(click.Option):
-    """An option of a crawl; its help shows its present name, and a name that it had works all the same."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The record without an old name."""
-        given = self.opts
-        self.opts = [name for name in given if not name.startswith("--") or name == option_name(self.name or "")]
-        try:
-            return super().get_help_record(ctx)
-        finally:
-            self.opts = given
-
-
-def option_name(name: str) -> str:
-    """The option of a setting as people write it."""
-    return f"--{name.replace('_', '-')}"
-
-
 def _option(prop: Property) -> Callable[[F], F]:
     names = [option_name(name) for name in (prop.name, prop.was) if name]
     names.append(prop.name)
@@ -173,9 +156,11 @@ def _option(prop: Property) -> Callable[[F], F]:
     doc = f"{prop.doc[:-1]} (repeatable)." if many and "repeat" not in prop.doc else prop.doc
     text = f"{doc}{shown}"
     if prop.type == "bool":
-        return click.option(*names, is_flag=True, default=None, help=text, cls=_Option)
+        return click.option(*names, is_flag=True, default=None, help=text, cls=RenamedOption)
     metavar, hidden = _metavar(prop), prop.name in _IN_FILES
-    return click.option(*names, multiple=many, default=None, metavar=metavar, help=text, cls=_Option, hidden=hidden)
+    return click.option(
+        *names, multiple=many, default=None, metavar=metavar, help=text, cls=RenamedOption, hidden=hidden
+    )
 
 
 def _metavar(prop: Property) -> str:
@@ -195,8 +180,6 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
     Raises SettingError: a value that does not do; names the option. Raises UsageError: the file cannot be read."""
     values = {**base, **(read_config(config) if config else {})}
     values.pop("seeds", None)
-    if given.get("user_agent") == "":
-        raise UsageError("--user-agent: give a product token, as Gossamer/1.0, or leave the option out")
     values |= {name: value for name, value in given.items() if value is not None and value != ()}
     known = {p.name for p in properties(all_options())}
     values = renamed(values, properties(all_options()))
@@ -205,7 +188,20 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
             raise UsageError("--keep-trying no longer exists; write --linger forever")
         if name not in known:
             raise UsageError(f"{config}: unknown option {name!r}{nearest(name, known)}")
-    return build(all_options(), values)
+    if not given.get("resume"):  # a crawl that goes on takes a value back by an empty one
+        for name, value in given.items():
+            if value == "" or (isinstance(value, tuple) and "" in value):
+                raise UsageError(f"{option_name(name)} is empty; give it a value, or leave it out")
+    try:
+        return build(all_options(), values)
+    except SettingError as error:
+        told = re.sub(r"^setting '(\w+)'", lambda match: _as_given(match, given), str(error))
+        raise SettingError(told) from None
+
+
+def _as_given(match: "re.Match[str]", given: Mapping[str, Any]) -> str:
+    """The name of a setting in an error as the person knows it: that of an option that was given, or that of a file."""
+    return option_name(match[1]) if given.get(match[1]) not in (None, ()) else match[0]
 
 
 def config_seeds(config: str | None) -> list[str]:

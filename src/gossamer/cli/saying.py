@@ -158,7 +158,9 @@ def given_bytes(name: str, called: str = "", most: int = -1) -> bytes:
     except OSError as error:
         from gossamer.values.errors import UsageError
 
-        raise UsageError(f"{called or name}: cannot be read: {error.strerror or error}") from None
+        raise UsageError(
+            f"{called or name or 'a file without a name'}: cannot be read: {error.strerror or error}"
+        ) from None
 
 
 def given_text(name: str, called: str = "") -> str:

@@ -18,6 +18,7 @@ from typing import Any, Final
 import click
 
 from gossamer.cli.helping import option
+from gossamer.engine.sheet import show_count
 from gossamer.simweb import ServeOptions, Serving, SimWeb, WebSpec, run
 
 SCOPES: Final = ("page", "prefix", "host", "domain", "any")
@@ -193,13 +194,15 @@ def _of(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spec(options: dict[str, Any]) -> WebSpec:
-    named = _of(WebSpec, options) | {"hosts": options["hosts"] or max(1, options["pages"] // 100)}
+    named = _of(WebSpec, options) | {
+        "hosts": max(1, options["pages"] // 100) if options["hosts"] is None else options["hosts"]
+    }
     return WebSpec(**(named | _settings(options["settings"])))
 
 
 def _announce(serving: Serving) -> None:
     hosts = serving.web.hosts
-    count = f"{hosts.pages:,} pages on {len(hosts):,} hosts"
+    count = f"{hosts.pages:,} pages on {show_count(len(hosts), 'host')}"
     click.echo(f"Serving {count} at {serving.url()}")
     click.echo(
         f"  by name    http://{hosts.name(0)}/ with --resolve '*.sim=127.0.0.1:{serving.port}' --allow-network 127.0.0.0/8"

@@ -19,7 +19,7 @@ import msgspec
 from rich.text import Text
 
 from gossamer.cli import showing
-from gossamer.cli.helping import STORE, crawl_to_read, option
+from gossamer.cli.helping import STORE, Seconds, crawl_to_read, option
 from gossamer.cli.saying import empty_terminal, leave_terminal, say_json, say_lines, seen, shown
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import Status
@@ -150,7 +150,7 @@ PROBLEMS = 2
 @option(
     "--interval",
     "Wait this many seconds between two looks.",
-    type=click.FloatRange(0.1, 60),
+    type=Seconds(0.1, 60),
     default=2.0,
     show_default=True,
 )
@@ -366,7 +366,7 @@ PAST = 3_600.0
 @option(
     "--interval",
     "Wait this many seconds between two looks.",
-    type=click.FloatRange(0.5, 60),
+    type=Seconds(0.5, 60),
     default=2.0,
     show_default=True,
 )

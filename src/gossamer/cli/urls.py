@@ -13,7 +13,7 @@ from typing import Any, Self
 import click
 import msgspec
 
-from gossamer.cli.helping import option
+from gossamer.cli.helping import RenamedOption, option
 from gossamer.cli.saying import given_bytes, given_urls, shown, tell
 from gossamer.crawls.identity import contact_of
 from gossamer.crawls.machine import loop_factory
@@ -107,11 +107,12 @@ class Asking:
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @option("--base URL", "Resolve relative URLs against this one.")
 @option(
-    "--normalise --normalize wishes STEP...",
+    "--normalize --normalise normalize STEP...",
     "Also take this step (sort-query), or leave it out (no-tracking), as in a crawl (repeatable).",
+    cls=RenamedOption,
 )
 @option("--parameters FILE", "Leave out the session and tracking parameters that this file lists.", default="")
-def normalize(urls: tuple[str, ...], base: str | None, wishes: tuple[str, ...], parameters: str) -> int:
+def normalize(urls: tuple[str, ...], base: str | None, normalize: tuple[str, ...], parameters: str) -> int:
     """Show the canonical form of URLs: the form that a crawl fetches and compares.
 
     It prints a line for each URL: its canonical form, or `error:` and the reason why it has none. Without URLs, or with
@@ -122,9 +123,9 @@ def normalize(urls: tuple[str, ...], base: str | None, wishes: tuple[str, ...], 
     gossamer normalize --base http://example.org/dir/ ../x < links.txt
     """
     try:
-        normalise = Normaliser(chosen(wishes), parameters_of(parameters))
+        normalise = Normaliser(chosen(normalize), parameters_of(parameters))
     except ValueError as error:
-        raise UsageError(f"--normalise: {error}") from None
+        raise UsageError(f"--normalize: {error}") from None
     if base is not None:
         try:
             base = canonical(base)

@@ -14,6 +14,7 @@ import contextlib
 import hashlib
 import mimetypes
 import socket
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from http import HTTPStatus
@@ -245,6 +246,12 @@ def serve(
     """Serve crawls, and folders that hold some, until the process is told to end, by a signal or, as a child, by the end of its
     standard input. `tell` gets the address that opens everything, and the one that only shows, once it listens. Raises
     UsageError: it cannot listen there, or its keys cannot be read."""
+    if listening.certificate:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(listening.certificate, listening.key)
+        except OSError as error:
+            given = f"--certificate {listening.certificate} --key {listening.key}"
+            raise UsageError(f"{given}: cannot be read as PEM: {error.strerror or error}") from None
     keys = read_keys(keys_file())
     with listening_socket(listening.name, listening.port, MAX_CONNECTIONS) as bound:
         port = bound.getsockname()[1]

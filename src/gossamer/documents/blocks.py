@@ -221,7 +221,8 @@ class Part:
         tag_alone[self._heads[tagged & ~shown]] = True
         starts = np.where(self._hides | BARE.has(tags.names), tags.starts, tags.places)
         ends = np.where(every, tags.ends, np.where(tag_alone & ~self._hides, tags.starts, starts))
-        some = (starts < ends) & (starts + shift >= 0)
+        starts[0] = tags.starts[0]  # the part's own first tag stands in no markup
+        some = starts < ends
         starts, ends = starts[some] + shift, ends[some] + shift
         apart = starts[1:] != ends[:-1]
         edge = np.ones(min(1, len(starts)), dtype=bool)

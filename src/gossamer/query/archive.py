@@ -6,6 +6,7 @@ again from the archive where it is lost or cut: of committed records alone, and 
 """
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC
 from itertools import islice
@@ -363,8 +364,14 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
     return _view(url, document, versions)
 
 
+#: What a host and its port look like, where a scheme is missing.
+_PORT = re.compile(r"\s*[\w.-]+:\d+(?:/|\s*\Z)")
+
+
 def url_asked(text: str) -> str:
     """The canonical form of a URL that a person wrote. Raises UsageError."""
+    if _PORT.match(text):
+        raise UsageError(f"{text!r} has no scheme; did you mean http://{text}?")
     try:
         return canonical(text.strip())
     except UnreadableUrl as error:

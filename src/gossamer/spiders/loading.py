@@ -115,7 +115,8 @@ def _executed(module: ModuleType, source: bytes, file: str) -> SpiderLoaded | No
     except SpiderLoaded as run:
         return run
     except SyntaxError as error:
-        raise UsageError(f"{error.filename or file}:{error.lineno}: {error.msg}") from None
+        line = "" if error.lineno is None else f":{error.lineno}"
+        raise UsageError(f"{error.filename or file}{line}: {error.msg}") from None
     except (UsageError, FlowError) as error:
         place, text = raised("", error).place, str(error)
         raise UsageError(text if not place or place.rpartition(":")[0] in text else f"{place}: {text}") from None

@@ -172,3 +172,10 @@ def test_tables_of_a_reference_stay(page: str) -> None:
 def test_menus_within_the_content_go_by_their_names(name: str) -> None:
     found = as_markdown(f"<main><div class='{name}'>{MENU}</div><p>{PROSE}</p></main>".encode(), "")
     assert found.text.strip() == PROSE.strip()
+
+
+@pytest.mark.parametrize(
+    "head", ["", "<title>t</title>", "<html><head><title>t</title></head>", "<html><title>t</title>"]
+)
+def test_the_head_of_a_page_leaves_nothing_in_its_text(head: str) -> None:
+    assert as_markdown(f"{head}<a href=/x>five</a><p>hello".encode(), "http://a.test/").text == "hello\n"
