@@ -298,7 +298,7 @@ _NAMED = re.compile(rb"&([^\s#%&;<>\"']++);")
 _PREDEFINED = frozenset([b"amp", b"lt", b"gt", b"quot", b"apos"])
 #: Names that a document declares; bytes of a text with such names, before and after; bytes that they come to in a document; how
 #: often names lie in each other. They stand for addresses of sites and the like.
-_MOST_ENTITIES, _LONGEST_WITH_ENTITIES, _MOST_OF_ENTITIES, _DEEPEST_ENTITY = 200, 8_192, 4_000_000, 5
+_MOST_ENTITIES, _LONGEST_WITH_ENTITIES, _MOST_OF_ENTITIES, _DEEPEST_ENTITY = 200, 8_192, 2_000_000, 5
 
 
 class _Entities:

@@ -70,6 +70,8 @@ SHAPES: dict[str, tuple[str, Shape]] = {
     "title": ("text/html", repeated(b"&amp;", b"<title>")),
     "srcset": ("text/html", repeated(b"a (", b"<img srcset='", b"'>")),
     "styles": ("text/html", repeated(b"<p style='a:url(x)'>")),
+    "pictures behind elements": ("text/html", repeated(b"<p data-bg='url(/x)'>")),
+    "candidates of a picture": ("text/html", repeated(b"/a 1x,", b"<p data-bgset='", b"'>")),
     "frames in attributes": (
         "text/html",
         repeated(b"<iframe srcdoc=\"&lt;iframe srcdoc='&amp;lt;a href=x>'>\"></iframe>"),
@@ -103,9 +105,15 @@ SHAPES: dict[str, tuple[str, Shape]] = {
     "sections": ("application/xml", repeated(b"<![CDATA[", b"<rss>")),
     "instructions": ("application/xml", repeated(b"<?", b"<rss>")),
     "types": ("application/xml", repeated(b"<!DOCTYPE [")),
+    "names of texts": ("application/xml", repeated(b"<link>&a;</link>", b"<!DOCTYPE a[<!ENTITY a '/a'>]><rss>")),
+    "texts of names": (
+        "application/xml",
+        numbered(b"<!ENTITY a% '&a;'>", b"<!DOCTYPE a["),
+    ),
     "lines": ("text/plain", numbered(b"http://a.test/%\n")),
     "sheets": ("text/css", repeated(b"@import '")),
     "addresses": ("text/css", repeated(b"url(x ")),
+    "sets of pictures": ("text/css", repeated(b"image-set('a' (")),
     "comments of a sheet": ("text/css", repeated(b"/*")),
 }
 
