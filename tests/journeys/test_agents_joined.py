@@ -3,15 +3,17 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.journeys.test_agents import HOSTS, PAGES, gossamer, seed_of, urls_in, web_of_hosts
+from tests.journeys.test_agents import HOSTS, PAGES, gossamer, seed_of, urls_in, wait_for, web_of_hosts
 
 from gossamer.agents.cluster import living
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
@@ -20,6 +22,7 @@ from gossamer.testing.fakeweb import FakeWeb
 
 AGENTS = ("agent-00", "agent-01")
 MACHINES = ("oslo", "lima")
+SPARE = "rome"
 
 
 class Cluster:
@@ -57,7 +60,7 @@ class Cluster:
 
     def agents(self) -> dict[str, int]:
         """The processes of agents, by the machines that have them."""
-        return {name: number for name in MACHINES for number in living(self.folder / name, AGENTS).values()}
+        return {name: number for name in (*MACHINES, SPARE) for number in living(self.folder / name, AGENTS).values()}
 
     def urls(self) -> Counter[str]:
         logs = [log for name in MACHINES for log in (self.folder / name / "logs").glob("agent-*.jsonl")]
@@ -168,3 +171,59 @@ def test_a_crawl_of_joined_agents_is_stopped_asked_and_resumed_by_its_directory(
         assert crawl.returncode == 0, told
         assert json.loads(out)["pages"] == HOSTS * PAGES * 3
     assert (len(one.urls()), set(one.urls().values())) == (HOSTS * PAGES * 3, {1})
+
+
+def test_an_agent_whose_supervisor_does_not_ask_pauses_and_goes_on_when_it_does(tmp_path: Path) -> None:
+    with web_of_hosts(pages=PAGES * 3, latency=0.1) as web, cluster(tmp_path, web, "--lease", "4s") as one:
+        crawl = one.begin(*one.command)
+        machines = [one.machine(name) for name in MACHINES]
+        web.wait_for(30, HUNG_AFTER)
+        crawl.send_signal(signal.SIGSTOP)
+        last = -1
+        while last != len(web.requests):  # within the lease they fetch on
+            last = len(web.requests)
+            time.sleep(2.0)
+        assert last < HOSTS * PAGES * 3
+        assert len(one.agents()) == 2, "they pause, and do not end"
+        crawl.send_signal(signal.SIGCONT)
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 3
+        said = [ended(machine)[1] for machine in machines]
+        assert all("so it pauses until one does" in lines and "has a supervisor again" in lines for lines in said)
+    assert (len(one.urls()), set(one.urls().values())) == (HOSTS * PAGES * 3, {1})
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_back: bool, tmp_path: Path) -> None:
+    """The lost machine may have stood still alone, and come back too late: it is told so, and asks nothing more."""
+    store = f"folder:{tmp_path / 'store'}"
+    more = ("--store", store, "--lease", "4s", "--checkpoint-every", "1s")
+    with web_of_hosts(pages=PAGES * 4, latency=0.1) as web, cluster(tmp_path, web, *more) as one:
+        crawl = one.begin(*one.command)
+        machines = {name: one.machine(name) for name in MACHINES}
+        web.wait_for(60, HUNG_AFTER)
+        wait_for(lambda: len({path.parent for path in (tmp_path / "store/agents").glob("*/checkpoints/*.json")}) == 2)
+        spare = one.machine(SPARE)
+        lost = [one.agents()["oslo"], machines["oslo"].pid]
+        for number in lost:
+            os.kill(number, signal.SIGSTOP if comes_back else signal.SIGKILL)
+        if not comes_back:
+            shutil.rmtree(tmp_path / "oslo")
+        wait_for(lambda: bool(living(tmp_path / SPARE, AGENTS)))
+        if comes_back:
+            for number in lost:
+                os.kill(number, signal.SIGCONT)
+            _, said = ended(machines["oslo"])
+            assert machines["oslo"].returncode == 2
+            assert "went on elsewhere, so that its folder is out of date" in said
+            wait_for(lambda: not living(tmp_path / "oslo", AGENTS))
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert "has not been heard of for" in told
+        assert ended(spare)[1].count("goes on from its last checkpoint") == 1
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 4
+        rows, wrong = ended(
+            one.begin("query", store, "select count(*), count(distinct url) from pages", "--format", "csv")
+        )
+        assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 4},{HOSTS * PAGES * 4}"], wrong

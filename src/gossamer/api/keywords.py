@@ -279,7 +279,7 @@ class CrawlKeywords(TypedDict, total=False):
     """With --store, keep at most this much of the archive on the disk; files that are in the store go, the oldest
     first, and are read from there."""
     lease: float | str
-    """With --store, count an owner as gone that has not been heard of for this long; one that cannot reach the store
-    for as long asks no host."""
+    """With --store or --cluster, count an owner or an agent as gone that has not been heard of for this long; one that
+    cannot reach the store, or its supervisor, for as long asks no host."""
     take_over: bool
     """Take the crawl of a store even if its owner may be alive."""

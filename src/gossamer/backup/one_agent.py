@@ -121,6 +121,7 @@ def bring_agent_back(
     lease: float,
     *,
     is_dead: bool,
+    was_apart: bool = False,
     is_over: Callable[[], bool] = lambda: False,
     tell: Callable[[str], object] = lambda line: None,
 ) -> str:
@@ -129,6 +130,7 @@ def bring_agent_back(
 
     Args:
         is_dead: its process is known to have ended, so that the lease need not pass.
+        was_apart: it had another folder than `directory`, so that its process writes nothing here.
         is_over: says whether the crawl is about to end, so that nothing is waited for any more.
 
     Raises:
@@ -147,9 +149,10 @@ def bring_agent_back(
         before = place.head.holder if place.head is not None else ""
         head = place.claim(life, before or holder, lease, restores=True)
         # A process that has lost its folder writes into the new one, since it knows files by their names.
-        if _is_here(before):
+        in_the_way = "" if was_apart else before
+        if _is_here(in_the_way):
             tell(f"{before} had {agent}, has lost its folder and is still there; {agent} goes on when that has ended")
-        while _is_here(before):
+        while _is_here(in_the_way):
             time.sleep(_LOOK)
             place.renew()
             if is_over():

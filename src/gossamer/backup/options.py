@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
+
 from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.agents import member
@@ -51,8 +53,8 @@ KeepLocal = (
 Lease = Annotated[
     float,
     setting(
-        "With --store, count an owner as gone that has not been heard of for this long; one that cannot reach the "
-        "store for as long asks no host.",
+        "With --store or --cluster, count an owner or an agent as gone that has not been heard of for this long; one that "
+        "cannot reach the store, or its supervisor, for as long asks no host.",
         unit="s",
         ge=3,
     ),
@@ -82,7 +84,7 @@ def wire(builder: "Builder") -> None:
     given, usual = part_of(builder.options, StoreOptions), StoreOptions()
     known = builder.wiring.providers.get(PUBLISHER)
     if not given.store and known is None:
-        if given != usual:
+        if given != (msgspec.structs.replace(usual, lease=given.lease) if builder.options.cluster else usual):
             raise UsageError(
                 "--checkpoint-every, --checkpoint-bytes, --keep-local, --lease and --take-over need a store; also give --store"
             )

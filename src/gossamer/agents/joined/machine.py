@@ -256,6 +256,7 @@ class JoinedMachine:
                     bring_agent_back,
                     *(self.directory, stores[0]["url"], agent, stores[0].get("lease", 30.0)),
                     is_dead=False,
+                    was_apart=True,
                     is_over=self._over.is_set,
                 )
             except CrawlDirectoryError as error:
@@ -319,10 +320,12 @@ class JoinedMachine:
         link.put(pipe, joining)
         beating: asyncio.Task[None] | None = None
         try:
+            lease = None
             while not self._over.is_set():
-                message = await _read(pipe)
+                async with asyncio.timeout(lease):
+                    message = await _read(pipe)
                 if isinstance(message, link.MachineWelcome):
-                    self._pipe = pipe
+                    self._pipe, lease = pipe, message.lease
                     self._catch_up()
                     beating = asyncio.create_task(_beat(pipe))
                 else:

@@ -25,7 +25,7 @@ from gossamer.agents.ended import AgentEnd, forget_agent_end, write_agent_end
 from gossamer.agents.joined import link
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
 from gossamer.agents.supervision import REQUESTS
-from gossamer.agents.wiring import has_store
+from gossamer.agents.wiring import STORE_USE
 from gossamer.backup.options import StoreOptions
 from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.server import ControlServer
@@ -198,6 +198,8 @@ class JoinedCluster:
             raise UsageError(f"{odd_one} needs all agents on one machine; leave it or --cluster joined out")
         self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
         self._lease = part_of(options, StoreOptions).lease
+        self._has_store = False
+        """Its agents outlive their machines."""
         self._program = link.own_program()
         self._exchange = Exchange()
         self._is_open = False
@@ -277,6 +279,9 @@ class JoinedCluster:
         self._is_open, self.done, self._opened = True, False, time.monotonic()
         with contextlib.suppress(FileNotFoundError, ValueError):
             self._homes = msgspec.json.decode((self.directory / JOINED).read_bytes(), type=dict[str, str])
+        plans = read(self.directory / CRAWL_FILE).providers.values()
+        if store := next((plan.settings for plan in plans if plan.use == STORE_USE), None):
+            self._has_store, self._lease = True, float(store.get("lease", self._lease))
         certificate = self.folder / CERTIFICATE
         certificate.touch(mode=0o600)
         certificate.write_bytes(new_certificate("gossamer", _DAYS))
@@ -284,16 +289,12 @@ class JoinedCluster:
             self._address = await self._exchange.listen(self._address, self._secret, self)
         except WiringError as error:
             raise UsageError(str(error)) from None
-        if not self._has_store():
+        if not self._has_store:
             self._report(
                 "without a store (--store) the pages of each agent are on its machine alone, and its part waits while that is away"
             )
         where = f"{self._address.host}:{self._address.port}"
         self._report(f"agents join this crawl at {where}: gossamer agent --join HOST:{self._address.port}")
-
-    def _has_store(self) -> bool:
-        path = self.folder / WIRING
-        return has_store(read(path if path.exists() else self.directory / CRAWL_FILE))
 
     def _free_for(self, name: str) -> Machine | None:
         """The machine on which an agent can begin now."""
@@ -310,7 +311,7 @@ class JoinedCluster:
         """Whether an agent may go on elsewhere, whose machine is away: the store has what that keeps, and the lease is over."""
         if machine is None or machine.placed is None:
             since = self._opened if machine is None else machine.heard
-            return self._has_store() and time.monotonic() - since > self._lease + link.BEYOND
+            return self._has_store and time.monotonic() - since > self._lease + link.BEYOND
         return machine.placed.is_gone
 
     def _home(self, name: str, machine: Machine) -> None:
@@ -344,7 +345,7 @@ class JoinedCluster:
 
     async def _attached(self, name: str, machine: Machine) -> JoinedPlaced:
         """An agent that begins, or works, as the supervisor has it from now on."""
-        after = self._lease + link.BEYOND if self._has_store() else None
+        after = self._lease + link.BEYOND if self._has_store else None
         placed = machine.placed = JoinedPlaced(name, machine, after)
         machine.heard = time.monotonic()
         self._told_waiting.discard(name)
@@ -382,8 +383,12 @@ class JoinedCluster:
         try:
             machine = self._welcomed(await _read(pipe), pipe)
             while machine is not None:
-                self._hear(machine, await _read(pipe))
-        except (LinkLost, BrokenFrame):
+                async with asyncio.timeout(
+                    self._lease
+                ):  # it beats; one that does not may be gone, and dials again if it is not
+                    message = await _read(pipe)
+                self._hear(machine, message)
+        except (LinkLost, BrokenFrame, TimeoutError):
             pass
         finally:
             pipe.close()
