@@ -1,7 +1,8 @@
-"""Crawls of two agents with a store that lose machines, agents, supervisors and the store: what must hold, by the web's log.
+"""Crawls of up to three agents with a store that lose machines, agents, supervisors and the store, and get other agents: what must
+hold, by the web's log.
 
 Each crawl publishes every second into a folder, with a lease of three seconds. Faults come one after the other, each as soon as
-both agents have published since the one before, so that nothing is repeated that a checkpoint has. Where a crawl loses its
+all agents have published since the one before, so that nothing is repeated that a checkpoint has. Where a crawl loses its
 machine, it goes on in another folder; where its machine was only suspended, the old processes wake up then, and must end and
 publish nothing more.
 """
@@ -25,20 +26,23 @@ from pathlib import Path
 from gossamer.agents.cluster import living
 from gossamer.engine import processes
 from gossamer.storage.logs import LOG_PATH
-from gossamer.values.agents import agent_name
+from gossamer.storage.recovery import AGENTS as MEMBERS
+from gossamer.values.agents import agent_name, at_work
 from tools.killing import Say, Told
 from tools.killing.judging import Judgement, hosts_are_spared
 from tools.killing.loop import hits_of
 from tools.killing.site import PATIENCE, Round, served
 
-AGENTS = (agent_name(0), agent_name(1))
+#: Agents that a crawl may have; it begins with two.
+AGENTS = (agent_name(0), agent_name(1), agent_name(2))
+_FIRST = 2
 
 LEASE, EVERY = 3.0, 1.0
 
 #: Faults of one crawl at most, and seconds between two looks.
 _MOST, _LOOK = 4, 0.1
 
-#: Seconds until a fault, once both agents have published.
+#: Seconds until a fault, once all agents have published.
 _LONGEST = 2.0
 
 
@@ -50,6 +54,7 @@ class StoreFault(StrEnum):
     SUSPENDED = "the machine is suspended for two leases, and the crawl goes on elsewhere meanwhile"
     SUPERVISOR = "the supervisor"
     STORE = "the store cannot be reached for two leases"
+    CHANGE = "agents join or leave, and one of them, or the machine, is lost with its folder meanwhile"
 
 
 class StoredCrawl:
@@ -73,7 +78,7 @@ class StoredCrawl:
         done = 0
         with served(self._round, self._log) as port:
             options = ["--store", str(self._store), "--checkpoint-every", f"{EVERY:g}s", "--lease", f"{LEASE:g}s"]
-            self._begin([*self._round.command(self._directory, port), *options, "--agents", str(len(AGENTS))])
+            self._begin([*self._round.command(self._directory, port), *options, "--agents", str(_FIRST)])
             for fault in self.faults[:most]:
                 if not self._until(self._has_published):
                     break
@@ -125,11 +130,15 @@ class StoredCrawl:
                 shutil.rmtree(self._directory)
                 self._go_on_elsewhere("--take-over")
             case StoreFault.AGENT:
-                agent = self._chance.choice(AGENTS)
-                with suppress(FileNotFoundError):
-                    (self._directory / "state" / agent).rename(self._folder / f"lost-{time.monotonic_ns()}")
-                _send(signal.SIGKILL, {agents[agent]} if agent in agents else set())
-                self._since = self._counts()
+                self._lose_one()
+            case StoreFault.CHANGE:
+                number = self._chance.choice([one for one in (1, 2, 3) if one != len(agents)])
+                self._steer("set", str(self._directory), f"agents={number}")
+                time.sleep(self._chance.uniform(0.0, 2 * _LONGEST))
+                if self._chance.random() < 0.5:
+                    self._let(StoreFault.MACHINE)
+                else:
+                    self._lose_one()
             case StoreFault.SUSPENDED:
                 everybody = self._suspended()
                 self._old.append((self.process, everybody))
@@ -146,6 +155,20 @@ class StoredCrawl:
                 time.sleep(2 * LEASE)
                 away.rename(self._store)
                 self._since = self._counts()
+
+    def _lose_one(self) -> None:
+        """Kill an agent with its folder, one that is at work."""
+        agents = living(self._directory, AGENTS)
+        agent = self._chance.choice(sorted(agents) or AGENTS[:1])
+        with suppress(FileNotFoundError):
+            (self._directory / "state" / agent).rename(self._folder / f"lost-{time.monotonic_ns()}")
+        _send(signal.SIGKILL, {agents[agent]} if agent in agents else set())
+        self._since = self._counts()
+
+    def _steer(self, *words: str) -> None:
+        """Ask the crawl for something; it may be about to end, and refuse it."""
+        command, environment = processes.command("gossamer", *words), processes.environment()
+        subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE, check=False)
 
     def _suspended(self) -> set[int]:
         """Suspend all processes for two leases, those too that had only just been started; their numbers."""
@@ -185,7 +208,11 @@ class StoredCrawl:
         return found
 
     def _has_published(self) -> bool:
-        return all(now[1] > then[1] for now, then in zip(self._counts(), self._since, strict=True))
+        with suppress(FileNotFoundError, ValueError):
+            working = at_work(json.loads((self._directory / MEMBERS).read_bytes()))
+            counts = zip(AGENTS, self._counts(), self._since, strict=True)
+            return all(now[1] > then[1] for agent, now, then in counts if agent in working)
+        return False
 
     def _until(self, holds: Callable[[], bool]) -> bool:
         """Wait until something holds; False where the crawl ends before."""

@@ -15,6 +15,7 @@ checkpoint later goes back to before the last change at most. Parcels stay with 
 their takers have published, and :func:`settle` does the change again for those that are behind it.
 """
 
+import asyncio
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -187,9 +188,14 @@ async def publish_left(directory: Path, wiring: Wiring, report: Callable[[str], 
 
 async def _publish(directory: Path, wiring: Wiring, agents: AgentsAtRest, *, has_left: bool = False) -> None:
     """Publish all agents, which rest, or those that have left; nothing is shipped of one that has published that it rests."""
-    names = [one.agent for one in map(member, members_of(directory)) if not (has_left and one.capacity)]
+    from gossamer.backup.one_agent import bring_agent_back
+
+    members = [one for one in map(member, members_of(directory)) if not (has_left and one.capacity)]
     [url] = [plan.settings["url"] for plan in wiring.providers.values() if plan.use == STORE_USE]
-    await agents.do("publish", names, words=[url])
+    for one in members:
+        if not one.capacity and is_ledger_gone(directory, one.agent):  # no supervisor looks after one that has left
+            await asyncio.to_thread(bring_agent_back, directory, url, one.agent, 0.0, is_dead=True)
+    await agents.do("publish", [one.agent for one in members], words=[url])
 
 
 async def _carry_out(

@@ -11,7 +11,7 @@ publish nothing; what is read back has the bytes that were shipped. A crawl with
 Open first: :mod:`contract`, then :mod:`head`.
 """
 
-from gossamer.engine.subjects import Subject
+from gossamer.engine.subjects import Command, Subject
 
 SUBJECT = Subject(
     name="backup",
@@ -20,6 +20,11 @@ SUBJECT = Subject(
     options="gossamer.backup.options:StoreOptions",
     wire="gossamer.backup.options:wire",
     wire_where=(),
+    commands={
+        "store": Command(
+            "gossamer.backup.commands:store", "Say what the store of a crawl has to no purpose, or remove it.", "Mend"
+        )
+    },
     far_archive="gossamer.backup.far_archive:opened",
     providers={"store-publisher": "gossamer.backup.publisher:Publisher"},
 )

@@ -39,13 +39,18 @@ _OF_SERVER = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOT
 class CloudStore:
     """Contract: `Store`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, patience: float | None = None) -> None:
+        """With `patience`, a request fails after so many seconds, and is not repeated."""
         self.name = url
+        limits, retries = _CLIENT, _RETRIES
+        if patience is not None:
+            limits = {"timeout": f"{patience:g}s", "connect_timeout": f"{patience:g}s"}
+            retries = {"max_retries": 0, "retry_timeout": timedelta(seconds=patience)}
         # A server of one's own may speak http: its address says so.
         endpoint = next(filter(None, map(os.environ.get, _ENDPOINTS)), "")
-        client: Any = {**_CLIENT, "allow_http": endpoint.startswith("http://")}
+        client: Any = {**limits, "allow_http": endpoint.startswith("http://")}
         with self._told():
-            self._store = from_url(url, client_options=client, retry_config=_RETRIES)
+            self._store = from_url(url, client_options=client, retry_config=retries)
 
     def put(self, key: str, data: bytes, expect: str | None = None) -> str:
         mode: Any = "overwrite" if expect is None else "create" if expect == ABSENT else {"e_tag": expect}
@@ -63,10 +68,14 @@ class CloudStore:
                 return bytes(obstore.get_range(self._store, key, start=start, end=end)) if start < end else b""
             return bytes(obstore.get(self._store, key).bytes())
 
+    def read(self, key: str) -> tuple[bytes, Stat]:
+        with self._told(key):
+            found = obstore.get(self._store, key)
+            return bytes(found.bytes()), _stat_of(found.meta)
+
     def stat(self, key: str) -> Stat:
         with self._told(key):
-            seen = obstore.head(self._store, key)
-            return Stat(seen["size"], seen["e_tag"] or "", seen["last_modified"].timestamp())
+            return _stat_of(obstore.head(self._store, key))
 
     def list(self, prefix: str) -> Iterator[str]:
         with self._told():
@@ -91,6 +100,10 @@ class CloudStore:
             raise StoreFailed(f"the store {self.name}: {_cause(error)}") from None
         except (BaseError, OSError, ValueError) as error:
             raise StoreFailed(f"the store {self.name}: {_cause(error)}") from None
+
+
+def _stat_of(seen: Any) -> Stat:
+    return Stat(seen["size"], seen["e_tag"] or "", seen["last_modified"].timestamp())
 
 
 def _cause(error: Exception) -> str:

@@ -58,6 +58,9 @@ class Store(Protocol):
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         """Return the bytes, or a range of them; fewer where the object ends before. Raises ObjectMissing."""
 
+    def read(self, key: str) -> tuple[bytes, Stat]:
+        """Return all bytes of an object and what is known of it, by one request. Raises ObjectMissing."""
+
     def stat(self, key: str) -> Stat:
         """Say what is known of an object. Raises ObjectMissing."""
 

@@ -31,22 +31,26 @@ from gossamer.backup.head import (
 from gossamer.backup.one_agent import agree_on_tables
 from gossamer.backup.opening import CLOUDS, open_store, probe
 from gossamer.backup.options import AGENT, PUBLISHER, StoreOptions
+from gossamer.backup.publisher import PublisherSheet
 from gossamer.crawls.control.standing import StoredAgent
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
-from gossamer.engine.sheet import show_bytes
+from gossamer.engine.sheet import build, show_bytes
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.recovery import InStore, note_behind, write_division, write_members
 from gossamer.storage.tables.places import CRAWL_FILE, flocked
-from gossamer.values.agents import member
+from gossamer.values.agents import at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-
-#: Bytes that the cache of crawls that were read holds.
-CACHE_BYTES = 10_000_000_000
 
 #: Threads that read heads at once: a crawl may have dozens of agents.
 _LOOKERS = 8
+
+#: Seconds for a request about a crawl directory that is killed: the store is asked beside what the directory says.
+_PATIENCE = 1.0
+
+#: Bytes that crawls which were read have together, unless people say it.
+CACHE_BYTES = 10_000_000_000
 
 #: A reader that finds a part gone looks for a newer checkpoint so many times: an owner publishes every few minutes.
 _LOOKS = 3
@@ -117,8 +121,10 @@ def _bring_all(crawl: "CrawlInStore", making: Path, keep_local: int | None, beat
     files, archive = crawl.files()
     crawl.first.bring(files, making, beat=beat)
     plan = read_wiring(making).providers.get(PUBLISHER)
-    most = keep_local if keep_local is not None or plan is None else plan.settings.get("keep_local")
-    if isinstance(most, int):
+    most = keep_local
+    if most is None and plan is not None:
+        most = build(PublisherSheet, plan.settings).keep_local  # a person may have written it as a text
+    if most is not None:
         for name in beyond({name: far.size for name, (far, _) in archive.items()}, most):
             put_link(making / name, archive.pop(name)[0])
     crawl.first.bring({name: parts for name, (_, parts) in archive.items()}, making, beat=beat)
@@ -185,7 +191,7 @@ class CrawlInStore:
     def _told(self, now: float) -> list[StoredAgent]:
         found = []
         for place in self.places:
-            if (head := place.head) is not None:
+            if (head := place.head) is not None and (place is self.first or place.agent in at_work(self.members)):
                 published = max(0.0, now - head.published) if head.checkpoint else None
                 age = place.age(now)
                 found.append(StoredAgent(place.agent, head.holder, age, head.lease, published))
@@ -216,11 +222,11 @@ class _Cached(msgspec.Struct, frozen=True):
     """Their files that are there; of the archive links alone."""
 
 
-def read_here(text: str) -> tuple[Path, tuple[str, list[StoredAgent]]]:
+def read_here(text: str, most: float = CACHE_BYTES) -> tuple[Path, tuple[str, list[StoredAgent]]]:
     """A crawl directory that has the last checkpoint of the crawl in a store, for readers alone, and the name of the store and what
-    it says of the agents. In the place of archive files it has links, so that of these only those parts are fetched that are read.
-    Raises UsageError: it is no store, holds no crawl, or the crawl is larger than the cache; CrawlDirectoryError: the store cannot
-    be read, or is damaged."""
+    it says of the agents; all crawls that were read have `most` bytes together. In the place of archive files it has links, so that
+    of these only those parts are fetched that are read. Raises UsageError: it is no store, holds no crawl, or the crawl is larger
+    than that; CrawlDirectoryError: the store cannot be read, or is damaged."""
     store = open_store(text)
     home = _cache() / hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest()
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -229,7 +235,7 @@ def read_here(text: str) -> tuple[Path, tuple[str, list[StoredAgent]]]:
         for look in range(_LOOKS):
             try:
                 stored = CrawlInStore(store)
-                _fill(stored, home)
+                _fill(stored, home, most)
                 break
             except CrawlDirectoryError:
                 if look == _LOOKS - 1:
@@ -242,13 +248,14 @@ def gone_elsewhere(directory: Path) -> list[StoredAgent]:
     the store cannot be reached."""
     with contextlib.suppress(CrawlDirectoryError, UsageError):
         if (note := owned(directory, AGENT)) is not None:
-            crawl = CrawlInStore(open_store(note.url))
-            if crawl.first.head is not None and crawl.first.head.life not in note.lives:
-                return crawl.told()
+            store = open_store(note.url, patience=_PATIENCE)
+            head = AgentInStore(store, AGENT).read()
+            if head is not None and head.life not in note.lives:
+                return CrawlInStore(store).told()
     return []
 
 
-def _fill(stored: CrawlInStore, home: Path) -> None:
+def _fill(stored: CrawlInStore, home: Path, most: float) -> None:
     """Bring what has changed since the last look."""
     note = _Cached({}, StoredCheckpoint({}))
     with contextlib.suppress(OSError, ValueError):
@@ -257,7 +264,7 @@ def _fill(stored: CrawlInStore, home: Path) -> None:
         return
     files, archive = stored.files()
     checkpoint = StoredCheckpoint(files)
-    _make_room(home, checkpoint.bytes, stored.first.store.name)
+    _make_room(home, checkpoint.bytes, stored.first.store.name, most)
     (home / _NOTE).unlink(missing_ok=True)
     crawl = home / _CRAWL
     have = {name: parts for name, parts in note.checkpoint.files.items() if (crawl / name).exists()}
@@ -272,15 +279,15 @@ def _fill(stored: CrawlInStore, home: Path) -> None:
     replace_file(home / _NOTE, msgspec.json.encode(_Cached(stored.keys, checkpoint)))
 
 
-def _make_room(home: Path, size: int, name: str) -> None:
+def _make_room(home: Path, size: int, name: str, most: float) -> None:
     """Let go of the crawls that were read longest ago, until there is room for this one."""
-    if size > CACHE_BYTES:
+    if size > most:
         raise UsageError(
-            f"the crawl in {name} has {show_bytes(size)}, and the cache of readers {show_bytes(CACHE_BYTES)}; bring it back "
-            f"whole: gossamer resume {name} -o DIR"
+            f"the crawl in {name} has {show_bytes(size)} beside its archive, and crawls that are read may have {show_bytes(most)}; "
+            f"give more by --cache, or bring it back whole: gossamer resume {name} -o DIR"
         )
     others = sorted((path for path in home.parent.iterdir() if path != home), key=lambda path: -path.stat().st_mtime)
-    left = CACHE_BYTES - size
+    left = most - size
     for path in others:
         left -= sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
         if left < 0:

@@ -156,23 +156,19 @@ class AgentInStore:
         self.head: StoreHead | None = None
         """As it was last read or written."""
         self._tag = ABSENT
+        self._heard = 0.0
         self._number = 0
 
     def read(self) -> StoreHead | None:
         """Look at the head; None where there is none."""
-        for _ in range(3):
-            try:
-                tag = self.store.stat(self._key).tag
-                data = self.store.get(self._key)
-                if self.store.stat(self._key).tag == tag:
-                    self.head, self._tag = msgspec.json.decode(data, type=StoreHead), tag
-                    return self.head
-            except ObjectMissing:
-                self.head, self._tag = None, ABSENT
-                return None
-            except ValueError as error:
-                raise StoreFailed(f"the store {self.store.name}: {self._key} is damaged: {error}") from None
-        raise StoreFailed(f"the store {self.store.name}: {self._key} is replaced all the time; try again")
+        try:
+            data, seen = self.store.read(self._key)
+            self.head, self._tag, self._heard = msgspec.json.decode(data, type=StoreHead), seen.tag, seen.modified
+        except ObjectMissing:
+            self.head, self._tag = None, ABSENT
+        except ValueError as error:
+            raise StoreFailed(f"the store {self.store.name}: {self._key} is damaged: {error}") from None
+        return self.head
 
     def refuse_living(self, now: float) -> None:
         """Refuse an agent whose owner may be alive; `now` is by the clock of the store. Raises CrawlDirectoryError."""
@@ -185,8 +181,8 @@ class AgentInStore:
                 )
 
     def age(self, now: float) -> float:
-        """Seconds since the owner was heard of."""
-        return max(0.0, now - self.store.stat(self._key).modified)
+        """Seconds since the owner was heard of, as of the last :meth:`read`."""
+        return max(0.0, now - self._heard)
 
     def claim(self, life: str, holder: str, lease: float, *, restores: bool = False, begins: bool = False) -> StoreHead:
         """Become the owner of what :meth:`read` has seen; with `restores`, to go back to its checkpoint, or as one that `begins`,

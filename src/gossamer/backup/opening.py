@@ -51,7 +51,7 @@ class FolderStore:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                tag = _stat(fresh).tag
+                tag = _stat_of(fresh.stat()).tag
                 if expect is None:
                     fresh.replace(path)
                 elif expect == ABSENT:
@@ -61,7 +61,7 @@ class FolderStore:
                         raise ObjectChanged(key) from None
                 else:
                     with self._alone():
-                        if not path.exists() or _stat(path).tag != expect:
+                        if not path.exists() or _stat_of(path.stat()).tag != expect:
                             raise ObjectChanged(key)
                         fresh.replace(path)
                 return tag
@@ -73,9 +73,13 @@ class FolderStore:
             file.seek(start)
             return file.read(-1 if length is None else length)
 
+    def read(self, key: str) -> tuple[bytes, Stat]:
+        with self._told(key), (self._root / key).open("rb") as file:
+            return file.read(), _stat_of(os.fstat(file.fileno()))
+
     def stat(self, key: str) -> Stat:
         with self._told(key):
-            return _stat(self._root / key)
+            return _stat_of((self._root / key).stat())
 
     def list(self, prefix: str) -> Iterator[str]:
         with self._told():
@@ -108,8 +112,7 @@ class FolderStore:
             raise StoreFailed(f"the store {self.name}: {error.strerror or error}") from error
 
 
-def _stat(path: Path) -> Stat:
-    seen = path.stat()
+def _stat_of(seen: os.stat_result) -> Stat:
     return Stat(seen.st_size, f"{seen.st_ino}-{seen.st_mtime_ns}-{seen.st_size}", seen.st_mtime)
 
 
@@ -144,14 +147,15 @@ def store_name(text: str) -> str:
     return text.rstrip("/")
 
 
-def open_store(name: str, *, is_new: bool = False) -> Store:
-    """Open a store, or with `is_new` begin one; a server is asked nothing. Raises UsageError: it is none, or the package that it
+def open_store(name: str, *, is_new: bool = False, patience: float | None = None) -> Store:
+    """Open a store, or with `is_new` begin one; a server is asked nothing. With `patience`, a request fails after so many seconds,
+    and is not repeated. Raises UsageError: it is none, or the package that it
     takes is not installed; StoreFailed: its folder cannot be made."""
     name = store_name(name)
     if "://" in name:
         from gossamer.backup.cloud import CloudStore
 
-        return CloudStore(name)
+        return CloudStore(name, patience)
     return FolderStore(Path(name), is_new=is_new)
 
 

@@ -194,6 +194,9 @@ as_json = option("--json as_json", "Print one line of JSON.")
 #: Where the context of a command says which store it reads, and what that says of the agents.
 STORE = "gossamer.store"
 
+#: Where it says how many bytes of crawls in stores may lie here.
+_CACHE = "gossamer.cache"
+
 
 def crawl_to_read(command: F) -> F:
     """The argument DIR of a command that changes nothing: the directory of a crawl, or the store of one that is elsewhere, whose
@@ -206,11 +209,21 @@ def crawl_to_read(command: F) -> F:
 
         if not is_store(given):
             return given
-        directory, ctx.meta[STORE] = read_here(given)
+        directory, ctx.meta[STORE] = read_here(given, ctx.meta[_CACHE])
         name_as(str(directory), ctx.meta[STORE][0])
         return str(directory)
 
-    return click.argument("directory", metavar="DIR", callback=here)(command)
+    def most(ctx: click.Context, param: click.Parameter, given: str) -> None:
+        from gossamer.engine.sheet import parse
+
+        try:
+            ctx.meta[_CACHE] = parse(given, "bytes")
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    asked = {"default": "10GB", "show_default": True, "callback": most, "expose_value": False, "is_eager": True}
+    text = "Where DIR is a store: let all crawls that were read take at most this much of the disk."
+    return option("--cache SIZE", text, **asked)(click.argument("directory", metavar="DIR", callback=here)(command))
 
 
 # Answers of commands: the options that say in which form and where, and instants as people write them.

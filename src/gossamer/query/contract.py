@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.crawls.directory import read_wiring
 from gossamer.storage.tables.places import INDEX_DIRECTORY, TRIPLES, has_rows
 from gossamer.values.errors import UsageError
 
@@ -84,8 +85,11 @@ def check_index(directory: Path) -> None:
 
 
 def check_triples(directory: Path) -> None:
-    """Raises UsageError: a crawl keeps no triples."""
-    if not ((directory / TRIPLES).is_dir() or has_rows(directory, "triples")):
+    """Raises UsageError: a crawl keeps no triples; one that was told to keep them (`--rdf`) may have found none."""
+    if (directory / TRIPLES).is_dir() or has_rows(directory, "triples"):
+        return
+    log = read_wiring(directory).providers.get("log")
+    if log is None or "triples" not in log.settings.get("tables", ()):
         raise UsageError(
             f"{directory} keeps no triples; crawl with --rdf, or make them of what it archived: "
             f"gossamer reprocess {directory} --rdf"

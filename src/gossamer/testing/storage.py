@@ -241,6 +241,8 @@ def check_store(store: Store) -> None:
     seen = store.stat("a/b/one")
     assert (seen.size, seen.tag) == (10, first), "an object has the size and the tag of its bytes"
     assert seen.modified > 0, "an object says when it was put"
+    assert store.read("a/b/one") == (b"0123456789", seen), "an object is read whole, with what is known of it"
+    _must_raise(ObjectMissing, lambda: store.read("a/none"), "an object that is not there is not read")
     second = store.put("a/b/one", b"other")
     assert store.get("a/b/one") == b"other", "an object is replaced whole"
     assert first != second == store.stat("a/b/one").tag, "other bytes have another tag"

@@ -628,3 +628,26 @@ def test_a_request_that_may_not_be_sent_twice_is_not_sent_by_a_crawl_that_has_lo
             assert await other.publisher.may_send(posted), "that was another one, which was asked for since"
 
     asyncio.run(body())
+
+
+def test_crawls_that_were_read_have_as_much_of_the_disk_as_the_reader_says(tmp_path: Path, cache: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"a" * 1_000)
+            await one.publish()
+        with pytest.raises(UsageError, match="give more by --cache"):
+            read_here(str(tmp_path / "store"), 10)
+        directory, _ = read_here(str(tmp_path / "store"), 10_000_000)
+        other = directory.parent.with_name("read-before")
+        other.mkdir()
+        (other / "bytes").write_bytes(b"0" * 1_000)
+        os.utime(other, (1, 1))
+        (directory.parent / "checkpoint.json").unlink()
+        read_here(str(tmp_path / "store"), 10_000_000)
+        assert other.exists()
+        (directory.parent / "checkpoint.json").unlink()
+        size = sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+        read_here(str(tmp_path / "store"), size + 999)
+        assert not other.exists(), "what was read longest ago goes first"
+
+    asyncio.run(body())

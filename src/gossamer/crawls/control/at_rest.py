@@ -185,7 +185,8 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
 def standing_in_store(directory: Path, name: str, stored: Sequence[StoredAgent]) -> CrawlStanding:
     """How a crawl stands that lies in a store: `directory` has its last checkpoint. Raises as :func:`standing_at_rest`."""
     now = standing_at_rest(directory)
-    ends = {one.state for one in now.each_agent}
+    at_work = {one.name for one in stored}
+    ends = {one.state for one in now.each_agent if one.name in at_work}
     if any(one.is_alive for one in stored):
         now = msgspec.structs.replace(now, state="elsewhere")
     elif len(ends) == 1 and not any(one.holder for one in stored):
