@@ -24,6 +24,9 @@ AGENTS = ("agent-00", "agent-01")
 MACHINES = ("oslo", "lima")
 SPARE = "rome"
 
+#: Words of commands that ask what a crawl has kept.
+MORE = {"query": ["SELECT 1"], "export": ["--to", "urls", "-o", "urls"], "report": ["hosts"]}
+
 
 class Cluster:
     """A supervisor and two machines; processes of this one, in folders of their own."""
@@ -101,11 +104,18 @@ def test_agents_that_join_fetch_the_pages_of_a_local_crawl_each_once(tmp_path: P
             _, said = ended(machine)
             assert machine.returncode == 0, said
             assert "has ended here, and needs no agent" in said
-        asked = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
-        assert set(asked.values()) == {1}, "each page is asked for once, by one agent"
+        times = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
+        assert set(times.values()) == {1}, "each page is asked for once, by one agent"
     assert len(one.urls()) == HOSTS * PAGES
     assert all((tmp_path / name / "warc").is_dir() for name in MACHINES), "each machine keeps its part"
     assert not (tmp_path / "crawl/warc").exists()
+    for command in ("query", "export", "verify", "report"):
+        asked = gossamer(command, one.directory, *MORE.get(command, ()))
+        assert "ask its store, or the folders there" in ended(asked)[1]
+        assert asked.returncode != 0
+    resumed = gossamer("resume", one.directory)
+    assert "go on with --cluster joined --listen HOST:PORT" in ended(resumed)[1], "no second agents begin it anew here"
+    assert resumed.returncode == 2
 
 
 def test_a_machine_that_is_killed_goes_on_by_the_same_command(tmp_path: Path) -> None:

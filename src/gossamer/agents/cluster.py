@@ -25,7 +25,8 @@ from gossamer.engine.sheet import nearest
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import ProcessLock, holder_of
-from gossamer.values.errors import UsageError
+from gossamer.storage.tables.places import check_is_here
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 #: The word that lets a process begin. Without it, it ends as soon as its supervisor does.
 WORD = b"\n"
@@ -230,6 +231,14 @@ class LocalCluster:
 
 
 def local_cluster(needs: ClusterNeeds) -> LocalCluster:
+    """The cluster of this machine. Raises UsageError: the agents of the crawl, with all that they keep, are elsewhere."""
+    try:
+        check_is_here(needs.directory)
+    except CrawlDirectoryError:
+        raise UsageError(
+            f"the agents of {needs.directory} keep their parts on machines of their own; go on with --cluster joined --listen "
+            "HOST:PORT and the secret, or bring the crawl here from its store: gossamer resume STORE -o DIR"
+        ) from None
     return LocalCluster(needs.directory, needs.folder)
 
 

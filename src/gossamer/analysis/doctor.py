@@ -27,7 +27,7 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.sheet import show_bytes, show_count
 from gossamer.fetcher.cares import DnsResolver, DnsSheet
 from gossamer.fetcher.driver import version as libcurl_version
-from gossamer.storage.tables.places import crawl_directory
+from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.errors import AddressRefused, GossamerError, ResolutionFailed
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _identity(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 def _crawl(directory: str) -> Iterator[Finding]:
     try:
-        place = crawl_directory(directory)
+        place = begun_crawl(directory)
         process = holder(place)
         if process:
             yield Finding("ok", "crawl", f"process {process} is at work in {place}")

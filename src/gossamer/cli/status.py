@@ -29,7 +29,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import holder_of
 from gossamer.storage.logs import LOG_PATH, NOTES_LOG, SUM, log_path, printable
 from gossamer.storage.recovery import members_of
-from gossamer.storage.tables.places import crawl_directory
+from gossamer.storage.tables.places import begun_crawl
 from gossamer.storage.tables.row_tables import FINE
 from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -56,7 +56,7 @@ class CrawlLog:
         """Choose entries of these agents, of these hosts and those below them, and of these of :data:`KINDS`, where `error`
         stands for visits that failed; nothing given leaves nothing out. Nothing is read yet.
         Raises UsageError: there is no crawl, or it has no such agent. Raises CrawlDirectoryError: the directory is damaged."""
-        self.directory = crawl_directory(directory)
+        self.directory = begun_crawl(directory)
         self._agents, self._hosts, self._kinds = agents, hosts, kinds
         known = self._members()
         if missing := sorted(set(agents) - set(known)):

@@ -20,7 +20,7 @@ from gossamer.engine.wiring import Wiring, read, write
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.recovery import files_of, in_store, is_away
 from gossamer.storage.rewrite_journals import refuse_unfinished, seek_again
-from gossamer.storage.tables.places import CRAWL_FILE, TRIPLES, crawl_directory
+from gossamer.storage.tables.places import CRAWL_FILE, TRIPLES, begun_crawl
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 # The wiring that the directory of a crawl keeps.
@@ -38,7 +38,7 @@ def kept_wiring(output: str) -> Wiring:
         raise UsageError("--resume needs the directory of the crawl; name it with -o")
     from gossamer.crawls.old_wirings import completed  # a crawl that is new has none
 
-    return completed(read_wiring(crawl_directory(output)))
+    return completed(read_wiring(begun_crawl(output)))
 
 
 def read_wiring(directory: Path) -> Wiring:

@@ -23,7 +23,7 @@ from gossamer.crawls.control.wire import (
 )
 from gossamer.storage.ledger.opening import holder_of
 from gossamer.storage.recovery import AGENTS, members_of
-from gossamer.storage.tables.places import crawl_directory
+from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
@@ -224,4 +224,4 @@ def check_is_crawl(directory: Path) -> None:
     """Refuse a directory that holds no crawl. Raises UsageError: it is none, or there is none."""
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory; name the directory of a crawl")
-    crawl_directory(str(directory))
+    begun_crawl(str(directory))

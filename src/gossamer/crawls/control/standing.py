@@ -29,7 +29,7 @@ from gossamer.parsing.duplicates import UrlSeen
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.exchange_files import FILES, written_files
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, read_key
-from gossamer.storage.recovery import JOINED
+from gossamer.storage.tables.places import check_is_here
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.outcome import ERRORS
 
@@ -442,10 +442,7 @@ def _connectors(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[Conn
 def ledgers_of(directory: Path) -> list[RocksLedger]:
     """The ledgers of a crawl's agents, not open. Raises CrawlDirectoryError: there is none."""
     found = sorted(path.parent.name for path in (directory / STATE_DIRECTORY).glob("*/ledger"))
-    if not found and (directory / JOINED).exists():
-        raise CrawlDirectoryError(
-            f"{directory} has no page of its crawl, whose agents work on machines of their own; ask its store, or the folders there"
-        )
+    check_is_here(directory)
     if not found:
         raise CrawlDirectoryError(
             f"{directory} has no ledger: the crawl ended before it kept anything, or its {STATE_DIRECTORY}/ is lost; "

@@ -287,7 +287,7 @@ def taking(ledger: RocksLedger, path: Path, *, is_at_work: bool = False) -> Step
 def is_taken(ledger: RocksLedger, path: Path) -> bool:
     """Whether a ledger has read a parcel, as far back as it remembers."""
     with ledger.rewriting(is_at_work=True) as rewriting:
-        return _Taking(ledger, rewriting, path.name).known == _WHOLE
+        return bool(_Taking(ledger, rewriting, path.name).known == _WHOLE)
 
 
 def check_secret(ledger: RocksLedger, secret: bytes | None = None) -> None:

@@ -33,7 +33,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.engine.files import replace_file
-from gossamer.storage.recovery import changing, read_kept
+from gossamer.storage.recovery import JOINED, changing, read_kept
 from gossamer.storage.tables.contract import TableSpec
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
@@ -282,6 +282,22 @@ REPLACED = "replaced.json"
 
 
 def crawl_directory(text: str) -> Path:
+    """The crawl directory of this name, for all that ask what the crawl has kept. Raises as :func:`begun_crawl` and
+    :func:`check_is_here` do."""
+    path = begun_crawl(text)
+    check_is_here(path)
+    return path
+
+
+def check_is_here(directory: Path) -> None:
+    """Refuse the directory of a supervisor whose agents keep everything on machines of their own. Raises CrawlDirectoryError."""
+    if (directory / JOINED).exists() and not any(directory.glob("state/*/ledger")):
+        raise CrawlDirectoryError(
+            f"{directory} has no page of its crawl, whose agents work on machines of their own; ask its store, or the folders there"
+        )
+
+
+def begun_crawl(text: str) -> Path:
     """The crawl directory of this name. Raises UsageError: there is none; CrawlDirectoryError: there is all of one but the file
     that makes it one."""
     path = Path(text)
