@@ -12,8 +12,11 @@ from functools import cache
 #: Characters that are looked at; more do not make the answer better.
 SAMPLE = 1_500
 
-#: Letters below which a text says nothing and the page's own word counts: shorter ones are guessed wrongly one time in eight.
-MIN_LETTERS = 50
+#: Letters below which a text says nothing. Of beginnings of sentences in 44 languages with 25 to 50 letters, eleven in twelve are
+#: told.
+MIN_LETTERS = 25
+#: Letters below which the page's own word counts where it has one: it is right more often than that.
+MIN_AGAINST = 50
 
 #: Candidates among which the page's own word decides.
 CANDIDATES = 3
@@ -78,7 +81,7 @@ def detect(text: str, declared: str = "") -> str:
     written = _by_script(sample[::step], letters / step) if others > _FOREIGN * letters else ""
     if written:
         return written
-    if letters < MIN_LETTERS:
+    if letters < (MIN_AGAINST if said else MIN_LETTERS):
         return said
     found = _by_letters(sample)
     if said in found[:CANDIDATES]:
@@ -183,7 +186,7 @@ _WORDS = {
     "ha": "da na ta a ya wannan cikin ne ce shi ba su don sun kuma wanda daga zuwa an yi amma ko suka",
     "he": "של את על לא הוא זה עם היא גם או אל אני יש כי כל אם היה אבל בין רק הם כך מה ידי אשר היתה לפני אחרי עוד לו",
     "hi": "के में है की को से का और पर यह ने कि एक हैं भी लिए नहीं तो कर इस हो था वह गया जो कहा जा अपने या कुछ किया उनके थे हुए "
-    "बाद लेकिन",
+    "बाद लेकिन थी थीं हम हमें साथ गए रहे जब क्योंकि आज करने",
     "hr": "i u je na se da su za s od a o koji što ne kao ili iz do te će bi po koja bio sve samo nije prema prije također bila "
     "više koje gdje tko uz kako ovo nisu vrlo tijekom",
     "hu": "a az és hogy nem is egy ez volt de meg van csak azt el vagy már mint még aki ha mert ki ezt akkor után lehet minden "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.documents.language import MIN_LETTERS, detect
+from gossamer.documents.language import MIN_AGAINST, MIN_LETTERS, detect
 
 TEXTS = {
     "af": "Die bakker maak sy winkel oop voordat die son opkom, omdat die eerste mense brood kom haal op pad na hulle werk. "
@@ -161,7 +161,7 @@ def test_an_undeclared_text_is_told_by_itself(language: str) -> None:
 @pytest.mark.parametrize("language", HARD)
 def test_neighbours_are_told_apart_in_a_line(language: str) -> None:
     text = TEXTS[language]
-    assert detect(text[: 2 * MIN_LETTERS]) == language
+    assert detect(text[: 2 * MIN_AGAINST]) == language
 
 
 @pytest.mark.parametrize(
@@ -186,3 +186,5 @@ def test_a_page_that_claims_a_far_language_is_not_believed() -> None:
 def test_a_text_of_a_few_letters_is_told_by_the_page_alone() -> None:
     short = TEXTS["de"][: MIN_LETTERS // 2]
     assert (detect(short), detect(short, "de-AT"), detect(short, "fr")) == ("", "de", "fr")
+    longer = "Heute Morgen gingen wir zum Hafen hinunter"
+    assert (detect(longer), detect(longer, "de-AT"), detect(longer, "fr")) == ("de", "de", "fr")
