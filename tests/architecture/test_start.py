@@ -94,6 +94,8 @@ def test_a_parser_imports_no_crawl() -> None:
         ("resume", NOT_OF_HELP),
         ("topology --help", NOT_OF_HELP),
         ("query --help", NOT_OF_HELP),
+        ("status --help", NOT_OF_HELP),
+        ("pause --help", NOT_OF_HELP),
     ],
 )
 def test_who_asks_for_help_waits_for_no_import(line: str, without: set[str]) -> None:

@@ -16,10 +16,8 @@ import click
 from gossamer.cli.helping import option
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes, say_json, shown, tell
-from gossamer.crawls.identity import token_of, user_agent
 from gossamer.crawls.machine import loop_factory
 from gossamer.crawls.options import CrawlOptions
-from gossamer.documents.charset import sniff, to_utf8
 from gossamer.engine.sheet import show_bytes
 from gossamer.values import body as bodies
 from gossamer.values.body import sha1_base32
@@ -85,6 +83,8 @@ def _report(url: str, response: Response, *, with_body: bool) -> dict[str, Any]:
     }
     report |= {name: value for name, value in more.items() if value}
     if with_body:
+        from gossamer.documents.charset import sniff, to_utf8
+
         content = response.content
         report["body"] = to_utf8(content, sniff(content, response.content_type)).decode("utf-8", "replace")
     return report
@@ -163,6 +163,7 @@ async def _inspect(
 ) -> int:
     status = 0
     from gossamer.analysis.inspecting import Inspecting
+    from gossamer.crawls.identity import token_of, user_agent
 
     async with Inspecting(token_of(user_agent(options)), requisites=requisites) as inspecting:
         for name, content in _given(documents, content_type):

@@ -16,19 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from rich.text import Text
 
 from gossamer.cli import showing
 from gossamer.cli.helping import STORE, Seconds, crawl_to_read, option
 from gossamer.cli.saying import empty_terminal, leave_terminal, say_json, say_lines, seen, shown
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import Status
-from gossamer.crawls.control.steering import STEERING_LOG
 from gossamer.engine.sheet import show_bytes, show_seconds
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY
-from gossamer.storage.ledger.opening import holder_of
-from gossamer.storage.logs import LOG_PATH, NOTES_LOG, SUM, log_path, printable
-from gossamer.storage.recovery import members_of
+from gossamer.storage.logs import LOG_PATH, NOTES_LOG, STEERING_LOG, SUM, log_path, printable
+from gossamer.storage.recovery import AGENTS, holder_of, members_of
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.storage.tables.row_tables import FINE
 from gossamer.values.agents import member
@@ -37,6 +33,8 @@ from gossamer.values.instants import utc_text
 from gossamer.values.outcome import ERRORS
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from gossamer.analysis.watching import CrawlWatch
     from gossamer.crawls.control.standing import CrawlStanding
 
@@ -78,7 +76,7 @@ class CrawlLog:
     @property
     def is_at_work(self) -> bool:
         """The crawl runs, or an agent of it works on alone."""
-        return any(holder_of(lock) for lock in (self.directory / STATE_DIRECTORY).glob("*/lock"))
+        return any(holder_of(lock) for lock in (self.directory / AGENTS).parent.glob("*/lock"))
 
     def read(self) -> Iterator[Entry]:
         """The wanted entries that were written since the last time, in the order of time."""
@@ -312,7 +310,7 @@ MOST = 8
 _TITLE = 10
 
 
-def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: float) -> list[Text]:
+def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: float) -> "list[Text]":
     """The lines, each of at most `width` columns; `speeds` are pages a second, the latest last, `at` is in seconds since the
     epoch."""
     rows = showing.rows_of(now, at, most=MOST, digits=",")
@@ -322,7 +320,9 @@ def overview(now: "CrawlStanding", speeds: Sequence[float], width: int, at: floa
     return lines
 
 
-def _head(now: "CrawlStanding", speeds: Sequence[float], width: int) -> Iterator[Text]:
+def _head(now: "CrawlStanding", speeds: Sequence[float], width: int) -> "Iterator[Text]":
+    from rich.text import Text
+
     style = "green" if now.state == "running" else "yellow" if now.is_at_work else "bold"
     slots = f"{now.in_flight:,} of {now.concurrency:,} slots" if now.concurrency else ""
     busy = f"{now.busy:.0%} busy" if now.busy else ""
@@ -336,7 +336,7 @@ def _head(now: "CrawlStanding", speeds: Sequence[float], width: int) -> Iterator
         yield Text.assemble(("pages/s".ljust(_TITLE), "dim"), (bars, "green"), f" {most:.1f}")
 
 
-def _problems(now: "CrawlStanding") -> Iterator[Text]:
+def _problems(now: "CrawlStanding") -> "Iterator[Text]":
     if not now.problems:
         yield _line("problems", "none", "green")
     for number, one in enumerate(now.problems[:MOST]):
@@ -346,7 +346,9 @@ def _problems(now: "CrawlStanding") -> Iterator[Text]:
             yield _line("", f"  $ {one.command}", "bold")
 
 
-def _line(title: str, text: str, style: str = "") -> Text:
+def _line(title: str, text: str, style: str = "") -> "Text":
+    from rich.text import Text
+
     return Text.assemble((title.ljust(_TITLE), "dim"), (_plain(text), style))
 
 
@@ -396,7 +398,6 @@ def watch(directory: str, interval: float) -> int:
 def _shown(looking: "CrawlWatch", interval: float) -> None:
     from rich.console import Console, Group
     from rich.live import Live
-    from rich.text import Text
 
     leave_terminal()  # moving about on it takes what the guard of a terminal escapes
     console = Console()

@@ -13,7 +13,6 @@ from gossamer.cli.helping import option
 from gossamer.cli.saying import given_text, say_json, say_lines
 from gossamer.crawls.control import messages
 from gossamer.crawls.control.client import Control, NotRunning, NotSupervised, check_is_crawl
-from gossamer.crawls.control.server import offered_request
 from gossamer.crawls.control.wire import ControlRequest, Listed, Malformed, Told
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import given_host
@@ -212,6 +211,8 @@ def ask(directory: str, name: str, pairs: Sequence[str]) -> None:
 
     values = pairs_of(pairs, "host=example.org")
     try:
+        from gossamer.crawls.control.server import offered_request
+
         kind = offered_request(name)
         if kind is None:
             raise UsageError(f"no installed package offers a request {name!r}")

@@ -297,9 +297,8 @@ def _host(site: str) -> str:
 def _at_the_end(row: Mapping[str, Any], targets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
     """The row of the last URL to which redirects led from that of the first."""
     met = {row["url"]}
-    while (target := targets.get(row["url"])) is not None and target["url"] not in met:
-        row = target
-        met.add(row["url"])
+    while (target := targets.get(row["url"], row))["url"] not in met:
+        met.add((row := target)["url"])
     return row
 
 

@@ -147,6 +147,9 @@ def _without_surrogates(value: object) -> object:
 #: Where it lies, inside the crawl directory.
 NOTES_LOG = "logs/notes.jsonl"
 
+#: Where it stands who changed what, inside the crawl directory: one change a line.
+STEERING_LOG = "logs/steering.jsonl"
+
 
 def note_line(directory: Path, line: str) -> None:
     entry = {"event": "note", "at": utc_text(SystemClock().now()), "text": line}

@@ -18,6 +18,8 @@ file beside them: code that writes there does it within :func:`changing`, and `g
 While a process writes, or after it was killed at it, there are no sums, and nothing is said.
 """
 
+import contextlib
+import fcntl
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -75,6 +77,16 @@ AGENTS = "state/agents.json"
 
 #: Where it stands which folder on which machine has which agent, where agents work on machines of their own.
 JOINED = "state/supervisor/joined.json"
+
+
+def holder_of(path: Path) -> str:
+    """The process that holds the lock in this file, `(just starting)` where it has not said so yet; empty where none does."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return lock.read(32).decode("ascii", "replace").strip() or "(just starting)"
+    return ""
 
 
 def members_of(directory: Path) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.sheet import HIDDEN, build, change, nearest, properties, shown
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.frontier.politeness.rules import Blocklist
-from gossamer.storage.logs import printable
+from gossamer.storage.logs import STEERING_LOG, printable
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import HostTable
 
@@ -110,9 +110,6 @@ class Steerable(Settable, Stoppable, Protocol):
 
     async def undo(self) -> Difference: ...
 
-
-#: Where it stands who changed what, inside the crawl directory: one change a line.
-STEERING_LOG = "logs/steering.jsonl"
 
 #: The unit that knows whom not to ask any more, and its setting.
 BLOCKING = ("politeness", "blocked")

@@ -64,16 +64,6 @@ class ProcessLock:
             os.close(descriptor)
 
 
-def holder_of(path: Path) -> str:
-    """The process that holds the lock in this file, `(just starting)` where it has not said so yet; empty where none does."""
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return lock.read(32).decode("ascii", "replace").strip() or "(just starting)"
-    return ""
-
-
 #: Seconds after which a lock that is held is asked for once more: a process that only looks whether it is held, holds it for an
 #: instant.
 _AGAIN = 0.02
