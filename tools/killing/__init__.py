@@ -95,6 +95,12 @@ CAMPAIGNS = {
         {"times": "how many runs are disturbed: a quarter of an hour"},
         "each ended well",
     ),
+    "kill-machines": Campaign(
+        "machines",
+        "Kill, suspend and cut off machines whose agents have joined a crawl, in network namespaces of Linux (as root).",
+        {"faults": "how many, up to eight in each crawl"},
+        "nothing is lost, no host is asked too early, and no machine goes on whose agent is elsewhere",
+    ),
     "kill-mobile": Campaign(
         "runtimes:run_crawls",
         "Kill a crawl that sends crawlers, its runtime, and the line between them, and prove that nothing is lost.",

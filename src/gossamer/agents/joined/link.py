@@ -128,6 +128,8 @@ class Begin(JoinMessage, frozen=True):
     agent: _Agent
     files: dict[_File, bytes]
     """Its orders, and what a crawl directory has of the whole crawl: `crawl.toml` and those of `state/`."""
+    restores: bool
+    """Another machine had it, which was not heard of for the lease: it goes on from the store."""
 
 
 class Question(JoinMessage, frozen=True):

@@ -217,7 +217,8 @@ class JoinedMachine:
             self._end = None
             self._write_note(message.agent)
             folder = await asyncio.to_thread(self._write, message)
-            await self._restore(message.agent, read(folder / WIRING))
+            if message.restores and is_ledger_gone(self.directory, message.agent):
+                await self._restore(message.agent, read(folder / WIRING))
             assert self._cluster is not None
             self._attend(await self._cluster.place(message.agent))
             self._report(f"{message.agent} works here, in {self.directory}")
@@ -242,20 +243,18 @@ class JoinedMachine:
         return folder
 
     async def _restore(self, agent: str, wiring: Wiring) -> None:
-        """Bring the agent back from the store, where this machine has nothing of it. Waits until its old machine is silent for the
-        lease by the clock of the store."""
+        """Bring the agent back from the store. Its old machine counts as dead, though it may still tell the store that it lives: it
+        has paused by now, and is fenced by this."""
         stores: list[Any] = [plan.settings for plan in wiring.providers.values() if plan.use == STORE_USE]
-        if not stores or not is_ledger_gone(self.directory, agent):
-            return
         from gossamer.backup.one_agent import bring_agent_back
 
         told = ""
-        while not self._over.is_set():
+        while stores and not self._over.is_set():
             try:
                 line = await asyncio.to_thread(
                     bring_agent_back,
                     *(self.directory, stores[0]["url"], agent, stores[0].get("lease", 30.0)),
-                    is_dead=False,
+                    is_dead=True,
                     was_apart=True,
                     is_over=self._over.is_set,
                 )

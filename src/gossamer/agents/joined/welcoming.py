@@ -224,8 +224,9 @@ class JoinedCluster:
             left.kill()
             await left.ended(self._report)
         forget_agent_end(self.directory, name)
+        restores = self._homes.get(name) not in (None, machine.joining.folder)
         self._home(name, machine)
-        machine.put(link.Begin(name, self._files()))
+        machine.put(link.Begin(name, self._files(), restores))
         return await self._attached(name, machine)
 
     async def living(self, names: Iterable[str]) -> "Mapping[str, Placed]":

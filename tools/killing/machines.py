@@ -1,0 +1,342 @@
+"""Crawls whose agents join from machines of their own, which are killed, suspended and cut off: what must hold, by the web's log.
+
+Each machine is a network namespace of Linux (root is needed), with an address of its own on one bridge; cutting it off takes its
+link down. A web is on loopback alone, so each namespace has a relay to it, over a socket in the file system. There is one machine
+more than there are agents, a store, and a lease of four seconds. Faults come one after the other, each as soon as both agents have
+published since the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import csv
+import json
+import os
+import random
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from gossamer.agents.cluster import living
+from gossamer.engine import processes
+from gossamer.engine.remote.handshake import SECRET_VARIABLE
+from gossamer.values.agents import agent_name
+from tools.killing import Say, Told
+from tools.killing.judging import Judgement, hosts_are_spared
+from tools.killing.loop import hits_of
+from tools.killing.site import PATIENCE, Round, served
+
+AGENTS = (agent_name(0), agent_name(1))
+LEASE = 4.0
+
+#: Namespaces of machines; the supervisor has another one, number 0.
+MACHINES = (1, 2, 3)
+
+#: Seconds between two looks, and until a fault at most once both agents have published.
+_LOOK, _LONGEST = 0.1, 2.0
+
+_PORT = 8650
+
+
+class MachineFault(StrEnum):
+    """Something that happens to a machine that has an agent, or to the supervisor."""
+
+    AGENT = "an agent is killed"
+    MACHINE = "all processes of a machine are killed, and its folder is gone"
+    SUSPENDED = "a machine is suspended until another one has its agent, and wakes up then"
+    SHORT_CUT = "the link of a machine is down for most of the lease"
+    LONG_CUT = "the link of a machine is down until another one has its agent"
+    SUPERVISOR = "the supervisor is killed"
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+class Network:
+    """Namespaces on one bridge."""
+
+    def __init__(self) -> None:
+        self._name = f"g{secrets.token_hex(3)}"
+
+    def __enter__(self) -> Network:
+        hub = self.space("hub")
+        _ip("netns", "add", hub)
+        _ip("-n", hub, "link", "add", "bridge", "type", "bridge")
+        _ip("-n", hub, "link", "set", "bridge", "up")
+        for number in (0, *MACHINES):
+            space = self.space(number)
+            _ip("netns", "add", space)
+            _ip("-n", space, "link", "set", "lo", "up")
+            _ip("-n", space, "link", "add", "eth", "type", "veth", "peer", "name", f"to{number}", "netns", hub)
+            _ip("-n", space, "address", "add", f"{self.address(number)}/24", "dev", "eth")
+            _ip("-n", space, "link", "set", "eth", "up")
+            _ip("-n", hub, "link", "set", f"to{number}", "master", "bridge", "up")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for space in (*map(self.space, (0, *MACHINES)), self.space("hub")):
+            subprocess.run(["ip", "netns", "del", space], check=False, capture_output=True)
+
+    def space(self, number: int | str) -> str:
+        return f"{self._name}-{number}"
+
+    def address(self, number: int) -> str:
+        return f"10.77.0.{number + 1}"
+
+    def within(self, number: int, command: list[str]) -> list[str]:
+        return ["ip", "netns", "exec", self.space(number), *command]
+
+    def cut(self, number: int, *, is_up: bool) -> None:
+        _ip("-n", self.space("hub"), "link", "set", f"to{number}", "up" if is_up else "down")
+
+
+class JoinedCrawl:
+    """One crawl."""
+
+    def __init__(self, folder: Path, seed: int, told: Told, network: Network) -> None:
+        """Choose what is crawled, and what happens. Everything lies in `folder`."""
+        self._chance = random.Random(seed)
+        self._round = Round(seed, 1_600, 0.25, None, 16)
+        self._folder, self._told, self._network = folder, told, network
+        self._store, self._log = folder / "store", folder / "requests.log"
+        self._environment = {**processes.environment(), SECRET_VARIABLE: secrets.token_hex(16)}
+        self._machines: dict[int, tuple[subprocess.Popen[bytes], Path]] = {}
+        self._old: list[subprocess.Popen[bytes]] = []
+        self._count = 0
+        self._since: list[int] = []
+        self.process: subprocess.Popen[bytes]
+
+    def run(self, faults: int) -> int:
+        """Play it; returns how many faults came before it ended."""
+        self._folder.mkdir(parents=True)
+        done = 0
+        with served(self._round, self._log) as port, self._relays(port):
+            self._listen = f"{self._network.address(0)}:{_PORT}"
+            more = ["--cluster", "joined", "--listen", self._listen, "--agents", str(len(AGENTS))]
+            more += ["--store", f"folder:{self._store}", "--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
+            self.process = self._begin(0, [*self._round.command(self._folder / "crawl", port), *more], "supervisor")
+            for number in MACHINES:
+                self._join(number)
+            try:
+                while done < faults and self._until(self._has_published):
+                    time.sleep(self._chance.uniform(0.0, _LONGEST))
+                    if self.process.poll() is not None:
+                        break
+                    self._let(self._chance.choice(list(MachineFault)))
+                    self._since = self._counts()
+                    done += 1
+                if status := self.process.wait(PATIENCE):
+                    said = (self._folder / "supervisor.said").read_text(errors="replace")
+                    self._told.wrong.append(f"{self._folder.name}: exit status {status}: {said[-800:]}")
+                self._check_old()
+            finally:
+                self._kill_all()
+        self._judge()
+        return done
+
+    # -- processes
+
+    def _begin(self, number: int, command: list[str], name: str) -> subprocess.Popen[bytes]:
+        with (self._folder / f"{name}.said").open("ab") as said:
+            return subprocess.Popen(
+                self._network.within(number, command),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env=self._environment,
+            )
+
+    def _join(self, number: int) -> None:
+        """Let a machine join with an empty folder."""
+        self._count += 1
+        place = self._folder / f"machine-{self._count}"
+        command = processes.command("gossamer", "agent", "--join", self._listen, "-o", str(place))
+        self._machines[number] = self._begin(number, command, place.name), place
+
+    @contextlib.contextmanager
+    def _relays(self, port: int) -> Iterator[None]:
+        door = self._folder / "web"
+        program = [sys.executable, "-P", "-m", "tools.killing.machines"]
+        spaces = [self._network.within(number, [*program, f"{port}", str(door)]) for number in (0, *MACHINES)]
+        relays = [subprocess.Popen([*program, str(door), f"{port}"]), *map(subprocess.Popen, spaces)]
+        try:
+            yield
+        finally:
+            for relay in relays:
+                relay.kill()
+                relay.wait()
+
+    def _with_agent(self) -> int:
+        """A machine that has an agent."""
+        return self._chance.choice([n for n, (_, place) in self._machines.items() if living(place, AGENTS)] or [1])
+
+    def _of(self, number: int) -> set[int]:
+        process, place = self._machines[number]
+        return {process.pid, *living(place, AGENTS).values()}
+
+    # -- what happens
+
+    def _let(self, fault: MachineFault) -> None:
+        number = self._with_agent()
+        self._told.figures[fault.name.lower()] += 1
+        process, place = self._machines[number]
+        match fault:
+            case MachineFault.AGENT:
+                _send(signal.SIGKILL, set(living(place, AGENTS).values()))
+            case MachineFault.MACHINE:
+                _send(signal.SIGKILL, self._of(number))
+                process.wait()
+                shutil.rmtree(place, ignore_errors=True)
+                self._join(number)
+            case MachineFault.SUSPENDED:
+                everybody = self._of(number)
+                _send(signal.SIGSTOP, everybody)
+                self._until(lambda: self._is_elsewhere(number))
+                _send(signal.SIGCONT, everybody)
+                self._old.append(process)
+                self._join(number)
+            case MachineFault.SHORT_CUT:
+                self._network.cut(number, is_up=False)
+                time.sleep(self._chance.uniform(0.2, 0.9) * LEASE)
+                self._network.cut(number, is_up=True)
+            case MachineFault.LONG_CUT:
+                self._network.cut(number, is_up=False)
+                self._until(lambda: self._is_elsewhere(number))
+                self._network.cut(number, is_up=True)
+                self._old.append(process)
+                self._join(number)
+            case MachineFault.SUPERVISOR:
+                _send(signal.SIGKILL, {self.process.pid})
+                self.process.wait()
+                words = ["resume", str(self._folder / "crawl"), "--cluster", "joined", "--listen", self._listen]
+                self.process = self._begin(0, processes.command("gossamer", *words, "--json"), "supervisor")
+
+    def _is_elsewhere(self, number: int) -> bool:
+        """Both agents live on other machines."""
+        others = [place for other, (_, place) in self._machines.items() if other != number]
+        return len({name for place in others for name in living(place, AGENTS)}) == len(AGENTS)
+
+    def _check_old(self) -> None:
+        """Machines whose agent went on elsewhere have to end by themselves."""
+        for process in self._old:
+            try:
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                self._told.wrong.append(f"{self._folder.name}: a machine whose agent went on elsewhere goes on, too")
+
+    def _kill_all(self) -> None:
+        for place in self._folder.glob("machine-*"):
+            if place.is_dir():
+                _send(signal.SIGKILL, set(living(place, AGENTS).values()))
+        for process in (self.process, *self._old, *(process for process, _ in self._machines.values())):
+            process.kill()
+            process.wait()
+
+    # -- what is there
+
+    def _counts(self) -> list[int]:
+        found = []
+        for agent in AGENTS:
+            try:
+                found.append(json.loads((self._store / "agents" / agent / "head.json").read_bytes())["count"])
+            except (FileNotFoundError, ValueError):
+                found.append(0)
+        return found
+
+    def _has_published(self) -> bool:
+        return all(now > then for now, then in zip(self._counts(), self._since or [0, 0], strict=True))
+
+    def _until(self, holds: Callable[[], bool]) -> bool:
+        """Wait until something holds; False where the crawl ends before."""
+        while not holds():
+            if self.process.poll() is not None:
+                return False
+            time.sleep(_LOOK)
+        return True
+
+    def _judge(self) -> None:
+        judgement = Judgement()
+        words = ["query", f"folder:{self._store}", "select url, outcome from pages_all", "--format", "csv"]
+        environment = {**self._environment, "XDG_CACHE_HOME": str(self._folder / "cache")}
+        told = subprocess.run(
+            processes.command("gossamer", *words), env=environment, capture_output=True, text=True, check=False
+        )
+        if told.returncode:
+            self._told.wrong.append(f"{self._folder.name}: the store cannot be asked: {told.stderr}")
+            return
+        rows = list(csv.DictReader(told.stdout.splitlines()))
+        pages = Counter(row["url"] for row in rows if row["outcome"] == "ok")
+        for url in sorted(self._round.expected() - {row["url"] for row in rows}):
+            judgement.breach("nothing is lost", url)
+        for url in sorted(url for url, count in pages.items() if count > 1):
+            judgement.breach("each page once", url)
+        hits = sorted(hits_of(self._log), key=lambda hit: hit.start)
+        hosts_are_spared(hits, self._round.delay, self._round.per_host, judgement)
+        asked = Counter(hit.url for hit in hits if hit.status < 500)
+        self._told.figures["pages"] += len(pages)
+        self._told.figures["requests"] += len(hits)
+        self._told.figures["asked again"] += sum(count - 1 for count in asked.values())
+        self._told.wrong_of(judgement.breaches, f"{self._folder.name}: ")
+
+
+def _send(number: signal.Signals, to: set[int]) -> None:
+    for process in to:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
+    """Play crawls until so many faults have come."""
+    told = Told()
+    while (done := told.figures["faults"]) < faults:
+        with Network() as network:
+            crawl = JoinedCrawl(
+                folder / f"crawl-{seed + told.figures['crawls']}", seed + told.figures["crawls"], told, network
+            )
+            told.figures["crawls"] += 1
+            told.figures["faults"] += crawl.run(min(8, faults - done))
+        say(f"{told.figures['faults']} faults in {told.figures['crawls']} crawls")
+    return told
+
+
+async def _relay(here: str, there: str) -> None:
+    """Pass on all that comes at a port of loopback, or a socket, to the other."""
+
+    async def passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def joined(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            to = (
+                asyncio.open_connection("127.0.0.1", int(there))
+                if there.isdigit()
+                else asyncio.open_unix_connection(there)
+            )
+            back, on = await to
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(passed(reader, on), passed(back, writer))
+
+    if here.isdigit():
+        server = await asyncio.start_server(joined, "127.0.0.1", int(here))
+    else:
+        server = await asyncio.start_unix_server(joined, here)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(_relay(sys.argv[1], sys.argv[2]))
