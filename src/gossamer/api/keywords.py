@@ -203,6 +203,8 @@ class CrawlKeywords(TypedDict, total=False):
     USER:PASSWORD."""
     no_warc: bool
     """Keep no archive."""
+    archive: Sequence[str]
+    """Also write archive files to this folder on another disk, in turn with the crawl directory."""
     topic: Sequence[str]
     """Look for pages with these words, and follow the most relevant links first; a text counts as its words."""
     topic_page: Sequence[str]

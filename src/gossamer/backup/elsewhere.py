@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -118,7 +118,7 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
 
 def _bring_all(crawl: "CrawlInStore", making: Path, keep_local: int | None, beat: Callable[[], None]) -> None:
     """Write a crawl directory; of the archive only as much as the options, or else its wiring, say that it keeps."""
-    files, archive = crawl.files()
+    files, archive = crawl.files(crawl.checkpoints({}))
     crawl.first.bring(files, making, beat=beat)
     plan = read_wiring(making).providers.get(PUBLISHER)
     most = keep_local
@@ -160,11 +160,6 @@ class CrawlInStore:
         heads = {place.agent: place.head or StoreHead(0, "", "", 0.0) for place in self.places}
         return {agent: head.members for agent, head in heads.items() if head.division < self.division}
 
-    @property
-    def keys(self) -> dict[str, str]:
-        """The checkpoint of each agent."""
-        return {place.agent: place.head.checkpoint for place in self.places if place.head is not None}
-
     def refuse_living(self, now: float) -> None:
         """Refuse a crawl that has an agent whose owner may be alive. Raises CrawlDirectoryError."""
         for place in self.places:
@@ -197,11 +192,19 @@ class CrawlInStore:
                 found.append(StoredAgent(place.agent, head.holder, age, head.lease, published))
         return found
 
-    def files(self) -> tuple[dict[str, tuple[StoredPart, ...]], dict[str, tuple[InStore, tuple[StoredPart, ...]]]]:
+    def checkpoints(self, known: Mapping[str, StoredCheckpoint]) -> dict[str, StoredCheckpoint]:
+        """The checkpoints of all agents by their keys; those that are `known` are not asked for."""
+        heads = [(place, place.head.checkpoint) for place in self.places if place.head is not None]
+        return {key: known[key] if key in known else place.checkpoint() for place, key in heads}
+
+    def files(
+        self, checkpoints: Mapping[str, StoredCheckpoint]
+    ) -> tuple[dict[str, tuple[StoredPart, ...]], dict[str, tuple[InStore, tuple[StoredPart, ...]]]]:
         """The files of all agents, each by its parts; and those of the archive apart, which also say where they are."""
         found, archive = {}, {}
         for place in reversed(self.places):
-            for name, parts in place.checkpoint().files.items():
+            key = place.head.checkpoint if place.head is not None else ""
+            for name, parts in checkpoints.get(key, StoredCheckpoint({})).files.items():
                 if name.startswith(f"{WARC_DIRECTORY}/"):
                     size = sum(part.size for part in parts)
                     archive[name] = InStore(place.agent, size, place.store.name), parts
@@ -216,9 +219,9 @@ class CrawlInStore:
 class _Cached(msgspec.Struct, frozen=True):
     """The files in the cache of one crawl."""
 
-    keys: dict[str, str]
-    """The checkpoint of each agent."""
-    checkpoint: StoredCheckpoint
+    checkpoints: dict[str, StoredCheckpoint]
+    """Those that were read, by their keys."""
+    files: dict[str, tuple[StoredPart, ...]]
     """Their files that are there; of the archive links alone."""
 
 
@@ -257,18 +260,18 @@ def gone_elsewhere(directory: Path) -> list[StoredAgent]:
 
 def _fill(stored: CrawlInStore, home: Path, most: float) -> None:
     """Bring what has changed since the last look."""
-    note = _Cached({}, StoredCheckpoint({}))
+    note = _Cached({}, {})
     with contextlib.suppress(OSError, ValueError):
         note = msgspec.json.decode((home / _NOTE).read_bytes(), type=_Cached)
-    if note.keys == stored.keys:
+    checkpoints = stored.checkpoints(note.checkpoints)
+    if checkpoints.keys() == note.checkpoints.keys():
         return
-    files, archive = stored.files()
-    checkpoint = StoredCheckpoint(files)
-    _make_room(home, checkpoint.bytes, stored.first.store.name, most)
+    files, archive = stored.files(checkpoints)
+    _make_room(home, StoredCheckpoint(files).bytes, stored.first.store.name, most)
     (home / _NOTE).unlink(missing_ok=True)
     crawl = home / _CRAWL
-    have = {name: parts for name, parts in note.checkpoint.files.items() if (crawl / name).exists()}
-    for name in have.keys() - checkpoint.files.keys():
+    have = {name: parts for name, parts in note.files.items() if (crawl / name).exists()}
+    for name in have.keys() - files.keys():
         (crawl / name).unlink()
     stored.first.bring(files, crawl, have)
     shutil.rmtree(crawl / WARC_DIRECTORY, ignore_errors=True)
@@ -276,7 +279,7 @@ def _fill(stored: CrawlInStore, home: Path, most: float) -> None:
         put_link(crawl / name, far)
     if stored.places[1:]:
         agree_on_tables(crawl)
-    replace_file(home / _NOTE, msgspec.json.encode(_Cached(stored.keys, checkpoint)))
+    replace_file(home / _NOTE, msgspec.json.encode(_Cached(checkpoints, files)))
 
 
 def _make_room(home: Path, size: int, name: str, most: float) -> None:

@@ -321,6 +321,9 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "concurrency": _concurrency,
     "agents": _agents,
     "until": _until,
+    "archive": lambda builder: builder.set(
+        "archive", "archive", {"disks": [str(Path(one).absolute()) for one in builder.options.archive]}
+    ),
     "no_warc": lambda builder: builder.put("no_warc", "archive", "no-archive"),
     "strategy": _strategy,
     "robots": _robots,

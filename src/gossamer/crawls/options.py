@@ -154,6 +154,14 @@ class CrawlOptions(ProcessOptions, frozen=True):
         ),
     ] = ""
     no_warc: Annotated[bool, setting("Keep no archive.", restart=CHANGES_GRAPH)] = False
+    archive: Annotated[
+        tuple[str, ...],
+        setting(
+            "Also write archive files to this folder on another disk, in turn with the crawl directory.",
+            restart=_BEGINNING,
+            names="a folder",
+        ),
+    ] = ()
 
 
 @lru_cache(maxsize=1)
@@ -208,7 +216,7 @@ HEADINGS = {
     ),
     "Results": Heading(
         "items mirror rdf",
-        "no_warc analysis text near_duplicates item_columns item_key item_formulas index sinks triple_store",
+        "no_warc archive analysis text near_duplicates item_columns item_key item_formulas index sinks triple_store",
         "gossamer crawl https://example.org/ --mirror site --items items.csv",
     ),
     "Many processes": Heading(

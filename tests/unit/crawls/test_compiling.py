@@ -26,6 +26,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "until": ("title = x", {"expressions.until": "title = x"}),
     "traps": ("report", {"traps.cut": False}),
     "no_warc": (True, {"archive": "no-archive"}),
+    "archive": (["/mnt/b"], {"archive.disks": ["/mnt/b"]}),
     "strategy": ("depth", {"traversal": "depth"}),
     "robots": ("ignore", {"robots": "ignore-robots"}),
     "robots_cache": (
