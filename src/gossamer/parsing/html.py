@@ -112,7 +112,9 @@ def _tags(*, styled: bool, backgrounds: bool) -> re.Pattern[bytes]:
     )
 
 
-_BACKGROUND = re.compile(rb"(?:background|bg)[a-z-]*+[%s]*+=" % SPACE)
+_BACKGROUND = re.compile(
+    rb"[%(s)s\"'](?:background|data-(?:[a-z0-9-]*-)?(?:bg|background)[a-z-]*+)[%(s)s]*+=" % {b"s": SPACE}
+)
 
 
 class HtmlLinksSheet(Sheet, frozen=True):
@@ -201,7 +203,8 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         anchors = self.sheet.anchors
         # What few pages have would cost a look into every tag.
         written = markup[begin:end].lower()
-        backgrounds = (b"background" in written or b"bg" in written) and _BACKGROUND.search(written) is not None
+        may_be = b"background" in written or (b"bg" in written and b"data-" in written)
+        backgrounds = may_be and _BACKGROUND.search(written) is not None
         for match in _tags(styled=b"style" in written, backgrounds=backgrounds).finditer(markup, begin, end):
             address, name, raw, styled = match.groups()
             if address is not None:

@@ -26,8 +26,8 @@ from gossamer.values.visit import Found
 _STRING = r""""(?:[^"\\\n]|\\.)*+(?:"|\n|\Z)|'(?:[^'\\\n]|\\.)*+(?:'|\n|\Z)"""
 _TOKEN = (
     r"(?is)/\*.*?(?:\*/|\Z)"
-    rf"|(?P<import>@import\b)|@namespace\b(?:[^;\"']|{_STRING})*+|(?P<set>\bimage-set\()"
-    rf"|\burl\(\s*+(?:(?P<quoted>{_STRING})|(?P<plain>(?:[^\"'()\\\s]|\\[0-9a-f]{{1,6}}+\s?+|\\.)*+))"
+    rf"|@(?:(?P<import>import\b)|namespace\b(?:[^;\"']|{_STRING})*+)"
+    rf"|\b(?:url\(\s*+(?:(?P<quoted>{_STRING})|(?P<plain>(?:[^\"'()\\\s]|\\[0-9a-f]{{1,6}}+\s?+|\\.)*+))|(?P<set>image-set\())"
     rf"|(?P<string>{_STRING})"
 )
 #: Up to the end of what a function holds; parentheses in it may hold others (CSS Images 4, 2.6: `type()`, `url()`, gradients).
@@ -289,7 +289,9 @@ def requisites(tag: str, attributes: Mapping[str, str], tokens: Iterable[str], s
 def _placed(tag: str, attributes: Mapping[str, str]) -> Iterator[Found]:
     """The requisites that the attributes of an element name, but for the address of a `link`."""
     places = _PLACED.get(tag, ())
-    for place, relation in (*places, *waiting(tag, attributes)) if tag != "iframe" else places:
+    if tag in _LAZY or ("data-" in (names := " ".join(attributes)) and ("bg" in names or "background" in names)):
+        places = (*places, *waiting(tag, attributes))
+    for place, relation in places if tag != "iframe" else ():
         value = attributes.get(place)
         if not value:
             continue
