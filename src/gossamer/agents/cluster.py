@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.agents.contract import Cluster, ClusterNeeds, ClusterNode, Placed
+from gossamer.agents.contract import Cluster, ClusterNeeds, ClusterNode
 from gossamer.agents.ended import noted_end
 from gossamer.engine import processes
 from gossamer.engine.files import joined, replace_file, shared_scratch
@@ -192,7 +192,7 @@ class LocalCluster:
         placed = self._placed[name] = LocalPlaced(process.pid, process)
         return placed
 
-    async def living(self, names: Iterable[str]) -> dict[str, Placed]:
+    async def living(self, names: Iterable[str]) -> dict[str, LocalPlaced]:
         return {
             name: FoundRunning(number, self.directory, name) for name, number in living(self.directory, names).items()
         }

@@ -19,8 +19,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.agents.cluster import LocalCluster, living, meeting
-from gossamer.agents.contract import Placed
+from gossamer.agents.cluster import LocalCluster, LocalPlaced, living, meeting
 from gossamer.agents.ended import noted_end
 from gossamer.agents.joined import link
 from gossamer.agents.joining import LOOK
@@ -102,7 +101,7 @@ class JoinedMachine:
         self._note = _MachineNote("")
         self._program = program or link.own_program()
         self._pipe: FramePipe | None = None
-        self._placed: Placed | None = None
+        self._placed: LocalPlaced | None = None
         self._cluster: LocalCluster | None = None
         self._meeting = contextlib.ExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -148,7 +147,7 @@ class JoinedMachine:
         self._is_leaving = True
         if self._placed is not None and self._placed.is_alive:
             self._report("stopping: the requests in flight are finished first")
-            os.kill(int(self._placed.number), signal.SIGTERM)  # type: ignore[attr-defined]
+            os.kill(self._placed.number, signal.SIGTERM)
             await asyncio.wait([*self._tasks], timeout=LONGEST)
         self._over.set()
 
@@ -267,11 +266,11 @@ class JoinedMachine:
                     self._say(line)
                 return
 
-    def _attend(self, placed: Placed) -> None:
+    def _attend(self, placed: LocalPlaced) -> None:
         self._placed = placed
         self._spawn(self._watch(placed))
 
-    async def _watch(self, placed: Placed) -> None:
+    async def _watch(self, placed: LocalPlaced) -> None:
         code = await placed.ended(self._say)
         end = noted_end(self.directory, self._note.agent) if code == 0 else None
         self._ended(code, _encoded(end))
