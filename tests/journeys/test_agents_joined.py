@@ -237,3 +237,22 @@ def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_bac
             one.begin("query", store, "select count(*), count(distinct url) from pages", "--format", "csv")
         )
         assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 4},{HOSTS * PAGES * 4}"], wrong
+
+
+def test_a_crawl_that_lost_all_its_machines_goes_on_from_its_store_on_one(tmp_path: Path) -> None:
+    store = f"folder:{tmp_path / 'store'}"
+    more = ("--store", store, "--lease", "4s", "--checkpoint-every", "1s")
+    with web_of_hosts(pages=PAGES * 3, latency=0.1) as web, cluster(tmp_path, web, *more) as one:
+        crawl = one.begin(*one.command)
+        machines = [one.machine(name) for name in MACHINES]
+        web.wait_for(60, HUNG_AFTER)
+        wait_for(lambda: len({path.parent for path in (tmp_path / "store/agents").glob("*/checkpoints/*.json")}) == 2)
+        for number in one.agents().values():
+            os.kill(number, signal.SIGKILL)
+        for process in (crawl, *machines):
+            process.kill()
+            ended(process)
+        on = one.begin("resume", store, "-o", tmp_path / "here", "--json", "--take-over")
+        out, told = ended(on)
+        assert on.returncode == 0, told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 3
