@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,39 +36,49 @@ def ray_python() -> str:
     return found
 
 
+def ray_environment() -> dict[str, str]:
+    """The environment of Ray and of those who use it: Ray has a token, and looks for none in a person's home."""
+    return {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "1f" * 32}
+
+
 @contextlib.contextmanager
-def ray_node(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Begin Ray, with what its workers find in their environment; gives its address. `folder` has a short path: sockets lie in it,
-    and their names end after 108 bytes."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PORTS]
-        ports = [one.getsockname()[1] for one in sockets]
-    words = [f"--{name}={port}" for name, port in zip(PORTS, ports, strict=True)]
-    words += [
-        "--head",
-        "--block",
-        "--num-cpus=2",
-        "--node-ip-address=127.0.0.1",
-        "--include-dashboard=false",
-        "--disable-usage-stats",
-    ]
-    words += [f"--object-store-memory={STORE_BYTES}", f"--temp-dir={folder}"]
-    said = folder.with_suffix(".said")
-    with said.open("wb") as file:
-        command = [ray_python(), "-P", "-m", "ray.scripts.scripts", "start", *words]
-        node = subprocess.Popen(
-            command, stdout=file, stderr=file, env=dict(environment), cwd=folder.parent, start_new_session=True
-        )
+def ray_node(folder: Path, environment: dict[str, str]) -> Iterator[str]:
+    """Begin Ray with one node of two processors, with what its workers find in their environment; gives its address. `folder` is
+    made, and has a short path: sockets lie in it, and their names end after 108 bytes."""
+    node, address = _begun(folder, environment)
     try:
-        until = time.monotonic() + HUNG_AFTER
-        while "Ray runtime started" not in (text := said.read_text("utf-8", "replace")):
-            assert node.poll() is None and time.monotonic() < until, text
-            time.sleep(0.2)
-        yield f"127.0.0.1:{ports[0]}"
+        yield address
     finally:
-        node.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            node.wait(20)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(node.pid, signal.SIGKILL)
-        node.wait()
+        _end(node)
+
+
+def _begun(folder: Path, environment: dict[str, str]) -> "tuple[subprocess.Popen[bytes], str]":
+    """A node that has begun. On a busy machine Ray gives up now and then, so it is tried again."""
+    until = time.monotonic() + HUNG_AFTER
+    while True:
+        with contextlib.ExitStack() as held:
+            sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in PORTS]
+            ports = [one.getsockname()[1] for one in sockets]
+        words = [f"--{name}={port}" for name, port in zip(PORTS, ports, strict=True)]
+        words += ["--head", "--block", "--num-cpus=2", "--include-dashboard=false", "--disable-usage-stats"]
+        words += ["--node-ip-address=127.0.0.1", f"--object-store-memory={STORE_BYTES}", f"--temp-dir={folder}"]
+        command = [ray_python(), "-P", "-m", "ray.scripts.scripts", "start", *words]
+        said = folder.with_suffix(".said")
+        with said.open("wb") as file:
+            node = subprocess.Popen(
+                command, stdout=file, stderr=file, env=environment, cwd=folder.parent, start_new_session=True
+            )
+        while "Ray runtime started" not in said.read_text("utf-8", "replace") and node.poll() is None:
+            time.sleep(0.2)
+        if node.poll() is None:
+            return node, f"127.0.0.1:{ports[0]}"
+        assert time.monotonic() < until, said.read_text("utf-8", "replace")
+
+
+def _end(node: "subprocess.Popen[bytes]") -> None:
+    node.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        node.wait(20)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(node.pid, signal.SIGKILL)
+    node.wait()

@@ -5,7 +5,6 @@ Ray lives in an environment of its own: `./gossamer dev ray` makes it and runs t
 
 import base64
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 from tests.journeys.test_words import pdf
-from tests.ray_node import ray_node, ray_python
+from tests.ray_node import ray_environment, ray_node, ray_python
 from tests.s3 import BUCKET, s3_server, variables
 
 import gossamer
@@ -137,8 +136,8 @@ def asked() -> Iterator[Asked]:
             ("elsewhere", "no archive", ("url", "body"), WHOLE),
         ]
         # Workers of Ray have the environment in which the node began.
-        with ray_node(folder / "r", os.environ) as address:
-            environment = {**os.environ, "RAY_ADDRESS": address}
+        with ray_node(folder / "r", ray_environment()) as address:
+            environment = {**ray_environment(), "RAY_ADDRESS": address}
 
             def run(program: str, text: str = "") -> str:
                 told = subprocess.run(

@@ -79,6 +79,7 @@ PACKAGES = ("pywb>=2.10", "wacz>=0.6", "pyarrow>=20", "pyftpdlib>=2.1")
 
 
 #: Ray and what comes with it are 140 MB, which the tests of the rest need none of.
+RAY_TESTS = ("tests/journeys/test_ray_documents.py", "tests/journeys/test_agents_on_ray.py")
 RAY = ("--editable", f"{ROOT}[ray,store,words]")
 
 
@@ -88,7 +89,7 @@ def readers(arguments: list[str]) -> int:
 
 
 def ray(arguments: list[str]) -> int:
-    return _beside("ray", RAY, ["-n", "0", "tests/journeys/test_ray_documents.py", *arguments])
+    return _beside("ray", RAY, ["-n", "0", *RAY_TESTS, *arguments])
 
 
 def _beside(verb: str, packages: tuple[str, ...], arguments: list[str]) -> int:

@@ -25,6 +25,7 @@ SUBJECT = Subject(
     clusters={
         "local": "gossamer.agents.cluster:local_cluster",
         "joined": "gossamer.agents.joined.welcoming:JoinedCluster",
+        "ray": "gossamer.ray.cluster:RayCluster",
     },
     commands={
         "agent": Command(

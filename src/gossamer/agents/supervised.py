@@ -153,19 +153,34 @@ class SupervisedProcess:
         """It is at work already: another supervisor has placed it, and is gone."""
         self.placed, self._is_taken_over = placed, True
 
-    async def run_once(self) -> int:
-        """Run it until it ends; returns its exit status, or the signal below zero."""
+    async def run_once(self, is_over: asyncio.Event) -> int:
+        """Run it until it ends; returns its exit status, or the signal below zero; 0 also where there is no room for it before
+        `is_over` is set."""
         if not self._is_taken_over:
             self.news, self._first_commits, self.is_held, self.is_ending, self.edition = None, -1, False, False, 0
             self.beat.heard()
             self.is_late = self.line.is_silent = False
-            self.placed = await self._cluster.place(self.name)
+            if (placed := await self._room(is_over)) is None:
+                return 0
+            self.placed = placed
         self._is_taken_over, self._last_line = False, ""
         assert self.placed is not None
         try:
             return await self.placed.ended(self._say)
         finally:
             self.line.close()
+
+    async def _room(self, is_over: asyncio.Event) -> Placed | None:
+        """Place it. On other machines that may wait for room, which nothing needs any more once all is over."""
+        if self._cluster.is_shared:
+            return await self._cluster.place(self.name)
+        placing, over = asyncio.create_task(self._cluster.place(self.name)), asyncio.create_task(is_over.wait())
+        try:
+            await asyncio.wait({placing, over}, return_when=asyncio.FIRST_COMPLETED)
+            return placing.result() if placing.done() else None
+        finally:
+            placing.cancel()
+            over.cancel()
 
     def _say(self, line: str) -> None:
         """Report what it says; the last line is kept until it is known whether it was why the process ended."""

@@ -169,7 +169,7 @@ class Supervisor:
                 self._has_lost_one = True
                 self.rest()
                 return
-            code = await agent.run_once()
+            code = await agent.run_once(self._is_over)
             is_refused = code in _REFUSING
             why = agent.told_last(is_why=is_refused)
             if code == 0 and len(self.agents) == 1 and not self.masters:
@@ -194,7 +194,7 @@ class Supervisor:
     async def _watch_master(self, master: MasterProcess) -> None:
         """Run one master until all is over; start it again where it dies, unless it is gone for good and others are there."""
         while not self._is_over.is_set():
-            code = await master.run_once()
+            code = await master.run_once(self._is_over)
             is_refused = code in _REFUSING
             why = master.told_last(is_why=is_refused)
             if self._is_torn or self._is_over.is_set():

@@ -100,9 +100,10 @@ class CrawlKeywords(TypedDict, total=False):
     one, and others join when the processor is busy and several sites wait. Each of them keeps a connection to each of
     the others, so 64 are the most."""
     cluster: str
-    """Let this cluster run the agents; the default is local, this machine. Installed packages may have others."""
+    """Let this cluster run the agents: local (the default: this machine), joined, ray, or one of an installed
+    package."""
     listen: str
-    """With --cluster joined: let agents on other machines join at HOST:PORT, by `gossamer agent --join`."""
+    """With --cluster joined or ray: let agents on other machines join at HOST:PORT."""
     secret_file: str
     """Read the secret that agents on other machines show from this file; without it, GOSSAMER_SECRET has it."""
     max_agents: int | None

@@ -70,14 +70,14 @@ class ProcessOptions(BasicOptions, frozen=True):
     cluster: Annotated[
         str,
         setting(
-            "Let this cluster run the agents; the default is local, this machine. Installed packages may have others.",
+            "Let this cluster run the agents: local (the default: this machine), joined, ray, or one of an installed package.",
             restart="agents cannot change their cluster while they work; stop the crawl, and give it to gossamer resume",
         ),
     ] = ""
     listen: Annotated[
         str,
         setting(
-            "With --cluster joined: let agents on other machines join at HOST:PORT, by `gossamer agent --join`.",
+            "With --cluster joined or ray: let agents on other machines join at HOST:PORT.",
             restart=_LISTENS,
         ),
     ] = ""

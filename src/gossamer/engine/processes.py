@@ -14,6 +14,7 @@ standard library alone, since the import path that it sets is where everything e
 
 import os
 import runpy
+import signal
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -28,6 +29,13 @@ _SOURCE = str(Path(__file__).resolve().parents[2])
 
 #: Carries the import path to the further process, which takes it out of its environment again.
 PATH_VARIABLE = "GOSSAMER_IMPORT_PATH"
+
+#: Set in the environment of a process that is to end with the one that began it; all that it begins end with it, too. It has the
+#: number of that other process.
+ENDS_WITH = "GOSSAMER_ENDS_WITH"
+
+#: The request of `prctl` for a signal at the death of the parent (linux/prctl.h).
+_PR_SET_PDEATHSIG = 1
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -46,6 +54,8 @@ def environment(*, own: bool = False) -> dict[str, str]:
     if entries := [entry for entry in variables.pop("PYTHONPATH", "").split(os.pathsep) if entry]:
         variables["PYTHONPATH"] = os.pathsep.join(entries)
     variables[PATH_VARIABLE] = os.pathsep.join(import_path(own=own))
+    if ENDS_WITH in variables:
+        variables[ENDS_WITH] = str(os.getpid())
     return variables
 
 
@@ -118,6 +128,18 @@ def told_death(code: int) -> str:
 # -- the first lines of such a process
 
 
+def end_with_parent() -> None:
+    """Let the system kill this process when the one that :data:`ENDS_WITH` names ends, more exactly the thread that began it. Only
+    Linux does; elsewhere the process goes on."""
+    if sys.platform != "linux":
+        return
+    import ctypes  # few processes end so
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != int(os.environ[ENDS_WITH]):  # it ended before that
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 class StandardNames:
     """Finds modules of the standard library where they belong, and nowhere else.
 
@@ -140,5 +162,7 @@ class StandardNames:
 if __name__ == "__main__":
     sys.meta_path.insert(sys.meta_path.index(PathFinder), StandardNames(list(sys.path)))
     sys.path[:] = os.environ.pop(PATH_VARIABLE).split(os.pathsep)
+    if ENDS_WITH in os.environ:
+        end_with_parent()
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

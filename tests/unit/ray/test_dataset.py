@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from gossamer.values.errors import UsageError
 
 
 @pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ray") / "crawl"
     pages = {f"/{number}": f"<title>{number}</title><p>Number {number}." for number in range(12)}
     links = "".join(f"<a href={url}>x</a>" for url in (*pages, "/twin", "/gone"))

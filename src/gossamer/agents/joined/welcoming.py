@@ -30,7 +30,7 @@ from gossamer.backup.options import StoreOptions
 from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.wire import HEADER, Answered, ControlRequest, encode, read_answer
-from gossamer.crawls.options import part_of
+from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.errors import BrokenFrame, WiringError
 from gossamer.engine.files import replace_file
 from gossamer.engine.remote.addresses import Address
@@ -180,22 +180,13 @@ class JoinedCluster:
         options = needs.options
         self.directory, self.folder = needs.directory, needs.folder
         self._report = needs.report
-        if not options.listen:
-            raise UsageError("--cluster joined needs an address at which agents join; add --listen HOST:PORT")
-        host, port = link.host_and_port(options.listen, "--listen")
-        try:
-            self._secret = read_secret(options.secret_file, os.environ)
-        except WiringError as error:
-            raise UsageError(str(error)) from None
-        if not self._secret:
-            raise UsageError(
-                f"--cluster joined needs a secret that all machines share; name a file with --secret-file, or set {SECRET_VARIABLE}"
-            )
+        self._secret = self._shared_secret(options)
         if odd := [name for name in _TOGETHER if getattr(options, name.removeprefix("--").replace("-", "_"))]:
-            raise UsageError(f"{odd[0]} needs all agents on one machine; leave it or --cluster joined out")
+            raise UsageError(f"{odd[0]} needs all agents on one machine; leave it or --cluster {options.cluster} out")
         if options.designation == "master" or options.exchange == "files":
             odd_one = "--designation master" if options.designation == "master" else "--exchange files"
-            raise UsageError(f"{odd_one} needs all agents on one machine; leave it or --cluster joined out")
+            raise UsageError(f"{odd_one} needs all agents on one machine; leave it or --cluster {options.cluster} out")
+        host, port = self._own_place(options)
         self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
         self._lease = part_of(options, StoreOptions).lease
         self._has_store = False
@@ -210,6 +201,24 @@ class JoinedCluster:
         self._opened = 0.0
         self._servers: dict[str, ControlServer] = {}
         self._told_waiting: set[str] = set()
+
+    def _own_place(self, options: CrawlOptions) -> tuple[str, int]:
+        """Where machines join. Raises UsageError: that is not given, or malformed."""
+        if not options.listen:
+            raise UsageError("--cluster joined needs an address at which agents join; add --listen HOST:PORT")
+        return link.host_and_port(options.listen, "--listen")
+
+    def _shared_secret(self, options: CrawlOptions) -> bytes:
+        """What machines prove that they know. Raises UsageError: there is none, or it is too short."""
+        try:
+            secret = read_secret(options.secret_file, os.environ)
+        except WiringError as error:
+            raise UsageError(str(error)) from None
+        if not secret:
+            raise UsageError(
+                f"--cluster joined needs a secret that all machines share; name a file with --secret-file, or set {SECRET_VARIABLE}"
+            )
+        return secret
 
     # -- what the supervisor asks
 
@@ -294,6 +303,9 @@ class JoinedCluster:
             self._report(
                 "without a store (--store) the pages of each agent are on its machine alone, and its part waits while that is away"
             )
+        self._tell_place()
+
+    def _tell_place(self) -> None:
         where = f"{self._address.host}:{self._address.port}"
         self._report(f"agents join this crawl at {where}: gossamer agent --join HOST:{self._address.port}")
 

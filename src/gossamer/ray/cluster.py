@@ -1,0 +1,373 @@
+"""`--cluster ray`: Ray finds room for each agent, and the supervisor does everything else.
+
+Place in the flow: a :class:`RayCluster` is a :class:`~gossamer.agents.joined.welcoming.JoinedCluster` whose machines begin by
+themselves. For each agent it asks Ray for an actor (:mod:`gossamer.ray.host`), which begins `gossamer agent --join` on a node. That
+joins here, over TLS, with the secret of the crawl, and from then on Ray carries nothing. Ray never begins an actor again: an agent
+whose node is gone goes on elsewhere when the lease is over, as any machine that is not heard of. Actors outlive this process. The
+next supervisor of the crawl finds them by their names, and they find it, since it listens where the one before it did.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import secrets
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, BinaryIO
+
+import msgspec
+
+from gossamer.agents.contract import ClusterNeeds, Placed
+from gossamer.agents.joined import link
+from gossamer.agents.joined.welcoming import JoinedCluster
+from gossamer.agents.wiring import has_store
+from gossamer.crawls.options import CrawlOptions
+from gossamer.documents.markdown import needs as needs_package
+from gossamer.engine.files import replace_file
+from gossamer.engine.remote.addresses import Address
+from gossamer.engine.remote.handshake import SECRET_VARIABLE
+from gossamer.engine.remote.peers import CERTIFICATE
+from gossamer.engine.wiring import read
+from gossamer.ray.host import AgentHost
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.ledger.opening import secret_of, share_secret
+from gossamer.storage.recovery import crawl_id
+from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.errors import UsageError
+
+#: Names of actors are unique in it.
+NAMESPACE = "gossamer"
+
+#: The first Ray with tokens, without which everybody who reaches a node may run programs there.
+_OLDEST = (2, 52)
+
+#: The variable by which Ray's own programs find a cluster.
+_ADDRESS_VARIABLE = "RAY_ADDRESS"
+
+#: Hosts of `--listen` that no other machine can dial.
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # it is compared with
+
+#: Seconds in which a head of Ray takes a connection: it is a look at whether there is one.
+_ANSWERS = 5.0
+
+#: Seconds between two looks at the actors.
+_LOOK = 1.0
+
+#: Seconds after which people are told that there is no room: a worker of Ray takes some seconds to begin.
+_PATIENCE = 15.0
+
+#: Seconds between the ends of two processes of an agent that cannot join, after which another one is begun.
+_PAUSE = 5.0
+
+#: Seconds that a process has to end when the crawl is over.
+_LAST = 20.0
+
+_NOTE = f"{STATE_DIRECTORY}/ray.json"
+
+
+class _RayNote(msgspec.Struct, frozen=True):
+    """Where the supervisor listened last."""
+
+    host: str
+    port: int
+
+
+class _Host:
+    """An actor, as the supervisor has it. Which agent its machine gets is told by who joins first."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+        self.begun = time.monotonic()
+        self.ready: asyncio.Future[None] = asyncio.wrap_future(handle.ready.remote().future())
+        """Done when Ray has found room for it."""
+        self.over: asyncio.Future[list[str]] = asyncio.wrap_future(handle.ended.remote().future())
+        """Done when its process has ended, or nothing is there any more that could tell."""
+
+    def forget(self) -> None:
+        for future in (self.ready, self.over):
+            if not future.done():
+                future.cancel()
+            elif not future.cancelled():
+                future.exception()
+
+
+class RayCluster(JoinedCluster):
+    """The agents of one crawl on the nodes of a Ray cluster. Contract: `agents.contract.Cluster`."""
+
+    def __init__(self, needs: ClusterNeeds) -> None:
+        """Check the options, and touch nothing. Raises UsageError: Ray is not installed, or too old, or something of the crawl
+        needs all agents on one machine."""
+        try:
+            check_version(version("ray"))
+        except PackageNotFoundError:
+            check_version("")
+        super().__init__(needs)
+        self._listen = needs.options.listen
+        self._opening = asyncio.Lock()
+        self._refused: UsageError | None = None
+        self._hosts: list[_Host] = []
+        self._wanted: set[str] = set()
+        """Names that were placed, each of which needs a machine."""
+        self._keeper: asyncio.Task[None] | None = None
+        self._not_before = 0.0
+        self._is_crowded = False
+
+    def _own_place(self, options: CrawlOptions) -> tuple[str, int]:
+        return link.host_and_port(options.listen, "--listen") if options.listen else ("", 0)
+
+    def _shared_secret(self, options: CrawlOptions) -> bytes:
+        """Made of the crawl's own, when there is a crawl."""
+        return b""
+
+    # -- what the supervisor asks
+
+    async def place(self, name: str) -> Placed:
+        await self._open()
+        self._want([name])
+        return await super().place(name)
+
+    async def living(self, names: Iterable[str]) -> Mapping[str, Placed]:
+        found = await super().living(names)
+        self._want(found)
+        return found
+
+    def _want(self, names: Iterable[str]) -> None:
+        self._wanted.update(names)
+        if self._wanted and self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep())
+
+    async def close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        is_over = not any(one.placed is not None and one.placed.is_alive for one in self._machines.values())
+        await super().close()
+        if is_over:
+            ending = [host.over for host in self._hosts if host.ready.done()]
+            if ending:
+                await asyncio.wait(ending, timeout=_LAST)
+            for host in self._hosts:
+                _end(host)
+        for host in self._hosts:
+            host.forget()
+
+    # -- the cluster and its actors
+
+    async def _open(self) -> None:
+        async with self._opening:  # agents are placed side by side
+            if self._refused is not None:
+                raise self._refused
+            if not self._is_open:
+                try:
+                    await self._connected()
+                except UsageError as error:
+                    self._refused = error
+                    raise
+
+    async def _connected(self) -> None:
+        """Connect to Ray, listen, and take over what is there. Raises UsageError."""
+        share_secret(self.directory / STATE_DIRECTORY)
+        own = secret_of(self.directory / STATE_DIRECTORY)
+        self._secret = hashlib.blake2b(own, person=b"gossamer ray").hexdigest().encode()
+        await asyncio.to_thread(connect)
+        import ray
+
+        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        if len(nodes) > 1 and not has_store(read(self.directory / CRAWL_FILE)):
+            raise UsageError(
+                f"Ray has {len(nodes)} nodes here, and what an agent keeps would be lost with its node; add --store with a place "
+                "that all of them reach"
+            )
+        note = _RayNote("", 0)
+        with contextlib.suppress(OSError, ValueError):
+            note = msgspec.json.decode((self.directory / _NOTE).read_bytes(), type=_RayNote)
+        host, port = (
+            link.host_and_port(self._listen, "--listen") if self._listen else (ray.util.get_node_ip_address(), 0)
+        )
+        if not port and note.host == host and _is_free(host, note.port):
+            port = note.port
+        self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
+        await super()._open()
+        replace_file(self.directory / _NOTE, msgspec.json.encode(_RayNote(self._address.host, self._address.port)))
+        self._adopt(ray)
+
+    def _adopt(self, ray: Any) -> None:
+        """Take over the actors of the supervisor before this one; those that look for it elsewhere are ended."""
+        for entry in ray.util.list_named_actors(all_namespaces=True):
+            crawl, _, rest = entry["name"].partition("/")
+            if entry["namespace"] != NAMESPACE or crawl != crawl_id(self.directory):
+                continue
+            with contextlib.suppress(ValueError):  # it has ended just now
+                host = _Host(ray.get_actor(entry["name"], NAMESPACE))
+                if rest.startswith(f"{self._address.port}/"):
+                    self._hosts.append(host)
+                else:
+                    host.forget()
+                    _end(host)
+
+    async def _keep(self) -> None:
+        """See to it that there are as many actors as agents."""
+        told = ""
+        while True:
+            try:
+                self._look_after()
+            except Exception as error:  # whatever Ray has to say: it may answer again
+                if told != (told := _first_line(error)):
+                    self._report(f"Ray cannot be asked: {told}")
+            await asyncio.sleep(_LOOK)
+
+    def _look_after(self) -> None:
+        now = time.monotonic()
+        for host in [host for host in self._hosts if host.over.done()]:
+            self._hosts.remove(host)
+            self._tell_end(host)
+            _end(host)
+            self._not_before = now + _PAUSE
+        unserved = [name for name in sorted(self._wanted) if not self._is_served(name)]
+        if now >= self._not_before:
+            for name in unserved[: max(0, len(self._wanted) - len(self._hosts))]:
+                self._hosts.append(self._begun(name))
+        is_crowded = any(not host.ready.done() and now - host.begun > _PATIENCE for host in self._hosts)
+        if is_crowded and not self._is_crowded and unserved:
+            self._tell_crowded(unserved)
+        self._is_crowded = is_crowded
+
+    def _is_served(self, name: str) -> bool:
+        """Whether the machine of an agent is connected, or one that can have it."""
+        home = self._homes.get(name)
+        machine = self._machines.get(home) if home is not None else None
+        return machine.is_here if machine is not None else self._free_for(name) is not None
+
+    def _begun(self, name: str) -> _Host:
+        """Ask Ray for an actor that can have what an agent keeps, where that is. Ray begins it when there is room."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        home = self._homes.get(name, "")
+        machine = self._machines.get(home)
+        before = "" if machine is None else machine.joining.node
+        nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeManagerHostname"] == before]
+        here = self._address.host if self._address.host not in _EVERYWHERE else ray.util.get_node_ip_address()
+        address = f"[{here}]:{self._address.port}" if ":" in here else f"{here}:{self._address.port}"
+        host = ray.remote(AgentHost).options(
+            name=f"{crawl_id(self.directory)}/{self._address.port}/{secrets.token_hex(4)}",
+            namespace=NAMESPACE,
+            lifetime="detached",
+            max_restarts=0,
+            max_task_retries=0,
+            num_cpus=1,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[0], soft=True) if nodes else "SPREAD",
+        )
+        variables = {SECRET_VARIABLE: self._secret.decode()}
+        return _Host(host.remote(f"{self.directory.absolute()}.nodes", home, address, variables))
+
+    def _tell_end(self, host: _Host) -> None:
+        lines = [] if host.over.cancelled() or host.over.exception() is not None else host.over.result()
+        why = lines[-1] if lines else "its worker or its node is gone"
+        self._report(f"a process that Ray has begun for an agent has ended: {why}")
+
+    def _tell_crowded(self, names: Sequence[str]) -> None:
+        import ray
+
+        every = ray.cluster_resources().get("CPU", 0.0)
+        free = ray.available_resources().get("CPU", 0.0)
+        self._report(
+            f"{', '.join(names)}: no room; each agent needs one processor of Ray, of which {free:g} of {every:g} are free"
+        )
+
+    def _tell_place(self) -> None:
+        self._report(f"agents that Ray places join this crawl at {self._address.host}:{self._address.port}")
+
+    def _tell_waiting(self, name: str) -> None:
+        """What it waits for is told where Ray is asked."""
+
+
+def check_version(installed: str) -> None:
+    """Refuse a version of Ray that is too old, or, if it is empty, that there is none. Raises UsageError."""
+    if not installed:
+        raise needs_package("ray", "Ray", "--cluster ray")
+    if tuple(int(word) for word in installed.split(".")[:2]) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise UsageError(f"--cluster ray needs Ray {oldest} or newer, and this is {installed}; upgrade it")
+
+
+def _end(host: _Host) -> None:
+    import ray
+
+    with contextlib.suppress(Exception):  # it has ended, or its node is not there to be told
+        ray.kill(host.handle)
+
+
+def _is_free(host: str, port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_server((host, port)):
+        return True
+    return False
+
+
+def connect() -> None:
+    """Connect this process to the cluster that `RAY_ADDRESS` names, or that of this machine. Raises UsageError: there is none, or
+    it does not let this process in."""
+    import ray
+    from ray.exceptions import AuthenticationError
+
+    if ray.is_initialized():
+        return
+    address = os.environ.get(_ADDRESS_VARIABLE, "auto")
+    if "://" in address:
+        raise UsageError(
+            f"{_ADDRESS_VARIABLE}={address}: begin the crawl on a node of the cluster, and name its head as HOST:PORT"
+        )
+    if address != "auto":
+        try:
+            socket.create_connection(link.host_and_port(address, _ADDRESS_VARIABLE), _ANSWERS).close()
+        except OSError as error:
+            raise UsageError(
+                f"no Ray cluster answers at {address} ({error.strerror or error}); begin one with `ray start --head`, or set "
+                f"{_ADDRESS_VARIABLE}"
+            ) from None
+    said = ""
+    try:
+        with _hushed() as told:
+            try:
+                ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+                # A thread of Ray writes its troubles to standard output, which has one line of JSON; there is no setting for it.
+                ray._private.worker.global_worker.threads_stopped.set()
+            finally:
+                told.seek(0)
+                said = told.read().decode("utf-8", "replace")
+    except (AuthenticationError, ConnectionError, RuntimeError, ValueError) as error:
+        if isinstance(error, AuthenticationError) or "InvalidAuthToken" in said:
+            raise UsageError(
+                "the Ray cluster wants its token, and has not got the right one; set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN, or "
+                "RAY_AUTH_TOKEN_PATH to the file that has it"
+            ) from None
+        if isinstance(error, ConnectionError) and address == "auto":
+            raise UsageError(
+                f"no Ray cluster runs on this machine; begin one with `ray start --head`, or set {_ADDRESS_VARIABLE} to HOST:PORT"
+            ) from None
+        raise UsageError(f"the Ray cluster at {address} does not take this process: {_first_line(error)}") from None
+
+
+@contextlib.contextmanager
+def _hushed() -> Iterator[BinaryIO]:
+    """Keep what this process says on standard error for now: native threads of Ray tell every try there, and the reason why they
+    fail nowhere else."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as told:
+        try:
+            os.dup2(told.fileno(), 2)
+            yield told
+        finally:
+            sys.stderr.flush()
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

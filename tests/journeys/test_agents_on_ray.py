@@ -1,0 +1,195 @@
+"""Agents that Ray places fetch what one crawl does, whatever is killed on the way.
+
+Ray lives in an environment of its own: `./gossamer dev ray` makes it and runs this.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.journeys.test_agents import HOSTS, PAGES, seed_of, urls_in, web_of_hosts
+from tests.ray_node import ray_environment, ray_node, ray_python
+
+from gossamer.agents.cluster import living
+from gossamer.testing.clock import HUNG_AFTER
+from gossamer.testing.fakeweb import FakeWeb
+
+AGENTS = ("agent-00", "agent-01")
+
+
+class Place:
+    """A Ray cluster, and crawls that are begun in a folder of downloads, where strangers' files lie."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder, self.environment = folder, {**ray_environment(), "RAY_ADDRESS": address}
+        self.begun: list[subprocess.Popen[str]] = []
+
+    def begin(self, *words: object, **variables: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [ray_python(), "-P", "-m", "gossamer", *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**self.environment, **variables},
+            cwd=self.folder,
+        )
+        self.begun.append(process)
+        return process
+
+    def crawl(self, name: str, web: FakeWeb, *more: object, **variables: str) -> "subprocess.Popen[str]":
+        given = ("--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8")
+        more = (*more, "--agents", 2) if "--agents" not in more else more
+        return self.begin("crawl", seed_of(web), *given, "--cluster", "ray", "-o", name, "--json", *more, **variables)
+
+    def machines(self, name: str) -> list[Path]:
+        return sorted((self.folder / f"{name}.nodes").glob("*"))
+
+    def agents(self, name: str) -> dict[str, int]:
+        """The processes of agents."""
+        return {agent: number for path in self.machines(name) for agent, number in living(path, AGENTS).items()}
+
+    def urls(self, name: str) -> Counter[str]:
+        logs = [log for path in self.machines(name) for log in (path / "logs").glob("agent-*.jsonl")]
+        return sum(map(urls_in, logs), Counter[str]())
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    with (
+        tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as name,
+        ray_node(Path(name) / "r", ray_environment()) as address,
+    ):
+        place = Place(Path(name), address)
+        try:
+            yield place
+        finally:
+            for process in place.begun:
+                process.kill()
+                process.communicate()
+
+
+def ended(process: "subprocess.Popen[str]") -> tuple[str, str]:
+    return process.communicate(timeout=HUNG_AFTER)
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + HUNG_AFTER
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def parent_of(number: int) -> int:
+    return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def is_there(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_agents_on_ray_fetch_each_page_once_and_import_nothing_from_the_folder_of_the_program(place: Place) -> None:
+    planted = place.folder / "msgspec.py"
+    planted.write_text(
+        f"import os, sys\nopen({str(place.folder / 'imported')!r}, 'a').write(f'{{sys.argv}}\\n')\nraise SystemExit(9)\n"
+    )
+    with web_of_hosts() as web:
+        crawl = place.crawl("clean", web)
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        summary = json.loads(out)
+        assert (summary["state"], summary["pages"], summary["queued"]) == ("finished", HOSTS * PAGES, 0)
+        asked = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
+        assert set(asked.values()) == {1}, "each page is asked for once, by one agent"
+    assert (len(place.urls("clean")), len(place.machines("clean"))) == (HOSTS * PAGES, 2)
+    assert not (place.folder / "imported").exists()
+    until(lambda: not place.agents("clean"))
+    # Ray does put that folder before all others: a worker of a program that was begun there imports the file.
+    work = "ray.remote(lambda: __import__('msgspec')).options(max_retries=0)"
+    program = f"import ray\nray.init(log_to_driver=False)\nray.get({work}.remote())"
+    subprocess.run(
+        [ray_python(), "-c", program], cwd=place.folder, env=place.environment, capture_output=True, check=False
+    )
+    assert (place.folder / "imported").exists()
+    planted.unlink()
+
+
+def test_an_agent_ends_with_the_worker_of_ray_and_another_one_goes_on_with_its_part(place: Place) -> None:
+    with web_of_hosts(pages=PAGES * 2, latency=0.05) as web:
+        crawl = place.crawl("worker", web)
+        web.wait_for(40)
+        agent = place.agents("worker")["agent-00"]
+        machine = parent_of(agent)
+        worker = parent_of(machine)
+        assert "AgentHost" in Path(f"/proc/{worker}/cmdline").read_text()
+        os.kill(worker, signal.SIGKILL)
+        until(lambda: not is_there(machine) and not is_there(agent))
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 2
+    assert (len(place.urls("worker")), set(place.urls("worker").values())) == (HOSTS * PAGES * 2, {1})
+
+
+def test_agents_on_ray_go_on_with_the_next_supervisor(place: Place) -> None:
+    with web_of_hosts(pages=PAGES * 2, latency=0.05) as web:
+        crawl = place.crawl("driver", web)
+        web.wait_for(40)
+        before = place.agents("driver")
+        crawl.kill()
+        ended(crawl)
+        web.wait_for(len(web.requests) + 10)
+        crawl = place.begin("resume", "driver", "--cluster", "ray", "--json")
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert "agent-00 and agent-01 went on without a supervisor, and have one again" in told
+        assert (len(before), json.loads(out)["pages"]) == (2, HOSTS * PAGES * 2)
+    assert (len(place.urls("driver")), set(place.urls("driver").values())) == (HOSTS * PAGES * 2, {1})
+
+
+def test_an_agent_without_room_waits_and_the_crawl_says_for_what(place: Place) -> None:
+    with web_of_hosts(pages=PAGES * 2, latency=0.05) as web:
+        crawl = place.crawl("crowded", web, "--agents", 3)
+        assert crawl.stderr is not None
+        lines = list[str]()
+        while "no room" not in (line := crawl.stderr.readline()):
+            assert line, lines
+            lines.append(line)
+        assert "each agent needs one processor of Ray, of which 0 of 2 are free" in line
+        crawl.send_signal(signal.SIGINT)
+        ended(crawl)
+        assert crawl.returncode == 3
+    until(lambda: not place.agents("crowded"))
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        (
+            {"RAY_AUTH_TOKEN": "2e" * 32},
+            "the Ray cluster wants its token, and has not got the right one; set RAY_AUTH_MODE=token",
+        ),
+        ({"RAY_ADDRESS": "127.0.0.1:1"}, "no Ray cluster answers at 127.0.0.1:1 (Connection refused); begin one with"),
+        (
+            {"RAY_ADDRESS": "ray://127.0.0.1:1"},
+            "RAY_ADDRESS=ray://127.0.0.1:1: begin the crawl on a node of the cluster",
+        ),
+        ({"RAY_ADDRESS": "nowhere"}, "RAY_ADDRESS 'nowhere': write HOST:PORT"),
+    ],
+)
+def test_a_cluster_that_cannot_be_reached_is_told_in_one_line(
+    place: Place, variables: dict[str, str], told: str
+) -> None:
+    with web_of_hosts() as web:
+        crawl = place.crawl(f"refused-{abs(hash(told))}", web, **variables)
+        _, said = ended(crawl)
+    assert crawl.returncode == 2
+    assert told in said and len(said.splitlines()) == 1
