@@ -22,7 +22,7 @@ SUBJECT = Subject(
     wire_where=(),
     commands={
         "store": Command(
-            "gossamer.backup.commands:store", "Say what the store of a crawl has to no purpose, or remove it.", "Mend"
+            "gossamer.backup.commands:store", "List objects that a store has and no checkpoint needs.", "Mend"
         )
     },
     far_archive="gossamer.backup.far_archive:opened",

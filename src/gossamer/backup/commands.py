@@ -66,15 +66,15 @@ def _store_of(text: str) -> "Store":
 
 @click.command(epilog="Exit status: 0 it is done, 2 wrong usage, 5 the store cannot be reached, or is damaged.")
 @click.argument("place", metavar="DIR|STORE")
-@option("--sweep", "Remove what no checkpoint names. Without this option, the command only says what it would remove.")
+@option("--sweep", "Remove these objects. Without this option, the command only says how many there are.")
 @option(
     "--older-than AGE", "Leave objects that are younger than this; an hour at least.", default="1d", show_default=True
 )
 def store(place: str, sweep: bool, older_than: str) -> None:
-    """Say what the store of a crawl has that no checkpoint names, or remove it.
+    """List the objects in the store of a crawl that no checkpoint needs, or remove them.
 
-    It stays in the store where an owner was killed, or could not reach the store when it wanted to remove it. The crawl may run
-    meanwhile: what its present owner has shipped stays, and so does everything that a checkpoint names.
+    Objects are left over where an agent was killed, or could not reach the store when it wanted to remove them. The crawl may run
+    meanwhile: this command leaves all that a checkpoint names, and all that the present owner of an agent has shipped.
 
     \b
     gossamer store mycrawl
