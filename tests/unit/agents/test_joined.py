@@ -103,6 +103,23 @@ def test_a_wrong_secret_is_refused_in_one_line_and_an_honest_machine_joins_besid
     asyncio.run(joined())
 
 
+def test_a_machine_that_no_supervisor_answers_says_so_once_and_dials_on(tmp_path: Path) -> None:
+    async def said() -> list[str]:
+        lines: list[str] = []
+        port = free_port()
+        machine = JoinedMachine(tmp_path / "lone", f"127.0.0.1:{port}", "", SECRET.encode(), lines.append)
+        work = asyncio.create_task(machine.run())
+        async with asyncio.timeout(HUNG_AFTER):
+            while not lines:
+                await asyncio.sleep(0.05)
+        assert not work.done()
+        await machine.stop()
+        await work
+        return [line.replace(str(port), "PORT") for line in lines]
+
+    assert asyncio.run(said()) == ["no supervisor answers at 127.0.0.1:PORT; this asks again until one does"]
+
+
 def test_silent_strangers_do_not_keep_an_honest_machine_out(tmp_path: Path) -> None:
     async def joined() -> None:
         async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):

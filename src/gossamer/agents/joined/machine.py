@@ -14,6 +14,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,9 @@ _NOTE = "state/machine.json"
 
 #: Seconds between two looks at what other agents have to know.
 _LOOK = 0.5
+
+#: Seconds after which people are told that no supervisor answers.
+_AWAY = 3.0
 
 #: Days for which a certificate holds; each start makes one.
 _DAYS = 3650
@@ -405,9 +409,18 @@ class JoinedMachine:
                 _write_changed(path, told.point)
 
     async def _look(self) -> None:
-        """Tell where the agent listens, and how far it is in its store, whenever that changes."""
+        """Tell where the agent listens, and how far it is in its store, whenever that changes; and people, that no supervisor is
+        there."""
+        heard = time.monotonic()
         while True:
             await asyncio.sleep(_LOOK)
+            if self._pipe is not None:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > _AWAY:
+                self._report(
+                    f"no supervisor answers at {self._to.host}:{self._to.port}; this asks again until one does"
+                )
+                heard = inf
             if self._cluster is None or not self._note.agent:
                 continue
             told = link.AgentPlace(
