@@ -58,6 +58,8 @@ async def fetched(module: HttpModule, web: HostileWeb, case: HostileCase, clock:
         await clock.advance(0.0, turns=500)
         while not fetch.done():
             await clock.advance(1.0, turns=20)
+    while not (await asyncio.wait({fetch}, timeout=0.2))[0]:  # it pauses before it asks an untidy server once more
+        await clock.advance(1.0)
     return await fetch
 
 
