@@ -1,6 +1,7 @@
 """Every cluster keeps the promises of `agents.contract.Cluster`, and a cluster is found by its name."""
 
 import asyncio
+import gc
 import socket
 from pathlib import Path
 
@@ -26,10 +27,12 @@ def free_port() -> int:
 
 
 @pytest.mark.forks
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the first supervisor goes, and its processes work on
 def test_processes_of_this_machine(tmp_path: Path) -> None:
     with shared_scratch() as folder:
         crawl = TwoAgents(tmp_path / "crawl", Path(folder))
         asyncio.run(check_cluster(lambda: local_cluster(crawl.needs), crawl))
+        gc.collect()
 
 
 def test_a_crawl_that_names_no_cluster_runs_on_this_machine_and_an_unknown_name_is_refused(tmp_path: Path) -> None:
