@@ -11,8 +11,9 @@ from gossamer.agents.run import AgentNews
 from gossamer.agents.supervision import News
 from gossamer.crawls.control.line import AgentLine, AgentSilent
 from gossamer.crawls.control.messages import Stop
-from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.options import all_options
 from gossamer.crawls.plan import CrawlPlan
+from gossamer.engine.sheet import build
 from gossamer.engine.wiring import write
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import share_secret
@@ -30,7 +31,7 @@ class TwoAgents:
     def __init__(self, directory: Path, folder: Path, report: Callable[[str], None] = print, **options: object) -> None:
         """`directory` is made; `folder` is an empty one, closed to others, with a short path."""
         given = {"output": str(directory), "agents": len(self.agents), "linger": HUNG_AFTER, **options}
-        self.needs = ClusterNeeds(directory, folder, CrawlOptions(**given), report)  # type: ignore[arg-type]
+        self.needs = ClusterNeeds(directory, folder, build(all_options(), given), report)
         graph = CrawlPlan(["http://127.0.0.1:1/"], self.needs.options, None, {}, None, ()).graph
         (directory / STATE_DIRECTORY).mkdir(parents=True)
         write(directory / CRAWL_FILE, graph.wiring, is_private=True)

@@ -8,14 +8,14 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, seed_of, urls_in, web_of_hosts
 from tests.ray_node import ray_environment, ray_node, ray_python
+from tests.waiting import until
 
 from gossamer.agents.cluster import living
 from gossamer.testing.clock import HUNG_AFTER
@@ -77,13 +77,6 @@ def place() -> Iterator[Place]:
 
 def ended(process: "subprocess.Popen[str]") -> tuple[str, str]:
     return process.communicate(timeout=HUNG_AFTER)
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + HUNG_AFTER
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def parent_of(number: int) -> int:

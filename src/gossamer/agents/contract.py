@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ClusterNeeds(NamedTuple):
-    """What a cluster is made of. `--cluster NAME` calls the function that a subject declares under this name, with one of these."""
+    """All that a cluster is made of. `--cluster NAME` calls the function that a subject declares for it, with one of these."""
 
     directory: Path
     """The crawl directory of the supervisor."""

@@ -72,6 +72,7 @@ class ProcessOptions(BasicOptions, frozen=True):
         setting(
             "Let this cluster run the agents: local (the default: this machine), joined, ray, or one of an installed package.",
             restart="agents cannot change their cluster while they work; stop the crawl, and give it to gossamer resume",
+            names="code",
         ),
     ] = ""
     listen: Annotated[
@@ -79,6 +80,7 @@ class ProcessOptions(BasicOptions, frozen=True):
         setting(
             "With --cluster joined or ray: let agents on other machines join at HOST:PORT.",
             restart=_LISTENS,
+            names="an address",
         ),
     ] = ""
     secret_file: Annotated[

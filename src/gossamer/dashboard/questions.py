@@ -35,6 +35,7 @@ from gossamer.dashboard.contract import DashboardPage, PageFunction
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
 from gossamer.dashboard.routes import number_in
 from gossamer.dashboard.sites import config_folder, read_form, read_kept, write_kept
+from gossamer.engine.errors import FlowError
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.worker import Caller, Use
 from gossamer.engine.workers import WorkerFailed, answered
@@ -149,14 +150,15 @@ class Questions:
 
 
 def answerable(directory: Path) -> Answerable:
-    """The kinds of questions that a crawl can answer; looks at names of files alone."""
+    """The kinds of questions that a crawl can answer; looks at names of files, and at the wiring where no triples lie. Of a crawl
+    whose wiring is damaged, that is the reason."""
     return Answerable(_why_not(check_triples, directory), _why_not(check_index, directory))
 
 
 def _why_not(check: Callable[[Path], None], directory: Path) -> str:
     try:
         check(directory)
-    except UsageError as error:
+    except (GossamerError, FlowError) as error:
         return str(error)
     return ""
 

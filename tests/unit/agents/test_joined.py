@@ -14,7 +14,8 @@ from tests.clusters import TwoAgents
 
 from gossamer.agents.joined import link
 from gossamer.agents.joined.machine import JoinedMachine
-from gossamer.agents.joined.welcoming import JoinedCluster, JoinedPlaced, Machine
+from gossamer.agents.joined.placed import JoinedPlaced, Machine
+from gossamer.agents.joined.welcoming import JoinedCluster
 from gossamer.agents.supervision import Solitude
 from gossamer.engine.files import shared_scratch
 from gossamer.engine.remote.frames import FramePipe

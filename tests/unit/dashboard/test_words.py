@@ -94,6 +94,8 @@ def test_documents_are_searched_filtered_counted_and_paged(crawl: Path) -> None:
 def test_a_crawl_without_index_and_triples_says_how_to_have_them(crawl: Path, tmp_path: Path) -> None:
     assert answerable(crawl).sparql == answerable(crawl).search == ""
     (tmp_path / "crawl.toml").touch()
+    assert "crawl.toml is empty" in answerable(tmp_path).sparql, "the crawl is shown, damaged as it is"
+    (tmp_path / "crawl.toml").write_text("# a wiring without a log\n")
     lacks = answerable(tmp_path)
     assert "gossamer index" in lacks.search and "--rdf" in lacks.sparql
     with pytest.raises(UsageError, match="gossamer index"):

@@ -19,13 +19,16 @@ A message is msgpack in a frame; a message that is none ends the connection.
 import hashlib
 import platform
 from importlib.metadata import distributions
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from gossamer._version import __version__
+from gossamer.engine.errors import BrokenFrame
 from gossamer.engine.remote.frames import About, FrameKind, FramePipe
 from gossamer.values.errors import UsageError
+
+T = TypeVar("T")
 
 #: Seconds between two beats.
 BEAT = 1.0
@@ -167,6 +170,17 @@ to_machine: msgspec.msgpack.Decoder[ToMachine] = msgspec.msgpack.Decoder(ToMachi
 def put(pipe: FramePipe, message: JoinMessage) -> None:
     """Write a message. A lost connection swallows it."""
     pipe.put(FrameKind.DATA, msgspec.msgpack.encode(message))
+
+
+async def received(pipe: FramePipe, decoder: msgspec.msgpack.Decoder[T], sender: str) -> T:
+    """The next message of `sender`. Raises LinkLost; BrokenFrame: it is none."""
+    kind, payload = await pipe.read()
+    if kind is not FrameKind.DATA:
+        raise BrokenFrame(f"a {kind.name} frame came from {sender}")
+    try:
+        return decoder.decode(payload)
+    except (ValueError, RecursionError) as error:
+        raise BrokenFrame(f"{sender} sent no message: {error}") from None
 
 
 def about(*, sending: bool, slot: str) -> About:

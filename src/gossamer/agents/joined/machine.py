@@ -34,10 +34,10 @@ from gossamer.crawls.builder import with_directory
 from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent
 from gossamer.crawls.control.server import read_request
 from gossamer.crawls.control.wire import Answered, Malformed, NotDone
-from gossamer.engine.errors import BrokenFrame, FlowError
+from gossamer.engine.errors import FlowError
 from gossamer.engine.files import replace_file, replace_private
 from gossamer.engine.remote.addresses import Address
-from gossamer.engine.remote.frames import About, FrameKind, FramePipe
+from gossamer.engine.remote.frames import About, FramePipe
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.remote.peers import ADDRESS, CERTIFICATE, LISTEN, SECRET, new_certificate
 from gossamer.engine.wiring import Wiring, read, write
@@ -55,9 +55,6 @@ _LOOK = 0.5
 
 #: Seconds after which people are told that no supervisor answers.
 _AWAY = 3.0
-
-#: Days for which a certificate holds; each start makes one.
-_DAYS = 3650
 
 #: Lines of an agent that wait for a connection; more would say the same.
 _MOST_LINES = 100
@@ -198,7 +195,7 @@ class JoinedMachine:
         """Say where the agent listens, and how it proves who it is."""
         replace_private(folder / SECRET, self._secret)
         if not (folder / CERTIFICATE).exists():
-            replace_private(folder / CERTIFICATE, new_certificate("gossamer agent", _DAYS))
+            replace_private(folder / CERTIFICATE, new_certificate("gossamer agent"))
         host, port = self._listen or (self._own_host(), 0)
         replace_file(folder / f"{agent}{LISTEN}", str(Address("tcp", host=host, port=port)).encode())
 
@@ -325,7 +322,7 @@ class JoinedMachine:
             lease = None
             while not self._over.is_set():
                 async with asyncio.timeout(lease):
-                    message = await _read(pipe)
+                    message = await link.received(pipe, link.to_machine, "a supervisor")
                 if isinstance(message, link.MachineWelcome):
                     self._pipe, lease = pipe, message.lease
                     self._catch_up()
@@ -436,16 +433,6 @@ async def _beat(pipe: FramePipe) -> None:
     while True:
         link.put(pipe, link.Beat(time.monotonic()))
         await asyncio.sleep(link.BEAT)
-
-
-async def _read(pipe: FramePipe) -> link.ToMachine:
-    kind, payload = await pipe.read()
-    if kind is not FrameKind.DATA:
-        raise BrokenFrame(f"a {kind.name} frame came from a supervisor")
-    try:
-        return link.to_machine.decode(payload)
-    except (ValueError, RecursionError) as error:
-        raise BrokenFrame(f"a supervisor sent no message: {error}") from None
 
 
 def _encoded(end: Any) -> bytes:

@@ -12,10 +12,8 @@ the name after the lease.
 import asyncio
 import contextlib
 import os
-import signal
 import time
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +21,7 @@ import msgspec
 from gossamer.agents.contract import ClusterNeeds, ClusterNode, Placed
 from gossamer.agents.ended import AgentEnd, forget_agent_end, write_agent_end
 from gossamer.agents.joined import link
+from gossamer.agents.joined.placed import LOOK, JoinedPlaced, Machine
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
 from gossamer.agents.supervision import REQUESTS
 from gossamer.agents.wiring import STORE_USE
@@ -34,11 +33,10 @@ from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.errors import BrokenFrame, WiringError
 from gossamer.engine.files import replace_file
 from gossamer.engine.remote.addresses import Address
-from gossamer.engine.remote.frames import About, FrameKind, FramePipe, LinkLost
+from gossamer.engine.remote.frames import About, FramePipe, LinkLost
 from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.remote.peers import CERTIFICATE, SECRET, new_certificate
-from gossamer.engine.sheet import show_seconds
 from gossamer.engine.wiring import read
 from gossamer.storage.recovery import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
@@ -49,121 +47,6 @@ if TYPE_CHECKING:
 
 #: Seconds that the next supervisor gives machines to come back before it looks which agents are at work: they dial every two.
 _COMING_BACK = 8.0
-
-#: Seconds between two looks at whether a machine was heard of.
-_LOOK = 0.2
-
-#: Seconds after which a certificate is made anew anyhow: each run makes one.
-_DAYS = 3650
-
-#: Lines of an agent that nobody has taken yet.
-_MOST_LINES = 100
-
-
-class Machine:
-    """One machine, as long as it is connected and after that until it comes back."""
-
-    def __init__(self, joining: link.MachineJoins, pipe: FramePipe) -> None:
-        self.joining = joining
-        self.pipe: FramePipe | None = pipe
-        self.heard = time.monotonic()
-        """When it was heard of last."""
-        self.told = link.AgentPlace("", b"")
-        self.placed: JoinedPlaced | None = None
-        self._asked: dict[int, asyncio.Future[bytes]] = {}
-        self._number = 0
-
-    @property
-    def is_here(self) -> bool:
-        return self.pipe is not None
-
-    def put(self, message: link.JoinMessage) -> None:
-        if self.pipe is not None:
-            link.put(self.pipe, message)
-
-    async def ask(self, body: bytes) -> bytes:
-        """The answer of its agent. Raises ConnectionError: there is none."""
-        if self.pipe is None:
-            raise ConnectionError
-        self._number += 1
-        number = self._number
-        answer = self._asked[number] = asyncio.get_running_loop().create_future()
-        try:
-            self.put(link.Question(number, body))
-            found: bytes = await answer
-        finally:
-            self._asked.pop(number, None)
-        if not found:
-            raise ConnectionError
-        return found
-
-    def replied(self, reply: link.MachineReply) -> None:
-        answer = self._asked.get(reply.number)
-        if answer is not None and not answer.done():
-            answer.set_result(reply.body)
-
-    def lost(self) -> None:
-        self.pipe = None
-        for answer in self._asked.values():
-            if not answer.done():
-                answer.set_result(b"")
-
-
-class JoinedPlaced:
-    """One life of an agent on another machine. Contract: `agents.contract.Placed`."""
-
-    def __init__(self, name: str, machine: Machine, after: float | None) -> None:
-        """`after` says after how many seconds without a word it counts as gone; None: never, since no other machine has what it
-        keeps."""
-        self.name = name
-        self.machine = machine
-        self.lines: deque[str] = deque(maxlen=_MOST_LINES)
-        self._say: Callable[[str], None] = self.lines.append
-        self._end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._after = after
-        self._is_killed = False
-        self.is_gone = False
-        """Its machine was not heard of for so long that another one may go on with it."""
-
-    def __str__(self) -> str:
-        return self.machine.joining.node
-
-    @property
-    def is_alive(self) -> bool:
-        return not self._end.done()
-
-    async def ended(self, say: Callable[[str], None]) -> int:
-        self._say = say
-        while self.lines:
-            say(self.lines.popleft())
-        while not self._end.done():
-            await asyncio.wait([self._end], timeout=_LOOK)
-            self._look()
-        return self._end.result()
-
-    def _look(self) -> None:
-        """Count it as gone where nothing was heard of it for the lease, and a little."""
-        silent = time.monotonic() - self.machine.heard
-        after = link.BEYOND if self._is_killed and not self.machine.is_here else self._after
-        if after is not None and silent > after and not self._end.done():
-            self.is_gone = after == self._after
-            if not self._is_killed:
-                self._say(
-                    f"{self} has not been heard of for {show_seconds(silent)}, so that another machine may go on with it"
-                )
-            self._end.set_result(-signal.SIGKILL)
-
-    def said(self, line: str) -> None:
-        self._say(line)
-
-    def has_ended(self, code: int) -> None:
-        if not self._end.done():
-            self._end.set_result(code)
-
-    def kill(self) -> None:
-        if self.is_alive:
-            self._is_killed = True
-            self.machine.put(link.KillAgent())
 
 
 class JoinedCluster:
@@ -181,11 +64,11 @@ class JoinedCluster:
         self.directory, self.folder = needs.directory, needs.folder
         self._report = needs.report
         self._secret = self._shared_secret(options)
-        if odd := [name for name in _TOGETHER if getattr(options, name.removeprefix("--").replace("-", "_"))]:
+        odd = [name for name in _TOGETHER if getattr(options, name.removeprefix("--").replace("-", "_"))]
+        odd += ["--designation master"] * (options.designation == "master")
+        odd += ["--exchange files"] * (options.exchange == "files")
+        if odd:
             raise UsageError(f"{odd[0]} needs all agents on one machine; leave it or --cluster {options.cluster} out")
-        if options.designation == "master" or options.exchange == "files":
-            odd_one = "--designation master" if options.designation == "master" else "--exchange files"
-            raise UsageError(f"{odd_one} needs all agents on one machine; leave it or --cluster {options.cluster} out")
         host, port = self._own_place(options)
         self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
         self._lease = part_of(options, StoreOptions).lease
@@ -226,7 +109,7 @@ class JoinedCluster:
         await self._open()
         while (machine := self._free_for(name)) is None:
             self._tell_waiting(name)
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(LOOK)
         if machine.joining.is_alive:
             # It went on without a supervisor for so long that this one knows nothing of what it was lent.
             left = await self._attached(name, machine)
@@ -245,7 +128,7 @@ class JoinedCluster:
         while time.monotonic() < until and not all(
             (one := self._machines.get(home)) is not None and one.is_here for home in homes.values()
         ):
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(LOOK)
         found: dict[str, Placed] = {}
         for name, home in homes.items():
             machine = self._machines.get(home)
@@ -294,7 +177,7 @@ class JoinedCluster:
             self._has_store, self._lease = True, float(store.get("lease", self._lease))
         certificate = self.folder / CERTIFICATE
         certificate.touch(mode=0o600)
-        certificate.write_bytes(new_certificate("gossamer", _DAYS))
+        certificate.write_bytes(new_certificate("gossamer"))
         try:
             self._address = await self._exchange.listen(self._address, self._secret, self)
         except WiringError as error:
@@ -394,12 +277,11 @@ class JoinedCluster:
     async def serve(self, pipe: FramePipe, peer: About) -> None:
         machine: Machine | None = None
         try:
-            machine = self._welcomed(await _read(pipe), pipe)
+            machine = self._welcomed(await link.received(pipe, link.to_supervisor, "a machine"), pipe)
             while machine is not None:
-                async with asyncio.timeout(
-                    self._lease
-                ):  # it beats; one that does not may be gone, and dials again if it is not
-                    message = await _read(pipe)
+                # It beats; one that does not may be gone, and dials again if it is not.
+                async with asyncio.timeout(self._lease):
+                    message = await link.received(pipe, link.to_supervisor, "a machine")
                 self._hear(machine, message)
         except (LinkLost, BrokenFrame, TimeoutError):
             pass
@@ -479,13 +361,3 @@ class JoinedCluster:
 
 #: Options that read what all agents have written.
 _TOGETHER = ("--crawlers", "--items", "--sinks", "--index", "--triple-store", "--mirror")
-
-
-async def _read(pipe: FramePipe) -> link.ToSupervisor:
-    kind, payload = await pipe.read()
-    if kind is not FrameKind.DATA:
-        raise BrokenFrame(f"a {kind.name} frame came from a machine")
-    try:
-        return link.to_supervisor.decode(payload)
-    except (ValueError, RecursionError) as error:
-        raise BrokenFrame(f"a machine sent no message: {error}") from None

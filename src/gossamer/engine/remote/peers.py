@@ -27,7 +27,7 @@ from gossamer.engine.remote.addresses import Address, parse
 _PEM_END = "-----END CERTIFICATE-----"
 
 
-def new_certificate(name: str, days: int) -> bytes:
+def new_certificate(name: str, days: int = 3_650) -> bytes:
     """A certificate that signs itself, then its key, as PEM.
 
     Args:
