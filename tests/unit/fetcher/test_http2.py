@@ -137,7 +137,7 @@ def task(path: str) -> Task:
         (early, Outcome.OK, 200, HTML),
         (page(b"", "204"), Outcome.OK, 204, b""),
         (page(b"gone", "404"), Outcome.CLIENT_ERROR, 404, b"gone"),
-        (page(HTML, "200", *[(f"x-{n}", "y") for n in range(250)]), Outcome.PROTOCOL_FAILED, 0, b""),
+        (page(HTML, "200", *[(f"x-{n}", "y") for n in range(4_100)]), Outcome.PROTOCOL_FAILED, 0, b""),
         (cut, Outcome.TRUNCATED, 200, HTML),
         (continuations, Outcome.PROTOCOL_FAILED, 0, b""),
     ],

@@ -25,6 +25,12 @@ LENIENT = {
     "invalid: Only LFs present and no body": "RFC 9112, section 2.2: a recipient may read LF alone",
     "invalid: Only LFs present": "the same",
     "sample: No carriage ret": "the same",
+    "invalid: Extra digit in HTTP major version": "a version says nothing of how the answer is written, as with browsers",
+    "invalid: Extra digit in HTTP major version #2": "the same",
+    "invalid: Extra digit in HTTP minor version": "the same",
+    "invalid: Invalid HTTP version": "the same",
+    "invalid: Extra space between HTTP version and status code": "blanks of any number part the words, as with browsers",
+    "invalid: Tab after HTTP version": "the same",
     "sample: Spaces in header name": "a field whose name is no token is left out, as by browsers and curl",
     "transfer-encoding: Trailing space on chunked body": "libcurl reads it; the chunk's size is not in doubt",
     "transfer-encoding: No semicolon before chunk extensions": "the same",
@@ -50,14 +56,12 @@ def test_llhttp_responses(run: Any, fetching: Any, test_data: Path) -> None:
 
     async def body() -> set[str]:
         read = set()
-        pages = {f"/{number}": FakePage(raw=raw) for number, (_, raw, _) in enumerate(cases)}
-        async with FakeWeb(pages) as web, fetching(web) as module:
-            for number, (title, _, fine) in enumerate(cases):
-                response = await module.fetch(Task(web.url(f"/{number}"), host="h"))
-                if "used again" in response.error:  # the server closed it behind the answer before, unannounced
-                    response = await module.fetch(Task(web.url(f"/{number}"), host="h"))
-                if not fine and response.outcome is Outcome.OK:
-                    read.add(title)
+        for title, raw, fine in cases:
+            # Each has a server of its own: one that has sent something untidy is read by other rules from then on.
+            async with FakeWeb({"/": FakePage(raw=raw)}) as web, fetching(web) as module:
+                response = await module.fetch(Task(web.url("/"), host="h"))
+            if not fine and response.outcome is Outcome.OK:
+                read.add(title)
         return read
 
     assert run(body()) == set(LENIENT)
