@@ -273,16 +273,12 @@ def _cookie_file(builder: Builder) -> None:
     builder.set("cookie_file", "http", {"cookie_file": str(path)})
 
 
-#: Characters of a URL before which no path begins, whatever its scheme with a host.
-_BEHIND_SCHEME = len("https://")
-
-
 def _seeds(builder: Builder) -> None:
     if not builder.seeds:
         return
     seeds = normal_seeds(builder.wiring, builder.seeds)
     # Of many seeds, few differ before their paths, and slicing costs a tenth of reading.
-    sites = dict.fromkeys([seed[: seed.find("/", _BEHIND_SCHEME) + 1] or seed for seed in seeds])
+    sites = dict.fromkeys([seed[: seed.find("/", seed.find("://") + 3) + 1] or seed for seed in seeds])
     hosts = list(filter(None, dict.fromkeys([place_of_site(site_of(site)) for site in sites])))
     builder.set("seeds", "seeds", {"urls": seeds})
     builder.set_where_present("scope", {"seeds": seeds})

@@ -275,7 +275,7 @@ def answer_of(
     # The name of the server was not checked then.
     is_unverified = not transfer.shared.verifies and asked.url.startswith("https:")
     if head is None:
-        sent, is_new = transfer.is_sent, transfer.curl.getinfo(pycurl.NUM_CONNECTS) > 0
+        sent, is_new = transfer.is_sent, transfer.is_new
         return Response(
             verdict.outcome,
             request_head=transfer.request_head(asked.url, asked.shown) if sent else b"",
@@ -346,6 +346,20 @@ _NO_CHUNK = Cut(Outcome.PROTOCOL_FAILED, "the body is not chunked as its head sa
 Metered = Callable[[int], Awaitable[None]]
 
 
+class Bare(Transfer):
+    """A transfer that libcurl does not carry, so that it is told here how far it has come."""
+
+    sent_after: float = 0.0
+    is_sent: bool = False
+    is_connected: bool = False
+    """TLS included, where the URL has it."""
+    is_new: bool = True
+
+    def keep_waiting(self, seconds: float) -> None:
+        """The bandwidth of the crawl is about to."""
+        self._held += seconds
+
+
 class _Early(Exception):
     """The connection ended before the answer did."""
 
@@ -359,7 +373,13 @@ def context_of(ca_file: str, *, verify: bool) -> ssl.SSLContext:
 
 
 async def ask_untidy(
-    transfer: Transfer, url: str, request: bytes, place: tuple[str, int], tls: ssl.SSLContext, metered: Metered
+    transfer: Bare,
+    url: str,
+    request: bytes,
+    place: tuple[str, int],
+    tls: ssl.SSLContext,
+    metered: Metered,
+    now: Callable[[], float],
 ) -> tuple[int, str]:
     """Send a request, and have the handle keep what comes. Returns how it ended, as libcurl would say: an error, 0 for none.
 
@@ -370,6 +390,7 @@ async def ask_untidy(
         place: address and port.
         tls: used where the URL is so.
         metered: waits for the bandwidth of the crawl.
+        now: monotonic seconds, by which the transfer has begun.
     """
     is_tls = scheme_of(url) == "https"
     try:
@@ -383,6 +404,8 @@ async def ask_untidy(
         return pycurl.E_COULDNT_CONNECT, str(error)
     try:
         writer.write(request)
+        transfer.is_sent = transfer.is_connected = True
+        transfer.sent_after = now() - transfer.began
         await writer.drain()
         if (head := await _head(transfer, reader)) is not None:
             async for piece in _body(head, reader):

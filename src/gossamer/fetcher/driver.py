@@ -13,8 +13,9 @@ Where there is no epoll (macOS), pycurl's own driver does that.
 import asyncio
 import resource
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import pycurl
@@ -32,6 +33,12 @@ _TICK = 1.0
 
 class _Overdue(Exception):
     """A deadline has passed; the transfer's verdict says which."""
+
+
+def _end(future: "asyncio.Future[Any]", _: "asyncio.Task[Any]") -> None:
+    """The task that carries a transfer has ended: so has the wait for it, unless it was given up before."""
+    if not future.done():
+        future.set_result(None)
 
 
 class CurlModule(Provider[P], Generic[P, T]):
@@ -61,12 +68,21 @@ class CurlModule(Provider[P], Generic[P, T]):
         if self._multi is not None:
             await self._multi.close()
 
-    async def ended(self, transfer: T) -> tuple[int, str]:
+    async def ended(self, transfer: T, carrying: Coroutine[Any, Any, tuple[int, str]] | None = None) -> tuple[int, str]:
         """Carry a transfer, and wait for its end: libcurl's error and what it says of it, 0 for none. The caller discards
-        the handle."""
-        future = self._live[transfer] = (self._multi or self.driver()).add(transfer.curl)
+        the handle. `carrying`: carries it instead of libcurl, and says the same."""
+        driver, task = self._multi or self.driver(), None
+        if carrying is None:
+            future = driver.add(transfer.curl)
+        else:
+            future = asyncio.get_running_loop().create_future()
+            task = asyncio.ensure_future(carrying)
+            task.add_done_callback(partial(_end, future))
+        self._live[transfer] = future
         try:
             await future
+            if task is not None:
+                return task.result()
         except pycurl.error as error:
             code, message = error.args
             return code, message
@@ -74,6 +90,9 @@ class CurlModule(Provider[P], Generic[P, T]):
             pass
         finally:
             del self._live[transfer]
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
         return 0, ""
 
     async def _watch_clock(self) -> None:

@@ -6,9 +6,7 @@ handles come from a pool of ours (:mod:`~gossamer.fetcher.transfer`). libcurl as
 no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by the unit's clock.
 """
 
-import asyncio
 from functools import partial
-from math import inf
 
 import msgspec
 import pycurl
@@ -17,7 +15,7 @@ from gossamer.documents.content_coding import Keeping
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.gate import Crowd, Gate
 from gossamer.expressions.contract import VisitFilter
-from gossamer.fetcher.answer import UNTIDY, Asked, answer_of, ask_untidy, context_of, unwanted, verdict_on
+from gossamer.fetcher.answer import UNTIDY, Asked, Bare, answer_of, ask_untidy, context_of, unwanted, verdict_on
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import CurlModule, Valve, affordable
@@ -26,7 +24,7 @@ from gossamer.fetcher.request import HttpSheet, constants, trusted
 from gossamer.fetcher.transfer import MISLED, Transfer
 from gossamer.values import url as urls
 from gossamer.values.errors import AddressRefused, ResolutionFailed
-from gossamer.values.outcome import TRANSIENT, Outcome
+from gossamer.values.outcome import TRANSIENT, Note, Outcome
 from gossamer.values.request_identity import Requested
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.visit import Response
@@ -67,7 +65,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         self._droppers: set[tuple[str, int]] = set()
         """Servers, by address and port, that have dropped a connection that was used again."""
         self._untidy: set[tuple[str, int]] = set()
-        """Servers, by address and port, that write lines without a colon among their fields."""
+        """Hosts, by name and port, whose heads libcurl does not read: another host of their server may write tidy ones."""
         self._authentication = Authentication(self._now)
         self._proxies: Proxies | None = None
         self._share = 1.0
@@ -227,7 +225,8 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
 
     async def _attempt(self, asked: Asked, address: str, port: int, proxy: Proxy | None) -> Response:
         """One request to one address. However it ends, the handle goes back to the pool, clean."""
-        if (address, port) in self._untidy and proxy is None and asked.request is None:
+        host = urls.endpoint_of(asked.url)
+        if host in self._untidy and proxy is None and asked.request is None:
             return await self._ask_bare(asked, address, port)
         transfer = self._idle.pop() if self._idle else Transfer(self._shared, self._valve)
         try:
@@ -248,9 +247,12 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
                 self.metrics.counters["dropped"] += 1
                 self._remember(self._droppers, address, port)
             if ending[1] in UNTIDY and proxy is None and asked.request is None:
-                self._remember(self._untidy, address, port)
+                self._remember(self._untidy, *host)
+                self.metrics.counters["requests"] += 1
                 await self.clock.sleep(_AGAIN)
-                return await self._ask_bare(asked, address, port)
+                again = await self._ask_bare(asked, address, port)
+                self.metrics.count(f"note:{Note.ASKED_AGAIN}")
+                return msgspec.structs.replace(again, notes=(*again.notes, Note.ASKED_AGAIN))
             response = self._response(transfer, asked, address, ending)
             if proxy is not None and self._proxies is not None:
                 self._proxies.judge(proxy, transfer, ending)
@@ -258,32 +260,29 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         finally:
             self._release(transfer)
 
-    def _remember(self, servers: set[tuple[str, int]], address: str, port: int) -> None:
+    def _remember(self, servers: set[tuple[str, int]], host: str, port: int) -> None:
         if len(servers) >= _MOST_DROPPERS:
             servers.clear()
-        servers.add((address, port))
+        servers.add((host, port))
 
     async def _ask_bare(self, asked: Asked, address: str, port: int) -> Response:
         """One request to a server whose heads libcurl does not read; a handle keeps what comes, and is not used again."""
         asked = msgspec.structs.replace(asked, shown=(*asked.shown, "Connection: close"))
-        transfer, sheet = Transfer(self._shared), self.sheet
+        transfer = Bare(self._shared)
         try:
             transfer.begin(asked.url, address, port, self._keeping, self.clock.monotonic(), (), asked.wanted)
             sent = transfer.request_head(asked.url, asked.shown + asked.secret)
-            tls = context_of(trusted(sheet.ca_file), verify=sheet.verify)
-            ending = 0, ""
-            try:
-                async with asyncio.timeout(sheet.deadline):
-                    ending = await ask_untidy(transfer, asked.url, sent, (address, port), tls, self._metered)
-            except TimeoutError:
-                transfer.verdict = transfer.too_long(sheet, inf, "time" if transfer.head else "")
-            return self._response(transfer, asked, address, ending)
+            tls = context_of(trusted(self.sheet.ca_file), verify=self.sheet.verify)
+            metered = partial(self._metered, transfer)
+            asking = ask_untidy(transfer, asked.url, sent, (address, port), tls, metered, self._monotonic)
+            return self._response(transfer, asked, address, await self.ended(transfer, asking))
         finally:
             transfer.close()
 
-    async def _metered(self, size: int) -> None:
+    async def _metered(self, transfer: Bare, size: int) -> None:
         """Wait until the bandwidth of the crawl allows so many bytes."""
         if self._valve is not None and (wait := self._valve.take(size)) > 0.0:
+            transfer.keep_waiting(wait)
             await self.clock.sleep(wait)
 
     def _release(self, transfer: Transfer) -> None:

@@ -295,7 +295,7 @@ class Transfer(Receiving[HttpSheet]):
         if waited <= min(sheet.connect, sheet.first_byte):
             return None
         if self.is_sent:
-            if waited - self.curl.getinfo(pycurl.PRETRANSFER_TIME) > sheet.first_byte:
+            if waited - self.sent_after > sheet.first_byte:
                 reason = f"the head of the answer was not complete within {sheet.first_byte:g} s"
                 return Cut(Outcome.TIMED_OUT, reason)
         elif not self.is_connected:
@@ -309,6 +309,16 @@ class Transfer(Receiving[HttpSheet]):
     def is_sent(self) -> bool:
         """Connected, TLS included, and the request is on its way. Asked only of slow and failed transfers."""
         return bool(self.curl.getinfo(pycurl.REQUEST_SIZE) > 0)
+
+    @property
+    def is_new(self) -> bool:
+        """It has a connection that no request used before."""
+        return bool(self.curl.getinfo(pycurl.NUM_CONNECTS) > 0)
+
+    @property
+    def sent_after(self) -> float:
+        """Seconds from its beginning until it was sent."""
+        return float(self.curl.getinfo(pycurl.PRETRANSFER_TIME))
 
     @property
     def is_connected(self) -> bool:

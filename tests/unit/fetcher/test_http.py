@@ -338,9 +338,48 @@ def test_a_line_without_a_colon_is_passed_over(
 def test_a_head_that_browsers_read_and_libcurl_does_not_is_read_and_noted(
     run: Any, fetching: Any, raw: bytes, note: Note
 ) -> None:
-    response = one(run, fetching, FakePage(raw=raw))
-    assert (response.outcome, response.status, response.body) == (Outcome.OK, 200, b"abc"), response.error
-    assert response.notes == (note,)
+    async def fetch() -> None:
+        async with FakeWeb({"/": FakePage(raw=raw)}) as web, fetching(web) as module:
+            for _ in range(2):
+                response = await module.fetch(task(web.url()))
+                assert (response.outcome, response.status, response.body) == (Outcome.OK, 200, b"abc"), response.error
+                assert response.notes in ((note,), (note, Note.ASKED_AGAIN))
+            assert response.notes == (note,), "from then on it is known how the server writes"
+
+    run(fetch())
+
+
+def test_a_host_that_is_read_without_libcurl_has_the_same_deadlines_and_no_other_host_of_its_server_is_read_so(
+    run: Any, fetching: Any
+) -> None:
+    async def fetch() -> None:
+        clock, raw = FakeClock(), b"HTTP 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+        pages = {"/": FakePage(raw=raw), "/never": FakePage(silent=True), "/slow": FakePage(HTML, cut=50, stay=True)}
+        async with FakeWeb({**pages, "http://other.test/": "tidy"}) as web, fetching(web, clock=clock) as module:
+            first = asyncio.ensure_future(module.fetch(task(web.url())))
+            while not first.done():
+                await clock.advance(1.0, turns=50)
+            for path, outcome, word in (
+                ("/never", Outcome.TIMED_OUT, "the head of the answer was not complete within 30 s"),
+                ("/slow", Outcome.TOO_SLOW, "less than 100 bytes/s"),
+            ):
+                asked = len(web.requests)
+                waiting = asyncio.ensure_future(module.fetch(task(web.url(path))))
+                while len(web.requests) == asked:
+                    await asyncio.sleep(0)
+                await clock.advance(0.0, turns=500)
+                await clock.advance(29.0, turns=50)
+                assert not waiting.done()
+                await clock.advance(5.0, turns=50)
+                response = await waiting
+                assert (response.outcome, response.is_met) == (outcome, True)
+                assert word in response.error
+            for _ in range(2):
+                response = await module.fetch(task(f"http://other.test:{web.port}/"))
+                assert (response.body, response.notes) == (b"tidy", ())
+            assert len({request.connection for request in web.requests[-2:]}) == 1
+
+    run(fetch())
 
 
 def test_a_request_that_may_not_be_sent_twice_is_not_repeated_for_a_line_without_a_colon(
