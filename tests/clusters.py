@@ -17,7 +17,7 @@ from gossamer.engine.sheet import build
 from gossamer.engine.wiring import write
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import share_secret
-from gossamer.storage.recovery import ensure_crawl_id, write_members
+from gossamer.storage.members import ensure_crawl_id, write_members
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.agents import agent_name

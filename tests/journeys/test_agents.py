@@ -54,7 +54,7 @@ from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.audit import AuditOptions, audit
 from gossamer.simweb.graph import WebGraph
 from gossamer.storage.ledger.opening import ProcessLock
-from gossamer.storage.recovery import members_of
+from gossamer.storage.members import members_of
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 from gossamer.values.errors import CrawlDirectoryError, UsageError

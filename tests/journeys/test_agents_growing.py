@@ -20,7 +20,7 @@ from gossamer.crawls.control.messages import Change, CheckChange, Pause, Status
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
-from gossamer.storage.recovery import members_of
+from gossamer.storage.members import members_of
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
 

@@ -15,7 +15,7 @@ from gossamer.analysis.verifying import verify
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.engine import processes
 from gossamer.query.database import Database
-from gossamer.storage.recovery import members_of
+from gossamer.storage.members import members_of
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 

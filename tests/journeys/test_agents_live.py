@@ -17,7 +17,7 @@ from gossamer.crawls.control.messages import Change, Status
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions
-from gossamer.storage.recovery import members_of
+from gossamer.storage.members import members_of
 from gossamer.testing.fakeweb import FakeWeb
 
 HOSTS, PAGES = 10, 24

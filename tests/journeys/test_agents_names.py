@@ -9,7 +9,7 @@ from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.why import story_of
 from gossamer.query.database import Database
-from gossamer.storage.recovery import members_of
+from gossamer.storage.members import members_of
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 
 AGENTS = ("agent-00", "agent-01")

@@ -18,7 +18,7 @@ from gossamer.crawls.control.client import Control, SteeringRefused
 from gossamer.crawls.control.messages import Change, Checkpoint, Checkpoints, CheckRewire, Decide, Rewire, Undo
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.wiring import read
-from gossamer.storage.recovery import members_of, write_members
+from gossamer.storage.members import members_of, write_members
 from gossamer.testing.fakeweb import FakeWeb
 
 HOSTS, PAGES = 10, 24

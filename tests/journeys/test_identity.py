@@ -10,7 +10,7 @@ from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.instants import VisitIds
 

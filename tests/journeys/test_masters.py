@@ -34,7 +34,7 @@ from gossamer.crawls.control.wire import ControlRequest
 from gossamer.engine.wiring import read
 from gossamer.storage.ledger.moving import drop, forget_seen
 from gossamer.storage.mailbox.shared_state import SHARED, SharedFile, count_older_mail
-from gossamer.storage.recovery import members_of
+from gossamer.storage.members import members_of
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
 from gossamer.values.agents import agent_name

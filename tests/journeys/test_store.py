@@ -25,7 +25,7 @@ from tests.waiting import until
 
 from gossamer.agents.cluster import living
 from gossamer.cli.main import main
-from gossamer.storage.recovery import holder_of
+from gossamer.storage.members import holder_of
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
 from tools.killing.loop import hits_of

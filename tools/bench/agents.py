@@ -43,7 +43,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLe
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.mailbox.exchange_files import OUT
 from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, SUFFIX
-from gossamer.storage.recovery import write_members
+from gossamer.storage.members import write_members
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from gossamer.values.agents import agent_name
 from gossamer.values.errors import UsageError

@@ -26,7 +26,7 @@ from pathlib import Path
 from gossamer.agents.cluster import living
 from gossamer.engine import processes
 from gossamer.storage.logs import LOG_PATH
-from gossamer.storage.recovery import AGENTS as MEMBERS
+from gossamer.storage.members import AGENTS as MEMBERS
 from gossamer.values.agents import agent_name, at_work
 from tools.killing import Say, Told
 from tools.killing.judging import Judgement, hosts_are_spared

@@ -25,7 +25,7 @@ from gossamer.engine.sheet import nearest
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import ProcessLock
-from gossamer.storage.recovery import holder_of
+from gossamer.storage.members import holder_of
 from gossamer.storage.tables.places import check_is_here
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 

@@ -20,7 +20,7 @@ from gossamer.crawls.summary import Summary
 from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError
 from gossamer.engine.wiring import Wiring
-from gossamer.storage.recovery import members_of
+from gossamer.storage.members import members_of
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.mailbox.shared_state import SharedFile, count_older_mail
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.values.agents import at_work, digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import domain_point, given_host

@@ -38,7 +38,7 @@ from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.mailbox.retaining import mail_of, point_path
 from gossamer.storage.mailbox.shared_state import SHARED, shared_again
 from gossamer.storage.mailbox.staging import DividedLedger
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.manifest import notes_of, write_notes
 from gossamer.storage.tables.places import converting, rows_directory
 from gossamer.values.agents import Designated, at_work, member

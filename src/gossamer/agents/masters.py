@@ -32,7 +32,7 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, read, with_settings, write
 from gossamer.storage.mailbox.shared_state import SharedFile
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 

@@ -4,7 +4,7 @@ parcels, and the taker reads them.
 Place in the flow: the supervisor calls :func:`change_members` before it starts agents, and :func:`settle` before that, whatever
 it is to do: it finishes a change that a kill interrupted, or undoes it. It opens no ledger: a process for each agent does
 (:mod:`parcels`). The crawl has its new agents from the instant in which
-:func:`~gossamer.storage.recovery.write_members` names them; parcels that were written before that are thrown away, the next
+:func:`~gossamer.storage.members.write_members` names them; parcels that were written before that are thrown away, the next
 supervisor does what is left to do after it. Nothing is fetched meanwhile, so that no host is asked by two.
 
 An agent that has left stays among the members with capacity 0. It has no domain and does not run; its archive, tables, log and
@@ -52,7 +52,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.parcels import Moved
 from gossamer.storage.mailbox.retaining import point_path
 from gossamer.storage.mailbox.shared_state import SHARED, SharedFile, delete_older_mail, forget_copies
-from gossamer.storage.recovery import agents_behind, division_of, members_of, note_behind, write_members
+from gossamer.storage.members import agents_behind, division_of, members_of, note_behind, write_members
 from gossamer.values.agents import Member, agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import DeletionTarget, given_host

@@ -51,7 +51,7 @@ from gossamer.storage.ledger.parcels import (
     taking,
 )
 from gossamer.storage.logs import LOG_PATH, MergeMark, log_path, write_mark
-from gossamer.storage.recovery import write_members
+from gossamer.storage.members import write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 

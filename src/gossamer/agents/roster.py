@@ -52,7 +52,7 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.unit import meanwhile
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.mailbox.shared_state import SHARED
-from gossamer.storage.recovery import members_of, write_members
+from gossamer.storage.members import members_of, write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 

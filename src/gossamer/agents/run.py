@@ -47,7 +47,7 @@ from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.logs import log_path
 from gossamer.storage.mailbox.mailbox import Mailbox
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 if TYPE_CHECKING:

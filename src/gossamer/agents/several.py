@@ -43,7 +43,7 @@ from gossamer.engine.wiring import Difference, Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
-from gossamer.storage.recovery import agents_behind
+from gossamer.storage.members import agents_behind
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work

@@ -38,7 +38,8 @@ from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.sheet import build, show_bytes
 from gossamer.storage.archive.warc import WARC_DIRECTORY
-from gossamer.storage.recovery import InStore, note_behind, write_division, write_members
+from gossamer.storage.members import note_behind, write_division, write_members
+from gossamer.storage.recovery import InStore
 from gossamer.storage.tables.places import CRAWL_FILE, flocked
 from gossamer.values.agents import at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError

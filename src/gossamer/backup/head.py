@@ -98,7 +98,7 @@ class StoreHead(msgspec.Struct, frozen=True):
     members: tuple[str, ...] = ()
     """All agents of the crawl, as the checkpoint has them; none where it has one."""
     division: int = 0
-    """The number of their division (:func:`~gossamer.storage.recovery.division_of`)."""
+    """The number of their division (:func:`~gossamer.storage.members.division_of`)."""
 
 
 class Owned(StorePoint, frozen=True, kw_only=True):

@@ -30,7 +30,8 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.ledger.parcels import parcels_for
 from gossamer.storage.logs import forget_merged
 from gossamer.storage.mailbox.retaining import point_path
-from gossamer.storage.recovery import agents_behind, division_of, in_store, members_of, note_behind, noted
+from gossamer.storage.members import agents_behind, division_of, members_of, note_behind
+from gossamer.storage.recovery import in_store, noted
 from gossamer.storage.rewrite_journals import DELETED
 from gossamer.storage.tables.manifest import read_notes, write_notes
 from gossamer.storage.tables.places import TABLES, converting

@@ -123,7 +123,7 @@ def wire(builder: "Builder") -> None:
 
 def _refuse_dividing(builder: "Builder", *, is_new: bool) -> None:
     """Refuse what keeps state that no checkpoint of an agent has."""
-    from gossamer.storage.recovery import members_of
+    from gossamer.storage.members import members_of
 
     options, ledger = builder.options, builder.wiring.providers.get("ledger")
     found = ["--crawlers"] if (options.crawlers or 1) > 1 else []

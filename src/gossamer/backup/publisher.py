@@ -31,7 +31,7 @@ from gossamer.engine.files import Point, crash_at
 from gossamer.engine.sheet import Sheet, setting, show_bytes, show_seconds
 from gossamer.storage.archive.warc import WarcArchive
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.recovery import division_of, members_of
+from gossamer.storage.members import division_of, members_of
 from gossamer.storage.tables.places import reading
 from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError

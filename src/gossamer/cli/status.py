@@ -24,7 +24,7 @@ from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import Status
 from gossamer.engine.sheet import show_bytes, show_seconds
 from gossamer.storage.logs import LOG_PATH, NOTES_LOG, STEERING_LOG, SUM, log_path, printable
-from gossamer.storage.recovery import AGENTS, holder_of, members_of
+from gossamer.storage.members import AGENTS, holder_of, members_of
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.storage.tables.row_tables import FINE
 from gossamer.values.agents import member

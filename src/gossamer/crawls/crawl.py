@@ -44,7 +44,7 @@ from gossamer.frontier.frontier import Seeds
 from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.storage.commit.commit_stage import Tally
 from gossamer.storage.ledger.opening import ProcessLock
-from gossamer.storage.recovery import ensure_crawl_id, refuse_divided
+from gossamer.storage.members import ensure_crawl_id, refuse_divided
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
 

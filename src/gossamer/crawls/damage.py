@@ -18,6 +18,7 @@ from gossamer.storage.archive.contract import Keeper
 from gossamer.storage.archive.warc import WARC_DIRECTORY, WarcArchive
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_FOLDER
+from gossamer.storage.members import members_of
 from gossamer.storage.recovery import (
     QUARANTINE,
     ROW_LOG,
@@ -28,7 +29,6 @@ from gossamer.storage.recovery import (
     in_store,
     is_away,
     keep_aside,
-    members_of,
     refusal,
     restore,
     take_away,

@@ -48,7 +48,7 @@ from gossamer.query.archive import ArchivedView, view_archived
 from gossamer.query.contract import Answerable, TripleAnswer
 from gossamer.query.host_list import MOST
 from gossamer.query.reports import TableAnswer
-from gossamer.storage.recovery import members_of
+from gossamer.storage.members import members_of
 from gossamer.storage.tables.row_tables import SAMPLES, SampleRow
 from gossamer.values.agents import at_work
 from gossamer.values.errors import GossamerError, UsageError

@@ -47,7 +47,7 @@ from gossamer.query.schema import (
     with_copies,
     with_shells,
 )
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.manifest import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
 from gossamer.storage.tables.places import TABLES, reading, segments, table_files, table_names
 from gossamer.storage.tables.row_tables import COPIES

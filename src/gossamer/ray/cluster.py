@@ -37,7 +37,7 @@ from gossamer.engine.wiring import read
 from gossamer.ray.host import AgentHost
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import secret_of, share_secret
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
 

@@ -12,7 +12,7 @@ from gossamer.query.schema import tables_of, tables_that_ship
 from gossamer.sinks.drivers import RowsRefusedError, SinkDriver, connect_sink
 from gossamer.sinks.mapping import SinkSpec, SinkTable, read_sinks, row_maker
 from gossamer.sinks.sink import Delivery, WebhookSink
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.values.errors import UsageError
 
 # Tries the sinks of a file: whether their databases answer, and whether they take ten rows of each table, which are not kept.

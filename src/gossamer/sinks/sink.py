@@ -29,7 +29,7 @@ from gossamer.query.schema import tables_of, tells
 from gossamer.sinks.drivers import RowsRefusedError, connect_sink
 from gossamer.sinks.mapping import CRAWL, Row, SinkSpec, SinkTable, columns_of, read_sinks, row_maker
 from gossamer.storage.logs import printable
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.contract import VISIT, FeedBatch, FeedMark
 from gossamer.storage.tables.places import SINKS_FILE
 from gossamer.values.errors import CrawlDirectoryError

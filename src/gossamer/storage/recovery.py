@@ -7,148 +7,26 @@ file, so that missing bytes are noticed, and not only bytes that are too many.
 Bytes that are taken away were never committed: the ledger knows nothing of them, and their URLs are fetched again. They go to
 `quarantine/`, which keeps the newest :data:`QUARANTINE_BYTES` for people who want to see what a kill tore.
 
-Two small files say which crawl this is. Its identity (:func:`crawl_id`) is kept through resume and checkpoints; it has a file
-of its own because the ledger is open to one process only and goes back at a checkpoint, and others may repeat the wiring of
-`crawl.toml`. The names of its agents (:func:`members_of`) are there where several agents share a crawl: each has a log of its
-own then, and the crawl's is made of theirs.
-
 Files that are written once have *sums*, which tell that a disk, or a person, has changed a byte since. Those of tables and of the
 index are kept by :mod:`gossamer.storage.tables.manifest` with what else it knows of them. Folders of other files have theirs in a
 file beside them: code that writes there does it within :func:`changing`, and `gossamer verify --deep` asks :func:`changed_files`.
 While a process writes, or after it was killed at it, there are no sums, and nothing is said.
 """
 
-import contextlib
-import fcntl
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 from xxhash import xxh3_128
 
 from gossamer.engine.files import replace_file
 from gossamer.storage.logs import DELETED, is_summed, is_whole
-from gossamer.values.agents import member
-from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.instants import unique_name
-
-T = TypeVar("T")
-
-
-def read_kept(path: Path, kind: type[T], advice: str) -> T | None:
-    """The content of a small file of JSON; None where it is not there. Raises CrawlDirectoryError: it is damaged; `advice` says
-    how to go on."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except ValueError as error:
-        raise CrawlDirectoryError(f"{path} is damaged: {error}; {advice}") from None
-
-
-#: Where the id stands, inside the crawl directory.
-CRAWL_ID = "state/crawl-id"
-
-
-def ensure_crawl_id(directory: Path, now: float) -> str:
-    """The id of the crawl in a directory, made now (in seconds since the epoch) where it has none. Raises OSError."""
-    if known := crawl_id(directory):
-        return known
-    path = directory / CRAWL_ID
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, f"{unique_name(now)}\n".encode())
-    return crawl_id(directory)
-
-
-def crawl_id(directory: Path) -> str:
-    """The id of the crawl in a directory; empty where an older program made it and none has resumed it."""
-    try:
-        return (directory / CRAWL_ID).read_text().strip()
-    except FileNotFoundError:
-        return ""
-
-
-#: Where the names of the agents stand, inside the crawl directory.
-AGENTS = "state/agents.json"
-
-#: Where it stands which folder on which machine has which agent, where agents work on machines of their own.
-JOINED = "state/supervisor/joined.json"
-
-
-def holder_of(path: Path) -> str:
-    """The process that holds the lock in this file, `(just starting)` where it has not said so yet; empty where none does."""
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return lock.read(32).decode("ascii", "replace").strip() or "(just starting)"
-    return ""
-
-
-def members_of(directory: Path) -> tuple[str, ...]:
-    """The agents of a crawl, as :func:`gossamer.values.agents.member` reads them; none of a crawl of one agent. Raises
-    CrawlDirectoryError: the file is damaged."""
-    path, advice = directory / AGENTS, "bring it back from a copy"
-    names = read_kept(path, tuple[str, ...], advice) or ()
-    try:
-        for name in names:
-            member(name)
-    except UsageError as error:
-        raise CrawlDirectoryError(f"{path} is damaged: {error}; {advice}") from None
-    return names
-
-
-def write_members(directory: Path, members: Sequence[str]) -> None:
-    """Note the agents of a crawl: whole, or not at all. Raises OSError."""
-    path = directory / AGENTS
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if members_of(directory) != tuple(members):
-        write_division(directory, division_of(directory) + 1)
-    replace_file(path, msgspec.json.encode(list(members)))
-
-
-#: Where it stands how often the agents of a crawl have changed, and which of them do not know the last change, inside the crawl
-#: directory.
-DIVISION, _BEHIND = "state/division.json", "state/behind.json"
-
-
-def division_of(directory: Path) -> int:
-    """How often the agents of a crawl have changed: each division of its domains has a number. Raises CrawlDirectoryError: the
-    file is damaged."""
-    return read_kept(directory / DIVISION, int, "bring it back from a copy") or 0
-
-
-def write_division(directory: Path, number: int) -> None:
-    replace_file(directory / DIVISION, msgspec.json.encode(number))
-
-
-def agents_behind(directory: Path) -> dict[str, tuple[str, ...]]:
-    """Agents that have gone back to before the last change of the crawl's agents, each with those that there were then; none of
-    one that had nothing. Raises CrawlDirectoryError: the note is damaged."""
-    return read_kept(directory / _BEHIND, dict[str, tuple[str, ...]], "bring it back from a copy") or {}
-
-
-def note_behind(directory: Path, behind: Mapping[str, Sequence[str]]) -> None:
-    """Note them: whole, or not at all. Raises OSError."""
-    if behind:
-        replace_file(directory / _BEHIND, msgspec.json.encode(behind))
-    else:
-        (directory / _BEHIND).unlink(missing_ok=True)
-
-
-def refuse_divided(directory: Path) -> None:
-    """Refuse to go on with one agent where several have divided the crawl. Raises UsageError: that is so; CrawlDirectoryError:
-    the names of the agents cannot be read."""
-    if found := members_of(directory):
-        raise UsageError(
-            f"the crawl in {directory} is divided among {len(found)} agents; go on with it on the command line: "
-            f"gossamer resume {directory}"
-        )
-
+from gossamer.storage.members import AGENTS
+from gossamer.values.errors import CrawlDirectoryError
 
 #: Where what was cut off goes, inside the crawl directory.
 QUARANTINE = "quarantine"

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, cast
 import msgspec
 
 from gossamer.storage.logs import summed
-from gossamer.storage.recovery import read_kept
+from gossamer.storage.members import read_kept
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.hosts import DeletionTarget
 from gossamer.values.url import host_of

@@ -23,7 +23,7 @@ from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ProviderPlan, Wiring
 from gossamer.storage.logs import LOG_PATH, merge_logs
-from gossamer.storage.recovery import write_members
+from gossamer.storage.members import write_members
 from gossamer.values.errors import UsageError
 from gossamer.values.settings import MOST_AGENTS
 

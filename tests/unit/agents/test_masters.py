@@ -40,7 +40,7 @@ from gossamer.engine.wiring import ProviderPlan, Wiring, with_settings
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.mailbox.shared_state import SHARED, SharedFile
-from gossamer.storage.recovery import members_of, write_members
+from gossamer.storage.members import members_of, write_members
 from gossamer.values.agents import digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import domain_point

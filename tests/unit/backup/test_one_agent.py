@@ -9,7 +9,7 @@ from gossamer.backup.head import AgentInStore, StoredCheckpoint, note_owned, own
 from gossamer.backup.one_agent import claimed, publish_at_rest
 from gossamer.backup.opening import FolderStore
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.recovery import write_division, write_members
+from gossamer.storage.members import write_division, write_members
 from gossamer.values.errors import CrawlDirectoryError
 
 TWO, THREE = ("agent-00", "agent-01"), ("agent-00", "agent-01", "agent-02")

@@ -11,7 +11,7 @@ from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
-from gossamer.storage.recovery import write_members
+from gossamer.storage.members import write_members
 from gossamer.values.errors import UsageError
 
 

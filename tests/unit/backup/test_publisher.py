@@ -24,7 +24,8 @@ from gossamer.storage.archive.reading import opened
 from gossamer.storage.archive.warc import WarcArchive
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.mailbox.retaining import StorePoint, point_path
-from gossamer.storage.recovery import find_losses, restore, write_members
+from gossamer.storage.members import write_members
+from gossamer.storage.recovery import find_losses, restore
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.request_identity import requested

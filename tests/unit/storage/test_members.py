@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.storage.recovery import AGENTS, files_of, members_of, refuse_divided, restore, write_members
+from gossamer.storage.members import AGENTS, members_of, refuse_divided, write_members
+from gossamer.storage.recovery import files_of, restore
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 

@@ -9,7 +9,7 @@ from gossamer.crawls.control import resting
 from gossamer.engine import processes
 from gossamer.engine.files import VARIABLE
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.recovery import members_of, write_members
+from gossamer.storage.members import members_of, write_members
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 AGENTS = ("agent-00", "agent-01")

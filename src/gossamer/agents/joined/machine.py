@@ -43,7 +43,7 @@ from gossamer.engine.remote.peers import ADDRESS, CERTIFICATE, LISTEN, SECRET, n
 from gossamer.engine.wiring import Wiring, read, write
 from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.mailbox.retaining import StorePoint, point_path
-from gossamer.storage.recovery import crawl_id
+from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 

@@ -38,7 +38,7 @@ from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.remote.peers import CERTIFICATE, SECRET, new_certificate
 from gossamer.engine.wiring import read
-from gossamer.storage.recovery import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id
+from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
 

@@ -44,7 +44,7 @@ from gossamer.frontier.contract import JUDGED, RELEVANT
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.frontier.politeness.rules import blocked_by_orders
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.recovery import JOINED
+from gossamer.storage.members import JOINED
 from gossamer.storage.tables.manifest import failure_of
 
 #: Fields that are added up.

@@ -21,7 +21,7 @@ from gossamer.crawls.control.wire import (
     is_ours,
     sockets,
 )
-from gossamer.storage.recovery import AGENTS, holder_of, members_of
+from gossamer.storage.members import AGENTS, holder_of, members_of
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError

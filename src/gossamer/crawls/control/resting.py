@@ -17,7 +17,8 @@ from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.opening import check_is_free
 from gossamer.storage.logs import STEERING_LOG
 from gossamer.storage.mailbox.shared_state import SHARED, copy_shared, restore_shared
-from gossamer.storage.recovery import files_of, members_of, write_members
+from gossamer.storage.members import members_of, write_members
+from gossamer.storage.recovery import files_of
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError, UsageError

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from gossamer.engine.files import replace_file
-from gossamer.storage.recovery import AGENTS
+from gossamer.storage.members import AGENTS
 
 if TYPE_CHECKING:
     import asyncio

@@ -51,7 +51,7 @@ class StorePoint(msgspec.Struct, frozen=True):
     restored: int = 0
     """How often it has gone back to one."""
     division: int = 0
-    """The division of domains among agents (:func:`~gossamer.storage.recovery.division_of`) by which it has published last."""
+    """The division of domains among agents (:func:`~gossamer.storage.members.division_of`) by which it has published last."""
 
 
 def point_path(directory: Path, agent: str) -> Path:

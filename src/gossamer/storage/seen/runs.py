@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64_digest, xxh3_128_digest
 
 from gossamer.engine.files import replace_file
-from gossamer.storage.recovery import read_kept
+from gossamer.storage.members import read_kept
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Bytes of the host's part: 3, padded in front so that they can be read as a number.

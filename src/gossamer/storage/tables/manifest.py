@@ -13,7 +13,8 @@ import msgspec
 
 from gossamer.engine.files import replace_file
 from gossamer.storage.archive.contract import INDEX
-from gossamer.storage.recovery import Noted, damage_of, find_losses, noted, read_kept
+from gossamer.storage.members import read_kept
+from gossamer.storage.recovery import Noted, damage_of, find_losses, noted
 from gossamer.storage.tables.places import (
     COMMITTED,
     REPLACED,

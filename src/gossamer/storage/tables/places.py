@@ -33,7 +33,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer.engine.files import replace_file
-from gossamer.storage.recovery import JOINED, changing, read_kept
+from gossamer.storage.members import JOINED, read_kept
+from gossamer.storage.recovery import changing
 from gossamer.storage.tables.contract import TableSpec
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
