@@ -39,7 +39,8 @@ _LETTERS = (
     "їєґ:uk і:uk,be,kk ў:be,uz ыэ:ru,be,kk,ky,tt,ba,cv,mn јљњџ:sr,mk ђћ:sr ѓќѕ:mk қғ:kk,uz,tg,ba ә:kk,tt,ba "
     "өү:kk,ky,tt,ba,mn ığ:tr,az ə:az ş:tr,az,ku,ro ł:pl ąę:pl,lt ėįų:lt ķļņģ:lv ěřů:cs ľĺŕ:sk őű:hu țș:ro đ:hr,sr,vi "
     "ð:is,fo þ:is ß:de å:sv,da,no,fi ø:da,no,fo õ:pt,et,vi ñ:es,gl,eu,br ħġ:mt ơư:vi پچگ:fa,ur,ps,sd,ug,ku ٹڈںے:ur ځڅۍ:ps "
-    "ळ:mr"
+    "čž:cs,sk,sl,hr,sr,lt,lv,et ťďň:cs,sk ýú:cs,sk,is,fo,vi,hu,es,gl,pt,it,ga ĉĝŝŭ:eo ã:pt,vi ä:de,sv,fi,et,sk,lb æ:da,no,is,fo "
+    "â:fr,pt,ro,cy,tr,fy,vi ç:fr,ca,pt,tr,az,sq,ku ò:it,ca,gd,vi ळ:mr"
 )
 _WRITTEN_IN = {
     letter: frozenset(languages.split(","))
@@ -128,6 +129,7 @@ def _by_letters(sample: str) -> Sequence[str]:
     nearest = detect_fast(lowered if sample.isupper() else sample, n_results=_ASKED_FOR)
     told = _shares(lowered.split(None, _MOST_WORDS)[:_MOST_WORDS])
     found = [pair for pair in nearest if pair[0] in _LANGUAGES] if isinstance(nearest, list) else []
+    found = found or [(name, 0) for name in told]  # of a short line in Devanagari the library says nothing
     if len(lowered) < _SURE and (met := _WRITTEN_IN.keys() & set(lowered)):
         strange = [(_WRITTEN_IN[letter], _LETTERS_COUNT * lowered.count(letter) // len(lowered)) for letter in met]
         found = [(name, ranks + sum(far for own, far in strange if name not in own)) for name, ranks in found]

@@ -172,11 +172,17 @@ def test_neighbours_are_told_apart_in_a_line(language: str) -> None:
         ("sr", "Синоћ смо дуго разговарали о новој кући и ништа нисмо одлучили."),
         ("tr", "Ankara treni bugün ancak saat dokuzda kalkıyor çünkü hat kapalı."),
         ("cs", "Včera večer jsme dlouho mluvili o novém domě a nic jsme nerozhodli."),
+        ("pt", "A câmara anunciou que a ponte ficará fechada a partir de segunda-feira."),
+        ("ga", "Fágfaidh busanna an stáisiún gach fiche nóiméad."),
         ("en", "Mr. Erdoğan and Mrs. Wałęsa met Mr. Škoda and Mrs. Ångström in the new house."),
     ],
 )
 def test_letters_of_few_languages_tell_them_in_one_sentence(language: str, text: str) -> None:
     assert detect(text) == language
+
+
+def test_words_tell_a_line_of_which_the_library_says_nothing() -> None:
+    assert detect("बसें हर बीस मिनट में स्टेशन से चलेंगी।") == "hi"
 
 
 def test_a_page_that_claims_a_far_language_is_not_believed() -> None:
