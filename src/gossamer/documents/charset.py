@@ -31,7 +31,7 @@ def media_type_of(response: Response, relation: str = "") -> str:
     nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
     head = beginning(response.document, _HEAD)  # of a large document, a page of it: the rest is read apart
     if relation in SITEMAPS:
-        mime = of_sitemap(to_utf8(head, of_units(head) or "utf-8") if b"\0" in head[:2] else head)
+        mime = of_sitemap(sitemap_to_utf8(head, "") if b"\0" in head[:4] else head)
     else:
         mime = sniff_media_type(head, response.content_type, nosniff=nosniff)
     if mime in XML_TYPES:
@@ -62,6 +62,8 @@ _BEFORE, _STRETCH = 64, 1_024
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 # Markup or a URL in UTF-16 that has no mark (XML 1.0, appendix F; HTML, "prescan a byte stream"), behind white space.
 _UNITS = re.compile(rb"(?:\0[\t\n\r ])*+\0[<hH]\0()[^\0]|(?:[\t\n\r ]\0)*+[<hH]\0[^\0]\0")
+# A sitemap in UTF-32, with its mark or without (XML 1.0, appendix F): browsers read none, so no page is in it.
+_WIDE = re.compile(rb"(?:\xff\xfe\0\0|[<hH]\0\0\0)()|\0\0(?:\xfe\xff|\0[<hH])")
 # The encoding in the `content` of a `meta` (HTML, "extracting a character encoding from a meta element"); a quote that is not
 # closed ends the search.
 _IN_META = re.compile(
@@ -212,6 +214,14 @@ def to_utf8(content: bytes, charset: str) -> bytes:
     from gossamer.documents import legacy_encodings  # most pages are in UTF-8
 
     return legacy_encodings.decode(content, charset).encode("utf-8", "replace")
+
+
+def sitemap_to_utf8(content: bytes, content_type: str) -> bytes:
+    """A sitemap, or its beginning, in UTF-8 without a mark. `content_type`: the field as sent, or nothing."""
+    if (wide := _WIDE.match(content)) is None:
+        return to_utf8(content, sniff(content, content_type))
+    text = content.decode("utf-32-be" if wide[1] is None else "utf-32-le", "replace")
+    return text.removeprefix("\ufeff").encode()
 
 
 # -- query strings: links of a page in EUC-KR ask for `?q=%C7%D1%B1%DB`, not for UTF-8

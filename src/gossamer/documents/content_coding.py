@@ -72,6 +72,8 @@ class Decoded(msgspec.Struct, frozen=True):
     """All came out, but the end of a coding is not as it should be: a check sum is missing, or bytes follow."""
     is_damaged: bool = False
     """All came out, and a check sum says that some of it is not what was packed."""
+    has_rest: bool = False
+    """Bytes that belong to no coding follow: they are left out, with whatever is behind them."""
 
     @property
     def is_readable(self) -> bool:
@@ -212,8 +214,8 @@ class Undoing:
         """The decoded bytes; `whole`: no more bytes were to come."""
         if whole:
             self._guarded(self._finish)
-        is_odd, is_damaged = (any(getattr(stage, flag) for stage in self._stages) for flag in ("is_odd", "is_damaged"))
-        return Decoded(self._out.take(), self.cut, self.error, self._well, is_odd, is_damaged)
+        flags = [any(getattr(stage, flag) for stage in self._stages) for flag in ("is_odd", "is_damaged", "has_rest")]
+        return Decoded(self._out.take(), self.cut, self.error, self._well, *flags)
 
     def _guarded(self, act: Callable[..., None], *arguments: Any) -> None:
         if self.cut or self.error:
@@ -248,20 +250,20 @@ class _Stopped(Exception):
 class _Stage:
     """One coding of a body, with the stops that each has for itself."""
 
-    __slots__ = ("_came", "_decoder", "_is_over", "_left", "_make", "_members", "_waiting", "is_damaged", "is_odd")
+    __slots__ = ("_came", "_decoder", "_left", "_make", "_members", "_waiting", "has_rest", "is_damaged", "is_odd")
 
     def __init__(self, make: type[Decoder]) -> None:
         self._make = make
         self._decoder: Decoder | None = None
         self._members = self._came = self._left = 0
         self._waiting = b""
-        self._is_over = self.is_odd = self.is_damaged = False
+        self.has_rest = self.is_odd = self.is_damaged = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Pieces of output for some input."""
         self._came += len(data)
         data, self._waiting = self._waiting + data, b""
-        while data and not self._is_over:
+        while data and not self.has_rest:
             decoder = self._decoder
             if decoder is None or decoder.ended:
                 if decoder is not None and decoder.is_lost:
@@ -300,7 +302,7 @@ class _Stage:
     def _started(self, data: bytes) -> Decoder | None:
         """A decoder for the member that begins with `data`; None where none does, and what follows is nothing."""
         if self._decoder is not None and not data.startswith(self._make.member):
-            self._is_over = self.is_odd = True
+            self.has_rest = self.is_odd = True
             return None
         if self._members == MAX_MEMBERS:
             raise _Stopped(f"more than {MAX_MEMBERS} members")

@@ -324,7 +324,7 @@ class SitemapLinks(Provider[SitemapSheet]):
         if len(content) > self.sheet.max_bytes:
             _tell(document, f"only its first {self.sheet.max_bytes:,} bytes are read")
         read = beginning(content, self.sheet.max_bytes)[: self.sheet.max_bytes]
-        read = charset.to_utf8(read, charset.sniff(read, "" if packed else document.response.content_type))
+        read = charset.sitemap_to_utf8(read, "" if packed else document.response.content_type)
         is_xml = read[:_START].lstrip().startswith(b"<")
         if not is_xml and not is_named:
             return
@@ -347,6 +347,7 @@ class SitemapLinks(Provider[SitemapSheet]):
         if undone.cut and most < self.sheet.max_bytes:
             raise ReadApart
         fault = undone.error.removeprefix(f"{content_coding.BROKEN}: ") or "its check sum is wrong" * undone.is_damaged
+        fault = fault or "other bytes follow, and none behind them is read" * undone.has_rest
         if fault or undone.cut:
             why = undone.cut or f"its gzip is damaged ({fault})"
             _tell(document, f"{why}; {len(undone.data):,} unpacked bytes are read")

@@ -81,7 +81,7 @@ def test_what_a_program_has_warned_of_before_a_sitemap_loses_no_entry(claimed: s
     assert made.trouble == "sitemap: other elements stand before its root"
 
 
-@pytest.mark.parametrize("written", [zlib.compress, bz2.compress, lambda body: body.decode().encode("utf-32")])
+@pytest.mark.parametrize("written", [zlib.compress, bz2.compress])
 def test_a_sitemap_that_cannot_be_read_is_told(written: Callable[[bytes], bytes]) -> None:
     made = findings(written(urlset(*MANY)))
     assert (hrefs(made), made.trouble) == ([], "sitemap: it is neither XML nor a list of URLs")
@@ -108,12 +108,13 @@ def test_half_a_url_at_a_broken_end_is_none() -> None:
     assert hrefs(findings(lines, "text/plain")) == MANY
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-be", "utf-16-le", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-16-be", "utf-16-le", "utf-16", "utf-32-be", "utf-32-le", "utf-32"])
 @pytest.mark.parametrize(
     "claim", ["text/xml", "text/xml; charset=utf-8", "text/xml; charset=utf-16", "text/html", "text/plain"]
 )
-def test_utf_16_is_known_without_a_mark(encoding: str, claim: str) -> None:
-    for whole in (urlset(*MANY[:3]), b"\n " + urlset(*MANY[:3]), "\n".join(MANY[:3]).encode()):
+def test_utf_16_and_32_are_known_without_a_mark(encoding: str, claim: str) -> None:
+    behind_blanks = [b"\n " + urlset(*MANY[:3])] * ("16" in encoding)
+    for whole in (urlset(*MANY[:3]), *behind_blanks, "\n".join(MANY[:3]).encode()):
         made = findings(whole.decode().encode(encoding), claim)
         assert (hrefs(made), made.trouble) == (MANY[:3], "")
     xml = visit("http://a.test/s", urlset("/1").decode().encode(encoding)).response
@@ -132,6 +133,12 @@ def test_the_members_of_a_joined_gzip_are_read_as_one(between: bytes) -> None:
     joined = between.join(gzip.compress(whole[start : start + 10_000]) for start in range(0, len(whole), 10_000))
     made = findings(joined + between, "application/gzip")
     assert (hrefs(made), made.trouble) == (MANY, "")
+
+
+def test_members_of_a_gzip_behind_other_bytes_are_told_to_be_lost() -> None:
+    first, second = gzip.compress(urlset("/1")), gzip.compress(urlset("/2"))
+    made = findings(first + b"-- part 2 --" + second, "application/gzip")
+    assert (hrefs(made), "other bytes follow" in made.trouble) == (["/1"], True)
 
 
 def test_what_is_called_gzip_may_be_plain_and_what_is_plain_may_be_packed_twice() -> None:
