@@ -250,8 +250,8 @@ class Crawl(CrawlAtWork, AnyCrawl):
         options = options or CrawlOptions()
         if options.is_divided:
             raise UsageError(
-                "a crawl that a program runs has one agent, in its own process; leave out `agents` and `designation`, or run "
-                "`gossamer crawl`"
+                f"a crawl that a program runs has one agent, in its own process; leave out {' and '.join(options.dividing)}, or "
+                "run `gossamer crawl`"
             )
         self._clock = clock
         plan = CrawlPlan(seeds, options, wiring, settings or {}, catalog, subscribers)
