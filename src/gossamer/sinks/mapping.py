@@ -24,9 +24,9 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -40,6 +40,8 @@ from gossamer.values.visit import PageChange
 CRAWL = "crawl"
 
 SinkName = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_-]{0,40}$")]
+
+_T = TypeVar("_T", bound=msgspec.Struct)
 
 _PARAMETER = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)")
 
@@ -127,37 +129,47 @@ def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
         raise UsageError(f"{path}: not TOML: {error}") from None
     except ValueError as error:  # it is not text
         raise UsageError(f"{path}: {error}") from None
+    sinks = plain.get("sinks")
+    problems = (
+        [problem for name, sink in sinks.items() for problem in _of_plain(f"{path}: sink {name}", name, sink, tables)]
+        if isinstance(sinks, dict)
+        else []
+    )
     try:
         found = msgspec.convert(plain, SinkFile)
     except msgspec.ValidationError as error:
-        raise UsageError("\n".join(_misshapen(str(path), plain)) or f"{path}: {error}") from None
-    if not found.sinks:
-        raise UsageError(f"{path} names no sink; begin one with [sinks.NAME]")
-    problems = [
-        problem
-        for name, sink in found.sinks.items()
-        for problem in _of_sink(f"{path}: sink {name}", name, sink, tables)
-    ]
+        raise UsageError("\n".join(problems) or f"{path}: {error}") from None
     if problems:
         raise UsageError("\n".join(problems))
+    if not found.sinks:
+        raise UsageError(f"{path} names no sink; begin one with [sinks.NAME]")
     return found
 
 
-def _misshapen(where: str, plain: Mapping[str, Any]) -> Iterator[str]:
-    """Each sink and each table that has not the form of one, with the first thing that is wrong with it."""
-    sinks = plain.get("sinks")
-    for name, sink in sinks.items() if isinstance(sinks, dict) else ():
-        tables = sink.get("tables") if isinstance(sink, dict) else None
-        parts: list[tuple[str, Any, Any]] = [
-            (f"{where}: sink {name}, table {number}", table, SinkTable)
-            for number, table in enumerate(tables if isinstance(tables, list) else (), 1)
-        ]
-        alone = {**sink, "tables": []} if isinstance(tables, list) else sink
-        for here, value, form in [(f"{where}: sink {name}", alone, SinkSpec), *parts]:
-            try:
-                msgspec.convert(value, form)
-            except msgspec.ValidationError as error:
-                yield f"{here}: {error}"
+def _of_plain(where: str, name: str, plain: Any, tables: dict[str, TableSpec]) -> Iterator[str]:
+    """All that is wrong with a sink: with the form of each part, and with what the parts say as far as they can be read."""
+    listed = plain.get("tables") if isinstance(plain, dict) else None
+    formed: list[SinkTable] = []
+    for number, table in enumerate(listed if isinstance(listed, list) else (), 1):
+        problems, read = _in_form(f"{where}, table {number}", table, SinkTable)
+        yield from problems
+        formed += [read] if read is not None else []
+    problems, sink = _in_form(where, {**plain, "tables": []} if isinstance(listed, list) else plain, SinkSpec)
+    yield from problems
+    if sink is not None and (formed or not listed):
+        yield from _of_sink(where, name, msgspec.structs.replace(sink, tables=tuple(formed)), tables)
+
+
+def _in_form(where: str, plain: Any, form: type[_T]) -> tuple[list[str], _T | None]:
+    """What is wrong with the form of a part, and the part as far as its names are known; None where it cannot be read."""
+    known = [field.encode_name for field in msgspec.structs.fields(form)]
+    settings = plain if isinstance(plain, dict) else {}
+    problems = [f"{where}: unknown setting {name!r}{nearest(name, known)}" for name in settings if name not in known]
+    try:
+        taken = {name: value for name, value in settings.items() if name in known}
+        return problems, msgspec.convert(taken if isinstance(plain, dict) else plain, form)
+    except msgspec.ValidationError as error:
+        return [*problems, f"{where}: {error}"], None
 
 
 # -- what is wrong with a file, each thing in one line
