@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 import sys
 import parcel
-print(sys.argv[1:], parcel.VERSION)
+print(sys._xoptions["called"] if "name" in sys.argv else sys.argv[1:], parcel.VERSION)
 sys.exit(int(sys.argv[1]) if sys.argv[1:2] and sys.argv[1].isdigit() else 0)
 """
 SETTING_UP = "Setting up Gossamer"
@@ -324,3 +324,12 @@ def test_pip_keeps_its_ways_to_the_index_and_loses_other_places() -> None:
     given = {"PIP_INDEX_URL": "x", "HTTPS_PROXY": "y", "PIP_USER": "1", "PIP_TARGET": "/else"}
     assert bootstrap.pip_environment(given) == {"PIP_INDEX_URL": "x", "HTTPS_PROXY": "y", "PIP_ONLY_BINARY": ":all:"}
     assert bootstrap.pip_environment({"PIP_ONLY_BINARY": ""}) == {"PIP_ONLY_BINARY": ""}
+
+
+def test_hints_can_name_the_launcher_as_it_was_typed(ready: Checkout) -> None:
+    beside = ready.root / "docs"
+    beside.mkdir()
+    assert ready.run("name", launcher="./gossamer", cwd=ready.root).stdout == "./gossamer 1.0\n"
+    assert ready.run("name", launcher="../gossamer", cwd=beside).stdout == "../gossamer 1.0\n"
+    path = f"{ready.root}:{ready.environment()['PATH']}"
+    assert ready.run("-c", "gossamer name", launcher="sh", cwd=beside, PATH=path).stdout == "gossamer 1.0\n"

@@ -104,6 +104,31 @@ def test_who_asks_for_help_waits_for_no_import(line: str, without: set[str]) -> 
     assert loaded & without == set()
 
 
+#: Modules that the help of a command may import. Click and the interpreter have 139. The tables of options, and the names of what
+#: commands take, have the rest.
+MOST_OF_HELP = 230
+
+#: Counts the modules of each command's help in a child that has only the list of commands.
+COUNT = """
+import contextlib, io, os
+from gossamer.cli.main import all_commands, main
+for name in ("", *all_commands()):
+    if not os.fork():
+        with contextlib.redirect_stdout(io.StringIO()):
+            main([*name.split(), "--help"])
+        os.write(1, f"{name or 'gossamer'} {len(sys.modules)}\\n".encode())
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_the_help_of_no_command_imports_its_work() -> None:
+    done = subprocess.run([sys.executable, "-P", "-c", f"import sys{COUNT}"], capture_output=True, text=True)
+    counts = {name: int(count) for name, count in map(str.split, done.stdout.splitlines())}
+    assert {"gossamer", "crawl", "robots", "bench"} <= set(counts), done.stderr
+    assert {name: count for name, count in counts.items() if count > MOST_OF_HELP} == {}
+
+
 @pytest.mark.parametrize("name", shipped_names("components"))
 def test_every_component_of_the_catalog_is_where_it_says(name: str) -> None:
     assert issubclass(catalog().component(name), Component)

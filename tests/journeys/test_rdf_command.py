@@ -29,7 +29,7 @@ def test_names_that_mean_nothing_are_told_in_words(tmp_path: Path, capsys: pytes
     )
     assert main(["rdf", str(path)]) == 0
     err = capsys.readouterr().err
-    assert "no vocabulary of the page has this name: zork (UnresolvedTerm)" in err
+    assert "left out, since no vocabulary that the page names has this word: zork (UnresolvedTerm)" in err
     assert "a script is no JSON-LD: " in err
 
 

@@ -207,9 +207,9 @@ async def _drain(inlet: In[str]) -> None:
 
 def run() -> BenchReport:
     """Measure everything and make the report."""
-    from gossamer.crawls.machine import loop_factory
+    from gossamer.crawls.machine import coroutine_runner
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         return runner.run(_measure())
 
 

@@ -48,7 +48,7 @@ def agent(to: str, output: str, listen: str, secret_file: str) -> None:
     import signal
 
     from gossamer.agents.joined.machine import JoinedMachine
-    from gossamer.crawls.machine import allow_open_files, loop_factory
+    from gossamer.crawls.machine import allow_open_files, coroutine_runner
     from gossamer.engine.errors import WiringError
     from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
     from gossamer.values.errors import UsageError
@@ -70,7 +70,7 @@ def agent(to: str, output: str, listen: str, secret_file: str) -> None:
         await machine.run()
 
     allow_open_files()
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         runner.run(run())
 
 

@@ -31,7 +31,7 @@ from gossamer.agents.supervision import ALONE, QUIET
 from gossamer.agents.wiring import only_applications, with_agents
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import with_fetchers
-from gossamer.crawls.machine import allow_open_files, loop_factory, tune_collector
+from gossamer.crawls.machine import allow_open_files, coroutine_runner, tune_collector
 from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.files import joined, replace_file
 from gossamer.engine.graph import Graph
@@ -198,7 +198,7 @@ def main() -> int:
         run = _made(folder, agent)
         tune_collector()
         allow_open_files()
-        with joined(folder), asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with joined(folder), coroutine_runner() as runner:
             if not _has_said():  # the supervisor says nothing after its first word: what can be read of it is its end
                 runner.run(_run(run))
     except (FlowError, GossamerError) as error:

@@ -393,6 +393,14 @@ def without_handlers(wiring: Wiring) -> Wiring:
     return msgspec.structs.replace(wiring, components=components)
 
 
+def _processors_in(catalog: Catalog) -> Iterator[str]:
+    """The names of the catalog's providers that read documents."""
+    for name in catalog.names("providers"):
+        with contextlib.suppress(UnknownName):  # one that needs a package which is not installed
+            if hasattr(catalog.provider(name), "process"):
+                yield name
+
+
 def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> Wiring:
     """The wiring with these processors alone; all of its own where none is named.
     Raises UsageError: neither the wiring nor the catalog has one of this name."""
@@ -408,8 +416,8 @@ def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> 
         mime, _, name = text.rpartition("=")
         mimes = [mime] if mime else [one for one, names in table.items() if name in names] or sorted(HTML_TYPES)
         if name not in providers:
-            if name not in catalog.names("providers"):
-                known = sorted({*catalog.names("providers"), *(n for names in table.values() for n in names)})
+            if name not in catalog.names("providers") or not hasattr(catalog.provider(name), "process"):
+                known = {*_processors_in(catalog), *(n for names in table.values() for n in names)}
                 raise UsageError(f"there is no processor {name!r}{nearest(name, known)}")
             providers[name] = ProviderPlan(use=name)
         for one in mimes:

@@ -24,7 +24,7 @@ from gossamer.api.processors import with_registered
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.compiling import find_wiring, shipped
 from gossamer.crawls.directory import kept_wiring
-from gossamer.crawls.machine import collecting_seldom, loop_factory
+from gossamer.crawls.machine import collecting_seldom, coroutine_runner
 from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary
 from gossamer.documents.page import Page
@@ -327,7 +327,7 @@ class LoopOfOwn:
     """An event loop for a blocking caller: in this thread, or in a thread of its own if a loop already runs here."""
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner(loop_factory=loop_factory())
+        self._runner = coroutine_runner()
         self._thread: threading.Thread | None = None
         try:
             asyncio.get_running_loop()

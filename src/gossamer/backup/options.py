@@ -7,7 +7,6 @@ import msgspec
 
 from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
-from gossamer.values.agents import member
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -124,6 +123,7 @@ def wire(builder: "Builder") -> None:
 def _refuse_dividing(builder: "Builder", *, is_new: bool) -> None:
     """Refuse what keeps state that no checkpoint of an agent has."""
     from gossamer.storage.members import members_of
+    from gossamer.values.agents import member
 
     options, ledger = builder.options, builder.wiring.providers.get("ledger")
     found = ["--crawlers"] if (options.crawlers or 1) > 1 else []

@@ -23,7 +23,7 @@ import msgspec
 from gossamer.bench.harness import PLAIN, at, cpu_of_children, pages_option, resident, simulated, watched
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.crawl import Crawl
-from gossamer.crawls.machine import loop_factory, tune_collector
+from gossamer.crawls.machine import coroutine_runner, tune_collector
 from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
@@ -188,7 +188,7 @@ async def _watched(crawl: Crawl, job: CrawlJob) -> tuple[Summary, Samples]:
 
 def _run(make: Callable[[], Any]) -> Any:
     tune_collector()
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         return runner.run(make())
 
 

@@ -358,7 +358,7 @@ async def _serve(web: WebOfToday) -> None:
 
 def serve(web: dict[str, object]) -> None:
     """Serve a :class:`WebOfToday`, and say where, until the process is ended."""
-    from gossamer.crawls.machine import loop_factory
+    from gossamer.crawls.machine import coroutine_runner
 
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         runner.run(_serve(msgspec.convert(web, WebOfToday)))

@@ -4,7 +4,6 @@ Place in the flow: a crawl of one page in a folder that goes away, so that robot
 `gossamer crawl`; :mod:`gossamer.query.archive` reads what came of it.
 """
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ import click
 
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes, say_json, shown, tell
-from gossamer.engine.files import PREFIX, scratch
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -46,7 +44,8 @@ def render(url: str, screenshot: str | None, wants: bool, **given: Any) -> int:
     Exit status: 0 the page was rendered, 2 wrong usage, 4 it was not.
     """
     from gossamer.crawls.crawl import Crawl
-    from gossamer.crawls.machine import loop_factory
+    from gossamer.crawls.machine import coroutine_runner
+    from gossamer.engine.files import PREFIX, scratch
     from gossamer.query.archive import ArchiveReader, archived_visit
     from gossamer.query.database import Database
 
@@ -63,7 +62,7 @@ def render(url: str, screenshot: str | None, wants: bool, **given: Any) -> int:
             "screenshot": picture is not None,
         }
         options = read_options({**given, **fixed}, None)
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with coroutine_runner() as runner:
             runner.run(Crawl([url], options, report=_tell, tables=False).run())
         with Database(place) as tables:
             if wants:

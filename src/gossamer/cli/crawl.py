@@ -22,8 +22,8 @@ from gossamer.cli.options import (
     read_sets,
     resume_options,
 )
-from gossamer.cli.saying import Leaving, say_json, tell, unwritten
-from gossamer.crawls.machine import allow_open_files, loop_factory, tune_collector
+from gossamer.cli.saying import Leaving, say_json, say_lines, tell, unwritten
+from gossamer.crawls.machine import allow_open_files, coroutine_runner, tune_collector
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 
 if TYPE_CHECKING:
@@ -202,7 +202,6 @@ def _job(
 
 def run_job(job: "SupervisedCrawl", leaving: Leaving, telling: Telling, dashboard: str | None = None) -> int:
     """Run a crawl and report how it went; returns its exit status. `dashboard` is where to show it; None: nowhere."""
-    import asyncio
 
     if telling.verbose:
         from gossamer.cli.progress import url_teller
@@ -213,7 +212,7 @@ def run_job(job: "SupervisedCrawl", leaving: Leaving, telling: Telling, dashboar
             _say(f"--verbose prints no line for each URL when several agents crawl; read these lines in {log}")
     tune_collector()
     allow_open_files()
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         shown = not (telling.quiet or telling.as_json)
         summary = runner.run(run_interruptible(job, leaving, show=shown, fail_on=telling.fail_on, dashboard=dashboard))
     status = summary.status(telling.fail_on)
@@ -272,32 +271,36 @@ def _print_undone(job: "SupervisedCrawl", summary: "Summary", fail_on: str) -> N
     """The work that was not done, why, and the command that would do it; then the warnings once more."""
     from gossamer.crawls.summary import has_brought, option_name
 
+    lines: list[str] = []
     lost = summary.outcomes.get("gone_after_retries", 0)
     if lost:
-        print(
+        lines.append(
             f"lost:     {show_count(lost, 'URL')} failed in every try; "
             f"gossamer report {shlex.quote(summary.crawl)} errors lists them"
         )
     is_kept = Path(summary.crawl).exists()
     if summary.goal:
-        print(f"until:    {summary.goal}")
+        lines.append(f"until:    {summary.goal}")
     if summary.queued and is_kept:
         if summary.state == "incomplete" and summary.waiting and not summary.limit:
-            print(f"queued:   {show_count(summary.queued, 'URL')} failed so far, and can be tried again")
+            lines.append(f"queued:   {show_count(summary.queued, 'URL')} failed so far, and can be tried again")
         else:
             why = f" ({option_name(summary.limit)} was reached)" if summary.limit else ""
-            print(f"queued:   {show_count(summary.queued, 'URL')} still to be fetched{why}")
+            lines.append(f"queued:   {show_count(summary.queued, 'URL')} still to be fetched{why}")
         more = f" {option_name(summary.limit)} MORE" if summary.limit and not summary.goal else ""
-        print(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
+        lines.append(f"go on:    gossamer resume {shlex.quote(summary.crawl)}{more}")
     if summary.set_aside and is_kept:
-        print(
+        lines.append(
             f"aside:    {show_count(summary.set_aside, 'URL')} of likely traps; "
             f"gossamer resume {shlex.quote(summary.crawl)} --release all"
         )
-    for line in dict.fromkeys(job.warnings):
-        print(f"warning:  {line}")
+    lines += [f"warning:  {line}" for line in dict.fromkeys(job.warnings)]
     if summary.state == "incomplete" and fail_on == "any" and has_brought(summary) and not summary.failure:
-        print("status:   4, since a later try could fetch more; with --fail-on seeds it is 0 once documents came")
+        lines.append(
+            "status:   4, since a later try could fetch more; with --fail-on seeds it is 0 once documents came"
+        )
+    if lines:
+        say_lines(lines)
 
 
 def _by_rule(cuts: Mapping[str, int]) -> str:

@@ -4,7 +4,6 @@ Place in the flow: :mod:`gossamer.cli.crawl` enters :func:`dashboard_beside` aro
 the dashboard cannot start, or dies, a line says so.
 """
 
-import asyncio
 import contextlib
 import re
 import shlex
@@ -16,8 +15,6 @@ import click
 
 from gossamer.cli.helping import option
 from gossamer.cli.saying import tell
-from gossamer.engine import processes
-from gossamer.engine.unit import meanwhile
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,6 +74,8 @@ async def dashboard_beside(job: "SupervisedCrawl", address: str | None) -> Async
     if address is None:
         yield
         return
+    from gossamer.engine.unit import meanwhile
+
     told: list[str] = []
     try:
         async with meanwhile(_shown(job, address, told)):
@@ -89,6 +88,10 @@ async def dashboard_beside(job: "SupervisedCrawl", address: str | None) -> Async
 
 async def _shown(job: "SupervisedCrawl", address: str, told: list[str]) -> None:
     """Let the dashboard show the crawl. `told` gets the line that the dashboard began with, or why it did not."""
+    import asyncio
+
+    from gossamer.engine import processes
+
     while not job.working:
         await asyncio.sleep(LOOK)
     child = await processes.begun(

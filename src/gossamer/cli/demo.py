@@ -5,7 +5,6 @@ The crawl is an ordinary one (`agents.crawl.SupervisedCrawl`, with the options t
 Nothing leaves this machine.
 """
 
-import asyncio
 import contextlib
 import importlib
 import shlex
@@ -14,26 +13,22 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
-from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.bench import BENCHES
-from gossamer.cli.crawl import run_interruptible
 from gossamer.cli.helping import Seconds, option
-from gossamer.cli.saying import Leaving, say_json
-from gossamer.crawls.machine import loop_factory
-from gossamer.crawls.options import all_options
-from gossamer.crawls.seeds import free_name
-from gossamer.crawls.summary import Summary
-from gossamer.engine.files import scratch
+from gossamer.cli.saying import Leaving, say_json, say_lines
+from gossamer.crawls.machine import coroutine_runner
 from gossamer.engine.sheet import build, nearest, show_bytes, show_seconds
 from gossamer.engine.subjects import found_at
-from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
-from gossamer.simweb.audit import Audit, AuditOptions, audit
 from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.crawls.summary import Summary
+    from gossamer.simweb import WebSpec
+    from gossamer.simweb.audit import Audit
 
 #: More than half a minute's crawl on a fast machine; the auditor still knows its expected pages at once.
 PAGES, HOSTS = 40_000, 400
@@ -62,6 +57,13 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
     gossamer demo
     gossamer demo --seconds 5 -o /tmp/demo --json
     """
+    import msgspec
+
+    from gossamer.crawls.seeds import free_name
+    from gossamer.engine.files import scratch
+    from gossamer.simweb import ServeOptions, WebSpec, beside
+    from gossamer.simweb.audit import AuditOptions, audit
+
     spec = WebSpec(pages=PAGES, hosts=HOSTS, latency=LATENCY)
     directory = Path(output) if output else free_name(Path("demo-crawl"))
     with scratch("gossamer-demo-") as folder:
@@ -79,10 +81,15 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
     if as_json:
         say_json({**msgspec.structs.asdict(summary), "audit": verdict})
     else:
-        print("\n".join(report(spec, summary, verdict)))
+        say_lines(report(spec, summary, verdict))
 
 
-def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: bool) -> Summary:
+def _crawl(spec: "WebSpec", port: int, directory: Path, seconds: float, *, show: bool) -> "Summary":
+    from gossamer.agents.crawl import SupervisedCrawl
+    from gossamer.cli.crawl import run_interruptible
+    from gossamer.crawls.options import all_options
+    from gossamer.simweb import SimWeb
+
     options = {
         "output": str(directory),
         "scope": "any",
@@ -95,11 +102,11 @@ def _crawl(spec: WebSpec, port: int, directory: Path, seconds: float, *, show: b
     job = SupervisedCrawl([f"http://{hosts.name(0)}/"], build(all_options(), options))
     if show:
         click.echo(f"Crawling {hosts.pages:,} simulated pages on {len(hosts):,} hosts for {show_seconds(seconds)}.")
-    with asyncio.Runner(loop_factory=loop_factory()) as runner, Leaving() as leaving:
+    with coroutine_runner() as runner, Leaving() as leaving:
         return runner.run(run_interruptible(job, leaving, show=show))
 
 
-def report(spec: WebSpec, summary: Summary, verdict: Audit) -> Iterator[str]:
+def report(spec: "WebSpec", summary: "Summary", verdict: "Audit") -> Iterator[str]:
     """The lines of the report: what was done, what the web's server says of it, where things are, what to try next."""
     outcomes = sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     cost = summary.cpu_seconds / summary.pages * 1000 if summary.pages else 0.0
@@ -116,7 +123,7 @@ def report(spec: WebSpec, summary: Summary, verdict: Audit) -> Iterator[str]:
     yield from _next_lines(spec, summary.crawl)
 
 
-def _verdict_lines(verdict: Audit) -> Iterator[str]:
+def _verdict_lines(verdict: "Audit") -> Iterator[str]:
     coverage, robots = verdict.coverage, verdict.robots
     yield (
         f"Coverage     {coverage.found:,} so far of the {coverage.expected:,} pages that a whole crawl has to find; "
@@ -137,14 +144,16 @@ def _verdict_lines(verdict: Audit) -> Iterator[str]:
     )
 
 
-def _next_lines(spec: WebSpec, directory: str) -> Iterator[str]:
+def _next_lines(spec: "WebSpec", directory: str) -> Iterator[str]:
+    from gossamer.simweb import SimWeb
+
     home = f"http://{SimWeb(spec).hosts.name(0)}/"
     yield f"Archive      {directory}/warc, its index {directory}/index.cdxj"
     yield f"Tables       {directory}/tables"
     yield f"Log          {directory}/logs, one line for each URL"
     yield f"Server's log {directory}/{LOG_NAME}"
     yield ""
-    yield "Try next (in a checkout, write ./gossamer)"
+    yield "Try next"
     yield f"  gossamer status {directory}    # how the crawl stands"
     yield f"  gossamer why {directory} {home}    # the story of one URL"
     yield f'  gossamer query {directory} "{SQL}"    # SQL over the tables'

@@ -4,7 +4,6 @@ Place in the flow: the command line's door to the protocol modules, beside `craw
 documents from here: a URL, a file, or standard input.
 """
 
-import asyncio
 import mimetypes
 import sys
 from collections.abc import Iterator
@@ -16,17 +15,13 @@ import click
 from gossamer.cli.helping import option
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes, say_json, shown, tell
-from gossamer.crawls.machine import loop_factory
-from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.machine import coroutine_runner
 from gossamer.engine.sheet import show_bytes
-from gossamer.values import body as bodies
-from gossamer.values.body import sha1_base32
 from gossamer.values.errors import UnreadableUrl, UsageError
-from gossamer.values.url import canonical
-from gossamer.values.visit import Response, Timings
 
 if TYPE_CHECKING:
-    pass
+    from gossamer.crawls.options import CrawlOptions
+    from gossamer.values.visit import Response, Timings
 
 #: The options of a crawl that a single fetch has, too.
 OPTIONS = (
@@ -48,19 +43,23 @@ def fetch(url: str, body: bool, as_json: bool, **given: Any) -> int:
 
     Exit status: 0 an answer came, whatever its status code, 2 wrong usage, 4 no answer came.
     """
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         url, response = runner.run(fetched(url, read_options(given, None)))
     if as_json:
         say_json(_report(url, response, with_body=body))
     else:
         _tell(url, response, to_error=body)
         if body:
+            from gossamer.values import body as bodies
+
             say_bytes(bodies.pieces(response.document))
     return 0 if response.headers or response.response_head else 4
 
 
-def _report(url: str, response: Response, *, with_body: bool) -> dict[str, Any]:
+def _report(url: str, response: "Response", *, with_body: bool) -> dict[str, Any]:
     """The output of `--json`; of the second half, the values that there are."""
+    from gossamer.values.body import sha1_base32, sha256
+
     report: dict[str, Any] = {
         "url": url,
         "outcome": response.outcome,
@@ -77,7 +76,7 @@ def _report(url: str, response: Response, *, with_body: bool) -> dict[str, Any]:
     more = {
         "document_bytes": len(response.document),  # without content coding
         "sha1": sha1_base32(body) if body else "",
-        "sha256": bodies.sha256(body) if body else "",
+        "sha256": sha256(body) if body else "",
         "truncated": response.cut,
         "notes": list(response.notes),  # what was read although its standard does not allow it
     }
@@ -90,7 +89,7 @@ def _report(url: str, response: Response, *, with_body: bool) -> dict[str, Any]:
     return report
 
 
-def _tell(url: str, response: Response, *, to_error: bool) -> None:
+def _tell(url: str, response: "Response", *, to_error: bool) -> None:
     out = sys.stderr if to_error else sys.stdout
     status = f" {response.status}" if response.status else ""
     print(f"{response.outcome}{status} {shown(url)}", file=out)
@@ -115,7 +114,7 @@ def _tell(url: str, response: Response, *, to_error: bool) -> None:
                 print(shown(line), file=out)
 
 
-def _times(timings: Timings) -> str:
+def _times(timings: "Timings") -> str:
     """Milliseconds at which each phase was over; those that there were."""
     phases = [("dns", timings.dns), ("connect", timings.connect), ("tls", timings.tls)]
     phases += [("first byte", timings.first_byte), ("total", timings.total)]
@@ -154,17 +153,19 @@ def inspect(
     options = read_options(given, None)
     if base:
         base = canonical_base(base)
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         return runner.run(_inspect(documents, base, content_type, page_requisites, markdown, options))
 
 
 async def _inspect(
-    documents: tuple[str, ...], base: str, content_type: str, requisites: bool, markdown: bool, options: CrawlOptions
+    documents: tuple[str, ...], base: str, content_type: str, requisites: bool, markdown: bool, options: "CrawlOptions"
 ) -> int:
-    status = 0
+    import asyncio
+
     from gossamer.analysis.inspecting import Inspecting
     from gossamer.crawls.identity import token_of, user_agent
 
+    status = 0
     async with Inspecting(token_of(user_agent(options)), requisites=requisites) as inspecting:
         for name, content in _given(documents, content_type):
             try:
@@ -189,7 +190,7 @@ async def _inspect(
     return status
 
 
-def _say_markdown(url: str, response: Response) -> None:
+def _say_markdown(url: str, response: "Response") -> None:
     from gossamer.words.reading import TROUBLES, words_of_answer
 
     if not response.body:
@@ -219,7 +220,7 @@ def _given(documents: tuple[str, ...], content_type: str) -> Iterator[tuple[str,
 NAMELESS = "about:blank"
 
 
-async def fetched(text: str, options: CrawlOptions) -> tuple[str, Response]:
+async def fetched(text: str, options: "CrawlOptions") -> "tuple[str, Response]":
     """The canonical form of a URL, and the answer to one request for it. Raises UsageError: it is no URL."""
     from gossamer.crawls.seeds import Fetching
 
@@ -228,7 +229,7 @@ async def fetched(text: str, options: CrawlOptions) -> tuple[str, Response]:
         return fetching.url, await fetching.fetch()
 
 
-def read(name: str, content: bytes | None, content_type: str) -> tuple[str, Response]:
+def read(name: str, content: bytes | None, content_type: str) -> "tuple[str, Response]":
     """A file, or what came by standard input, as an answer. Raises UsageError: the file cannot be read."""
     from gossamer.analysis.inspecting import answer_of
 
@@ -249,6 +250,8 @@ def read(name: str, content: bytes | None, content_type: str) -> tuple[str, Resp
 
 def canonical_base(text: str) -> str:
     """The value of `--base` in canonical form. Raises UsageError: it is no URL."""
+    from gossamer.values.url import canonical
+
     try:
         return canonical(text)
     except UnreadableUrl as error:

@@ -1,7 +1,6 @@
 """Command-line options made from the table of crawl options: one source for names, types, bounds and words."""
 
 import re
-import tomllib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -107,7 +106,8 @@ class OptionsInGroups(HelpInPortions):
             names = [name for name in (*usual, *heading.others.split()) if name in records]
             entries = [Entry(*records.pop(name), name in usual) for name in names]
             found[title] = HelpGroup(entries, heading.example)
-        return found | {"Other": HelpGroup([Entry(*record, True) for record in records.values()])}
+        others = [Entry(*record, True) for record in records.values()]
+        return found | {"Other": HelpGroup(others, f"gossamer {ctx.info_name} --help all")}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_groups(self.groups(ctx), ctx, formatter, f"gossamer {ctx.info_name}", "options")
@@ -214,6 +214,8 @@ def config_seeds(config: str | None) -> list[str]:
 
 def read_config(path: str) -> dict[str, Any]:
     """The options of a TOML file, with `-` and `_` alike in names; they may stand in a table `[crawl]`."""
+    import tomllib
+
     try:
         plain = tomllib.loads(given_text(path))
     except tomllib.TOMLDecodeError as error:

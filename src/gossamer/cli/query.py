@@ -362,7 +362,7 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
                 print(control.do(Decide(list(confirm), list(release))))
         except NotRunning:
             decide_at_rest(path, confirm, release)
-            print(f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families")
+            say_lines((f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families",))
         return
     found = suspicions_of(path)
     say_json(found) if as_json else say_lines(trap_lines(found))

@@ -20,6 +20,7 @@ import errno
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -36,6 +37,9 @@ _EMPTY = "\x1b[2J\x1b[H"
 #: Characters with an escape of four digits.
 _SHORT = 0x10000
 
+#: The program in a command that a text for people gives.
+_COMMAND = re.compile("(?<![\\w./-])gossamer (?=[a-z]|--)")
+
 #: Folders that stand for what people have named otherwise, as the cache of a store that is read: path -> name.
 _named: dict[str, str] = {}
 
@@ -46,9 +50,13 @@ def name_as(path: str, name: str) -> None:
 
 
 def _told(text: str, form: Callable[[str], str] = str) -> str:
-    """A text with these names; `form` writes paths and names as they stand in it."""
+    """A text with these names; `form` writes paths and names as they stand in it. Its commands begin with the launcher of a
+    checkout, as it was typed, if that was called: `./gossamer` hands its name on."""
     for path, name in _named.items():
         text = text.replace(form(path), form(name))
+    called = sys._xoptions.get("called")
+    if isinstance(called, str) and "gossamer " in text:
+        text = _COMMAND.sub(lambda _: f"{shlex.quote(called)} ", text)
     return text
 
 

@@ -7,27 +7,30 @@ the crawl's contact leads.
 import os
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import get_completion_class
 
 from gossamer.cli.helping import opened, option
-from gossamer.cli.options import crawl_options, read_options
+from gossamer.cli.options import OptionsInGroups, crawl_options, read_options
 from gossamer.cli.saying import say_json, tell_plain
-from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import show_bytes
-from gossamer.fetcher.request import HttpSheet
-from gossamer.frontier.politeness.rules import PolitenessSheet
-from gossamer.frontier.robots.provider import RobotsSheet
 from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.engine.graph import Graph
+    from gossamer.frontier.politeness.rules import PolitenessSheet
 
 #: Letters of the user agent and the contact that are shown: no name is longer.
 _LONGEST = 500
 
 
-def about_page(graph: Graph, contact: str) -> str:
+def about_page(graph: "Graph", contact: str) -> str:
     """The page as HTML. `contact` is a URL or mail address for site owners; empty where none is known."""
+    from gossamer.fetcher.request import HttpSheet
+    from gossamer.frontier.politeness.rules import PolitenessSheet
+    from gossamer.frontier.robots.provider import RobotsSheet
+
     sheets: dict[Any, Any] = {
         kind: node.sheet for node in graph.providers.values() for kind in type(node.sheet).__mro__
     }
@@ -52,7 +55,7 @@ def about_page(graph: Graph, contact: str) -> str:
     )
 
 
-def _pace(sheet: PolitenessSheet) -> list[tuple[str, str]]:
+def _pace(sheet: "PolitenessSheet") -> list[tuple[str, str]]:
     delay = (
         f"{sheet.factor:g} times the time that the server takes, between {_seconds(sheet.floor)} and {_seconds(sheet.cap)}"
         if sheet.delay == "auto"
@@ -133,6 +136,8 @@ VARIABLE = "_GOSSAMER_COMPLETE"
 def install(commands: click.Command, shell: str) -> str:
     """Write the script for a shell, or for that of $SHELL; returns what to tell the user.
     Raises UsageError: the shell is not known, or the file cannot be written."""
+    from click.shell_completion import get_completion_class
+
     name = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(name) if name in PLACES else None
     if kind is None:
@@ -149,7 +154,7 @@ def install(commands: click.Command, shell: str) -> str:
     return f"wrote {path}; start a new {name} to use it{hint}"
 
 
-@click.command()
+@click.command(cls=OptionsInGroups)
 @click.argument("directory", metavar="[DIR]", required=False)
 @crawl_options
 @option("--config FILE", "Read options from a TOML file; the command line overrides it.")

@@ -6,20 +6,24 @@ one line and exit code 2.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shlex
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from gossamer.cli.helping import option
+from gossamer.cli.saying import say_lines
 from gossamer.engine.sheet import show_count
-from gossamer.simweb import ServeOptions, Serving, SimWeb, WebSpec, run
+
+if TYPE_CHECKING:
+    from asyncio import Event
+
+    from gossamer.simweb import Serving, WebSpec
 
 SCOPES: Final = ("page", "prefix", "host", "domain", "any")
 
@@ -82,6 +86,8 @@ class Quantity(click.ParamType[float]):
 
 def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
     """Return the parameters that --set names, converted to their types."""
+    from gossamer.simweb import WebSpec
+
     defaults = WebSpec()
     known = {name: type(getattr(defaults, name)) for name in WebSpec.__struct_fields__}
     result: dict[str, Any] = {}
@@ -185,6 +191,8 @@ def simweb(**options: Any) -> None:
     elif options["expected"]:
         _one_line(lambda: _expected(_spec(options), options))
     else:
+        from gossamer.simweb import ServeOptions, run
+
         more = {"every_address": options["addresses"], "authority": options["ca_file"]}
         _one_line(lambda: run(_spec(options), ServeOptions(**_of(ServeOptions, options), **more), _announce))
 
@@ -194,6 +202,8 @@ def _of(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spec(options: dict[str, Any]) -> WebSpec:
+    from gossamer.simweb import WebSpec
+
     named = _of(WebSpec, options) | {
         "hosts": max(1, options["pages"] // 100) if options["hosts"] is None else options["hosts"]
     }
@@ -216,6 +226,8 @@ def _announce(serving: Serving) -> None:
 
 
 def _serve_records(options: dict[str, Any]) -> None:
+    import asyncio
+
     from gossamer.simweb.replay import Replay, ReplayIndex
 
     async def serve(index: ReplayIndex) -> None:
@@ -230,7 +242,7 @@ def _serve_records(options: dict[str, Any]) -> None:
             trust = f" --ca-file {ca_file}" if ca_file is not None else ""
             where = f"--resolve '*=127.0.0.1:{replay.port}' --allow-network 127.0.0.0/8{trust}"
             for url in index.first_urls(1):
-                click.echo(f"  gossamer crawl {url} --scope any {where}")
+                say_lines((f"  gossamer crawl {url} --scope any {where}",))
             click.echo("Stop with Ctrl-C.")
             await stop.wait()
 
@@ -240,6 +252,8 @@ def _serve_records(options: dict[str, Any]) -> None:
 
 def _serve_hostile(port: int, ca_file: Path | None) -> None:
     """Serve the hostile cases, and say where each is and how a fetch of it has to end."""
+    import asyncio
+
     from gossamer.simweb.hostile import HostileWeb
 
     async def serve() -> None:
@@ -250,8 +264,8 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
             for case in web.cases.values():
                 click.echo(f"{case.outcome:<16} {web.url(case)}")
             click.echo(f"{'ok':<16} {web.healthy}")
-            click.echo(
-                f"All of them: gossamer crawl http://hostile.sim/ --resolve '*.sim=127.0.0.1:{web.port}' --depth 12"
+            say_lines(
+                (f"All of them: gossamer crawl http://hostile.sim/ --resolve '*.sim=127.0.0.1:{web.port}' --depth 12",)
             )
             click.echo("Stop with Ctrl-C.")
             await stop.wait()
@@ -259,8 +273,10 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
     asyncio.run(serve())
 
 
-def _interrupts() -> asyncio.Event:
+def _interrupts() -> Event:
     """The event that SIGINT and SIGTERM set. It is made before anything is told, for then a program may end this one."""
+    import asyncio
+
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -268,6 +284,7 @@ def _interrupts() -> asyncio.Event:
 
 
 def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
+    from gossamer.simweb import SimWeb
     from gossamer.simweb.graph import WebGraph, expected_pages
 
     graph = WebGraph(SimWeb(spec))
@@ -278,6 +295,7 @@ def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
 
 
 def _describe(spec: WebSpec, *, as_json: bool) -> None:
+    from gossamer.simweb import SimWeb
     from gossamer.simweb.describe import describe, to_json, to_text
 
     facts = describe(SimWeb(spec))

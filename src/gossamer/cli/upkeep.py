@@ -1,6 +1,5 @@
 """`gossamer reprocess`: run processors over the stored archive, without a request."""
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -44,7 +43,7 @@ def delete(directory: str, name: str | None, forget: bool, accept_loss: bool, as
             say_json(one)
             continue
         if not (one.records or one.documents or one.tasks or one.rows or one.lines):
-            print("nothing of it was in the crawl; `gossamer why` shows the form in which a crawl keeps a URL")
+            say_lines(("nothing of it was in the crawl; `gossamer why` shows the form in which a crawl keeps a URL",))
             continue
         counts = ", ".join(
             (
@@ -57,7 +56,9 @@ def delete(directory: str, name: str | None, forget: bool, accept_loss: bool, as
         )
         print(f"deleted: {counts}")
         if one.again:
-            print(f"{show_count(one.again, 'URL')} had the same document: gossamer resume {directory} fetches it again")
+            say_lines(
+                (f"{show_count(one.again, 'URL')} had the same document: gossamer resume {directory} fetches it again",)
+            )
     return 0
 
 
@@ -161,7 +162,7 @@ def reprocess(
     """
     from gossamer.analysis.reprocess import reprocess as prepare
     from gossamer.crawls.compiling import find_wiring
-    from gossamer.crawls.machine import loop_factory
+    from gossamer.crawls.machine import coroutine_runner
     from gossamer.spiders.loading import load, parted
 
     run = prepare(
@@ -174,7 +175,7 @@ def reprocess(
         browser=browser or "",
         report=tell,
     )
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         done = runner.run(run.run())
     if as_json:
         say_json(done)

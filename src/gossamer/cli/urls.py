@@ -2,108 +2,39 @@
 rule says so.
 
 Place in the flow: the command line's door to :mod:`gossamer.frontier.robots`, offline with a file; otherwise gate and protocol
-module are put together without a crawl, to ask a few sites (:class:`Asking`).
+module are put together without a crawl, to ask a few sites (:mod:`gossamer.analysis.robots_asking`).
 """
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from gossamer.cli.helping import RenamedOption, option
 from gossamer.cli.saying import given_bytes, given_urls, shown, tell
-from gossamer.crawls.identity import contact_of
-from gossamer.crawls.machine import loop_factory
-from gossamer.crawls.options import CrawlOptions
-from gossamer.documents.document import Document
-from gossamer.engine.errors import SettingError
-from gossamer.engine.unit import Clock, SystemClock
-from gossamer.expressions.compiling import Expression, explain
-from gossamer.expressions.facts import READS, facts_of
-from gossamer.fetcher.dns import ResolverSheet, SystemResolver
-from gossamer.fetcher.http import HttpModule
-from gossamer.fetcher.request import HttpSheet
-from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
-from gossamer.frontier.robots.provider import ObeyRobots, RobotsSheet
-from gossamer.frontier.robots.rules import MAX_BYTES, Decision, PathForm, parse
-from gossamer.parsing.links import parameters_of
-from gossamer.values.addresses import place_of
-from gossamer.values.body import MAX_READ
+from gossamer.crawls.machine import coroutine_runner
 from gossamer.values.errors import UnreadableUrl, UsageError
-from gossamer.values.outcome import Outcome
-from gossamer.values.task import ROBOTS, Task
-from gossamer.values.url import canonical, endpoint_of, host_of, scheme_of, site_of
-from gossamer.values.url_normalization import STEPS, USUAL, Normaliser, chosen
-from gossamer.values.visit import HTML_TYPES, Response, Visit
 
-#: Seconds of waiting between two requests to a site that are made at once when a person waits for the answer: the
-#: pause before the second round. A longer wait is an answer.
-_PATIENCE = 5.0
-
-
-class Asking:
-    """Asks each site for its robots.txt once, as a crawl would, and says what a crawl would do with a URL."""
-
-    def __init__(self, agent: str, resolve: Sequence[str] = (), contact: str = "") -> None:
-        """Nothing is opened yet. Without `contact`, only hosts of this machine are asked; `resolve` is of
-        `PATTERN=ADDRESS[:PORT]` entries."""
-        self._clock: Clock = SystemClock()
-        self._robots = ObeyRobots(RobotsSheet(agent=agent))
-        self._resolver = SystemResolver(ResolverSheet(resolve=tuple(resolve), only_loopback=not contact))
-        self._http = HttpModule(HttpSheet(max_body=MAX_BYTES + 1, contact=contact))
-        self._http.resolver = self._resolver
-
-    async def __aenter__(self) -> Self:
-        await self._http.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._http.stop()
-        await self._resolver.stop()
-
-    async def judge(self, url: str) -> RobotsVerdict:
-        """The verdict on a canonical URL that a person gave; a site that cannot be asked now gives `wait`.
-        Raises UsageError: the site's address is not one that may be asked; says why."""
-        self._open_as_seed(url)
-        task = Task(url, host_of(url))
-        while True:
-            verdict = self._robots.judge(task, self._clock.now())
-            if verdict.ruling is RobotsRuling.WAIT and verdict.until - self._clock.now() <= _PATIENCE:
-                await self._clock.sleep(max(0.0, verdict.until - self._clock.now()))
-            elif verdict.ruling is RobotsRuling.FETCH_FIRST:
-                await self._ask(site_of(url), verdict.url)
-            else:
-                return verdict
-
-    def _open_as_seed(self, url: str) -> None:
-        """Hosts that a person gives may be loopback (design question 8)."""
-        host, port = endpoint_of(url)
-        seed = place_of(host, port)
-        before = self._resolver.sheet
-        if seed not in before.seed_hosts:
-            self._resolver.sheet = msgspec.structs.replace(before, seed_hosts=(*before.seed_hosts, seed))
-            self._resolver.changed(before)
-
-    async def _ask(self, site: str, url: str) -> None:
-        response = await self._http.fetch(Task(url, host_of(url), source=site, relation=ROBOTS))
-        if response.outcome is Outcome.ADDRESS_REFUSED and site_of(url) == site:
-            raise UsageError(
-                f"{url} is not asked for ({response.error}); requests beyond this machine have to name a contact for "
-                f"site owners: give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT, or judge by a --file"
-            )
-        self._robots.learned(site, response, self._clock.now())
-
+if TYPE_CHECKING:
+    from gossamer.analysis.robots_asking import RobotsAsking
+    from gossamer.frontier.robots.rules import Decision
 
 # `gossamer normalize`: the form in which a crawl would keep these URLs. The command line's door to :mod:`gossamer.values.url` and
 # :mod:`gossamer.values.url_normalization`, without a crawl.
 
 
-@click.command(
-    epilog=f"Steps: {', '.join(STEPS)}; usual: {', '.join(USUAL)}. Exit status: 0 all are URLs, 2 a line is no URL."
-)
+class _WithSteps(click.Command):
+    """Says at the end of its help which steps there are, which only help has to know."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from gossamer.values.url_normalization import STEPS, USUAL
+
+        self.epilog = f"Steps: {', '.join(STEPS)}; usual: {', '.join(USUAL)}. {self.epilog}"
+        super().format_epilog(ctx, formatter)
+
+
+@click.command(cls=_WithSteps, epilog="Exit status: 0 all are URLs, 2 a line is no URL.")
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @option("--base URL", "Resolve relative URLs against this one.")
 @option(
@@ -122,6 +53,10 @@ def normalize(urls: tuple[str, ...], base: str | None, normalize: tuple[str, ...
     gossamer normalize 'HTTP://Example.org:80/a/../%7Ex?utm_source=y#top'
     gossamer normalize --base http://example.org/dir/ ../x < links.txt
     """
+    from gossamer.parsing.links import parameters_of
+    from gossamer.values.url import canonical
+    from gossamer.values.url_normalization import Normaliser, chosen
+
     try:
         normalise = Normaliser(chosen(normalize), parameters_of(parameters))
     except ValueError as error:
@@ -165,6 +100,8 @@ def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[s
 
     Exit status: 0 all went well, 2 wrong usage, 4 a robots.txt could not be fetched.
     """
+    from gossamer.frontier.robots.rules import MAX_BYTES, PathForm, parse
+
     if file == "-" and (not urls or "-" in urls):
         raise click.UsageError("standard input cannot be both the robots.txt and the list of URLs")
     if file is not None:
@@ -174,21 +111,31 @@ def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[s
         return 0
     if not agent:
         raise click.UsageError("--agent: give the product token that robots.txt may name, as Gossamer")
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        return runner.run(_ask(Asking(agent, resolve, contact_of(CrawlOptions(contact=contact))), given_urls(urls)))
+    from gossamer.analysis.robots_asking import RobotsAsking
+    from gossamer.crawls.identity import contact_of
+    from gossamer.crawls.options import CrawlOptions
+
+    with coroutine_runner() as runner:
+        return runner.run(
+            _ask(RobotsAsking(agent, resolve, contact_of(CrawlOptions(contact=contact))), given_urls(urls))
+        )
 
 
-def _tell(url: str, decision: Decision) -> None:
+def _tell(url: str, decision: "Decision") -> None:
     rule = f"{decision.rule} (line {decision.line})" if decision.line else decision.rule or "no rule"
     print("allowed" if decision.allowed else "denied", shown(url), shown(rule), sep="\t")
 
 
-async def _ask(asking: Asking, urls: Iterable[str]) -> int:
+async def _ask(asking: "RobotsAsking", urls: Iterable[str]) -> int:
+    from gossamer.analysis.robots_asking import url_of_site
+    from gossamer.frontier.robots.contract import RobotsRuling
+    from gossamer.frontier.robots.rules import Decision
+
     status = 0
     async with asking:
         for text in urls:
             try:
-                url = _canonical(text)
+                url = url_of_site(text)
                 verdict = await asking.judge(url)
             except UsageError as error:
                 tell(str(error))
@@ -199,17 +146,6 @@ async def _ask(asking: Asking, urls: Iterable[str]) -> int:
             if verdict.ruling is RobotsRuling.WAIT:
                 status = status or 4
     return status
-
-
-def _canonical(text: str) -> str:
-    try:
-        url = canonical(text)
-    except UnreadableUrl as error:
-        hint = f"; did you mean http://{text}?" if "://" not in text else ""
-        raise UsageError(f"{error}{hint}") from None
-    if scheme_of(url) not in ("http", "https"):
-        raise UsageError(f"{text[:200]!r}: robots.txt is asked for at http and https URLs only")
-    return url
 
 
 # `gossamer check-filter`: does this expression let these URLs pass, and which part of it decides? The command line's door to
@@ -243,6 +179,15 @@ def _told(command: Any) -> Any:
 def _page_facts(page: Path | None, told: dict[str, Any], header: tuple[str, ...]) -> dict[str, Any]:
     """What a gate knows of a whole page: of the file, or of an empty page. An option that was given counts more than the file.
     Raises UsageError: the file cannot be read, or a field has no colon."""
+    import msgspec
+
+    from gossamer.documents.document import Document
+    from gossamer.expressions.facts import facts_of
+    from gossamer.values.body import MAX_READ
+    from gossamer.values.outcome import Outcome
+    from gossamer.values.task import Task
+    from gossamer.values.visit import HTML_TYPES, Response, Visit
+
     body = given_bytes(str(page), most=MAX_READ) if page else b""
     fields = [text.partition(":") for text in header]
     if bad := [name for name, colon, _ in fields if not (colon and name.strip())]:
@@ -294,7 +239,11 @@ def check_filter(
 
     Exit status: 0 all went well, 2 the expression or a URL cannot be read.
     """
-    from gossamer.parsing.filters import split_gate  # the stage and its engine, which help waits for in vain
+    from gossamer.engine.errors import SettingError
+    from gossamer.expressions.compiling import Expression, explain
+    from gossamer.expressions.facts import READS
+    from gossamer.parsing.filters import split_gate
+    from gossamer.values.url import canonical
 
     gate, source = split_gate(expression)
     try:

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.machine import loop_factory, tune_collector
+from gossamer.crawls.machine import coroutine_runner, tune_collector
 from gossamer.crawls.subscribing import setting_aside
 from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError
@@ -159,7 +159,7 @@ def main() -> int:
     try:
         graph = plan(read(Path(path)), _catalog(Path(path).with_name(CATALOG)))
         tune_collector()
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with coroutine_runner() as runner:
             running = RunningGraph(
                 graph,
                 process=process,

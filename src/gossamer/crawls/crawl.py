@@ -6,7 +6,6 @@ others (:mod:`gossamer.agents`). :mod:`plan` says what a crawl will be, :mod:`wo
 done, and :mod:`live` changes it while it runs.
 """
 
-import asyncio
 import contextlib
 import os
 import time
@@ -24,7 +23,7 @@ from gossamer.crawls.directory import CrawlPlace, begin_anew, refuse_unfinished_
 from gossamer.crawls.figures import RunFigures
 from gossamer.crawls.leases import LeaseUrls
 from gossamer.crawls.live import KeptChanges, read_changes
-from gossamer.crawls.machine import loop_factory
+from gossamer.crawls.machine import coroutine_runner
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.processes import Fleet
@@ -413,5 +412,5 @@ class Crawl(CrawlAtWork, AnyCrawl):
 
 def run(crawl: Crawl) -> Summary:
     """Run a crawl on an event loop of its own, uvloop where it exists."""
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         return runner.run(crawl.run())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop  # every command imports this module, and few need a loop
+    from asyncio import AbstractEventLoop, Runner  # every command imports this module, and few need a loop
 
 
 #: Bytes of memory that an agent may take, with the process that makes its tables (docs/benchmarks.md).
@@ -91,6 +91,13 @@ def loop_factory() -> "Callable[[], AbstractEventLoop] | None":
     except ImportError:
         return None
     return uvloop.new_event_loop
+
+
+def coroutine_runner() -> "Runner":
+    """A runner of coroutines, with the loop of uvloop where it is installed."""
+    from asyncio import Runner
+
+    return Runner(loop_factory=loop_factory())
 
 
 def load_without_collecting() -> None:

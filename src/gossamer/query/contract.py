@@ -9,8 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawls.directory import read_wiring
-from gossamer.storage.tables.places import INDEX_DIRECTORY, TRIPLES, has_rows
 from gossamer.values.errors import UsageError
 
 
@@ -70,6 +68,8 @@ INDEX_FORMAT_FILE = "gossamer.json"
 
 
 def index_path(directory: Path) -> Path:
+    from gossamer.storage.tables.places import INDEX_DIRECTORY
+
     return directory / INDEX_DIRECTORY
 
 
@@ -86,6 +86,9 @@ def check_index(directory: Path) -> None:
 
 def check_triples(directory: Path) -> None:
     """Raises UsageError: a crawl keeps no triples; one that was told to keep them (`--rdf`) may have found none."""
+    from gossamer.crawls.directory import read_wiring
+    from gossamer.storage.tables.places import TRIPLES, has_rows
+
     if (directory / TRIPLES).is_dir() or has_rows(directory, "triples"):
         return
     log = read_wiring(directory).providers.get("log")

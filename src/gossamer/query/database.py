@@ -361,6 +361,11 @@ def _told(names: Mapping[str, str], tables: Sequence[str] = ()) -> Iterator[None
         if named:
             text = f"{', '.join(named)} cannot be read: {type(error).__name__}; bring it back from a copy"
             raise CrawlDirectoryError(text) from None
+        if "file system operations are disabled" in str(error):  # connect() lets no question open a file
+            raise UsageError(
+                "a question can read the tables of this crawl, and no file; to ask them together with files of yours, write them "
+                "for a tool of your own: gossamer export DIR --to parquet"
+            ) from None
         if unknown := _NO_TABLE.search(str(error)):
             raise UsageError(f"there is no table {unknown[1]!r}{nearest(unknown[1], tables)}") from None
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]

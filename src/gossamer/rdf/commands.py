@@ -1,6 +1,5 @@
 """Commands for structured data: `gossamer rdf`, `gossamer sparql` and `gossamer serve-sparql`."""
 
-import asyncio
 import io
 import signal
 import sys
@@ -16,22 +15,20 @@ from gossamer.cli.fetch import NAMELESS, OPTIONS, canonical_base, fetched, read
 from gossamer.cli.helping import crawl_to_read, opened, option, raw_cells, to_file
 from gossamer.cli.options import options_named, read_options
 from gossamer.cli.saying import say_bytes, tell, tell_plain
-from gossamer.crawls.identity import token_of, user_agent
-from gossamer.crawls.machine import loop_factory
-from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.machine import coroutine_runner
 from gossamer.engine.sheet import parse
-from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.store.questions import GRAPHS, ROWS, question_in
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
+    from gossamer.crawls.options import CrawlOptions
     from gossamer.rdf.page import StructuredData
     from gossamer.rdf.store.asking import QuestionLimits
 
 #: Warnings that name nothing but what they are about, in words.
 _WORDS = {
-    "UnresolvedTerm": "no vocabulary of the page has this name",
-    "UnresolvedCURIE": "no prefix of the page explains this",
+    "UnresolvedTerm": "left out, since no vocabulary that the page names has this word",
+    "UnresolvedCURIE": "left out, since the page explains no such prefix",
     "PrefixRedefinition": "the page declares a known prefix anew",
     "VocabReferenceError": "this vocabulary is not bundled",
     "UnknownContext": "this JSON-LD context is not known, and left out",
@@ -79,8 +76,10 @@ def rdf(
     options = read_options(given, None)
     if base:
         base = canonical_base(base)
+    from gossamer.rdf.filtering import DROPPED
+
     rules = ((frozenset() if everything else DROPPED) | set(drop)) - set(keep)
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with coroutine_runner() as runner:
         url, data = runner.run(_read(document, base, content_type, rules, expand, options))
     if data is None:
         return 4
@@ -94,11 +93,12 @@ def rdf(
 
 
 async def _read(
-    name: str, base: str, content_type: str, rules: Collection[str], expand: bool, options: CrawlOptions
+    name: str, base: str, content_type: str, rules: Collection[str], expand: bool, options: "CrawlOptions"
 ) -> "tuple[str, StructuredData | None]":
     """The URL of a page and what it says; nothing where a server gave no document, which is told.
     Raises UsageError: what is named is no page."""
     from gossamer.analysis.inspecting import Inspecting
+    from gossamer.crawls.identity import token_of, user_agent
 
     async with Inspecting(token_of(user_agent(options))) as inspecting:
         if "://" in name:
@@ -122,7 +122,8 @@ def _warn(data: "StructuredData") -> None:
         tell(f"{said}: {warned.about} ({warned.kind})" if said else f"{warned.kind}: {warned.about}")
     named = Counter(warned.kind for warned in data.warnings)
     for kind, count in sorted((data.counts - named).items()):
-        tell(f"{kind}: {count}{' more' if kind in named else ''}")
+        more = f"{count}{' more' if kind in named else ''}"
+        tell(f"{said}: {more} ({kind})" if (said := _WORDS.get(kind)) else f"{kind}: {more}")
     if data.dropped:
         rules = ", ".join(f"{rule} {count}" for rule, count in data.dropped.most_common())
         tell(f"dropped {data.dropped.total()} (see --all): {rules}")
@@ -195,6 +196,8 @@ def quantity(option: str, text: str, unit: str) -> float:
 
 
 def _answer(place: Path, question: Any, limits: Any, out: Any) -> None:
+    import asyncio
+
     from gossamer.rdf.store.asking import ask, current_copy
 
     async def take(piece: bytes) -> None:

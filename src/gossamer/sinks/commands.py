@@ -3,17 +3,16 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from gossamer.query.database import Database
-from gossamer.query.schema import tables_of, tables_that_ship
-from gossamer.sinks.drivers import RowsRefusedError, SinkDriver, connect_sink
-from gossamer.sinks.mapping import SinkSpec, SinkTable, read_sinks, row_maker
-from gossamer.sinks.sink import Delivery, WebhookSink
-from gossamer.storage.members import crawl_id
 from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.sinks.drivers import SinkDriver
+    from gossamer.sinks.mapping import SinkSpec, SinkTable
 
 # Tries the sinks of a file: whether their databases answer, and whether they take ten rows of each table, which are not kept.
 # `gossamer sink check` asks here.
@@ -38,6 +37,9 @@ class SinkVerdict(msgspec.Struct, frozen=True):
 
 def check_sinks(file: Path, directory: Path | None) -> Iterator[SinkVerdict]:
     """Try every mapping of a file: with rows of a crawl, or connections and columns alone. Raises UsageError: the file is none."""
+    from gossamer.query.schema import tables_of, tables_that_ship
+    from gossamer.sinks.mapping import read_sinks
+
     tables = tables_of(directory) if directory is not None else tables_that_ship()
     for name, sink in read_sinks(file, tables).sinks.items():
         try:
@@ -50,9 +52,12 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _posted(name: str, sink: SinkSpec) -> Iterator[SinkVerdict]:
+def _posted(name: str, sink: "SinkSpec") -> Iterator[SinkVerdict]:
     """Send a delivery without rows for each mapping; a receiver that knows trials does nothing with it.
     Raises UsageError: there is no secret."""
+    from gossamer.sinks.drivers import RowsRefusedError
+    from gossamer.sinks.sink import Delivery, WebhookSink
+
     for at, table in enumerate(sink.tables):
         with contextlib.closing(WebhookSink(Path(), "", name, sink, at)) as webhook:
             problem = ""
@@ -63,9 +68,11 @@ def _posted(name: str, sink: SinkSpec) -> Iterator[SinkVerdict]:
             yield SinkVerdict(name, table.source, "a webhook", 0, problem)
 
 
-def _tried(name: str, sink: SinkSpec, directory: Path | None) -> Iterator[SinkVerdict]:
+def _tried(name: str, sink: "SinkSpec", directory: Path | None) -> Iterator[SinkVerdict]:
     """Try the mappings of a database over one connection.
     Raises OSError: the database does not answer, or refuses. Raises UsageError: there is no driver, or no password."""
+    from gossamer.sinks.drivers import RowsRefusedError, connect_sink
+
     with contextlib.closing(connect_sink(sink)) as driver:
         for table in sink.tables:
             rows, problem = 0, ""
@@ -79,11 +86,13 @@ def _tried(name: str, sink: SinkSpec, directory: Path | None) -> Iterator[SinkVe
             yield SinkVerdict(name, table.source, table.into or "a statement", rows, problem)
 
 
-def _lacking(driver: SinkDriver, table: SinkTable) -> str:
+def _lacking(driver: "SinkDriver", table: "SinkTable") -> str:
     """What the database says of columns that it cannot find, each once; empty where it has all of them.
 
     A name stands behind that of its table: SQLite would take a name alone that it does not know for a text.
     """
+    from gossamer.sinks.drivers import RowsRefusedError
+
     into = driver.name(table.into)
     names = [f"{into}.{driver.name(column)}" for column in table.columns]
 
@@ -100,7 +109,11 @@ def _lacking(driver: SinkDriver, table: SinkTable) -> str:
     return said("1") or "; ".join(dict.fromkeys(filter(None, map(said, names))))
 
 
-def _put(driver: SinkDriver, table: SinkTable, directory: Path) -> int:
+def _put(driver: "SinkDriver", table: "SinkTable", directory: Path) -> int:
+    from gossamer.query.database import Database
+    from gossamer.sinks.mapping import row_maker
+    from gossamer.storage.members import crawl_id
+
     crawl = crawl_id(directory)
     with Database(directory) as database:
         kind = " WHERE kind = ?" if table.kind else ""

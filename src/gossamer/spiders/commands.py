@@ -1,6 +1,5 @@
 """Commands for authors of spiders: `gossamer run` and `gossamer shell`."""
 
-import asyncio
 import code
 import importlib.util
 import sys
@@ -21,10 +20,6 @@ from gossamer.cli.options import (
     read_sets,
 )
 from gossamer.cli.saying import Leaving, leave_terminal, shown, tell
-from gossamer.values.media_type import sniff_media_type
-from gossamer.values.task import Task
-from gossamer.values.url import host_of
-from gossamer.values.visit import Found, Item, Visit
 
 # `gossamer run`: crawl with the spider of a file.
 
@@ -93,6 +88,8 @@ def shell(source: str, content_type: str, **given: Any) -> int:
     Exit status: 0 all went well, 2 wrong usage, 4 the URL gave no answer.
     """
     if "://" in source:
+        import asyncio
+
         url, response = asyncio.run(fetched(source, read_options(given, None)))
         if not (response.headers or response.response_head):
             tell(f"{url}: {response.outcome}: {response.error}")
@@ -101,6 +98,10 @@ def shell(source: str, content_type: str, **given: Any) -> int:
         url, response = read(source, None, content_type)
     leave_terminal()
     from gossamer.documents.document import Document
+    from gossamer.values.media_type import sniff_media_type
+    from gossamer.values.task import Task
+    from gossamer.values.url import host_of
+    from gossamer.values.visit import Found, Item, Visit
 
     mime = sniff_media_type(response.content, response.content_type)
     document = Document(Visit(task=Task(url, host_of(url)), response=response, mime=mime))

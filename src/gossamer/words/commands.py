@@ -5,25 +5,22 @@ Place in the flow: the package `mcp` speaks the protocol, over standard input an
 everything else is a fault of ours, which the protocol tells as such.
 """
 
-import asyncio
 import hmac
 import os
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from gossamer._version import __version__
 from gossamer.cli.saying import tell
-from gossamer.documents.markdown import needs
-from gossamer.engine.files import scratch
 from gossamer.engine.sheet import parse
-from gossamer.storage.tables.places import crawl_directory
 from gossamer.values.errors import GossamerError, UsageError
-from gossamer.words.reach import Budget, read_reach
-from gossamer.words.tools import Tools
+
+if TYPE_CHECKING:
+    from gossamer.words.tools import Tools
 
 #: Where the token for HTTP comes from, so that it stands in no list of processes.
 TOKEN = "GOSSAMER_MCP_TOKEN"  # noqa: S105  # the name of a variable
@@ -90,6 +87,13 @@ def mcp(
     gossamer mcp mycrawl
     gossamer mcp --host docs.example --max-pages 200 --contact you@example.org
     """
+    import asyncio
+
+    from gossamer.engine.files import scratch
+    from gossamer.storage.tables.places import crawl_directory
+    from gossamer.words.reach import Budget, read_reach
+    from gossamer.words.tools import Tools
+
     crawls: dict[str, Path] = {}
     for directory in directories:
         place = crawl_directory(directory).resolve()
@@ -126,7 +130,7 @@ INSTRUCTIONS = (
 )
 
 
-def build(tools: Tools) -> Any:  # noqa: C901  # one function a tool, as the package wants them
+def build(tools: "Tools") -> Any:  # noqa: C901  # one function a tool, as the package wants them
     """The server. Raises UsageError: the package `mcp` is not installed."""
     try:
         from mcp.server.mcpserver import MCPServer
@@ -134,6 +138,8 @@ def build(tools: Tools) -> Any:  # noqa: C901  # one function a tool, as the pac
         from mcp.types import ToolAnnotations
         from pydantic import Field
     except ImportError:
+        from gossamer.documents.markdown import needs
+
         raise needs("mcp", "the package mcp", "gossamer mcp") from None
 
     server = MCPServer("gossamer", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
@@ -219,7 +225,7 @@ def build(tools: Tools) -> Any:  # noqa: C901  # one function a tool, as the pac
     return server
 
 
-async def serve_stdio(tools: Tools) -> None:
+async def serve_stdio(tools: "Tools") -> None:
     """Serve a client on standard input and output until it leaves."""
     server = build(tools)
     try:
@@ -228,8 +234,10 @@ async def serve_stdio(tools: Tools) -> None:
         await tools.close()
 
 
-async def serve_http(tools: Tools, port: int, token: str) -> None:
+async def serve_http(tools: "Tools", port: int, token: str) -> None:
     """Serve clients on this machine that know the token, and send it as `Authorization: Bearer TOKEN`."""
+    import asyncio
+
     import uvicorn
 
     app = guarded(build(tools).streamable_http_app(host="127.0.0.1"), token)

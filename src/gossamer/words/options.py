@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from gossamer.crawls.options import part_of
 from gossamer.engine.sheet import Sheet, setting
-from gossamer.values.url import scheme_of, site_of
-from gossamer.values.visit import HTML_TYPES
 
 if TYPE_CHECKING:
     from gossamer.crawls.builder import Builder
@@ -16,7 +14,7 @@ PDF_LINKS, LLMS_LINKS, PAGE_WORDS, PDF = "pdf-links", "llms-links", "words", "ap
 
 #: Types of plain text, which is its own Markdown; and everything that has words.
 TEXT_TYPES = ("text/plain", "text/markdown", "text/x-markdown")
-TYPES = (*sorted(HTML_TYPES), *TEXT_TYPES, PDF)
+TYPES = ("application/xhtml+xml", "text/html", *TEXT_TYPES, PDF)
 
 #: Parts of the words of a page that a table can have as columns.
 WordsColumn = Literal["facts", "text", "markdown"]
@@ -69,6 +67,7 @@ def wire(builder: "Builder") -> None:
 
 
 def _follow_llms_txt(builder: "Builder") -> None:
+    from gossamer.values.url import scheme_of, site_of
     from gossamer.words.reading import NAMES
 
     builder.add_provider(LLMS_LINKS, LLMS_LINKS, {})

@@ -1,5 +1,6 @@
 """Help in portions: what people use fits two screens, a group or everything is there for the asking, and examples work."""
 
+import contextlib
 import re
 import shlex
 from pathlib import Path
@@ -75,7 +76,7 @@ def grouped() -> list[tuple[str, str]]:
     for command in (commands, find_command("crawl")):
         assert isinstance(command, HelpInPortions)
         groups = command.groups(click.Context(command, info_name=command.name))
-        found += [(heading, group.example) for heading, group in groups.items() if heading != "Other"]
+        found += [(heading, group.example) for heading, group in groups.items()]
     return found
 
 
@@ -88,7 +89,8 @@ def test_each_group_has_an_example_whose_options_are_there(heading: str, example
         assert arguments.pop(0) in command.list_commands(click.Context(command))
         return
     assert program == "gossamer"
-    command.make_context(name, arguments, parent=above())
+    with contextlib.suppress(click.exceptions.Exit):  # the example of the last group asks for help
+        command.make_context(name, arguments, parent=above())
 
 
 #: A value that each of them takes.

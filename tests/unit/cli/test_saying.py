@@ -115,3 +115,12 @@ def test_every_command_prints_json_in_the_one_safe_way(path: Path) -> None:
     lines = [node.lineno for node in walked(tree) if _prints_json(node)]
     if path.stem != "new":  # a wiring, which people write
         assert not lines or path.stem == "saying", lines
+
+
+@pytest.mark.parametrize(
+    ("called", "shown"), [("", "gossamer"), ("../gossamer", "../gossamer"), ("a b/gossamer", "'a b/gossamer'")]
+)
+def test_a_hint_begins_with_the_launcher_that_was_called(called: str, shown: str) -> None:
+    own = ["-X", f"called={called}"] if called else []
+    done = subprocess.run([sys.executable, *own, "-P", "-m", "gossamer", "nonsense"], capture_output=True, text=True)
+    assert done.stderr == f"gossamer: there is no command 'nonsense'; `{shown} --help all` lists them\n"
