@@ -47,7 +47,7 @@ class NetworkRules(msgspec.Struct, frozen=True):
     """Rules for when the network counts as down, and how it is probed."""
 
     failures: int = 12
-    """In a row, without one success."""
+    """In a row, without one success; of fewer hosts than the next rule asks for, as many of each."""
     hosts: int = 4
     """Different domains among them, and different addresses; all of them where fewer have answered lately."""
     familiar: int = 2
@@ -157,7 +157,9 @@ class Network(Generic[T]):
             self._places.add(host, place)
             if host in self._familiar:
                 self._familiar_places.add(host, place)
-        if not (self._failures >= self.rules.failures and self._is_wide()):
+        # Two hosts that are asked for nothing but probes never come to twelve: the crawl ends before.
+        places = min(self.rules.hosts, len(self._places))
+        if not (self._failures * self.rules.hosts >= self.rules.failures * places and self._is_wide()):
             return {}
         restored = self._suspects
         restored.setdefault(host, before)

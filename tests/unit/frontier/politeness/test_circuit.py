@@ -117,7 +117,8 @@ def test_a_few_hosts_that_fail_are_to_blame_themselves() -> None:
 @pytest.mark.parametrize("hosts", [2, 3])
 def test_our_network_is_down_where_all_of_a_few_hosts_fail_that_answered_lately(hosts: int) -> None:
     network = working(hosts)
-    assert len(outage(network, hosts)) == hosts and network.is_down
+    assert outage(network, hosts, failures=3 * hosts - 1) == {}
+    assert len(outage(working(hosts), hosts, failures=3 * hosts)) == hosts, "so soon that none is given up before"
     later = working(6)
     for number in range(hosts):
         later.reached(f"h{number}.test", 1000.0)
