@@ -440,6 +440,13 @@ def test_a_command_that_is_given_no_crawl_says_so_in_one_line(
     told(use.replace("DIR", directory), place, monkeypatch, capsys)
 
 
+@pytest.mark.parametrize("use", lines(OF_A_CRAWL))
+def test_the_url_of_a_page_is_no_crawl_and_the_order_of_both_is_told(
+    use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "name the directory of the crawl first" in told(use.replace("DIR", "SEED"), place, monkeypatch, capsys)
+
+
 @pytest.mark.parametrize("use", lines(OTHERS))
 def test_a_wrong_use_is_refused_in_one_line(
     use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ import msgspec
 
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.at_rest import standing_at_rest
-from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
+from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.facts import NAMED, FailedUrl, HostKnown, HostNow, HostsNow, host_known
 from gossamer.crawls.control.messages import ReadHost, ReadHosts, Status
 from gossamer.crawls.control.standing import CrawlStanding, ledgers_of
@@ -33,7 +33,7 @@ from gossamer.query.schema import lasting
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.manifest import is_parquet
-from gossamer.storage.tables.places import CRAWL_FILE, Segment, reading, segments, table_files
+from gossamer.storage.tables.places import CRAWL_FILE, Segment, begun_crawl, reading, segments, table_files
 from gossamer.storage.tables.row_tables import FINE, SAMPLES, SampleRow
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.outcome import ERRORS
@@ -46,7 +46,7 @@ PATIENCE = 5.0
 class CrawlWatch:
     def __init__(self, directory: Path, patience: float = PATIENCE) -> None:
         """Nothing is looked at yet; `patience` is seconds for an answer. Raises UsageError: the directory holds no crawl."""
-        check_is_crawl(directory)
+        begun_crawl(directory)
         self.directory = directory
         self._patience = patience
         self._control: Control | None = None
@@ -251,7 +251,7 @@ def picture_of(directory: Path, name: str) -> HostPicture:
         host = ""
     if not host or any(letter in name for letter in "/@?#"):
         raise UsageError(f"{name!r} is not the name of a host")
-    check_is_crawl(directory)
+    begun_crawl(directory)
     known = _known(directory, host)
     sites = known.sites[:SITES] or [f"https://{host}", f"http://{host}"]
     robots = [one for site in sites if (one := _robots(directory, f"{site}/robots.txt")).versions]

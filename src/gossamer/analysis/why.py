@@ -30,7 +30,6 @@ from gossamer.analysis.traces import (
 )
 from gossamer.analysis.watching import known_facts
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.control.client import check_is_crawl
 from gossamer.crawls.control.facts import Known, known_of
 from gossamer.crawls.control.messages import Why
 from gossamer.crawls.control.waits import held_at_rest
@@ -48,6 +47,7 @@ from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
 from gossamer.storage.rewrite_journals import Deleted, deletion_of
 from gossamer.storage.tables.log import TableLogSheet
+from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.instants import utc_text
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
@@ -60,7 +60,7 @@ def story_of(directory: Path, text: str) -> Story:
     """The story of a URL of a crawl, which may be at work. Raises UsageError: it is no URL, or there is no crawl. Raises
     CrawlDirectoryError: the crawl's ledger is missing or damaged."""
     url = url_asked(text)
-    check_is_crawl(directory)
+    begun_crawl(directory)
     graph = plan(completed(read_wiring(directory)), catalog())
     known = _known(directory, url)
     normal = _normal_form(graph, url)

@@ -60,9 +60,9 @@ _NOTE, _LOCK, _CRAWL = "checkpoint.json", "lock", "crawl"
 
 
 def is_store(text: str) -> bool:
-    """Whether a text names a store, and no crawl directory."""
+    """Whether a text names a store, and neither a crawl directory nor a page."""
     scheme, colon, _ = text.partition(":")
-    if colon and (scheme in (*CLOUDS, "folder") or "://" in text):
+    if colon and (scheme in (*CLOUDS, "folder") or ("://" in text and scheme not in ("http", "https"))):
         return True
     return not Path(text, CRAWL_FILE).exists() and Path(text, "agents", AGENT, "head.json").exists()
 

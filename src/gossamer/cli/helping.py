@@ -206,8 +206,11 @@ def crawl_to_read(command: F) -> F:
         if Path(given, "crawl.toml").exists():
             return given
         from gossamer.backup.elsewhere import is_store, read_here
+        from gossamer.storage.tables.places import begun_crawl
 
         if not is_store(given):
+            if "://" in given:
+                begun_crawl(given)  # refuses the URL of a page
             return given
         directory, ctx.meta[STORE] = read_here(given, ctx.meta[_CACHE])
         name_as(str(directory), ctx.meta[STORE][0])

@@ -345,12 +345,13 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
     gossamer traps mycrawl --confirm 1f0c2ab39d
     gossamer resume mycrawl --release all
     """
-    from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl
+    from gossamer.crawls.control.client import Control, NotRunning
     from gossamer.crawls.control.messages import Decide
     from gossamer.crawls.trap_review import decide_at_rest, suspicions_of
+    from gossamer.storage.tables.places import begun_crawl
 
     path, store = Path(directory), click.get_current_context().meta.get(STORE)
-    check_is_crawl(path)
+    begun_crawl(path)
     if store is not None and (confirm or release):
         raise UsageError(
             f"--confirm and --release change a crawl, and {store[0]} is a store; first bring the crawl back: "

@@ -12,8 +12,9 @@ import click
 from gossamer.cli.helping import option
 from gossamer.cli.saying import given_text, say_json, say_lines
 from gossamer.crawls.control import messages
-from gossamer.crawls.control.client import Control, NotRunning, NotSupervised, check_is_crawl
+from gossamer.crawls.control.client import Control, NotRunning, NotSupervised
 from gossamer.crawls.control.wire import ControlRequest, Listed, Malformed, Told
+from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import given_host
 
@@ -186,7 +187,7 @@ def block(directory: str, names: Sequence[str]) -> None:
     queues end as `blocked`.
     """
     path = Path(directory)
-    check_is_crawl(path)
+    begun_crawl(path)
     try:
         _do(directory, messages.BlockHosts(list(names)))
     except NotRunning:

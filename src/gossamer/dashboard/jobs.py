@@ -22,7 +22,7 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import msgspec
 
-from gossamer.crawls.control.client import Control, NotRunning, check_is_crawl, holder
+from gossamer.crawls.control.client import Control, NotRunning, holder
 from gossamer.crawls.options import all_options
 from gossamer.crawls.seeds import default_directory, read_seeds
 from gossamer.dashboard.crawls import key_of
@@ -31,7 +31,7 @@ from gossamer.engine import processes
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Property, build, nearest, properties
 from gossamer.storage.logs import LOG_PATH
-from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.storage.tables.places import CRAWL_FILE, begun_crawl
 from gossamer.values.errors import GossamerError, UsageError
 from gossamer.values.url import scheme_of
 
@@ -120,7 +120,7 @@ class JobDone(msgspec.Struct, frozen=True):
 def resume(directory: Path) -> JobDone:
     """Let a crawl at rest go on, in a process of its own.
     Raises UsageError: there is no crawl, it runs already, or it cannot go on; says why."""
-    check_is_crawl(directory)
+    begun_crawl(directory)
     if process := holder(directory):
         raise UsageError(f"process {process} is at work on {directory} already")
     path = directory / CONSOLE
@@ -144,7 +144,7 @@ def restore(directory: Path, body: bytes) -> JobDone:
     from gossamer.crawls.control import resting
 
     name = read_form("restore", body, Restore).name
-    check_is_crawl(directory)
+    begun_crawl(directory)
     with contextlib.suppress(NotRunning), Control(directory, 5.0, changing=0.0):
         raise UsageError("the crawl runs; stop it first")
     resting.restore(directory, name)
@@ -153,7 +153,7 @@ def restore(directory: Path, body: bytes) -> JobDone:
 
 def log_tail(directory: Path) -> LogTail:
     """The end of a crawl's logs; empty where there are none. Raises UsageError: the directory holds no crawl."""
-    check_is_crawl(directory)
+    begun_crawl(directory)
     visits = []
     for line in _last_lines(directory / LOG_PATH):
         with contextlib.suppress(ValueError):  # the first line is torn, and others tell of no visit

@@ -90,7 +90,7 @@ class Control:
             CrawlDirectoryError: one is, but takes no commands.
         """
         self.directory = directory
-        check_is_crawl(directory)
+        begun_crawl(directory)
         self._agent = agent
         self._place = directory / _STATE / agent if agent else directory
         self._changing = changing
@@ -217,10 +217,3 @@ def unsupervised(directory: Path) -> list[str]:
     if not members or holder_of(directory / _STATE / "supervisor" / "lock"):
         return []
     return [agent for agent in at_work(members) if holder_of(directory / _STATE / agent / "lock")]
-
-
-def check_is_crawl(directory: Path) -> None:
-    """Refuse a directory that holds no crawl. Raises UsageError: it is none, or there is none."""
-    if not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory; name the directory of a crawl")
-    begun_crawl(str(directory))

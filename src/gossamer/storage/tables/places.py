@@ -298,19 +298,22 @@ def check_is_here(directory: Path) -> None:
         )
 
 
-def begun_crawl(text: str) -> Path:
+def begun_crawl(text: str | Path) -> Path:
     """The crawl directory of this name. Raises UsageError: there is none; CrawlDirectoryError: there is all of one but the file
     that makes it one."""
-    path = Path(text)
+    path, text = Path(text), str(text)
     if not (path / CRAWL_FILE).is_file():
         if any(path.glob("state/*/ledger")):
             raise CrawlDirectoryError(f"{text} is damaged: its {CRAWL_FILE} is missing; bring it back from a copy")
+        if re.match("https?:/", text):
+            raise UsageError(f"{text} is the URL of a page; name the directory of the crawl first, then URLs")
         if "://" in text or any(path.glob("agents/*/head.json")):
             raise UsageError(
                 f"{text} is a store (--store), and this command takes a crawl directory; bring the crawl back first: "
                 f"gossamer resume {text} -o DIR"
             )
-        raise UsageError(f"{text} holds no crawl (no {CRAWL_FILE} in it); name the directory of one")
+        reason = f"holds no crawl (no {CRAWL_FILE} in it)" if path.is_dir() else "is not a directory"
+        raise UsageError(f"{text} {reason}; name the directory of a crawl")
     return path
 
 
