@@ -38,7 +38,11 @@ html_copy_source = False
 html_show_sourcelink = False
 
 #: Pages that list the others of their folder; the navigation shows those below them.
-_LISTS = ("docs/reference/README", "docs/decisions/README", "docs/design/README", "examples/README")
+_LISTS = ("docs/reference/README", "docs/design/README", "examples/README")
+
+#: Pages that their list alone leads to: a hundred entries more in the navigation of each page would help no reader, and cost two
+#: thirds of the time to build the site.
+_LISTED = "docs/decisions/0"
 
 _BELOW = """
 
@@ -62,6 +66,8 @@ def _to_pages(app: Sphinx, page: str, source: list[str]) -> None:
         return os.path.relpath(listing, folder) if listing.exists() else match[0]
 
     source[0] = _LINK.sub(target, source[0])
+    if page.startswith(_LISTED):
+        source[0] = "---\norphan: true\n---\n" + source[0]
     if page in _LISTS:
         source[0] += _BELOW.format(pages="*/README" if page.startswith("examples") else "*")
 

@@ -34,7 +34,7 @@ def item_row(number: int) -> tuple[Any, ...]:
 FORMS = ("jsonl", "csv", "json", "parquet", "xlsx")
 
 #: Lines between two kills of an item file.
-STEPS = (17, pytest.param(7, marks=pytest.mark.long))
+STEPS = (41, pytest.param(7, marks=pytest.mark.long))
 
 
 def rows_of(file: Path) -> list[Any]:
@@ -101,7 +101,7 @@ def test_a_file_that_cannot_grow_is_the_old_or_the_new_one_wherever_its_writing_
     one.finish()
     before = file.read_bytes()
     one.take(FeedBatch(COLUMNS, [item_row(2)], FeedMark(0, {"a": FeedPlace("r", 1, 2)})))
-    for lines in range(1, 400, 7):
+    for lines in range(1, 400, 19):
         killed_after(lines, lambda: ItemFile(tmp_path / "crawl", file).finish())
         now = file.read_bytes()
         assert now == before or len(rows_of(file)) == 2

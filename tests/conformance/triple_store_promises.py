@@ -39,7 +39,7 @@ def main(directory: Path) -> None:
         done = subprocess.run([sys.executable, "-c", _GRAPHS, place], capture_output=True, text=True, check=True)
         return sorted(done.stdout.splitlines())
 
-    check_feed_consumer(make, graphs, COLUMNS, row, step=7)
+    check_feed_consumer(make, graphs, COLUMNS, row, step=23)
     print("promises are kept")
 
 
