@@ -22,6 +22,7 @@ def page_of(path: Path) -> FakePage:
     return FakePage(path.read_bytes(), type=kind)
 
 
+@pytest.mark.long
 def test_the_site_of_the_documentation_has_no_broken_link_and_needs_no_network(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,7 +72,7 @@ def test_after_a_move_the_loads_have_time_to_follow() -> None:
 
 
 MOVED = {"a.test": "agent-01", "b.test": "agent-02", "c.test": "agent-00"}
-NAMES = [*MOVED, *(f"d{number}.test" for number in range(50))]
+NAMES = [*MOVED, *(f"d{number}.test" for number in range(20))]
 
 
 @pytest.mark.parametrize(

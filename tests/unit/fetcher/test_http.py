@@ -884,7 +884,10 @@ def test_of_failures_that_of_the_address_which_took_the_connection_is_told(
             async def resolve(self, host: str, port: int) -> Endpoint:
                 return Endpoint(addresses[0], web.port, addresses[1:])
 
-        async with FakeWeb({"/robots.txt": FakePage(status=503)}) as web, fetching(web, HttpSheet(connect=0.5, tls=0.5)) as module:
+        async with (
+            FakeWeb({"/robots.txt": FakePage(status=503)}) as web,
+            fetching(web, HttpSheet(connect=0.5, tls=0.5)) as module,
+        ):
             module.resolver = Several()
             for scheme, outcome in (("http", Outcome.SERVER_ERROR), ("https", Outcome.TLS_FAILED)):
                 url = f"{scheme}://a.test:{web.port}/robots.txt"
