@@ -175,10 +175,6 @@ class JoinedCrawl:
                 relay.kill()
                 relay.wait()
 
-    def _with_agent(self) -> int:
-        """A machine that has an agent."""
-        return self._chance.choice([n for n, (_, place) in self._machines.items() if living(place, AGENTS)] or [1])
-
     def _of(self, number: int) -> set[int]:
         process, place = self._machines[number]
         return {process.pid, *living(place, AGENTS).values()}
@@ -186,7 +182,7 @@ class JoinedCrawl:
     # -- what happens
 
     def _let(self, fault: MachineFault) -> None:
-        number = self._with_agent()
+        number = self._chance.choice([n for n, (_, place) in self._machines.items() if living(place, AGENTS)] or [1])
         self._told.figures[fault.name.lower()] += 1
         process, place = self._machines[number]
         match fault:

@@ -82,10 +82,6 @@ def read_orders(folder: Path) -> tuple[AgentOrders, Wiring]:
     return msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders), read(folder / WIRING)
 
 
-def ordered_masters(folder: Path, orders: AgentOrders) -> Masters:
-    return Masters(orders.masters, read(folder / MASTERS) if orders.masters else None)
-
-
 def is_renewed(folder: Path, wiring: Wiring, masters: Masters) -> bool:
     """Whether agents that meet there run another wiring of the crawl than this one, or have other masters."""
     path = folder / WIRING
@@ -212,7 +208,7 @@ def _made(folder: Path, name: str) -> AgentRun | MasterRun:
     orders, wiring = read_orders(folder)
     known, directory = catalog(), Path(orders.directory)
     if name in orders.masters:
-        masters = ordered_masters(folder, orders)
+        masters = Masters(orders.masters, read(folder / MASTERS) if orders.masters else None)
         own = master_wiring(masters, wiring, orders.members, name, str(folder), directory)
         return MasterRun(name, plan(own, known), directory, folder, _report)
     graph = plan(agent_wiring(wiring, plan(wiring, known), orders, name, str(folder)), known)

@@ -97,18 +97,14 @@ def program(named: str = "") -> str:
     """
     for one in (named,) if named else PROGRAMS:
         if found := shutil.which(one):
-            return str(Path(found).resolve()) if _is_wrapper(found) else found
+            # A browser looks for its files beside itself, and a link may lie elsewhere.
+            return str(Path(found).resolve()) if Path(found).is_symlink() else found
     if named:
         raise UsageError(f"there is no browser at {named}; name the program of a Chromium")
     raise UsageError(
         "pages cannot be rendered: there is no Chromium on this machine. Install one (Debian: apt install "
         "chromium-headless-shell; macOS: brew install --cask chromium), or name it with --browser PROGRAM"
     )
-
-
-def _is_wrapper(found: str) -> bool:
-    """Whether it is a link: what it leads to is started, since a browser looks for its files beside itself."""
-    return Path(found).is_symlink()
 
 
 class _Told(msgspec.Struct):

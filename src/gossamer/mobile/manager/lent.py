@@ -325,9 +325,6 @@ class CrawlerBook:
         for key, _ in self._ledger.spaces.scan(CRAWLERS, None, _WALKED):
             yield key.removeprefix(_WALKED).decode("utf-8", "replace")
 
-    def forget_walked(self, host: str, group: Group) -> None:
-        group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
-
 
 # Deletions, before the ledger forgets the hosts themselves. They can be killed at any point and called again. A crawler that
 # was sent to a host of which something goes counts as lost, since it would bring that home; the rest of its URLs wait for
@@ -363,7 +360,7 @@ def _forget_lent(ledger: Ledger, target: DeletionTarget) -> int:
     for hosts in _parts(host for host in book.hosts_walked() if target.has_host(host)):
         with ledger.group() as group:
             for host in hosts:
-                book.forget_walked(host, group)
+                group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
     return gone
 
 

@@ -175,7 +175,7 @@ class SparqlEndpoint:
     def _introduction(self, accept: str, *, is_for_people: bool) -> Response:
         if is_for_people:
             return Response(page(""), headers=HTML_HEADERS)
-        form, out = description_form(accept), io.StringIO()
+        form, out = next((form for form in preferred(accept) if form in GRAPH_TYPES), "turtle"), io.StringIO()
         write_graph(description(self._url), form, out)
         return Response(out.getvalue(), headers=result_headers(form))
 
@@ -361,10 +361,6 @@ def description(endpoint: str) -> Iterable[oxigraph.Quad]:
         yield say(service, f"{_SD}resultFormat", _FORMATS + name)
     yield say(service, f"{_SD}defaultDataset", dataset)
     yield say(dataset, _RDF_TYPE, f"{_SD}Dataset")
-
-
-def description_form(accept: str) -> str:
-    return next((form for form in preferred(accept) if form in GRAPH_TYPES), "turtle")
 
 
 def result_headers(form: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ from gossamer.storage.ledger.layout import END_PREFIX, OWN_PREFIX, SECRET_KEY, S
 from gossamer.storage.ledger.opening import (
     Places,
     ProcessLock,
+    begin,
     check_log,
     make_empty,
     missing,
@@ -120,12 +121,13 @@ class RocksLedger(LedgerReader):
             if not places.ledger.exists():
                 if self.sheet.existing:
                     raise missing(places.state)
-                places.install(lambda path: make_empty(self._create, path, self.sheet))
-            if self.sheet.private:
-                places.close_to_others()
-            check_log(places.ledger)
-            self._store = self.store_type(places.ledger, self.sheet)
+                self._store = begin(self._create, places, self.sheet)
+            else:
+                check_log(places.ledger)
+                self._store = self.store_type(places.ledger, self.sheet)
             try:
+                if self.sheet.private:
+                    places.close_to_others()
                 schema.migrate(self._store)
                 crash_at(Point.RECOVERY)
                 self._load()
@@ -159,7 +161,7 @@ class RocksLedger(LedgerReader):
     def begin_anew(self, ends: Mapping[str, int]) -> None:
         """Put an empty ledger in the place of one that is lost, whole at once; `ends` says of files of the crawl directory where
         what is kept of them ends. Raises CrawlDirectoryError: another process has it, or it cannot be written."""
-        replace(self.places, lambda path: make_empty(self._create, path, self.sheet), self.sheet, ends)
+        replace(self.places, lambda path: make_empty(self._create, path, self.sheet).close(), self.sheet, ends)
 
     @contextmanager
     def looking(self) -> Iterator[Self]:
@@ -208,6 +210,7 @@ class RocksLedger(LedgerReader):
         """Close it and write nothing more, as if the process had died: what a test of recovery needs."""
         if self._lock is not None:
             self._store.close()
+            self.places.unlink()
             self._unlock()
 
     def _unlock(self) -> None:

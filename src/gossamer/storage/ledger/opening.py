@@ -4,7 +4,8 @@ Place in the flow: :mod:`~gossamer.storage.ledger.ledger` lets one process in by
 and reads here what an opened one begins with: secret, rule by which hosts are assigned, state of the last commit, ends of files.
 
 A directory bears the name `ledger` only when it is whole. A ledger that is being made is called `making`; a whole one that is
-about to replace another, `made`; a replaced one, `replaced`. The next opening finishes what a kill interrupted.
+about to replace another, `made`; a replaced one, `replaced`. The next opening finishes what a kill interrupted. As long as the
+process works that made a ledger, `making` is a link to it: opening it a second time would take twice as long as all else.
 """
 
 import contextlib
@@ -137,6 +138,7 @@ class Places:
 
     def recover(self) -> None:
         """Finish a replacement that a kill interrupted, drop what was only half made."""
+        self.unlink()
         shutil.rmtree(self.making, ignore_errors=True)
         crash_at(Point.RECOVERY)
         if self.made.exists():
@@ -150,12 +152,10 @@ class Places:
         for half in self.checkpoints.glob(".*"):
             shutil.rmtree(half, ignore_errors=True)
 
-    def install(self, make: Callable[[Path], None]) -> None:
-        """Put what `make` writes into a directory in the place of the ledger."""
-        self.recover()
-        make(self.making)
-        self.making.rename(self.made)
-        self.recover()
+    def unlink(self) -> None:
+        """Drop the link by which a process works with a ledger that it has made. Raises OSError."""
+        if self.making.is_symlink():
+            self.making.unlink()
 
     def close_to_others(self) -> None:
         """Let the owner alone read ledger and checkpoints. Raises OSError."""
@@ -216,7 +216,10 @@ def replace(places: Places, make: Callable[[Path], None], sheet: LedgerSheet, en
             store.sync()
 
     with contextlib.closing(ProcessLock(places.lock)):
-        places.install(make_with_ends)
+        places.recover()
+        make_with_ends(places.making)
+        places.making.rename(places.made)
+        places.recover()
 
 
 def _link(source: Path, target: Path) -> None:
@@ -305,11 +308,13 @@ def secret_of(state: Path) -> bytes:
     return shared
 
 
-def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSheet) -> None:
-    """An empty ledger of this version, with a secret; `create` makes its store in `path`, inside an agent's state."""
+def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSheet) -> RocksStore:
+    """An empty ledger of this version, with a secret; `create` makes its store in `path`, inside an agent's state. Returns the
+    store, which is open."""
     secret = secret_of(path.parents[1])
     rule = domain_rule(sheet.division, sheet.together)
-    with contextlib.closing(create(path)) as store:
+    with contextlib.ExitStack() as undone:
+        store = undone.enter_context(contextlib.closing(create(path)))
         batch = store.batch()
         batch.put("meta", SECRET_KEY, secret)
         if rule != DomainRule():
@@ -317,6 +322,26 @@ def make_empty(create: Callable[[Path], RocksStore], path: Path, sheet: LedgerSh
         schema.stamp(batch)
         store.write(batch)
         store.sync()
+        undone.pop_all()
+    return store
+
+
+def begin(create: Callable[[Path], RocksStore], places: Places, sheet: LedgerSheet) -> RocksStore:
+    """Make the first ledger of an agent; returns its store, which is open. The library goes on with the name by which it has opened
+    the directory, so that leads there."""
+    store = make_empty(create, places.making, sheet)
+    try:
+        crash_at(Point.RECOVERY)
+        places.making.rename(places.ledger)
+        crash_at(Point.RECOVERY)
+        places.making.symlink_to(places.ledger.name)
+    except OSError:
+        store.close()
+        if not places.ledger.exists():
+            raise
+        return create(places.ledger)  # a file system without links
+    store.path = places.ledger
+    return store
 
 
 def read_keys(store: RocksStore, sheet: LedgerSheet) -> LedgerKeys:

@@ -350,6 +350,8 @@ def _options(limits: "LedgerSheet", cache: rocksdict.Cache, *, create: bool) -> 
     options.set_db_write_buffer_size(limits.buffers)
     options.set_max_total_wal_size(limits.log)
     options.set_max_open_files(OPEN_FILES)
+    # It opens a quarter of them at the beginning, and would start 15 threads for it, for each family.
+    options.set_max_file_opening_threads(1)
     options.set_max_background_jobs(2)
     options.set_keep_log_file_num(2)
     options.set_max_log_file_size(1 << 20)

@@ -159,6 +159,31 @@ def test_a_private_ledger_is_closed_to_others_and_so_is_what_goes_back_to_a_chec
     assert closed(ledger.places.ledger)
 
 
+def test_a_new_ledger_is_opened_once_and_works_on_under_its_name(tmp_path: Path) -> None:
+    class Counted(RocksStore):
+        openings = 0
+
+        def _open(self, *, create: bool = False) -> None:
+            Counted.openings += 1
+            super()._open(create=create)
+
+    class Ledger(RocksLedger):
+        store_type = Counted
+
+    ledger = opened(tmp_path, Ledger)
+    assert Counted.openings == 1
+    keep(ledger, "http://a.test/")
+    ledger._store.flush()
+    with RocksLedger(LedgerSheet(directory=str(tmp_path))).looking() as other:
+        assert other.seen.unseen(["http://a.test/"]) == []
+    ledger.checkpoint("first")
+    ledger.close()
+    assert sorted(path.name for path in ledger.places.state.iterdir()) == ["checkpoints", "ledger", "lock"]
+    ledger.open()
+    assert keep(ledger, "http://a.test/") == []
+    ledger.close()
+
+
 def test_a_ledger_at_work_has_little_to_write_when_its_checkpoint_is_made_and_commits_meanwhile(tmp_path: Path) -> None:
     class Watched(RocksStore):
         flushed, waiting = 0, -1
@@ -207,7 +232,9 @@ def test_a_checkpoint_has_a_plain_name(tmp_path: Path, name: str) -> None:
         ledger.restore("absent")
 
 
-@pytest.mark.parametrize("stage", ["making", "made, ledger there", "made, ledger gone", "replaced"])
+@pytest.mark.parametrize(
+    "stage", ["making", "working with what was made", "made, ledger there", "made, ledger gone", "replaced"]
+)
 def test_a_replacement_that_a_kill_interrupted_is_finished_at_the_next_opening(tmp_path: Path, stage: str) -> None:
     ledger = opened(tmp_path)
     keep(ledger, "http://a.test/new")
@@ -215,6 +242,8 @@ def test_a_replacement_that_a_kill_interrupted_is_finished_at_the_next_opening(t
     places = ledger.places
     if stage == "making":
         places.making.mkdir()
+    elif stage == "working with what was made":
+        places.making.symlink_to(places.ledger.name)
     elif stage == "made, ledger there":
         shutil.copytree(places.ledger, places.made)
     elif stage == "made, ledger gone":
