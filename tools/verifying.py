@@ -42,8 +42,6 @@ Place = tuple[str, int, int]
 
 
 class Verified(msgspec.Struct):
-    """What was found."""
-
     directory: str
     findings: list[str] = []
     notes: list[str] = []

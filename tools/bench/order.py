@@ -225,7 +225,6 @@ def _cost(*, with_opic: bool) -> float:
 
 
 def simulated(hosts: int, seed: int) -> RankedWeb:
-    """A simulated web."""
     graph = WebGraph(SimWeb(WebSpec(pages=PAGES, hosts=hosts, seed=seed)))
     ranks = importance_of(graph)
     return RankedWeb(
@@ -275,8 +274,6 @@ RELEVANT, TUNNEL = 0.5, 2
 
 
 class TopicalWeb:
-    """Pages with topics."""
-
     def __init__(self, seed: int) -> None:
         choose = random.Random(seed)
         self.topic = [choose.randrange(TOPICS) for _ in range(TOPICAL)]

@@ -24,8 +24,6 @@ from gossamer.values.task import Answer, Disposition, Task
 
 
 class ServerReply(NamedTuple):
-    """How one request ends."""
-
     outcome: Outcome
     elapsed: float
     """Seconds."""
@@ -135,8 +133,6 @@ class PaceFigures(NamedTuple):
 
 
 class PaceRequest(NamedTuple):
-    """One request."""
-
     began: float
     ended: float
     outcome: Outcome

@@ -19,7 +19,6 @@ def _show(browser: Browser, kept: "Page | None", address: str) -> None:
 
 
 def main() -> None:
-    """Show the pages."""
     program, site, warm, count, how = sys.argv[1:]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program)

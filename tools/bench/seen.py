@@ -70,7 +70,6 @@ class _Set:
         return 0
 
     def disk(self) -> int:
-        """Bytes of files."""
         return 0
 
     def begin(self) -> None:

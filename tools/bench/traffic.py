@@ -33,8 +33,6 @@ _REQUEST = re.compile(rb"(?:GET|PUT|DELETE|POST|HEAD) /")
 
 
 class LineCount(msgspec.Struct):
-    """What has passed."""
-
     up: int = 0
     """Bytes towards the server."""
     down: int = 0

@@ -26,8 +26,6 @@ Say = Callable[[str], None]
 
 
 class Told(msgspec.Struct):
-    """What a campaign found."""
-
     figures: dict[str, Any] = msgspec.field(default_factory=lambda: defaultdict(int))
     wrong: list[str] = []
     """What did not hold, in words."""
@@ -38,8 +36,6 @@ class Told(msgspec.Struct):
 
 
 class Campaign(NamedTuple):
-    """A chore."""
-
     place: str
     """Module, and function where it is not `run`."""
     text: str

@@ -51,8 +51,6 @@ _LONGEST = 1.0
 
 
 class Killed(msgspec.Struct):
-    """One kill."""
-
     who: str
     at: float
     """Monotonic seconds."""

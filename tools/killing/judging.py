@@ -23,8 +23,6 @@ PASSING = frozenset({429, 500, 502, 503, 504})
 
 
 class How(StrEnum):
-    """How a life ends."""
-
     WORKING = "killed at work"
     STARTING = "killed while it starts"
     POINT = "killed at a chosen point"

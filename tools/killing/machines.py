@@ -11,17 +11,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import csv
-import json
-import os
-import random
 import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -30,9 +26,8 @@ from gossamer.engine import processes
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.values.agents import agent_name
 from tools.killing import Say, Told
-from tools.killing.judging import Judgement, hosts_are_spared
-from tools.killing.loop import hits_of
-from tools.killing.site import PATIENCE, Round, served
+from tools.killing.site import served
+from tools.killing.stores import PublishingCrawl, play, send
 
 AGENTS = (agent_name(0), agent_name(1))
 LEASE = 4.0
@@ -40,8 +35,8 @@ LEASE = 4.0
 #: Namespaces of machines; the supervisor has another one, number 0.
 MACHINES = (1, 2, 3)
 
-#: Seconds between two looks, and until a fault at most once both agents have published.
-_LOOK, _LONGEST = 0.1, 2.0
+#: Seconds until a fault at most, once both agents have published.
+_LONGEST = 2.0
 
 _PORT = 8650
 
@@ -99,21 +94,15 @@ class Network:
         _ip("-n", self.space("hub"), "link", "set", f"to{number}", "up" if is_up else "down")
 
 
-class JoinedCrawl:
-    """One crawl."""
-
+class JoinedCrawl(PublishingCrawl):
     def __init__(self, folder: Path, seed: int, told: Told, network: Network) -> None:
         """Choose what is crawled, and what happens. Everything lies in `folder`."""
-        self._chance = random.Random(seed)
-        self._round = Round(seed, 1_600, 0.25, None, 16)
-        self._folder, self._told, self._network = folder, told, network
-        self._store, self._log = folder / "store", folder / "requests.log"
+        super().__init__(folder, seed, told, AGENTS, (1_600,))
+        self._network = network
         self._environment = {**processes.environment(), SECRET_VARIABLE: secrets.token_hex(16)}
         self._machines: dict[int, tuple[subprocess.Popen[bytes], Path]] = {}
         self._old: list[subprocess.Popen[bytes]] = []
         self._count = 0
-        self._since: list[int] = []
-        self.process: subprocess.Popen[bytes]
 
     def run(self, faults: int) -> int:
         """Play it; returns how many faults came before it ended."""
@@ -127,16 +116,14 @@ class JoinedCrawl:
             for number in MACHINES:
                 self._join(number)
             try:
-                while done < faults and self._until(self._has_published):
+                while done < faults and self._until(lambda: self._have_published(AGENTS)):
                     time.sleep(self._chance.uniform(0.0, _LONGEST))
                     if self.process.poll() is not None:
                         break
                     self._let(self._chance.choice(list(MachineFault)))
                     self._since = self._counts()
                     done += 1
-                if status := self.process.wait(PATIENCE):
-                    said = (self._folder / "supervisor.said").read_text(errors="replace")
-                    self._told.wrong.append(f"{self._folder.name}: exit status {status}: {said[-800:]}")
+                self._end("supervisor.said")
                 self._check_old()
             finally:
                 self._kill_all()
@@ -187,17 +174,17 @@ class JoinedCrawl:
         process, place = self._machines[number]
         match fault:
             case MachineFault.AGENT:
-                _send(signal.SIGKILL, set(living(place, AGENTS).values()))
+                send(signal.SIGKILL, set(living(place, AGENTS).values()))
             case MachineFault.MACHINE:
-                _send(signal.SIGKILL, self._of(number))
+                send(signal.SIGKILL, self._of(number))
                 process.wait()
                 shutil.rmtree(place, ignore_errors=True)
                 self._join(number)
             case MachineFault.SUSPENDED:
                 everybody = self._of(number)
-                _send(signal.SIGSTOP, everybody)
+                send(signal.SIGSTOP, everybody)
                 self._until(lambda: self._is_elsewhere(number))
-                _send(signal.SIGCONT, everybody)
+                send(signal.SIGCONT, everybody)
                 self._old.append(process)
                 self._join(number)
             case MachineFault.SHORT_CUT:
@@ -211,7 +198,7 @@ class JoinedCrawl:
                 self._old.append(process)
                 self._join(number)
             case MachineFault.SUPERVISOR:
-                _send(signal.SIGKILL, {self.process.pid})
+                send(signal.SIGKILL, {self.process.pid})
                 self.process.wait()
                 words = ["resume", str(self._folder / "crawl"), "--cluster", "joined", "--listen", self._listen]
                 self.process = self._begin(0, processes.command("gossamer", *words, "--json"), "supervisor")
@@ -232,35 +219,12 @@ class JoinedCrawl:
     def _kill_all(self) -> None:
         for place in self._folder.glob("machine-*"):
             if place.is_dir():
-                _send(signal.SIGKILL, set(living(place, AGENTS).values()))
+                send(signal.SIGKILL, set(living(place, AGENTS).values()))
         for process in (self.process, *self._old, *(process for process, _ in self._machines.values())):
             process.kill()
             process.wait()
 
-    # -- what is there
-
-    def _counts(self) -> list[int]:
-        found = []
-        for agent in AGENTS:
-            try:
-                found.append(json.loads((self._store / "agents" / agent / "head.json").read_bytes())["count"])
-            except (FileNotFoundError, ValueError):
-                found.append(0)
-        return found
-
-    def _has_published(self) -> bool:
-        return all(now > then for now, then in zip(self._counts(), self._since or [0, 0], strict=True))
-
-    def _until(self, holds: Callable[[], bool]) -> bool:
-        """Wait until something holds; False where the crawl ends before."""
-        while not holds():
-            if self.process.poll() is not None:
-                return False
-            time.sleep(_LOOK)
-        return True
-
     def _judge(self) -> None:
-        judgement = Judgement()
         words = ["query", f"folder:{self._store}", "select url, outcome from pages_all", "--format", "csv"]
         environment = {**self._environment, "XDG_CACHE_HOME": str(self._folder / "cache")}
         told = subprocess.run(
@@ -270,38 +234,18 @@ class JoinedCrawl:
             self._told.wrong.append(f"{self._folder.name}: the store cannot be asked: {told.stderr}")
             return
         rows = list(csv.DictReader(told.stdout.splitlines()))
-        pages = Counter(row["url"] for row in rows if row["outcome"] == "ok")
-        for url in sorted(self._round.expected() - {row["url"] for row in rows}):
-            judgement.breach("nothing is lost", url)
-        for url in sorted(url for url, count in pages.items() if count > 1):
-            judgement.breach("each page once", url)
-        hits = sorted(hits_of(self._log), key=lambda hit: hit.start)
-        hosts_are_spared(hits, self._round.delay, self._round.per_host, judgement)
-        asked = Counter(hit.url for hit in hits if hit.status < 500)
-        self._told.figures["pages"] += len(pages)
-        self._told.figures["requests"] += len(hits)
-        self._told.figures["asked again"] += sum(count - 1 for count in asked.values())
-        self._told.wrong_of(judgement.breaches, f"{self._folder.name}: ")
-
-
-def _send(number: signal.Signals, to: set[int]) -> None:
-    for process in to:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, number)
+        self._told.figures["pages"] += len({row["url"] for row in rows if row["outcome"] == "ok"})
+        self._judge_rows(rows, self._folder.name)
 
 
 def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
     """Play crawls until so many faults have come."""
-    told = Told()
-    while (done := told.figures["faults"]) < faults:
+
+    def live(place: Path, number: int, told: Told, most: int) -> int:
         with Network() as network:
-            crawl = JoinedCrawl(
-                folder / f"crawl-{seed + told.figures['crawls']}", seed + told.figures["crawls"], told, network
-            )
-            told.figures["crawls"] += 1
-            told.figures["faults"] += crawl.run(min(8, faults - done))
-        say(f"{told.figures['faults']} faults in {told.figures['crawls']} crawls")
-    return told
+            return JoinedCrawl(place, number, told, network).run(min(8, most))
+
+    return play(folder, say, seed, faults, live)
 
 
 async def _relay(here: str, there: str) -> None:

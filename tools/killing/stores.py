@@ -18,7 +18,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -57,20 +57,73 @@ class StoreFault(StrEnum):
     CHANGE = "agents join or leave, and one of them, or the machine, is lost with its folder meanwhile"
 
 
-class StoredCrawl:
+class PublishingCrawl:
+    """One crawl whose agents publish into a store."""
+
+    def __init__(self, folder: Path, seed: int, told: Told, agents: Sequence[str], pages: Sequence[int]) -> None:
+        """Choose what is crawled, and how many of `pages`. Everything lies in `folder`."""
+        self._chance = random.Random(seed)
+        self._round = Round(seed, self._chance.choice(pages), 0.25, None, 16)
+        self._folder, self._told, self._agents = folder, told, agents
+        self._store, self._log = folder / "store", folder / "requests.log"
+        self._since: list[tuple[int, int]] = []
+        self.process: subprocess.Popen[bytes]
+
+    def _end(self, said: str) -> None:
+        """Wait for the end; the process has said something in a file of this name."""
+        if status := self.process.wait(PATIENCE):
+            text = (self._folder / said).read_text(errors="replace")
+            self._told.wrong.append(f"{self._folder.name}: exit status {status}: {text[-800:]}")
+
+    def _counts(self) -> list[tuple[int, int]]:
+        """Of each agent its owner, and how many checkpoints it has published."""
+        found = []
+        for agent in self._agents:
+            try:
+                head = json.loads((self._store / "agents" / agent / "head.json").read_bytes())
+                found.append((head["epoch"], head["count"]))
+            except (FileNotFoundError, ValueError):
+                found.append((0, 0))
+        return found
+
+    def _have_published(self, agents: Collection[str]) -> bool:
+        since = self._since or [(0, 0)] * len(self._agents)
+        counts = zip(self._agents, self._counts(), since, strict=True)
+        return all(now[1] > then[1] for agent, now, then in counts if agent in agents)
+
+    def _until(self, holds: Callable[[], bool]) -> bool:
+        """Wait until something holds; False where the crawl ends before."""
+        while not holds():
+            if self.process.poll() is not None:
+                return False
+            time.sleep(_LOOK)
+        return True
+
+    def _judge_rows(self, rows: Collection[Mapping[str, str]], name: str) -> None:
+        """Hold the rows of pages, and the web's log, against what must hold."""
+        judgement = Judgement()
+        pages = Counter(row["url"] for row in rows if row["outcome"] == "ok")
+        for url in sorted(self._round.expected() - {row["url"] for row in rows}):
+            judgement.breach("nothing is lost", url)
+        for url in sorted(url for url, count in pages.items() if count > 1):
+            judgement.breach("each page once", url)
+        hits = sorted(hits_of(self._log), key=lambda hit: hit.start)
+        hosts_are_spared(hits, self._round.delay, self._round.per_host, judgement)
+        asked = Counter(hit.url for hit in hits if hit.status < 500)
+        self._told.figures["requests"] += len(hits)
+        self._told.figures["asked again"] += sum(count - 1 for count in asked.values())
+        self._told.wrong_of(judgement.breaches, f"{name}: ")
+
+
+class StoredCrawl(PublishingCrawl):
     """One crawl, wherever it goes on."""
 
     def __init__(self, folder: Path, seed: int, told: Told) -> None:
         """Choose what is crawled, and what is lost. Everything lies in `folder`."""
-        self._chance = random.Random(seed)
-        self._round = Round(seed, self._chance.choice([400, 800]), 0.25, None, 16)
+        super().__init__(folder, seed, told, AGENTS, (400, 800))
         self.faults = self._chance.choices(list(StoreFault), k=_MOST)
-        self._folder = folder
-        self._store, self._log = folder / "store", folder / "requests.log"
-        self._told = told
         self._number = 0
         self._old: list[tuple[subprocess.Popen[bytes], set[int]]] = []
-        self.process: subprocess.Popen[bytes]
 
     def run(self, most: int) -> int:
         """Play it; returns how many faults came before it ended, `most` at most."""
@@ -88,10 +141,7 @@ class StoredCrawl:
                 self._told.figures[fault.name.lower()] += 1
                 self._let(fault)
                 done += 1
-            status = self.process.wait(PATIENCE)
-            if status:
-                said = (self._folder / f"said-{self._number}").read_text(errors="replace")
-                self._told.wrong.append(f"{self._folder.name}: exit status {status}: {said[-800:]}")
+            self._end(f"said-{self._number}")
             self._end_old()
         self._judge()
         return done
@@ -125,7 +175,7 @@ class StoredCrawl:
         agents = living(self._directory, AGENTS)
         match fault:
             case StoreFault.MACHINE:
-                _send(signal.SIGKILL, {self.process.pid, *agents.values()})
+                send(signal.SIGKILL, {self.process.pid, *agents.values()})
                 self.process.wait()
                 shutil.rmtree(self._directory)
                 self._go_on_elsewhere("--take-over")
@@ -144,9 +194,9 @@ class StoredCrawl:
                 self._old.append((self.process, everybody))
                 self._go_on_elsewhere()
                 self._until(lambda: bool(living(self._directory, AGENTS)))
-                _send(signal.SIGCONT, everybody)
+                send(signal.SIGCONT, everybody)
             case StoreFault.SUPERVISOR:
-                _send(signal.SIGKILL, {self.process.pid})
+                send(signal.SIGKILL, {self.process.pid})
                 self.process.wait()
                 self._resume(str(self._directory))
             case StoreFault.STORE:
@@ -162,7 +212,7 @@ class StoredCrawl:
         agent = self._chance.choice(sorted(agents) or AGENTS[:1])
         with suppress(FileNotFoundError):
             (self._directory / "state" / agent).rename(self._folder / f"lost-{time.monotonic_ns()}")
-        _send(signal.SIGKILL, {agents[agent]} if agent in agents else set())
+        send(signal.SIGKILL, {agents[agent]} if agent in agents else set())
         self._since = self._counts()
 
     def _steer(self, *words: str) -> None:
@@ -177,7 +227,7 @@ class StoredCrawl:
         until = math.inf
         while time.monotonic() < until:
             if fresh:
-                _send(signal.SIGSTOP, fresh)
+                send(signal.SIGSTOP, fresh)
                 everybody |= fresh
                 until = time.monotonic() + 2 * LEASE
             time.sleep(0.1)
@@ -192,65 +242,41 @@ class StoredCrawl:
                     self._told.wrong.append(f"{self._folder.name}: a crawl that was taken over has ended as finished")
             except subprocess.TimeoutExpired:
                 self._told.wrong.append(f"{self._folder.name}: a crawl that was taken over goes on")
-            _send(signal.SIGKILL, everybody)
+            send(signal.SIGKILL, everybody)
 
     # -- what is there
-
-    def _counts(self) -> list[tuple[int, int]]:
-        """How many checkpoints each agent has published, and its owner."""
-        found = []
-        for agent in AGENTS:
-            try:
-                head = json.loads((self._store / "agents" / agent / "head.json").read_bytes())
-                found.append((head["epoch"], head["count"]))
-            except (FileNotFoundError, ValueError):
-                found.append((0, 0))
-        return found
 
     def _has_published(self) -> bool:
         with suppress(FileNotFoundError, ValueError):
             working = at_work(json.loads((self._directory / MEMBERS).read_bytes()))
-            counts = zip(AGENTS, self._counts(), self._since, strict=True)
-            return all(now[1] > then[1] for agent, now, then in counts if agent in working)
+            return self._have_published(working)
         return False
 
-    def _until(self, holds: Callable[[], bool]) -> bool:
-        """Wait until something holds; False where the crawl ends before."""
-        while not holds():
-            if self.process.poll() is not None:
-                return False
-            time.sleep(_LOOK)
-        return True
-
     def _judge(self) -> None:
-        judgement, log = Judgement(), self._directory / LOG_PATH
+        log = self._directory / LOG_PATH
         lines = log.read_bytes().splitlines() if log.exists() else []
         rows = [row for row in map(json.loads, lines) if row["event"] == "page"]
-        pages = Counter(row["url"] for row in rows if row["outcome"] == "ok")
-        for url in sorted(self._round.expected() - {row["url"] for row in rows}):
-            judgement.breach("nothing is lost", url)
-        for url in sorted(url for url, count in pages.items() if count > 1):
-            judgement.breach("each page once", url)
-        hits = sorted(hits_of(self._log), key=lambda hit: hit.start)
-        hosts_are_spared(hits, self._round.delay, self._round.per_host, judgement)
-        asked = Counter(hit.url for hit in hits if hit.status < 500)
-        self._told.figures["requests"] += len(hits)
-        self._told.figures["asked again"] += sum(count - 1 for count in asked.values())
-        self._told.wrong_of(judgement.breaches, f"{self._folder.name} ({', '.join(self.faults)}): ")
+        self._judge_rows(rows, f"{self._folder.name} ({', '.join(self.faults)})")
 
 
-def _send(number: signal.Signals, to: set[int]) -> None:
+def send(number: signal.Signals, to: set[int]) -> None:
     for process in to:
         with suppress(ProcessLookupError):
             os.kill(process, number)
 
 
-def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
-    """Play crawls until so many faults have come."""
+def play(folder: Path, say: Say, seed: int, faults: int, live: Callable[[Path, int, Told, int], int]) -> Told:
+    """Play crawls until so many faults have come. `live` plays one: it takes its folder, its seed, what is told, and how many
+    faults may come, and returns how many have."""
     told = Told()
     while (done := told.figures["faults"]) < faults:
-        crawl = StoredCrawl(folder / f"crawl-{seed + told.figures['crawls']}", seed + told.figures["crawls"], told)
+        number = seed + told.figures["crawls"]
         told.figures["crawls"] += 1
-        told.figures["faults"] += crawl.run(faults - done)
+        told.figures["faults"] += live(folder / f"crawl-{number}", number, told, faults - done)
         say(f"{told.figures['faults']} faults in {told.figures['crawls']} crawls")
     return told
+
+
+def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
+    """Play crawls until so many faults have come."""
+    return play(folder, say, seed, faults, lambda place, one, told, most: StoredCrawl(place, one, told).run(most))

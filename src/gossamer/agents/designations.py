@@ -319,8 +319,6 @@ class ByDomain(Provider[NoSettings]):
 
 
 class ByPlaceSheet(Sheet, frozen=True):
-    """Settings of :class:`ByPlace`."""
-
     places: PlaceRules = ()
 
 

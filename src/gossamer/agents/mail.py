@@ -42,8 +42,6 @@ class _Posted(OwedTask, frozen=True):
 
 
 class MassMailSheet(DivisionSheet, frozen=True):
-    """Settings of :class:`MassMail`."""
-
     agents: Annotated[
         tuple[str, ...], setting("Hold mail for these agents.", restart="each has a sender of its own")
     ] = ()

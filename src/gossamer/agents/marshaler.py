@@ -148,8 +148,6 @@ _TABLES: dict[RecentRule, type[SecondChance | SaturatingTable]] = {
 
 
 class RecentUrlsSheet(Sheet, frozen=True):
-    """Settings of :class:`RecentUrlTable`."""
-
     capacity: Annotated[
         int,
         setting(
@@ -268,8 +266,6 @@ def refused(tasks: Iterable[Task], verdicts: Iterable[str]) -> list[str]:
 
 
 class HostNamesSheet(Sheet, frozen=True):
-    """Settings of :class:`GivenHostNames`."""
-
     aliases: Annotated[
         tuple[str, ...],
         setting(
@@ -335,8 +331,6 @@ class GivenHostNames(Provider[HostNamesSheet]):
 
 
 class MarshalSheet(DivisionSheet, frozen=True):
-    """Settings of :class:`Marshal`."""
-
     schemes: Annotated[tuple[str, ...], setting("Pass on URLs of these schemes, and refuse all others.")] = (
         *("http", "https", "ftp", "gopher"),
     )

@@ -193,8 +193,6 @@ class DivisionSheet(Sheet, frozen=True):
 
 
 class RingSheet(DivisionSheet, frozen=True):
-    """Settings of :class:`RingDesignation`."""
-
     members: Annotated[
         tuple[str, ...], setting("Divide the hosts among these agents: AGENT, AGENT=CAPACITY or AGENT=CAPACITY@PLACE.")
     ] = (agent_name(0),)
@@ -312,8 +310,6 @@ HELD = Space("held-domains", value_bytes=MAX_URL_BYTES, host_bytes=MAX_URL_BYTES
 
 
 class HeldDomainsSheet(DivisionSheet, frozen=True):
-    """Settings of :class:`HeldDomains`."""
-
     agent: Annotated[str, setting("Hold the domains of this agent.", restart="it names this agent")] = agent_name(0)
 
 

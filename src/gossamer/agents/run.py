@@ -118,8 +118,6 @@ class Watched:
 
 
 class AgentRun(CrawlAtWork):
-    """One agent at work."""
-
     def __init__(
         self,
         agent: str,
@@ -284,8 +282,6 @@ class AgentRun(CrawlAtWork):
 
 
 class MasterRun:
-    """One master at work."""
-
     def __init__(self, master: str, graph: Graph, directory: Path, folder: Path, report: Callable[[str], bool]) -> None:
         """Nothing is touched yet.
 

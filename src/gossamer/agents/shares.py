@@ -66,8 +66,6 @@ LEAST_BYTES = 64 << 10
 
 
 class Borrower(msgspec.Struct, frozen=True):
-    """One agent."""
-
     agent: str
     used: int
     """Pages that it has, and requests in flight that may become pages; or bytes."""

@@ -250,8 +250,6 @@ _FIELDS = (
 
 
 class Trimmed(msgspec.Struct, frozen=True):
-    """Counts of a trim."""
-
     versions: int
     visits: int
     """Visits that are gone from the tables."""

@@ -350,7 +350,6 @@ class LoopOfOwn:
         return asyncio.run_coroutine_threadsafe(work, self._runner.get_loop()).result()
 
     def close(self) -> None:
-        """End the loop."""
         if self._thread is None:
             self._runner.close()
             return

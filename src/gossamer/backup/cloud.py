@@ -37,8 +37,6 @@ _OF_SERVER = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOT
 
 
 class CloudStore:
-    """Contract: `Store`."""
-
     def __init__(self, url: str, patience: float | None = None) -> None:
         """With `patience`, a request fails after so many seconds, and is not repeated."""
         self.name = url

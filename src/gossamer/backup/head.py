@@ -67,7 +67,6 @@ class StoredCheckpoint(msgspec.Struct, frozen=True):
 
     @property
     def keys(self) -> set[str]:
-        """Every part."""
         return {part.key for parts in self.files.values() for part in parts}
 
     @property

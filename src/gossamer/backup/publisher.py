@@ -46,8 +46,6 @@ _BEHIND = 4
 
 
 class PublisherSheet(Sheet, frozen=True):
-    """Settings of :class:`Publisher`."""
-
     directory: Annotated[str, setting("Use this crawl directory.", restart="it is published", names="a folder")] = "."
     url: Annotated[str, setting("Publish into this store.", restart="the crawl keeps its store", names="a folder")] = ""
     every: CheckpointEvery = 300.0

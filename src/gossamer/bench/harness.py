@@ -260,7 +260,6 @@ class BenchedCrawl(msgspec.Struct, frozen=True):
 
     @property
     def pace(self) -> float:
-        """Pages a second."""
         return self.pages / self.seconds
 
     @property

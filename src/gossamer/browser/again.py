@@ -47,8 +47,6 @@ _ANSWERS = """
 
 
 class KeptAnswersSheet(Sheet, frozen=True):
-    """Settings of :class:`KeptAnswers`."""
-
     directory: Annotated[
         str,
         setting("Take answers from this crawl directory.", restart="it is the crawl's directory", names="a folder"),

@@ -176,7 +176,6 @@ class Chromium:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has ended."""
         return self.devtools.gone.is_set()
 
     def kill(self) -> None:

@@ -97,8 +97,6 @@ class _Shape(msgspec.Struct):
 
 
 class _Host(msgspec.Struct):
-    """Facts about a host."""
-
     shapes: dict[str, _Shape] = {}
     has_shown: bool = False
     """Some page of it needed a browser."""

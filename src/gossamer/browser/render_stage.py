@@ -44,8 +44,6 @@ MOST_REPEATED = 20
 
 
 class RenderSheet(Sheet, frozen=True):
-    """Settings of :class:`Render`."""
-
     pages: Annotated[
         Choice, setting("Render the pages that seem to need it (`auto`), or every HTML page (`always`).")
     ] = "auto"
@@ -115,7 +113,6 @@ class Render(AsynchronousFilter[RenderSheet]):
             self.report(f"{error}; pages that need it are kept as they came")
 
     async def stop(self) -> None:
-        """End the browser."""
         for task in list(self._rendering):
             task.cancel()
         await asyncio.gather(*self._rendering, return_exceptions=True)

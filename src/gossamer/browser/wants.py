@@ -135,8 +135,6 @@ Told = tuple[Outcome, WantedAnswer | None]
 
 
 class WantsSheet(Sheet, frozen=True):
-    """Settings of :class:`Wants`."""
-
     directory: Annotated[
         str,
         setting(
@@ -281,7 +279,6 @@ class Wants(Provider[WantsSheet]):
         return row is not None and row.outcome is Outcome.OK and row.location is not None
 
     def give_up(self) -> None:
-        """Nothing more will come."""
         for future in self._asked.values():
             future.cancel()
         self._asked.clear()

@@ -15,11 +15,11 @@ from gossamer.crawls.control.waits import sizes_of, walked_sizes
 from gossamer.crawls.pulse import WATCHED, Counts, Pulse
 from gossamer.crawls.summary import (
     Summary,
+    counted,
     cpu_seconds,
     cuts_of,
     has_documents,
     peak_rss,
-    unique_documents,
     urls_elsewhere,
 )
 from gossamer.engine.errors import WiringError
@@ -27,7 +27,6 @@ from gossamer.engine.running import RunningGraph
 from gossamer.engine.unit import SystemClock
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.fetcher.http import HttpModule
-from gossamer.frontier.contract import JUDGED, RELEVANT
 from gossamer.frontier.frontier import Frontier
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.traps.watch import LearntTraps
@@ -104,19 +103,12 @@ class RunFigures:
         ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""
         set_aside = self._set_aside(counters)
         seconds = time.monotonic() - self._began
-        pages = counters.get("pages", 0)
-        here = pages - self.pages_before
+        here = counters.get("pages", 0) - self.pages_before
         return Summary(
             crawl=str(self._directory),
             state=state,
-            pages=pages,
-            fetched=counters.get("fetched", 0),
-            unique_documents=unique_documents(counters),
-            bytes=counters.get("bytes", 0),
-            outcomes={name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")},
-            discovered=counters.get("discovered", 0),
+            **counted(counters),
             queued=queued,
-            hosts=counters.get("hosts", 0),
             seconds=round(seconds, 3),
             pages_per_second=round(here / seconds, 2) if seconds else 0.0,
             cpu_seconds=cpu_seconds(),
@@ -124,10 +116,6 @@ class RunFigures:
             set_aside=set_aside,
             cuts=cuts_of(counters, ended_by, queued, set_aside),
             limit=limit if state == "limit" else "",
-            raised=counters.get("raised", 0),
-            needs_browser=counters.get("needs_browser", 0),
-            judged=counters.get(JUDGED, 0),
-            relevant=counters.get(RELEVANT, 0),
             goal=frontier.totals.goal if state == "limit" else "",
         )
 

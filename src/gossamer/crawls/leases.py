@@ -30,8 +30,6 @@ LOOKS = 4
 
 
 class LeaseUrlsSheet(Sheet, frozen=True):
-    """Settings of :class:`LeaseUrls`."""
-
     crawler: Annotated[
         str, setting("Name of the process that takes the leases.", restart="its connectors lead to one")
     ] = ""
@@ -180,8 +178,6 @@ class LeaseUrls(AsynchronousFilter[LeaseUrlsSheet]):
 
 
 class TakeLeasesSheet(Sheet, frozen=True):
-    """Settings of :class:`TakeLeases`."""
-
     renew: Annotated[float, setting("Renew the leases at this interval.", unit="s", gt=0)] = 5.0
 
 

@@ -40,8 +40,6 @@ SLOW = 10.0
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """One sample."""
-
     pages: int
     fetched: int
     flights: Sequence[str]
@@ -59,8 +57,6 @@ class SlowPage(msgspec.Struct, frozen=True):
 
 
 class Pulse:
-    """Samples of a crawl."""
-
     def __init__(
         self,
         count: Callable[[], Counts],
@@ -103,7 +99,6 @@ class Pulse:
             await self._clock.sleep(SURVEY - MEASURE)
 
     def beat(self) -> None:
-        """Take a sample."""
         now, counts = self._clock.monotonic(), self._count()
         self._counts.append((now, counts))
         urls = (identity.partition("\n")[0] for identity in counts.flights)  # without the mark of a request

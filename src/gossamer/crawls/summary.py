@@ -17,6 +17,7 @@ from urllib.parse import urljoin
 import msgspec
 
 from gossamer.engine.sheet import show_count
+from gossamer.frontier.contract import JUDGED, RELEVANT
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.outcome import TRAITS, Outcome
@@ -98,13 +99,20 @@ def with_failure(state: str, why: str) -> str:
     return "incomplete" if why and state in ("finished", "limit") else state
 
 
-def unique_documents(counters: Mapping[str, int]) -> int:
-    """Return how many documents differ from each other, by the counters of one ledger or the sums of several.
+def counted(counters: Mapping[str, int]) -> dict[str, Any]:
+    """The fields that a summary and a standing have alike, by the counters of one ledger.
 
     Each agent counts the documents that are new to it; the agent that has a document's digest counts its copies at other agents. So
     the difference is exact over all agents, and can be negative for one of them.
     """
-    return counters.get("documents", 0) - counters.get("copies", 0)
+    alike = ("pages", "fetched", "bytes", "discovered", "hosts", "raised", "needs_browser")
+    return {
+        **{name: counters.get(name, 0) for name in alike},
+        "unique_documents": counters.get("documents", 0) - counters.get("copies", 0),
+        "outcomes": {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")},
+        "judged": counters.get(JUDGED, 0),
+        "relevant": counters.get(RELEVANT, 0),
+    }
 
 
 def urls_elsewhere(counters: Mapping[str, int]) -> int:

@@ -45,8 +45,6 @@ Receipts = Sequence[Receipt | None] | None
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """Figures of a connector."""
-
     passed: int = 0
     """Items handed to consumers."""
     waiting: int = 0

@@ -40,8 +40,6 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
-
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
 
@@ -214,7 +212,6 @@ class Provider(Unit[S]):
 def bind(
     unit: Unit[Any], roles: Mapping[str, str | Mapping[str, tuple[str, ...]]], known: Mapping[str, Provider[Any]]
 ) -> None:
-    """Set a unit's providers."""
     for role, bound in roles.items():
         if isinstance(bound, str):
             setattr(unit, role, known[bound])

@@ -35,8 +35,6 @@ RENEWED_AFTER = 4096
 
 
 class DnsSheet(ResolverSheet, frozen=True):
-    """Settings of :class:`DnsResolver`."""
-
     servers: Annotated[
         tuple[str, ...], setting("Ask these name servers, as ADDRESS[:PORT]; empty: those of the system.")
     ] = ()

@@ -49,8 +49,6 @@ _ADDRESS = re.compile(r"[0-9.]+\Z|.*:")
 
 
 class Cookie(msgspec.Struct, frozen=True, gc=False):
-    """One cookie."""
-
     name: str
     value: str
     path: str
@@ -303,7 +301,6 @@ class CookieLog:
             self._file = self._anew()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

@@ -172,8 +172,6 @@ MAX_ADDRESSES = 16
 
 
 class ResolverSheet(CachedSheet, frozen=True):
-    """Settings of :class:`SystemResolver`."""
-
     resolve: Resolve = ()
     seed_hosts: Annotated[
         tuple[str, ...],

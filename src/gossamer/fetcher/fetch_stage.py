@@ -116,8 +116,6 @@ class TransferSheet(BodySheet, frozen=True):
 
 
 class FileSheet(BodySheet, frozen=True):
-    """Settings of :class:`FileModule`."""
-
     roots: Annotated[
         tuple[str, ...],
         setting("Let these files, and these directories with everything in them, be read.", names="a file"),

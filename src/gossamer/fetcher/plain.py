@@ -37,8 +37,6 @@ P = TypeVar("P", bound=TransferSheet)
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """A request to libcurl."""
-
     path: str
     """Path and query of the URL as libcurl gets it."""
     mime: str
@@ -198,8 +196,6 @@ _REPLIED = frozenset(
 
 
 class FtpSheet(TransferSheet, frozen=True):
-    """Settings of :class:`FtpModule`."""
-
     address: Annotated[str, setting("Give this as the password of `anonymous`; by custom it is a mail address.")] = (
         "gossamer@"
     )

@@ -311,8 +311,6 @@ _PLAIN = (None,)
 
 
 class SeedsSheet(Sheet, frozen=True):
-    """Settings of :class:`Seeds`."""
-
     urls: Annotated[tuple[str, ...], setting("Start from these URLs.", restart="seeds are sent once")] = ()
 
 

@@ -81,8 +81,6 @@ class BestFirst(Provider[NoSettings]):
 
 
 class RandomWalkSheet(Sheet, frozen=True):
-    """Settings of :class:`RandomWalk`."""
-
     seed: Annotated[
         int, setting("Seed of the random numbers; the same seed walks the same way.", restart="walks are under way")
     ] = 1
@@ -247,8 +245,6 @@ def read_scores(name: str) -> Scores:
 
 
 class WeightSheet(Sheet, frozen=True):
-    """Settings of :class:`WeightedPrioritizer`."""
-
     depth: Annotated[
         float, setting("Make a task this many levels less urgent for each link from the nearest seed.", unit="levels")
     ] = 1.0

@@ -62,8 +62,6 @@ RULE = "near-duplicate"
 
 
 class NearDuplicatesSheet(Sheet, frozen=True):
-    """Settings of :class:`NearDuplicates`."""
-
     skip: Annotated[
         bool, setting("Drop near-duplicates: do not keep them, count them as pages, or follow their links.")
     ] = False
@@ -96,8 +94,6 @@ class NearDuplicates(Filter[NearDuplicatesSheet]):
 
 
 class UrlSeenSheet(Sheet, frozen=True):
-    """Settings of :class:`UrlSeen`."""
-
     again: Annotated[bool, setting("Make a task of every link, seen or not (for random walks).")] = False
 
 

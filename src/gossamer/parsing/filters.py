@@ -97,8 +97,6 @@ class Filtering(Filter[NoSettings]):
 
 
 class NofollowSheet(Sheet, frozen=True):
-    """Settings of :class:`NofollowFilter`."""
-
     follow: FollowNofollow = False
 
 
@@ -140,8 +138,6 @@ REMEMBERED_URLS = 32_768
 
 
 class PatternSheet(Sheet, frozen=True):
-    """Settings of :class:`PatternFilter`."""
-
     include: Include = ()
     exclude: Exclude = ()
 
@@ -180,8 +176,6 @@ REMEMBERED_HOSTS = 65_536
 
 
 class ConstraintSheet(Sheet, frozen=True):
-    """Settings of :class:`ConstraintFilter`."""
-
     only: Only = ()
     never: Never = ()
 

@@ -357,8 +357,6 @@ class Reading(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ParseRequest(msgspec.Struct, frozen=True, array_like=True):
-    """One document to read."""
-
     visit: Visit
     processors: tuple[ProcessorSpec, ...]
     reading: Reading

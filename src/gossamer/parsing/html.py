@@ -118,8 +118,6 @@ _BACKGROUND = re.compile(
 
 
 class HtmlLinksSheet(Sheet, frozen=True):
-    """Settings of :class:`HtmlLinks`."""
-
     link_elements: Annotated[bool, setting("Follow `link` elements that lead to documents (next, canonical, ...).")] = (
         True
     )

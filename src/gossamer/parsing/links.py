@@ -348,8 +348,6 @@ def _may_redirect(url: str, target: str) -> bool:
 
 
 class LinksSheet(Sheet, frozen=True):
-    """Settings of :class:`LinkResolver`."""
-
     max_links: MaxLinks = MAX_LINKS
     max_redirects: Annotated[int, setting("Follow at most this many redirects in a row.", unit="redirects", ge=0)] = 10
     normalise: Annotated[

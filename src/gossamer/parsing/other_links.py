@@ -40,8 +40,6 @@ _BETWEEN = r"(?s)(?:\s|/\*.*?\*/)*+"
 
 
 class CssLinksSheet(Sheet, frozen=True):
-    """Settings of :class:`CssLinks`."""
-
     requisites: Annotated[bool, setting("Follow links of style sheets to imports, pictures and fonts.")] = False
 
 

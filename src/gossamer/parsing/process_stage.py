@@ -59,8 +59,6 @@ _PROCESSES = "running parser processes were started with it"
 
 
 class ProcessSheet(Sheet, frozen=True):
-    """Settings of :class:`Process`."""
-
     agent: Annotated[str, setting("Obey `robots` tags of pages that name this product token.")] = "Gossamer"
     details: Annotated[
         Details,

@@ -39,8 +39,6 @@ REMEMBERED_HOSTS = 65_536
 
 
 class ScopeSheet(Sheet, frozen=True):
-    """Settings of :class:`ScopeFilter`."""
-
     scope: Scope = "host"
     seeds: Annotated[tuple[str, ...], setting("Draw the scope around these URLs.")] = ()
     requisites: Annotated[
@@ -155,8 +153,6 @@ def _rest(url: str) -> str:
 
 
 class SchemeSheet(Sheet, frozen=True):
-    """Settings of :class:`SchemeFilter`."""
-
     schemes: Annotated[tuple[str, ...], setting("URL schemes that some protocol module serves.")] = ("http", "https")
 
 
@@ -256,8 +252,6 @@ class NoiseList:
 
 
 class NoiseSheet(Sheet, frozen=True):
-    """Settings of :class:`NoiseFilter`."""
-
     drop: Annotated[bool, setting("Refuse links to hosts and URLs on the list; if off, let all links pass.")] = True
     file: Annotated[str, setting("Use this list instead of the shipped one.", names="a file")] = ""
 

@@ -160,8 +160,6 @@ _START = re.compile(rb"<([A-Za-z][A-Za-z0-9-]{0,31})(?=[\s/>])")
 
 
 class TagCounterSheet(Sheet, frozen=True):
-    """Settings of :class:`TagCounter`."""
-
     items: Annotated[bool, setting("Also make an item for each page, with its counts.")] = False
     names: Annotated[
         int,

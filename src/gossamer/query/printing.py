@@ -53,7 +53,6 @@ def write_rows(
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO) -> None:
-    """Columns side by side."""
     remaining = iter(rows)
     head = [[_cell(value) for value in row] for row in itertools.islice(remaining, MEASURED)]
     widths = [max(map(_width, cells)) for cells in zip(columns, *head, strict=True)] if columns else []

@@ -22,7 +22,7 @@ from gossamer.rdf.jsonld import read_json_ld
 from gossamer.rdf.microdata import Items
 from gossamer.rdf.names import MetaItem, meta_items
 from gossamer.rdf.rdfa import Reader
-from gossamer.rdf.terms import MAX_IRI, RDFA, STRING, TYPE, VOCABULARIES, Full, Gathered, Warned, copy_patterns, expand
+from gossamer.rdf.terms import MAX_IRI, TYPE, VOCABULARIES, Full, Gathered, Warned, copy_patterns, expand
 from gossamer.values.errors import ParseSkipped
 from gossamer.values.visit import XHTML, Item, Statements, Triple
 
@@ -129,36 +129,6 @@ def _elements_of(document: Document, sign: Sign, gathered: Gathered) -> tuple[Ho
     if plain is not None:
         return HostLanguage.HTML, plain
     return HostLanguage.HTML, html_elements(document.tree)
-
-
-# The processor graph: what a reader of RDFa did not understand, as triples (RDFa Core 1.1, section 7.6).
-
-_DESCRIPTION = "http://purl.org/dc/terms/description"
-
-#: Kinds of warnings that RDFa has classes for, and the class above each.
-CLASSES = {
-    "DocumentError": "Error",
-    "PrefixRedefinition": "Warning",
-    "UnresolvedCURIE": "Warning",
-    "UnresolvedTerm": "Warning",
-    "VocabReferenceError": "Warning",
-}
-
-
-def processor_graph(gathered: Gathered, page: str) -> list[Triple]:
-    """The warnings of a page that were kept."""
-    triples: list[Triple] = []
-    for number, warned in enumerate(gathered.warnings, 1):
-        if warned.kind not in CLASSES:
-            continue
-        node = f"_:w{number}"
-        triples += [
-            (node, TYPE, f"{RDFA}{warned.kind}", "", ""),
-            (node, TYPE, f"{RDFA}{CLASSES[warned.kind]}", "", ""),
-            (node, _DESCRIPTION, warned.about, STRING, ""),
-            (node, f"{RDFA}context", page, "", ""),
-        ]
-    return triples
 
 
 class StructuredDataSheet(Sheet, frozen=True):

@@ -26,8 +26,6 @@ from gossamer.values.task import Task
 
 
 class RevisitSheet(Sheet, frozen=True):
-    """Settings of :class:`~gossamer.recrawl.schedule.RevisitSchedule`."""
-
     is_active: Annotated[bool, setting("Visit known pages again; if off, only compute the times of these visits.")] = (
         True
     )

@@ -46,8 +46,6 @@ class SearchFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchHit(msgspec.Struct, frozen=True):
-    """One document."""
-
     url: str
     title: str
     score: float

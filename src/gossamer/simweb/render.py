@@ -94,8 +94,6 @@ def _soft404(target: str) -> tuple[str, list[str]]:
 
 
 class Trap(NamedTuple):
-    """A kind of trap."""
-
     entry: str
     """Where it begins."""
     prefix: str

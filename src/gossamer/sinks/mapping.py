@@ -94,8 +94,6 @@ class SinkTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
 
 
 class SinkSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One database or webhook."""
-
     url: str
     tables: tuple[SinkTable, ...]
     password: SinkSecret | None = None

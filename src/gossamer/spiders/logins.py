@@ -126,8 +126,6 @@ def _page(task: Task, response: Response) -> Page:
 
 
 class LogInPlan(msgspec.Struct, frozen=True):
-    """One log-in."""
-
     function: Callable[..., Any]
     url: str
     place: str

@@ -83,8 +83,6 @@ class Threads:
 
 
 class _Worker(threading.Thread):
-    """One thread."""
-
     def __init__(self) -> None:
         super().__init__(name="gossamer handler", daemon=True)
         self.jobs: SimpleQueue[tuple[Callable[[], Any], asyncio.Future[Any]] | None] = SimpleQueue()

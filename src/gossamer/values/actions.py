@@ -54,7 +54,6 @@ class Action(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def click(cls, selector: str) -> "Action":
-        """Click an element."""
         return cls("click", selector)
 
     @classmethod

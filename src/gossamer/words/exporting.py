@@ -37,8 +37,6 @@ _AT_ONCE = 200
 
 
 class WordsPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One document in words."""
-
     url: str
     title: str
     markdown: str
@@ -130,8 +128,6 @@ class WordsWritten(msgspec.Struct, frozen=True):
 
 
 class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of chunks."""
-
     id: str
     change: str = "new"
     """`new`, `changed` or `gone`."""

@@ -199,7 +199,6 @@ class PdfReading:
             await worker.end()
 
     def close(self) -> None:
-        """End the process."""
         if self._runner is not None:
             self._runner.run(self._end())
             self._runner.close()

@@ -173,8 +173,6 @@ def read_apart(document: Document) -> PdfText:
 
 
 class WordColumnsSheet(Sheet, frozen=True):
-    """Settings of :class:`WordColumns`."""
-
     columns: WordsColumns = ("facts", "text", "markdown")
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyoxigraph as oxigraph
 
 from gossamer.documents.document import Document
-from gossamer.rdf.page import processor_graph, structured_data
+from gossamer.rdf.page import structured_data
 from gossamer.rdf.store.graphs import quads
-from gossamer.rdf.terms import Gathered, expand
+from gossamer.rdf.terms import RDFA, STRING, TYPE, Gathered, expand
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Triple, Visit
@@ -43,6 +43,37 @@ IMPLIED = {
         "BaseClass": ("EqClass",),
     }.items()
 }
+
+
+# The processor graph: what a reader of RDFa did not understand, as triples (RDFa Core 1.1, section 7.6). A crawl shows warnings,
+# and makes no triples of them.
+
+_DESCRIPTION = "http://purl.org/dc/terms/description"
+
+#: Kinds of warnings that RDFa has classes for, and the class above each.
+CLASSES = {
+    "DocumentError": "Error",
+    "PrefixRedefinition": "Warning",
+    "UnresolvedCURIE": "Warning",
+    "UnresolvedTerm": "Warning",
+    "VocabReferenceError": "Warning",
+}
+
+
+def processor_graph(gathered: Gathered, page: str) -> list[Triple]:
+    """The warnings of a page that were kept."""
+    triples: list[Triple] = []
+    for number, warned in enumerate(gathered.warnings, 1):
+        if warned.kind not in CLASSES:
+            continue
+        node = f"_:w{number}"
+        triples += [
+            (node, TYPE, f"{RDFA}{warned.kind}", "", ""),
+            (node, TYPE, f"{RDFA}{CLASSES[warned.kind]}", "", ""),
+            (node, _DESCRIPTION, warned.about, STRING, ""),
+            (node, f"{RDFA}context", page, "", ""),
+        ]
+    return triples
 
 
 def _pages(test_data: Path) -> Iterator[tuple[Path, str]]:

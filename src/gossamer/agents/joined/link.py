@@ -98,8 +98,6 @@ class Said(JoinMessage, frozen=True):
 
 
 class AgentHasEnded(JoinMessage, frozen=True):
-    """The agent has ended."""
-
     code: Annotated[int, msgspec.Meta(ge=-64, le=255)]
     """Exit status, or the signal below zero."""
     end: bytes
@@ -126,8 +124,6 @@ class Refusal(JoinMessage, frozen=True):
 
 
 class Begin(JoinMessage, frozen=True):
-    """Let an agent begin."""
-
     agent: _Agent
     files: dict[_File, bytes]
     """Its orders, and what a crawl directory has of the whole crawl: `crawl.toml` and those of `state/`."""

@@ -295,7 +295,6 @@ class JoinedMachine:
 
     @property
     def done(self) -> bool:
-        """It joins no more."""
         return self._over.is_set()
 
     def about(self) -> About:

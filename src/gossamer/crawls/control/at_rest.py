@@ -39,8 +39,7 @@ from gossamer.crawls.control.waits import (
     waits_at_rest,
     walked_sizes,
 )
-from gossamer.crawls.summary import ENDED, ENDED_FILE, unique_documents, urls_elsewhere, with_failure
-from gossamer.frontier.contract import JUDGED, RELEVANT
+from gossamer.crawls.summary import ENDED, ENDED_FILE, counted, urls_elsewhere, with_failure
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.frontier.politeness.rules import blocked_by_orders
 from gossamer.storage.ledger.ledger import RocksLedger
@@ -229,9 +228,9 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
     """How one agent stands that is not at work. Raises as :func:`standing_at_rest`."""
     with ledger.looking():
         counters, told = ledger.counters(), ledger.meta(ENDED)
-        outcomes = {name.partition(":")[2]: n for name, n in counters.items() if name.startswith("outcome:")}
+        figures = counted(counters)
         ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
-        queued, discovered = len(ledger.queues) + urls_elsewhere(counters), counters.get("discovered", 0)
+        queued, discovered = len(ledger.queues) + urls_elsewhere(counters), figures["discovered"]
         # What a person has confirmed to be a trap was left out when the last run ended.
         set_aside = ended.set_aside if told else counters.get("set_aside", 0)
         hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]
@@ -239,18 +238,11 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
         return CrawlStanding(
             crawl=str(directory),
             state=ended.state,
-            pages=counters.get("pages", 0),
-            fetched=counters.get("fetched", 0),
-            unique_documents=unique_documents(counters),
-            bytes=counters.get("bytes", 0),
-            outcomes=outcomes,
-            errors=errors_of(outcomes),
-            raised=counters.get("raised", 0),
-            needs_browser=counters.get("needs_browser", 0),
+            **figures,
+            errors=errors_of(figures["outcomes"]),
             failing=failing_of(
                 {state.host: state.counters.get("errors", 0) for state in hosts if state.counters.get("errors")}
             ),
-            discovered=discovered,
             queued=queued,
             set_aside=set_aside,
             waits=[
@@ -264,9 +256,6 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
             limit=ended.limit,
             goal=ended.goal,
             waiting=ended.waiting,
-            hosts=counters.get("hosts", 0),
-            judged=counters.get(JUDGED, 0),
-            relevant=counters.get(RELEVANT, 0),
             seconds=ended.seconds,
             pages_per_second=ended.pages_per_second,
             cpu_seconds=ended.cpu_seconds,

@@ -88,8 +88,6 @@ class KeptOfHost(msgspec.Struct, frozen=True):
 
 
 class HostKnown(msgspec.Struct, frozen=True):
-    """Facts about a host."""
-
     host: str
     state: KeptOfHost
     blocked_by: str

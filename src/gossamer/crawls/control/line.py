@@ -37,8 +37,6 @@ def place_of(directory: Path, agent: str) -> Path:
 
 
 class AgentLine:
-    """Asks one agent."""
-
     def __init__(self, directory: Path, agent: str) -> None:
         self._place = place_of(directory, agent)
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None

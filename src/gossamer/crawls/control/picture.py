@@ -72,8 +72,6 @@ class PictureUnit(msgspec.Struct, frozen=True):
 
 
 class PictureConnector(msgspec.Struct, frozen=True):
-    """A connector."""
-
     name: str
     carries: str
     """The type of its items."""
@@ -84,8 +82,6 @@ class PictureConnector(msgspec.Struct, frozen=True):
 
 
 class GraphPicture(msgspec.Struct, frozen=True):
-    """The whole graph."""
-
     units: list[PictureUnit]
     """Components first."""
     connectors: list[PictureConnector]

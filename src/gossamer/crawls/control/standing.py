@@ -190,8 +190,6 @@ class StoredAgent(msgspec.Struct, frozen=True):
 
 
 class CrawlStanding(msgspec.Struct, frozen=True):
-    """How a crawl stands."""
-
     crawl: str
     state: str
     """At work: `running`, `paused`, `stopping`. At rest: `finished`, `limit`, `stopped`, `incomplete`, or `killed`. Of a crawl in a

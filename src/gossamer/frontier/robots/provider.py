@@ -137,8 +137,6 @@ PolicyName = Literal["rfc9309", "rfc9309-strict", "paper"]
 
 
 class RobotsSheet(Sheet, frozen=True):
-    """Settings of :class:`ObeyRobots`."""
-
     agent: Annotated[
         str,
         setting(

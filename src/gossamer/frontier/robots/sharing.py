@@ -70,8 +70,6 @@ def robots_cache_folder() -> Path:
 
 
 class UserRobotsAnswersSheet(Sheet, frozen=True):
-    """Settings of :class:`UserRobotsAnswers`."""
-
     folder: Annotated[
         str,
         setting(
@@ -280,8 +278,6 @@ _SHAREABLE = frozenset((Effect.OBEY, Effect.ALLOW, Effect.DENY))
 
 
 class SharingRobotsSheet(RobotsSheet, frozen=True):
-    """Settings of :class:`SharingRobots`."""
-
     reads: Annotated[
         bool,
         setting("Use answers of other crawls; if off, ask each site, and only share its answers."),

@@ -127,8 +127,6 @@ _records = msgspec.msgpack.Decoder(list[tuple[int, bytes, list[bytes]]])
 
 
 class TemplateSheet(Sheet, frozen=True):
-    """Settings of :class:`LearntTemplates`."""
-
     marks: Annotated[
         int,
         setting(
@@ -303,8 +301,6 @@ _pairs = msgspec.msgpack.Decoder(list[Alias])
 
 
 class AliasSheet(Sheet, frozen=True):
-    """Settings of :class:`HostAliases`."""
-
     pages: Annotated[
         int,
         setting("Compare at most this many pages, 300 bytes each.", unit="pages", restart="it sizes the memory", ge=1),

@@ -89,8 +89,6 @@ CONFIRMED = f"{FOUND}confirmed"
 
 
 class TrapSheet(Sheet, frozen=True):
-    """Settings of :class:`LearntTraps`."""
-
     cut: Annotated[bool, setting("Set the URLs of suspected traps aside; if off, only report and count them.")] = True
     confirmed: Annotated[
         tuple[str, ...],

@@ -34,8 +34,6 @@ SMALL = 4 << 20
 
 
 class TrieManifest(msgspec.Struct, frozen=True):
-    """The words that stand."""
-
     data: int = 0
     """Number of the file of chunks."""
     end: int = 0
@@ -222,8 +220,6 @@ class Mark(IntEnum):
 
 
 class Node:
-    """One node."""
-
     __slots__ = ("chunk", "kids", "mark", "text", "to_do", "turn")
 
     def __init__(self, text: str, mark: int = Mark.NONE) -> None:

@@ -73,8 +73,6 @@ _MOST = 2 << 20
 
 
 class SendersFile(msgspec.Struct, forbid_unknown_fields=True):
-    """The file."""
-
     senders: dict[str, str] = {}
     """Name -> SHA-256 of the key, in hexadecimal."""
 

@@ -69,8 +69,6 @@ _DESCRIBE = 1.0
 
 
 class RuntimeAddress(msgspec.Struct, frozen=True):
-    """Where a runtime listens."""
-
     name: str
     port: int
     """0: a free one."""

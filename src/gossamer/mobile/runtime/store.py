@@ -39,8 +39,6 @@ _BATCH = "{:06}.batch"
 
 
 class JourneyNote(msgspec.Struct, omit_defaults=True):
-    """Where one crawler stands."""
-
     sender: str
     identity: str
     crawler: str
@@ -246,8 +244,6 @@ class HostedCrawler(msgspec.Struct, frozen=True):
 
 
 class HostStanding(msgspec.Struct, frozen=True):
-    """A runtime."""
-
     pid: int
     address: str
     pin: str

@@ -315,8 +315,6 @@ class RobotsReach(msgspec.Struct, frozen=True):
 
 
 class Reach(msgspec.Struct, frozen=True):
-    """The answer."""
-
     seeds: list[str]
     robots: dict[str, RobotsReach]
     """By site."""

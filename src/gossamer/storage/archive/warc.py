@@ -55,8 +55,6 @@ _TOLD = "it is told in the first record of each file"
 
 
 class WarcSheet(AgentSheet, frozen=True):
-    """Settings of :class:`WarcArchive`."""
-
     prefix: Annotated[
         str,
         setting(

@@ -31,8 +31,6 @@ from gossamer.values.visit import CUTS_OF_PAGES, Response, Visit
 
 
 class CommitSheet(Sheet, frozen=True):
-    """Settings of :class:`Commit`."""
-
     again: Annotated[bool, setting("Let URLs be fetched again, without a URL-seen test (for random walks).")] = False
     sitemaps: Sitemaps = False
     max_by_host: Annotated[

@@ -323,8 +323,6 @@ _kept = msgspec.msgpack.Decoder(_Kept)
 
 
 class KeptRequests:
-    """Requests by identity."""
-
     def __init__(self, store: RocksStore, keys: LedgerKeys, session: bytes) -> None:
         """`session` names this opening of the ledger: no other one has it."""
         self._store = store

@@ -52,8 +52,6 @@ class LedgerContents(Provider[NoSettings]):
 
 
 class LedgerFingerprintsSheet(Sheet, frozen=True):
-    """Settings of :class:`LedgerFingerprints`."""
-
     capacity: Annotated[
         int,
         setting(

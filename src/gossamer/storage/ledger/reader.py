@@ -34,8 +34,6 @@ _OPEN = "it is part of the store that is open"
 
 
 class LedgerSheet(AgentSheet, frozen=True):
-    """Settings of :class:`~gossamer.storage.ledger.ledger.RocksLedger`."""
-
     existing: Annotated[
         bool, setting("Refuse to begin a new ledger, because the crawl is being resumed.", restart=_OPEN)
     ] = False

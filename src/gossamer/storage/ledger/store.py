@@ -148,8 +148,6 @@ class Batch:
 
 
 class RocksStore:
-    """One open database."""
-
     batch_type: ClassVar[type[Batch]] = Batch
 
     def __init__(self, path: Path, limits: "LedgerSheet", *, create: bool = False, read_only: bool = False) -> None:

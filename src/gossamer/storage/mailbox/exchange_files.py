@@ -83,8 +83,6 @@ class MergedFile(msgspec.Struct, frozen=True):
 
 
 class FileOutboxSheet(OwingSheet, frozen=True):
-    """Settings of :class:`FileOutbox`."""
-
     directory: Annotated[str, setting("The crawl directory.", restart="its files are open there")] = "."
     every: Annotated[
         float, setting("Write what is owed into files after this time, while the crawl runs.", unit="s", gt=0)

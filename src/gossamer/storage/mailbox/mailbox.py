@@ -102,8 +102,6 @@ _LINGER = 0.5
 
 
 class MailboxSheet(OwingSheet, frozen=True):
-    """Settings of :class:`Mailbox`."""
-
     waiting: Annotated[
         int,
         setting("Hold at most this many URLs for one agent in memory; the rest wait on the disk.", unit="URLs", ge=1),

@@ -80,8 +80,6 @@ def mail_of(ledger: Ledger) -> Iterator[tuple[str, Task]]:
 
 
 class RetainingSheet(MailboxSheet, frozen=True):
-    """Settings of :class:`RetainingMailbox`."""
-
     directory: Annotated[str, setting("The crawl directory.", restart="its files are open there", names="a folder")] = (
         "."
     )

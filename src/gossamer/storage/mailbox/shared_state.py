@@ -218,8 +218,6 @@ _PLACE = "its files are open there"
 
 
 class SharedStateSheet(Sheet, frozen=True):
-    """Settings of :class:`CrawlSharedState`."""
-
     directory: Annotated[str, setting("Keep the file in this crawl directory.", restart=_PLACE, names="a folder")] = "."
     crawl: Annotated[
         str,

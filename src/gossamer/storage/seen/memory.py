@@ -186,8 +186,6 @@ MAX_CANDIDATES = 256
 
 
 class MemoryFingerprintsSheet(Sheet, frozen=True):
-    """Settings of :class:`MemoryFingerprints`."""
-
     capacity: Annotated[
         int,
         setting(
@@ -314,8 +312,6 @@ class MemorySeen(Provider[NoSettings]):
 
 
 class RecentlySeenSheet(Sheet, frozen=True):
-    """Settings of :class:`RecentlySeen`."""
-
     capacity: Annotated[
         int,
         setting(

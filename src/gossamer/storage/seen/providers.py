@@ -278,8 +278,6 @@ class SieveLedger(LedgerFront):
 
 
 class SieveQueuesSheet(Sheet, frozen=True):
-    """Settings of :class:`SieveQueues`."""
-
     low: Annotated[
         int,
         setting("If fewer tasks than this are queued, merge the sieve even though it is not full.", unit="tasks", ge=1),

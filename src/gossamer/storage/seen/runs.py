@@ -169,8 +169,6 @@ class RunEntry(msgspec.Struct, frozen=True):
 
 
 class SieveRun:
-    """One open run."""
-
     def __init__(self, directory: Path, entry: RunEntry) -> None:
         """Open it and read the beginnings of its blocks. Raises CrawlDirectoryError: it is missing, or not as long as it must
         be."""
@@ -414,8 +412,6 @@ VERSION = 1
 
 
 class SieveManifest(msgspec.Struct, frozen=True):
-    """The runs that stand."""
-
     secret: str
     """Key of the fingerprints, in hexadecimal."""
     merged: int = 0

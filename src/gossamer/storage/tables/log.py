@@ -39,8 +39,6 @@ _LogName = Annotated[
 
 
 class TableLogSheet(AgentSheet, frozen=True):
-    """Settings of :class:`TableLog`."""
-
     tables: Annotated[
         tuple[str, ...],
         setting(
@@ -210,8 +208,6 @@ _ROWS_AT_ONCE = 1_000
 
 
 class JsonLogSheet(Sheet, frozen=True):
-    """Settings of :class:`JsonLog`."""
-
     directory: Annotated[
         str, setting("Use this crawl directory; the log is `logs/NAME.jsonl` in it.", restart=_IN_USE, names="a folder")
     ] = "."

@@ -38,8 +38,6 @@ _PARQUET = b"PAR1"
 
 
 class Notes(msgspec.Struct, frozen=True):
-    """All notes."""
-
     tables: dict[str, Noted | None] = {}
     """`TABLE/NAME` of every Parquet file; None where newer files have its rows."""
     index: tuple[int, ...] | None = None
