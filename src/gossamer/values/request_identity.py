@@ -28,8 +28,8 @@ CREDENTIAL_FIELDS = frozenset(("authorization", "cookie", "proxy-authorization")
 
 #: Names of fields, and values, that look as if they proved who asks: what is taken for a secret goes to fewer hosts, and no worse.
 _SECRET_NAME = re.compile(
-    r"token|secret|api-?key|passw(?:or)?d|passphrase|credential|cookie|signature|authori[sz]|authentic|session|jwt|bearer"
-    r"|(?:^|[-_])(?:auth|key|sid|sig|otp|pwd)(?:$|[-_])",
+    r"token|secret|(?:api|access|private)-?key|passw(?:or)?d|pass(?:phrase|code)|[cx]srf|credential|cookie|signature"
+    r"|authori[sz]|authentic|session|jwt|bearer|(?:^|[-_])(?:auth|key|sid|sig|otp|pwd)(?:$|[-_])",
     re.IGNORECASE,
 )
 _SECRET_VALUE = re.compile(r"(?:basic|bearer|digest|negotiate|token|apikey) +\S", re.IGNORECASE)
