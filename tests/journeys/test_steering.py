@@ -354,6 +354,8 @@ def test_one_unit_is_suspended_and_goes_on_and_a_stop_lets_all_go_on(tmp_path: P
     def script(control: Control) -> None:
         assert control.do(Suspend("process")) == "process is suspended"
         assert suspended(control) == ["process"]
+        [told] = [one for one in control.told(Status(), CrawlStanding).problems if one.what == "suspended"]
+        assert told.evidence == "process" and told.command.endswith("--unit process")
         assert control.do(Unsuspend("process")) == "process goes on"
         assert suspended(control) == []
         for name, words in {"robots": "is a provider", "proces": "did you mean 'process'"}.items():

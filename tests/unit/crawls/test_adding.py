@@ -57,6 +57,7 @@ def test_what_agents_counted_is_added_up_and_what_is_the_crawls_is_taken_once() 
         slowest=[SlowHost("b.test", 0.9)],
         sizes=[DataSet("seen", 20, 2.0, 6), DataSet("tables", 100)],
         checkpoints=["both"],
+        suspended=["fetch"],
         waiting=RetriesWaiting(1, "2026-01-01T00:00:00Z", {"b.test": "dns_failed"}),
         units=[UnitFigures("commit", "commit", {"groups": 3.0, "waits": 1.0})],
         connectors=[ConnectorFigures("tasks", 6, 0, 9, 0.0)],
@@ -69,7 +70,7 @@ def test_what_agents_counted_is_added_up_and_what_is_the_crawls_is_taken_once() 
     assert [one.host for one in now.slowest] == ["b.test", "a.test"]
     assert now.slowed == one.slowed
     assert now.sizes == [DataSet("seen", 30, 3.0, 11), DataSet("tables", 100)], "tables are looked at by both"
-    assert (now.checkpoints, now.blocked) == (["both"], ["x.test"])
+    assert (now.checkpoints, now.blocked, now.suspended) == (["both"], ["x.test"], ["fetch"])
     assert now.waiting == RetriesWaiting(3, "2026-01-01T00:00:00Z", {"a.test": "timed_out", "b.test": "dns_failed"})
     assert now.units == [UnitFigures("commit", "commit", {"groups": 5.0, "waits": 1.0})]
     assert now.connectors == [ConnectorFigures("tasks", 11, 1, 9, 0.5)]

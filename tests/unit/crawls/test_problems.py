@@ -40,6 +40,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("killed", {"state": "killed", "process": 0}, "gossamer resume"),
     ("unmade", {"failure": "no space left"}, "gossamer resume"),
     ("paused", {"state": "paused"}, "gossamer continue"),
+    ("suspended", {"suspended": ["fetch", "process"]}, "gossamer continue 'my crawl' --unit fetch"),
     (
         "silent",
         {"each_agent": [AgentStanding("agent-00", "running"), AgentStanding("agent-01", "silent", silent_seconds=9.0)]},

@@ -78,6 +78,7 @@ def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStan
         sizes=_sizes(part.sizes for part in parts),
         slowest=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowest for part in parts), lambda one: one.seconds),
         slowed=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowed for part in parts), lambda one: one.delay),
+        suspended=sorted({name for part in parts for name in part.suspended}),
         blocked=sorted({name for part in parts for name in part.blocked})[:100],
         checkpoints=[name for name in parts[0].checkpoints if all(name in part.checkpoints for part in parts)],
         busy=max(part.busy for part in parts),

@@ -115,6 +115,13 @@ def _paused(now: "CrawlStanding") -> Iterator[Problem]:
         yield Problem("paused", "halt", "the crawl is paused", queued, _command(now, "continue"), 0.5)
 
 
+def _suspended(now: "CrawlStanding") -> Iterator[Problem]:
+    if now.suspended:
+        command = _command(now, "continue", "--unit", now.suspended[0])
+        reason = "components are suspended, and what comes to them waits"
+        yield Problem("suspended", "halt", reason, ", ".join(now.suspended), command, 0.4)
+
+
 def _unmade(now: "CrawlStanding") -> Iterator[Problem]:
     if now.failure:
         reason = "tables and index could not be made, and their rows stay in the row logs"
@@ -422,7 +429,7 @@ def _denied(now: "CrawlStanding") -> Iterator[Problem]:
 
 
 RULES: tuple[Callable[["CrawlStanding"], Iterator[Problem]], ...] = (
-    _killed, _unmade, _paused, _silent, _disk, _network, _nothing,
+    _killed, _unmade, _paused, _suspended, _silent, _disk, _network, _nothing,
     _failing, _held, _given_up, _raised, _shells, _waiting,
     _delays, _slowed, _slow_answers, _slow_pages, _slots, _few_hosts, _processor,
     _aside, _denied,

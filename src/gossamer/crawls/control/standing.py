@@ -269,6 +269,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """How the proxies do, those that rest first; the first hundred, of a crawl that is at work."""
     sessions: SessionsStanding | None = None
     """How the sessions of a spider do; only of a crawl that is at work."""
+    suspended: list[str] = []
+    """Components that were suspended one by one, in any agent: each waits for `gossamer continue --unit`."""
     blocked: list[str] = []
     """Hosts and domains that are not asked any more; the first hundred."""
     exchange: ExchangeStanding | None = None
@@ -339,6 +341,7 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
         slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in figures.slowed_hosts(SLOWEST)],
         proxies=sorted(figures.proxies(), key=lambda one: -one.rests)[:100],
         sessions=figures.sessions(SLOWEST),
+        suspended=sorted(crawl.suspensions.names),
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
         exchange=exchange_standing(crawl.ledger, crawl.directory),
     )

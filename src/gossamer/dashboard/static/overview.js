@@ -114,6 +114,7 @@ function helps(key, one, now, session, said, number) {
   if (!session.can_change) return null;
   const button = (text, word, fields) => h("button", { id: `help-${number}`, onclick: () => act(key, word, fields, said) }, text);
   if (one.what === "paused") return button("Go on", "continue", {});
+  if (one.what === "suspended") return button(`Let ${now.suspended[0]} go on`, "unsuspend", { unit: now.suspended[0] });
   if (["unreachable", "dns_failed"].includes(one.what) && one.hosts.length) return button(`Block ${one.hosts[0]}`, "block", { names: [one.hosts[0]] });
   if (one.what === "slots" && now.process) return button(`${2 * now.concurrency} slots`, "set", { values: { concurrency: String(2 * now.concurrency) } });
   return null;
