@@ -35,8 +35,10 @@ class FolderStore:
         if is_new:
             if root.is_file():
                 raise UsageError(f"--store {root}: is a file; name a folder")
-            with self._told():
+            try:
                 root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)  # settings of a crawl may hold passwords
+            except OSError as error:
+                raise UsageError(f"--store {root}: {error.strerror}; name a folder that this user can make") from None
 
     def put(self, key: str, data: bytes, expect: str | None = None) -> str:
         with self._told():
