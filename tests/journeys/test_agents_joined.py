@@ -160,7 +160,8 @@ def test_a_crawl_of_joined_agents_is_stopped_asked_and_resumed_by_its_directory(
         web.wait_for(40, HUNG_AFTER)
         assert "paused" in ended(one.begin("pause", one.directory))[0]
         said, _ = ended(one.begin("status", one.directory, "--json"))
-        assert {agent["name"] for agent in json.loads(said)["each_agent"]} == set(AGENTS)
+        nodes = {agent["name"]: agent["node"] for agent in json.loads(said)["each_agent"]}
+        assert set(nodes) == set(AGENTS) and set(nodes.values()) == {socket.gethostname()}
         why, wrong = ended(one.begin("why", one.directory, seed_of(web)))
         assert "it was fetched: ok" in why, wrong
         refused = one.begin("set", one.directory, "agents=3")

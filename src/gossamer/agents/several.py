@@ -128,6 +128,11 @@ class SeveralAgents(AnyCrawl):
         """All agents work in the crawl's directory."""
         return self._cluster.is_shared
 
+    async def nodes(self) -> dict[str, str]:
+        """The machine of each agent that has a crawl directory of its own there."""
+        nodes = [] if self._cluster.is_shared else await self._cluster.nodes()
+        return {agent: node.name for node in nodes for agent in node.processes}
+
     def _made_cluster(self, folder: Path) -> Cluster:
         return cluster_of(ClusterNeeds(self.directory, folder, self.options, self.report))
 

@@ -191,6 +191,7 @@ async def standing_of_all(crawl: "SeveralAgents", process: int, *, units: bool) 
     names = list(supervisor.agents)
     answers = await asyncio.gather(*(_asked(supervisor.agents[name].line, units) for name in names))
     found = [one for one in answers if one is not None]
+    nodes = await crawl.nodes()
     state = "stopping" if supervisor.is_stopping else "paused" if supervisor.is_paused else "running"
     added = added_standing(crawl.directory, [*found, *crawl.roster.left])
     seconds, before = crawl.pace
@@ -202,7 +203,10 @@ async def standing_of_all(crawl: "SeveralAgents", process: int, *, units: bool) 
         process=process,
         agents=len(names),
         limits=limits_of(crawl.graph),
-        each_agent=[_with_beat(supervisor.agents[name], one) for name, one in zip(names, answers, strict=True)],
+        each_agent=[
+            _with_beat(supervisor.agents[name], one, nodes.get(name, ""))
+            for name, one in zip(names, answers, strict=True)
+        ],
         each_master=list(await asyncio.gather(*map(_master_standing, supervisor.masters.values()))),
     )
     # Agents may have begun later than the crawl, and each knows its own pages alone.
@@ -221,13 +225,14 @@ async def _master_standing(master: MasterProcess) -> MasterStanding:
     return standing
 
 
-def _with_beat(agent: AgentProcess, told: CrawlStanding | None) -> AgentStanding:
+def _with_beat(agent: AgentProcess, told: CrawlStanding | None, node: str) -> AgentStanding:
     beat = agent.beat
     return msgspec.structs.replace(
         agent_standing(agent.name, told),
         silent_seconds=round(beat.seconds, 1) if beat.is_silent else 0.0,
         silences=beat.silences,
         restarts=agent.restarts.count,
+        node=node,
     )
 
 

@@ -43,9 +43,10 @@ def shown_agent(one: "AgentStanding") -> str:
     at_work = f", {one.recent_pages_per_second:.1f} pages/s, {one.in_flight:,} in flight" if one.process else ""
     silent = f" for {show_seconds(one.silent_seconds)}" if one.silent_seconds else ""
     again = f", started again {show_count(one.restarts, 'time')}" if one.restarts else ""
+    name = f"{one.name} on {one.node}" if one.node else one.name
     if not one.process and silent:
-        return f"{one.name}: {one.state}{silent}{again}"
-    return f"{one.name}: {one.state}, {one.pages:,} pages, {one.queued:,} queued{at_work}{again}"
+        return f"{name}: {one.state}{silent}{again}"
+    return f"{name}: {one.state}, {one.pages:,} pages, {one.queued:,} queued{at_work}{again}"
 
 
 def shown_master(one: "MasterStanding") -> str:

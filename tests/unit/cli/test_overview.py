@@ -38,6 +38,7 @@ def standing(name: str = "mycrawl") -> CrawlStanding:
         each_agent=[
             AgentStanding("agent-00", "running", process=8, pages=1_000, queued=7_000),
             agent_standing("agent-01", None),
+            AgentStanding("agent-02", "running", node="oslo"),
         ],
         each_master=[
             MasterStanding("master-00", "running", process=9, marshaled=5_000, waiting=20, lag=3.0),
@@ -67,6 +68,7 @@ def test_the_overview_has_the_numbers_of_status_and_the_problems_with_what_helps
         "18% of 50,000 links new",
         "agent-00: running, 1,000 pages, 7,000 queued",
         "agent-01: silent",
+        "agent-02 on oslo: running",
         "master-00: running, 5,000 URLs marshaled, 20 waiting, an agent is 3.0 s late",
         "master-01: gone",
         "500 server_error",

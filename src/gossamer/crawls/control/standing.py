@@ -68,6 +68,8 @@ class AgentStanding(msgspec.Struct, frozen=True):
     """How often it has been silent in this run."""
     restarts: int = 0
     """How often it was started again in this run."""
+    node: str = ""
+    """The machine that runs it, where it has a crawl directory of its own there."""
 
 
 class MasterStanding(msgspec.Struct, frozen=True):

@@ -143,7 +143,7 @@ function sectionsOf(key, now) {
       ["memory", `${bytes(now.peak_rss_bytes)} at most`], ["disk", now.disk_free ? `${bytes(now.disk_free)} free` : ""], ["full in", full(now)],
     ])),
     now.each_agent.length ? h("section", { class: "card wide", id: "agents" }, h("h3", {}, many(now.each_agent.length, "agent")), table("Agents", [
-      ["agent", (one) => one.name], ["state", (one) => one.state], ["pages", (one) => count(one.pages), true], ["pages/s", (one) => one.recent_pages_per_second.toFixed(1), true], ["queued", (one) => count(one.queued), true],
+      ["agent", (one) => (one.node ? `${one.name} on ${one.node}` : one.name)], ["state", (one) => one.state], ["pages", (one) => count(one.pages), true], ["pages/s", (one) => one.recent_pages_per_second.toFixed(1), true], ["queued", (one) => count(one.queued), true],
       ["hosts", (one) => count(one.hosts), true], ["slots", (one) => (one.concurrency ? `${count(one.in_flight)} of ${count(one.concurrency)}` : ""), true], ["errors", (one) => count(one.errors), true],
       ["CPU", (one) => percent(one.busy), true], ["memory", (one) => bytes(one.peak_rss_bytes), true],
     ], now.each_agent)) : null,
