@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.agents.wiring import OUTBOX, check_free, divisible, on_divided, owing_orders
+from gossamer.agents.wiring import OUTBOX, divisible, on_divided, owing_orders
 from gossamer.crawls.builder import Builder
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.wiring import ProviderPlan, Wiring
@@ -59,7 +59,7 @@ def _with_exchange(wiring: Wiring, members: tuple[str, ...], agent: str) -> Wiri
         OUTBOX: ProviderPlan("file-outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
         "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
     }
-    check_free(wiring.source, wiring.providers, providers)
+    wiring.check_free("several agents need", providers=providers)
     # What crawlers find out of their hosts may be another agent's.
     found = (frontier, commit, *(name for name, plan in wiring.components.items() if plan.use == "crawlers"))
     changed = {name: on_divided(wiring.components[name], {}) for name in found}

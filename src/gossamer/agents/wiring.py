@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from gossamer.engine import wiring as wirings
-from gossamer.engine.errors import WiringError
 from gossamer.engine.remote.peers import SECRET
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.values.agents import at_work
@@ -102,9 +101,7 @@ def with_agents(
             components[f"send-mail-{other}"] = mail_sender(other, OUTBOX)
             places = {"mail": mail_arrow(other), "kept": mail_arrow(agent)}
             components[other] = ComponentPlan("other-agent", places, process=_process(other))
-    check_free(wiring.source, wiring.providers, providers)
-    check_free(wiring.source, wiring.components, components)
-    check_free(wiring.source, wiring.connectors, connectors)
+    wiring.check_free("several agents need", providers=providers, components=components, connectors=connectors)
     changed = {
         frontier: on_divided(wiring.components[frontier], {"arrived": "arrived"}),
         commit: _claiming(on_divided(wiring.components[commit], {})),
@@ -198,23 +195,10 @@ def _own_files(use: str, agent: str) -> dict[str, Any]:
 def divisible(wiring: Wiring) -> tuple[str, str]:
     """The names of the frontier and of the commit of a wiring whose URLs can be divided. Raises WiringError: it has not one of
     each; UsageError: a random walk is to be divided."""
-    frontier, commit = _only(wiring, "frontier"), _only(wiring, "commit")
+    frontier, commit = wiring.only("frontier", "several agents need"), wiring.only("commit", "several agents need")
     if wiring.components[commit].settings.get("again"):
         raise UsageError("a random walk returns to pages, so its URLs cannot be divided; leave --agents at 1")
     return frontier, commit
-
-
-def check_free(source: str, table: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    """Refuse names that something else of the wiring bears. Raises WiringError."""
-    if taken := sorted(new.keys() & table.keys()):
-        raise WiringError(f"{source}: {', '.join(taken)}: several agents need this name; choose another one")
-
-
-def _only(wiring: Wiring, use: str) -> str:
-    names = [name for name, plan in wiring.components.items() if plan.use == use]
-    if len(names) != 1:
-        raise WiringError(f"{wiring.source}: {len(names)} components use {use!r}; several agents need exactly one")
-    return names[0]
 
 
 def on_divided(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:

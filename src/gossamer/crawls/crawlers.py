@@ -15,7 +15,6 @@ import msgspec
 from gossamer.crawls.compiling import compile_wiring, provider_names
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.processes import HINTS, with_other_names
-from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, with_settings
 from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import UsageError
@@ -104,7 +103,7 @@ def copies_of(units: Mapping[str, Any]) -> dict[str, list[str]]:
 def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[str, Any]]) -> Wiring:
     """The wiring in which so many crawlers share queue and URL cache; `settings` are those of :data:`_OWN`. Raises UsageError:
     what the crawl needs cannot be shared; WiringError: the wiring has not one fetch and one frontier."""
-    frontier, fetch = (_only(wiring, use) for use in ("frontier", "fetch"))
+    frontier, fetch = (wiring.only(use, "--crawlers needs") for use in ("frontier", "fetch"))
     _check(wiring, fetch)
     leaving = _leaving(wiring, fetch)
     first, last = wiring.components[fetch], wiring.components[leaving[-1]]
@@ -215,7 +214,8 @@ def gathered(wiring: Wiring) -> Wiring:
         return wiring
     first = crawler_name(1)
     # Their shares were rounded up.
-    concurrency = wiring.components[_only(wiring, "frontier")].settings.get("concurrency", FrontierSheet().concurrency)
+    frontier = wiring.components[wiring.only("frontier", "--crawlers needs")].settings
+    concurrency = frontier.get("concurrency", FrontierSheet().concurrency)
     workers = min(concurrency, sum(plan.workers for plan in wiring.components.values() if plan.use == "fetch"))
     before = {name: name.removesuffix(f"-{first}") for name in wiring.providers if name.endswith(f"-{first}")}
     components: dict[str, ComponentPlan] = {}
@@ -285,10 +285,3 @@ def _used(wiring: Wiring) -> set[str]:
         *(plan.providers for plan in wiring.providers.values()),
     ]
     return {name for roles in bound for name in provider_names(roles)}
-
-
-def _only(wiring: Wiring, use: str) -> str:
-    names = [name for name, plan in wiring.components.items() if plan.use == use]
-    if len(names) != 1:
-        raise WiringError(f"{wiring.source}: {len(names)} components use {use!r}; --crawlers needs exactly one")
-    return names[0]

@@ -40,6 +40,7 @@ or stands in the place of the one that has its name. An entry without it changes
 import re
 import tomllib
 import typing
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -125,6 +126,19 @@ class Wiring(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
         """Every process that the plan speaks of, the main one first."""
         names = {plan.process for plan in self.components.values()} | {MAIN_PROCESS}
         return (MAIN_PROCESS, *sorted(names - {MAIN_PROCESS}))
+
+    def only(self, use: str, needs: str) -> str:
+        """The name of the only component of a use. Raises WiringError: there is none, or several; `needs` says who needs one."""
+        names = [name for name, plan in self.components.items() if plan.use == use]
+        if len(names) != 1:
+            raise WiringError(f"{self.source}: {len(names)} components use {use!r}; {needs} exactly one")
+        return names[0]
+
+    def check_free(self, needs: str, **tables: Iterable[str]) -> None:
+        """Refuse names, by table, that something else of the wiring bears. Raises WiringError; `needs` says who needs them."""
+        for table, names in tables.items():
+            if taken := sorted({*names} & getattr(self, table).keys()):
+                raise WiringError(f"{self.source}: {', '.join(taken)}: {needs} this name; choose another one")
 
 
 #: The tables of a wiring, and the plans in them.

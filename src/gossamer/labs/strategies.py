@@ -52,9 +52,7 @@ TRIE = "trie-queues"
 def with_trie(wiring: Wiring) -> Wiring:
     """A copy of a wiring in which tasks of a host take turns at every branch of its paths.
     Raises WiringError: the wiring has no frontier."""
-    frontier = next((name for name, plan in wiring.components.items() if plan.use == "frontier"), None)
-    if frontier is None:
-        raise WiringError(f"{wiring.source}: no component uses 'frontier', so that no task can wait in a trie")
+    frontier = wiring.only("frontier", "--strategy trie needs")
     plan = wiring.components[frontier]
     components = {
         **wiring.components,
@@ -67,13 +65,8 @@ def with_trie(wiring: Wiring) -> Wiring:
 def with_opic(wiring: Wiring) -> Wiring:
     """A copy of a wiring in which frontier and commit use the ledger by way of OPIC.
     Raises WiringError: the wiring has no frontier, or something bears a name that is needed here."""
-    frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
-    if frontier is None:
-        raise WiringError(
-            f"{wiring.source}: no component uses 'frontier', so that nothing can be ordered by importance"
-        )
-    if taken := sorted({LEDGER, QUEUES} & wiring.providers.keys()):
-        raise WiringError(f"{wiring.source}: {', '.join(taken)}: the strategy needs this name; choose another one")
+    frontier = wiring.components[wiring.only("frontier", "--strategy opic needs")]
+    wiring.check_free("--strategy opic needs", providers=(LEDGER, QUEUES))
     ledger, queues = frontier.providers["ledger"], frontier.providers["queues"]
     providers = {
         LEDGER: ProviderPlan("opic-ledger", {"behind": ledger}),
@@ -103,8 +96,7 @@ def with_focus(wiring: Wiring, use: str, settings: dict[str, Any], focus: dict[s
     WiringError: the wiring has no commit, or something bears a name that is needed here."""
     if not any(plan.use == "commit" for plan in wiring.components.values()):
         raise WiringError(f"{wiring.source}: no component uses 'commit', so that nothing can be judged")
-    if taken := sorted({FOCUS, RELEVANCE} & wiring.providers.keys()):
-        raise WiringError(f"{wiring.source}: {', '.join(taken)}: a focus needs this name; choose another one")
+    wiring.check_free("a focus needs", providers=(FOCUS, RELEVANCE))
     components, ledger, replaced = dict(wiring.components), "ledger", set[str]()
     for name, plan in components.items():
         if plan.use == "commit":

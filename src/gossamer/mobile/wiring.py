@@ -15,7 +15,6 @@ from gossamer.crawls.builder import Builder
 from gossamer.crawls.compiling import normal_seeds
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine import wiring as wirings
-from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
 from gossamer.mobile.options import MobileOptions
@@ -179,10 +178,9 @@ def _quoted(text: str) -> str:
 
 
 def _sending(wiring: Wiring, runtimes: dict[str, str], links: dict[str, Any], settings: dict[str, Any]) -> Wiring:
-    frontier, commit, fetch = (_only(wiring, use) for use in ("frontier", "commit", "fetch"))
-    filters, contents = _only(wiring, "filter"), _only(wiring, "content-seen")
-    if taken := sorted({LENT, LENDING, LINKS} & wiring.providers.keys()):
-        raise WiringError(f"{wiring.source}: {', '.join(taken)}: --mobile needs this name; choose another one")
+    frontier, commit, fetch = (wiring.only(use, "--mobile needs") for use in ("frontier", "commit", "fetch"))
+    filters, contents = wiring.only("filter", "--mobile needs"), wiring.only("content-seen", "--mobile needs")
+    wiring.check_free("--mobile needs", providers=(LENT, LENDING, LINKS))
     roles: dict[str, Any] = wiring.components[commit].providers
     ledger = roles["ledger"]
     components = dict(wiring.components)
@@ -211,10 +209,3 @@ def _sending(wiring: Wiring, runtimes: dict[str, str], links: dict[str, Any], se
         LINKS: ProviderPlan("configured-runtimes", settings=links),
     }
     return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)
-
-
-def _only(wiring: Wiring, use: str) -> str:
-    names = [name for name, plan in wiring.components.items() if plan.use == use]
-    if len(names) != 1:
-        raise WiringError(f"{wiring.source}: {len(names)} components use {use!r}; --mobile needs exactly one")
-    return names[0]

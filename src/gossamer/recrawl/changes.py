@@ -163,11 +163,8 @@ def _share(told: str) -> float:
 
 
 def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
-    frontier = next((plan for plan in wiring.components.values() if plan.use == "frontier"), None)
-    if frontier is None:
-        raise WiringError(f"{wiring.source}: no component uses 'frontier', so that nothing can be visited again")
-    if taken := sorted({LEDGER, SCHEDULE, POLICY, TEXTS} & wiring.providers.keys()):
-        raise WiringError(f"{wiring.source}: {', '.join(taken)}: --recrawl needs this name; choose another one")
+    frontier = wiring.components[wiring.only("frontier", "--recrawl needs")]
+    wiring.check_free("--recrawl needs", providers=(LEDGER, SCHEDULE, POLICY, TEXTS))
     ledger = frontier.providers["ledger"]
     wiring, is_home = behind_process(
         wiring, STAGE, "compared-with-before", ComponentPlan(use=STAGE, providers={"pages": SCHEDULE, "texts": TEXTS})
