@@ -60,10 +60,10 @@ def told(command: F) -> F:
 
     for add in (
         option(
-            "--verbose",
+            "-v --verbose",
             "Print a line for each URL when it is committed, and at the end the number of items that passed each connector.",
         ),
-        option("--quiet", "Show no progress."),
+        option("-q --quiet", "Show no progress."),
         option(
             "--fail-on",
             "End with 4 if anything failed that a later try could fetch (any), only if no seed brought a document "
