@@ -379,6 +379,84 @@ run spider.py -o crawled
 sink check folder
 merge crawled crawled
 nothing
+crawl PAGE --listen x --agents 2 -o fresh
+crawl PAGE --archive file.txt -o fresh
+crawl PAGE --include '(?=x)' -o fresh
+crawl PAGE --exclude '(a)\\1' -o fresh
+crawl PAGE --cluster nothing -o fresh
+crawl PAGE --place a=b -o fresh
+crawl PAGE --checkpoint-every 0 -o fresh
+crawl PAGE --min-free-disk 200% -o fresh
+crawl PAGE --proxy socks4://127.0.0.1:1 -o fresh
+crawl PAGE --proxy 127.0.0.1 -o fresh
+crawl PAGE --allow-network 300.0.0.0/8 -o fresh
+crawl PAGE --resolve a.test:80:127.0.0.1 -o fresh
+crawl PAGE --items x.csv --items x.csv -o fresh
+crawl PAGE --items folder -o fresh
+crawl PAGE --interval 1d..1h:true -o fresh
+crawl PAGE --recrawl every=1d --recrawl-rate 120% -o fresh
+crawl PAGE --render-rule 'always:foo(' -o fresh
+crawl PAGE --only http://a.test/ -o fresh
+crawl PAGE --contact a@b@c -o fresh
+crawl PAGE --filter 'domain(a.test) and' -o fresh
+crawl PAGE --header X: -o fresh
+crawl PAGE --delay 1s2 -o fresh
+crawl PAGE --quiet=yes
+crawl PAGE --no-delay
+crawl PAGE --until
+crawl PAGE --fail-on=
+crawl PAGE --scope=
+crawl PAGE https://
+crawl -
+crawl ftp://
+crawl data:text/html,hi
+crawl PAGE -o crawled/warc
+crawl PAGE -o /proc/x
+resume PAGE
+resume crawled crawled
+resume crawled/crawl.toml
+status PAGE
+status crawled/warc
+watch crawled
+query crawled 'SELECT 1; SELECT 2'
+query crawled 'SELECT count( FROM pages'
+query crawled 'SELECT url + 1 FROM pages'
+query crawled 'SELECT nofunc(url) FROM pages'
+query crawled 'SELECT url FROM pages GROUP BY host'
+query crawled 'SELECT 1 FROM pages WHERE url = 3'
+query crawled 'SELECT * FROM pages LIMIT -1'
+query crawled 'PRAGMA database_size'
+query crawled 'SELECT * FROM generate_series(1, 100000)' -f csv -o /dev/full
+export crawled --to wacz --table pages
+export crawled --to nquads
+export crawled --to markdown -o file.txt
+export crawled --to folder --since yesterday
+cat crawled ''
+cat crawled PAGE --at 1999
+delete crawled '*'
+trim crawled --keep-versions -1
+verify file.txt
+traps crawled --confirm ''
+block crawled 'a b'
+set crawled =1
+log crawled --host
+fetch PAGE PAGE
+inspect page.html --base
+check-filter 'domain(' PAGE
+topology --format
+demo --seconds 0
+simweb --pages 0
+simweb --port -1
+bench pages --nothing
+rdf page.html --drop
+new processor a/b
+about crawled --contact
+mcp crawled --http 0
+changes crawled --since 3x
+rank crawled --hosts x
+runspider spider.py
+crawl PAGE -s DEPTH_LIMIT=3
+crawl PAGE --maxHops 3
 craw
 --nothing
 help nothing
@@ -406,6 +484,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "nospider.py": "x = 1",
         "spider.py": "import gossamer\nspider = gossamer.Spider('http://a.test/')\n@spider.page()\ndef f(page): pass\n",
         "change.toml": "",
+        "scrapy.toml": "DOWNLOAD_DELAY = 2",
     }.items():
         (folder / name).write_text(text)
     (folder / "binary.bin").write_bytes(bytes(range(128, 256)) + b"\0\n")
@@ -457,10 +536,34 @@ def test_a_wrong_use_is_refused_in_one_line(
 @pytest.mark.parametrize(
     ("use", "meant"),
     [
-        ("crawl SEED --wait 2", "there is no option '--wait'; --delay does the same here"),
+        ("crawl SEED --wait 2", "there is no option '--wait'; --delay TIME does the same here"),
         ("crawl SEED --scopeType host", "--scope does the same here"),
-        ("fetch SEED --cacert file.txt", "--ca-file does the same here"),
+        ("fetch SEED --cacert file.txt", "--ca-file FILE does the same here"),
         ("crawl SEED --generateWACZ", "gossamer export DIR --to wacz does the same here"),
+        ("crawl SEED -s DEPTH_LIMIT=3", "there is no option '-s'; --depth N does the same here"),
+        ("crawl SEED -sUSER_AGENT=me", "--user-agent TEXT does the same here"),
+        ("crawl SEED -s FEED_EXPORT_INDENT=3", "settings are options here, as --depth for DEPTH_LIMIT"),
+        ("run spider.py -s CLOSESPIDER_PAGECOUNT=9", "--max-pages N does the same here"),
+        ("run spider.py -O books.csv", "--items FILE does the same here"),
+        ("run spider.py -a tag=humor", "gossamer run FILE SEED does the same here"),
+        ("crawl SEED --set ROBOTSTXT_OBEY=False", "there is no setting 'ROBOTSTXT_OBEY'; --robots does the same here"),
+        ("crawl SEED --set disposition.minDelayMs=2000", "--delay TIME does the same here"),
+        ("crawl SEED --maxHops 3", "there is no option '--maxHops'; --depth N does the same here"),
+        (
+            "crawl SEED --config scrapy.toml",
+            "scrapy.toml: unknown option 'DOWNLOAD_DELAY'; --delay TIME does the same here",
+        ),
+        ("crawl SEED -r", "every crawl follows links, and --depth bounds it"),
+        ("crawl SEED -np", "--scope prefix does the same here"),
+        ("crawl SEED -H", "--scope any or --header FIELD does the same here"),
+        ("runspider spider.py", "there is no command 'runspider'; `gossamer run` does the same here"),
+        ("unpause crawled", "`gossamer continue` does the same here"),
+        (
+            "reprocess crawled --processor htlm",
+            "there is no processor 'htlm'; did you mean 'html'? Known: css, css-links",
+        ),
+        ("reprocess crawled --processor http", "there is no processor 'http'"),
+        ("query crawled \"SELECT * FROM read_csv('file.txt')\"", "can read the tables of this crawl, and no file"),
         ("crawl SEED --depht 3", "there is no option '--depht'; did you mean '--depth'?"),
         ("crawl SEED --detials full", "there is no option '--detials'"),
         ("stat crawled", "there is no command 'stat'; did you mean 'status'?"),

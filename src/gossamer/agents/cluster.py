@@ -232,7 +232,10 @@ class LocalCluster:
 
 
 def local_cluster(needs: ClusterNeeds) -> LocalCluster:
-    """The cluster of this machine. Raises UsageError: the agents of the crawl, with all that they keep, are elsewhere."""
+    """The cluster of this machine. Raises UsageError: the agents of the crawl, with all that they keep, are elsewhere, or others
+    are to join, which this one does not let in."""
+    if needs.options.listen:
+        raise UsageError("--listen lets agents on other machines join; also give --cluster joined")
     try:
         check_is_here(needs.directory)
     except CrawlDirectoryError:

@@ -415,10 +415,12 @@ def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> 
     for text in wanted:
         mime, _, name = text.rpartition("=")
         mimes = [mime] if mime else [one for one, names in table.items() if name in names] or sorted(HTML_TYPES)
+        own = {name for names in table.values() for name in names}
+        use = providers[name].use if name in providers else name
+        # A wiring may name a class, as `package.module:Class`; the planner judges that.
+        if name not in own and ":" not in use and use not in (known := {*_processors_in(catalog)}):
+            raise UsageError(f"there is no processor {name!r}{nearest(name, known | own)}")
         if name not in providers:
-            if name not in catalog.names("providers") or not hasattr(catalog.provider(name), "process"):
-                known = {*_processors_in(catalog), *(n for names in table.values() for n in names)}
-                raise UsageError(f"there is no processor {name!r}{nearest(name, known)}")
             providers[name] = ProviderPlan(use=name)
         for one in mimes:
             chosen.setdefault(one, []).append(name)

@@ -136,6 +136,8 @@ def _check(form: str, output: str | None) -> None:
     for name, told in _FORMS.items():
         if form != told and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} is for --to {told}; leave it out of --to {form}")
+    if form not in TABLE_FORMS and context.get_parameter_source("table") is ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"--table is for --to {', '.join(TABLE_FORMS)}; leave it out of --to {form}")
     if output is not None and Path(output).is_dir() and form not in (FOLDER_FORM, "markdown"):
         raise click.UsageError(f"-o {output}: is a folder; name a file")
 

@@ -7,6 +7,7 @@ that there are import more than all of click, and none shows a part.
 
 import contextlib
 import datetime
+import errno
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan
@@ -287,14 +288,20 @@ def opened(output: str | None) -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
+    from gossamer.values.errors import UsageError
+
     try:
         file = Path(output).open("w", encoding="utf-8", newline="")  # noqa: SIM115  # closed below
     except OSError as error:
-        from gossamer.values.errors import UsageError
-
         raise UsageError(f"{output} cannot be written: {error.strerror}") from None
     with file:
-        yield file
+        try:
+            yield file
+            file.flush()
+        except OSError as error:  # one of writing names no file
+            if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+                raise UsageError(f"{output} cannot be written: {error.strerror}") from None
+            raise
 
 
 def tell_damage(damaged: "Sequence[Damage]") -> int:

@@ -1,6 +1,7 @@
 """The `gossamer` command: finds the command's own file, loads it alone, and turns errors into one line and an exit code."""
 
 import errno
+import itertools
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -144,7 +145,9 @@ class _Commands(HelpInPortions, click.Group):
             click.echo(ctx.get_help())
             ctx.exit()
         if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in all_commands():
-            told = _near(args[0], all_commands()) or "; `gossamer --help all` lists them"
+            from gossamer.cli.elsewhere import same_command
+
+            told = same_command(args[0]) or _near(args[0], all_commands()) or "; `gossamer --help all` lists them"
             raise click.UsageError(f"there is no command {args[0]!r}{told}")
         return super().resolve_command(ctx, args)
 
@@ -209,13 +212,14 @@ def _run(arguments: Sequence[str] | None) -> int:
         if where == "gossamer" and called in all_commands():
             where = f"gossamer {called}"
         if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-            error = _no_such_option(error.option_name, error.ctx)
+            error = _no_such_option(error.option_name, error.ctx, sys.argv[1:] if given is None else given)
         message = error.format_message()
         if isinstance(error, click.exceptions.NoArgsIsHelpError) and isinstance(error.ctx.command, click.Group):
             message = f"say which: {', '.join(error.ctx.command.list_commands(error.ctx))}"
         # Choices stand on lines of their own there.
         told = " ".join(message.split())
-        return _refuse(told if "did you mean" in told or "--help" in told else f"{told} (see {where} --help)", 2)
+        is_advised = any(words in told for words in ("did you mean", "--help", "does the same here"))
+        return _refuse(told if is_advised else f"{told} (see {where} --help)", 2)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
@@ -232,16 +236,22 @@ def _run(arguments: Sequence[str] | None) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _no_such_option(name: str, context: click.Context) -> click.NoSuchOption:
+def _no_such_option(name: str, context: click.Context, arguments: Sequence[str]) -> click.NoSuchOption:
     """What is told of an option that a command does not have: the option of ours that does the same as one of another crawler,
     or the nearest of those that help shows. Options of earlier versions work, and are no advice."""
-    from gossamer.cli.options import same_elsewhere
+    from gossamer.cli.elsewhere import same_option
 
     records = (param.get_help_record(context) for param in context.command.get_params(context))
     present = [word.strip(",") for record in records if record for word in record[0].split() if word.startswith("--")]
-    same = same_elsewhere(name)
-    has_same = same and (same.split()[0] in present or "--resume" in present)
-    told = f"; {same} does the same here" if has_same else _near(name, present)
+    given = next((one for one in arguments if one.startswith(name)), name)
+    if name == "-s" and "--depth" in present:  # a setting of Scrapy: the option is named by it
+        setting = given[2:] or next((after for one, after in itertools.pairwise(arguments) if one == name), "")
+        told = (
+            same_option(setting.partition("=")[0], present) or "; settings are options here, as --depth for DEPTH_LIMIT"
+        )
+    else:  # several letters may stand behind one hyphen, as `-np`
+        told = (same_option(given, present) if len(name) == 2 else "") or same_option(name, present)
+        told = told or _near(name, present)
     return click.NoSuchOption(name, f"there is no option {name!r}{told}", ctx=context)
 
 

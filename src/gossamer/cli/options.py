@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from gossamer.cli.elsewhere import same_option
 from gossamer.cli.helping import Entry, HelpGroup, HelpInPortions, RenamedOption, option_name, write_groups
 from gossamer.cli.saying import given_text
 from gossamer.crawls.options import CrawlOptions, all_options, headings
@@ -33,52 +34,6 @@ _OF_NAMED = {"a file": "FILE", "a folder": "DIR"}
 
 #: Characters of choices that still leave room for what the option does.
 LONGEST = 20
-
-#: Options of wget, curl, Scrapy, Browsertrix and Katana, by the option that does the same here.
-_SAME_ELSEWHERE = {
-    "--delay": "wait random-wait",
-    "--depth": "level max-depth",
-    "--scope prefix": "no-parent",
-    "--scope any": "span-hosts",
-    "--scope": "scopetype field-scope",
-    "--only": "domains",
-    "--never": "exclude-domains",
-    "--include": "accept-regex crawl-scope",
-    "--exclude": "reject-regex exclude-directories crawl-out-scope",
-    "--bandwidth": "limit-rate",
-    "--max-bytes": "quota sizelimit",
-    "--max-pages": "limit pagelimit maxpagelimit",
-    "--max-time": "timelimit crawl-duration",
-    "--max-page-size": "max-filesize max-response-size",
-    "--min-free-disk": "diskutilization",
-    "--retries": "tries retry",
-    "--rate": "rate-limit",
-    "--agents": "workers parallelism threads",
-    "--concurrency": "parallel-max",
-    "--seeds": "input-file seedfile list",
-    "--output": "directory-prefix collection warc-file",
-    "--resume": "continue",
-    "--robots ignore": "no-robots",
-    "--header": "referer",
-    "--auth": "user http-user http-password",
-    "--cookie-file": "load-cookies cookie-jar cookie",
-    "--ca-file": "ca-certificate cacert",
-    "--set http.verify=false": "no-check-certificate insecure",
-    "--set http.deadline=TIME": "timeout read-timeout",
-    "--resolve": "connect-to",
-    "--mirror DIR": "convert-links",
-    "--render always": "headless",
-    "--quiet": "silent no-verbose",
-    "--json": "jsonl",
-    "gossamer export DIR --to wacz": "generatewacz wacz",
-}
-
-
-def same_elsewhere(name: str) -> str:
-    """What does the same here as an option of another crawler, as `--delay` for `--wait`; empty where we know nothing."""
-    wanted = name.lstrip("-").lower()
-    return next((ours for ours, theirs in _SAME_ELSEWHERE.items() if wanted in theirs.split()), "")
-
 
 #: What only a configuration file, or a program, says.
 _IN_FILES = frozenset(("hosts",))
@@ -187,7 +142,7 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
         if name == "keep_trying":
             raise UsageError("--keep-trying no longer exists; write --linger forever")
         if name not in known:
-            raise UsageError(f"{config}: unknown option {name!r}{nearest(name, known)}")
+            raise UsageError(f"{config}: unknown option {name!r}{same_option(name) or nearest(name, known)}")
     if not given.get("resume"):  # a crawl that goes on takes a value back by an empty one
         for name, value in given.items():
             if value == "" or (isinstance(value, tuple) and "" in value):
@@ -232,6 +187,8 @@ def read_sets(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         unit, dot, name = key.rpartition(".")
+        if key != key.lower() and (same := same_option(key)):  # a setting of ours is written in small letters
+            raise UsageError(f"--set {pair!r}: there is no setting {key!r}{same}")
         if not (equals and dot and unit and name):
             raise UsageError(f"--set {pair!r}: write UNIT.SETTING=VALUE, as frontier.per_host=4")
         found.setdefault(unit, {})[name] = value

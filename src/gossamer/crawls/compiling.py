@@ -312,14 +312,19 @@ def _permission(builder: Builder) -> None:
         builder.set_where_present("dns", {"only_loopback": False})
 
 
+def _archive(builder: Builder) -> None:
+    disks = [Path(one).absolute() for one in builder.options.archive]
+    if wrong := next((disk for disk in disks if disk.exists() and not disk.is_dir()), None):
+        raise UsageError(f"--archive {wrong}: is a file; name a folder on another disk")
+    builder.set("archive", "archive", {"disks": list(map(str, disks))})
+
+
 #: Option -> what it does to units, beside its settings; in this order.
 RULES: dict[str, Callable[[Builder], None]] = {
     "concurrency": _concurrency,
     "agents": _agents,
     "until": _until,
-    "archive": lambda builder: builder.set(
-        "archive", "archive", {"disks": [str(Path(one).absolute()) for one in builder.options.archive]}
-    ),
+    "archive": _archive,
     "no_warc": lambda builder: builder.put("no_warc", "archive", "no-archive"),
     "strategy": _strategy,
     "robots": _robots,

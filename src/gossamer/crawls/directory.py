@@ -169,14 +169,17 @@ class CrawlPlace:
         self._going = path.with_name(f".{path.name}.removed")
         self.holds_another = False
         """The crawl that is being replaced stands aside."""
+        self._was_free = False
+        """Nothing was there when this was checked."""
 
     def check(self) -> None:
         """Refuse what is no place for this crawl. Touches nothing. Raises UsageError: it holds something else, or a crawl that
         is neither to be resumed nor replaced; CrawlDirectoryError: it holds a crawl that is to be replaced, and runs."""
         path = self.path
+        self._was_free = not path.exists()
         if self._options.resume and self._options.overwrite:
             raise UsageError("--resume goes on with a crawl, and --overwrite removes it; leave one of them out")
-        if not path.exists() or self._options.resume:
+        if self._was_free or self._options.resume:
             return
         if not path.is_dir():
             raise UsageError(f"{path} is a file; name a directory with -o")
@@ -214,11 +217,15 @@ class CrawlPlace:
                 path.rename(self._aside)
                 self.holds_another = True
             made = not path.exists()
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=not self._was_free)
             if self._options.resume:
                 (path / _BEGINNING).unlink(missing_ok=True)
             else:
                 self._begin(wiring, graph, note, made)
+        except FileExistsError:
+            raise UsageError(
+                f"{path} was taken by another process meanwhile; try again, or name another with -o"
+            ) from None
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made

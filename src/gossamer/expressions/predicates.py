@@ -41,8 +41,11 @@ def _compiled(pattern: str) -> Any:
         return re2.compile(pattern, _quiet())
     except (re2.error, UnicodeError) as error:
         reason = error.args[0] if error.args else error
-        shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
-        raise ValueError(f"{pattern[:MAX_PATTERN_BYTES]!r} is not an RE2 pattern: {shown}") from None
+        shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        lacks = (
+            "; RE2 has neither look-around nor back-references" if "perl operator" in shown or "escape" in shown else ""
+        )
+        raise ValueError(f"{pattern[:MAX_PATTERN_BYTES]!r} is not an RE2 pattern: {shown}{lacks}") from None
 
 
 def _quiet() -> Any:

@@ -370,6 +370,7 @@ def _told(names: Mapping[str, str], tables: Sequence[str] = ()) -> Iterator[None
             raise UsageError(f"there is no table {unknown[1]!r}{nearest(unknown[1], tables)}") from None
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         hint = next((line for line in lines[1:] if line.startswith(("Did you mean", "Candidate"))), "")
+        hint = "" if hint.endswith(":") else hint  # a list of signatures would follow
         raise UsageError(" ".join(filter(None, (lines[0] if lines else type(error).__name__, hint)))) from None
 
 

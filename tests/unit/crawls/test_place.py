@@ -23,6 +23,16 @@ def test_a_directory_with_only_an_unfinished_wiring_is_free(tmp_path: Path) -> N
         CrawlPlace(tmp_path, CrawlOptions()).check()
 
 
+def test_a_directory_that_another_process_takes_after_the_check_is_left_to_it(tmp_path: Path) -> None:
+    path, wiring = tmp_path / "crawl", shipped("default")
+    place = CrawlPlace(path, CrawlOptions())
+    place.check()
+    path.mkdir()
+    with pytest.raises(UsageError, match="was taken by another process meanwhile; try again"):
+        place.make(wiring, plan(wiring, catalog()), lambda: None)
+    assert list(path.iterdir()) == []
+
+
 def test_what_came_to_nothing_is_gone_at_once(tmp_path: Path) -> None:
     path = tmp_path / "crawl"
     (path / "logs").mkdir(parents=True)
