@@ -169,8 +169,12 @@ def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None
         assert told == "politeness.delay = 0.05, frontier.concurrency = 3"
         assert control.do(Change({"retries": "0"})) == "politeness.retries = []"
         assert control.do(Change({"user-agent": "Gossamer/2.0"})) == 'http.user_agent = "Gossamer/2.0"'
-        with pytest.raises(SteeringRefused, match=r"robots\.txt was read for 'Gossamer'"):
-            control.do(Change({"user-agent": "Other/2.0"}))
+        for key in ("user-agent", "http.user_agent"):
+            with pytest.raises(SteeringRefused, match=r"robots\.txt was read for 'Gossamer'"):
+                control.do(Change({key: "Other/2.0"}))
+        for key, value in (("header", "X-Api-Key: k"), ("http.header", '["X-Api-Key: k"]')):
+            with pytest.raises(SteeringRefused, match="looks secret goes to the hosts of the seeds alone"):
+                control.do(Change({key: value}))
         control.do(Change({"delay": "0", "max-pages": "60"}))
         assert look(control).limits == {"max_pages": 60.0}
 

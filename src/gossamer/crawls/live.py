@@ -7,7 +7,7 @@ declared (:mod:`gossamer.crawls.options`). Changes of the graph can be taken bac
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,10 @@ from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.files import replace_file
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.sheet import build, nearest, properties, renamed
+from gossamer.engine.sheet import Sheet, build, nearest, properties, renamed
 from gossamer.engine.wiring import MAIN_PROCESS, TABLES, ChangedEntry, Difference, Wiring
 from gossamer.expressions.contract import GATES
+from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.limits import USUAL
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
@@ -151,19 +152,10 @@ def _until(options: CrawlOptions, units: Units) -> Settings:
     return option_settings("until", options)
 
 
-def _header(options: CrawlOptions, units: Units) -> Settings:
-    if identity.plain(options.header) != options.header:
-        raise UsageError(
-            "header: a field that looks secret goes to the hosts of the seeds alone; "
-            "stop the crawl, and give it to gossamer resume"
-        )
-    return {"http": {"header": list(options.header)}}
-
-
 def _user_agent(options: CrawlOptions, units: Units) -> Settings:
     if not options.user_agent:
         raise UsageError("user-agent: give a product token, as Gossamer/1.0")
-    return _agent(options.user_agent, units)
+    return {"http": {"user_agent": options.user_agent}}
 
 
 def _contact(options: CrawlOptions, units: Units) -> Settings:
@@ -172,17 +164,30 @@ def _contact(options: CrawlOptions, units: Units) -> Settings:
     own = user_agent(CrawlOptions())
     if "http" in units and token_of(getattr(units["http"].sheet, "user_agent", own)) != token_of(own):
         raise UsageError("contact: this crawl has a user agent of its own, which says whom to write to; set user-agent")
-    return _agent(user_agent(options), units)
+    return {"http": {"user_agent": user_agent(options)}}
 
 
-def _agent(agent: str, units: Units) -> Settings:
+def refuse_identity(sheet: Sheet, changed: Collection[str], units: Units) -> None:
+    """Refuse what a running crawl may not say of itself, whether an option or a setting of the unit says it. Raises UsageError:
+    robots.txt was read for another product token, or a field that looks secret would go to every host.
+
+    Args:
+        sheet: of any unit, as it would be; only that of http is judged.
+        changed: the settings that differ.
+    """
+    if not isinstance(sheet, HttpSheet):
+        return
     known = getattr(units["robots"].sheet, "agent", "") if "robots" in units else ""
-    if known and token_of(agent) != known:
+    if "user_agent" in changed and known and token_of(sheet.user_agent) != known:
         raise UsageError(
             f"user-agent: robots.txt was read for {known!r}, so its product token stays while the crawl runs; "
             "stop it, and give the other one to gossamer resume"
         )
-    return {"http": {"user_agent": agent}}
+    if "header" in changed and identity.plain(sheet.header) != sheet.header:
+        raise UsageError(
+            "header: a field that looks secret goes to the hosts of the seeds alone; "
+            "stop the crawl, and give it to gossamer resume"
+        )
 
 
 #: Option -> its settings, where they depend on what the crawl has.
@@ -190,7 +195,7 @@ RULES: dict[str, Callable[[CrawlOptions, Units], Settings]] = {
     "retries": _retries,
     "filter": _filter,
     "until": _until,
-    "header": _header,
+    "header": lambda options, _: {"http": {"header": list(options.header)}},
     "user_agent": _user_agent,
     "contact": _contact,
 }

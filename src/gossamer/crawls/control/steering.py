@@ -17,7 +17,7 @@ from gossamer.crawls.compiling import with_fetchers
 from gossamer.crawls.control.wire import Answered, ControlRequest
 from gossamer.crawls.crawlers import copies_of, crawlers_of, leases_of
 from gossamer.crawls.identity import HOST_SETTINGS, HostOptions
-from gossamer.crawls.live import option_of, settings_of
+from gossamer.crawls.live import option_of, refuse_identity, settings_of
 from gossamer.crawls.options import all_options
 from gossamer.engine.errors import SettingError
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
@@ -234,7 +234,7 @@ def check_values(crawl: Settable, values: Mapping[str, str]) -> dict[str, dict[s
         for unit, settings in _settings(crawl, key, value).items():
             by_unit.setdefault(unit, {}).update(settings)
     for unit, settings in by_unit.items():
-        change(crawl.graph.sheet(unit), settings, running=True)
+        refuse_identity(change(crawl.graph.sheet(unit), settings, running=True), settings, crawl.graph.providers)
     return by_unit
 
 
