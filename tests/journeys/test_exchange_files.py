@@ -159,8 +159,9 @@ def test_a_bad_file_is_one_line_and_nothing_of_it_is_merged(pair: Path, capsys: 
         ([crawl, pair / "1" / "state"], "no exchange file"),
     ):
         assert main(["merge", *map(str, arguments)]) == 2
-        [line] = capsys.readouterr().err.splitlines()
-        assert why in line
+        told = capsys.readouterr()
+        [line] = told.err.splitlines()
+        assert why in line and "all of it was merged" not in told.out
     now = standing_at_rest(crawl)
     assert (now.queued, now.exchange) == (before.queued, before.exchange)
     assert main(["merge", str(crawl), str(cut), str(path)]) == 2, "what is sound beside a bad one is merged"

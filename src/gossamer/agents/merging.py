@@ -80,7 +80,7 @@ class Merged(msgspec.Struct, frozen=True):
     def told(self) -> str:
         """In words for a person."""
         if not self.files:
-            return "nothing to merge: all of it was merged before"
+            return "no file is left to merge: each sound one was merged before"
         words = f"{show_count(self.files, 'file')} merged: {show_count(self.urls, 'URL')}, {self.new:,} new"
         words += f", {self.refused:,} refused" if self.refused else ""
         return f"{words}; {show_count(self.confirmed, 'URL')} of ours confirmed" if self.confirmed else words
