@@ -210,7 +210,7 @@ class RocksLedger(LedgerReader):
         """Close it and write nothing more, as if the process had died: what a test of recovery needs."""
         if self._lock is not None:
             self._store.close()
-            self.places.unlink()
+            self.places.drop_link()
             self._unlock()
 
     def _unlock(self) -> None:

@@ -5,7 +5,7 @@ and reads here what an opened one begins with: secret, rule by which hosts are a
 
 A directory bears the name `ledger` only when it is whole. A ledger that is being made is called `making`; a whole one that is
 about to replace another, `made`; a replaced one, `replaced`. The next opening finishes what a kill interrupted. As long as the
-process works that made a ledger, `making` is a link to it: opening it a second time would take twice as long as all else.
+process works that made a ledger, `making` is a link to it, so that it need not be opened again under its new name.
 """
 
 import contextlib
@@ -138,7 +138,7 @@ class Places:
 
     def recover(self) -> None:
         """Finish a replacement that a kill interrupted, drop what was only half made."""
-        self.unlink()
+        self.drop_link()
         shutil.rmtree(self.making, ignore_errors=True)
         crash_at(Point.RECOVERY)
         if self.made.exists():
@@ -152,10 +152,11 @@ class Places:
         for half in self.checkpoints.glob(".*"):
             shutil.rmtree(half, ignore_errors=True)
 
-    def unlink(self) -> None:
-        """Drop the link by which a process works with a ledger that it has made. Raises OSError."""
+    def drop_link(self) -> None:
+        """Drop the link by which a process works with a ledger that it has made. A link that stays goes at the next opening."""
         if self.making.is_symlink():
-            self.making.unlink()
+            with contextlib.suppress(OSError):
+                self.making.unlink()
 
     def close_to_others(self) -> None:
         """Let the owner alone read ledger and checkpoints. Raises OSError."""
