@@ -333,3 +333,15 @@ def test_hints_can_name_the_launcher_as_it_was_typed(ready: Checkout) -> None:
     assert ready.run("name", launcher="../gossamer", cwd=beside).stdout == "../gossamer 1.0\n"
     path = f"{ready.root}:{ready.environment()['PATH']}"
     assert ready.run("-c", "gossamer name", launcher="sh", cwd=beside, PATH=path).stdout == "gossamer 1.0\n"
+
+
+@pytest.mark.parametrize(("kept_out", "compiled"), [("", False), ("1", True)])
+def test_only_modules_that_are_imported_are_compiled_unless_python_would_keep_none(
+    bare: Checkout, kept_out: str, compiled: bool
+) -> None:
+    """`workbench` is installed and not imported; `parcel` is both."""
+    assert bare.run("dev", "hello", PYTHONDONTWRITEBYTECODE=kept_out).returncode == 0
+    found = {
+        path.name.partition(".")[0] for path in (bare.root / ".venv").glob("lib/*/site-packages/__pycache__/*.pyc")
+    }
+    assert ("workbench" in found, "parcel" in found) == (compiled, True)

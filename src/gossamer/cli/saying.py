@@ -50,10 +50,14 @@ def name_as(path: str, name: str) -> None:
 
 
 def _told(text: str, form: Callable[[str], str] = str) -> str:
-    """A text with these names; `form` writes paths and names as they stand in it. Its commands begin with the launcher of a
-    checkout, as it was typed, if that was called: `./gossamer` hands its name on."""
+    """A text with these names, and its commands :func:`as_called`; `form` writes paths and names as they stand in it."""
     for path, name in _named.items():
         text = text.replace(form(path), form(name))
+    return as_called(text)
+
+
+def as_called(text: str) -> str:
+    """A text whose commands begin with the launcher of a checkout, as it was typed, if that was called: it hands its name on."""
     called = sys._xoptions.get("called")
     if isinstance(called, str) and "gossamer " in text:
         text = _COMMAND.sub(lambda _: f"{shlex.quote(called)} ", text)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len, chop_cells
 
+from gossamer.cli.saying import as_called
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.values.outcome import ERRORS
 
@@ -154,7 +155,7 @@ def shown_size(one: "DataSet") -> str:
 def shown_hint(directory: str) -> str:
     """Where to ask for more."""
     quoted = shlex.quote(directory)
-    return f"gossamer status {quoted}; gossamer why {quoted} URL"
+    return as_called(f"gossamer status {quoted}; gossamer why {quoted} URL")
 
 
 def shortened(text: str, most: int) -> str:
