@@ -403,7 +403,7 @@ def _processors_in(catalog: Catalog) -> Iterator[str]:
 
 def with_processors(wiring: Wiring, wanted: Sequence[str], catalog: Catalog) -> Wiring:
     """The wiring with these processors alone; all of its own where none is named.
-    Raises UsageError: neither the wiring nor the catalog has one of this name."""
+    Raises UsageError: neither the wiring nor the catalog has a processor of this name."""
     stage = wiring.components.get("process")
     if not wanted or stage is None:
         return wiring
