@@ -64,6 +64,7 @@ crawl SEED -o other --overwrite
 crawl SEED -o other
 crawl SEED --dept 3
 crawl SEED --depth x
+crawl SEED --listen 127.0.0.1:8650
 crawl SEED --depth -1
 crawl SEED --depth
 crawl SEED --scope hosts

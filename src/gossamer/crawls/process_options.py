@@ -45,6 +45,7 @@ class ProcessOptions(BasicOptions, frozen=True):
         given = {
             "--agents": (self.agents or 1) > 1,
             "--cluster": self.cluster,
+            "--listen": self.listen,
             "--designation": self.designation == "master",
             "--masters": self.masters,
             "--policy": self.policy,

@@ -595,12 +595,14 @@ def test_an_agent_whose_folder_is_lost_goes_back_to_its_checkpoint_and_tells_the
             assert msgspec.json.decode(point_path(one.folder, "agent-00").read_bytes(), type=StorePoint).restored == 1
             assert not later.exists(), "its rows are fetched again"
             assert (one.folder / WARC).read_bytes() == b"a" * 100
-            shutil.copytree(one.folder, tmp_path / "again")  # the lost one is still open at its old place
+            assert bring_agent_back(one.folder, store, "agent-01", 3600.0, is_dead=True) == "", "it never began"
+            one.folder.rename(tmp_path / "again")
+            held.parent.mkdir(parents=True)
+            (tmp_path / "lost").rename(held)  # the lost one is still open, and closes at its old place
             again = RocksLedger(LedgerSheet(directory=str(tmp_path / "again")))
             again.open()
             assert again.counters()["fetched"] == 1
             again.close()
-            assert bring_agent_back(one.folder, store, "agent-01", 3600.0, is_dead=True) == "", "it never began"
 
     asyncio.run(body())
 
