@@ -324,7 +324,7 @@ def test_a_stopped_crawl_goes_on_with_other_limits_and_one_that_is_running_is_re
         second = run(job)
         assert (second.state, second.pages, second.queued) == ("finished", 40, 0)
         assert Counter(map(web.url, web.targets())) == Counter(web.expected)
-    with pytest.raises(UsageError, match="holds no crawl"):
+    with pytest.raises(UsageError, match="is not a directory"):
         Crawl([], build(all_options(), {"resume": True, "output": str(tmp_path / "nothing")}), tables=False)
 
 
