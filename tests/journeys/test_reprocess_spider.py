@@ -129,5 +129,5 @@ def test_handlers_and_processors_are_not_run_at_the_same_time(tmp_path: Path) ->
         2, "reprocess", str(directory), "--spider", str(file), "--processor", "text/html=tag-counter"
     )
     assert "not both" in told
-    with pytest.raises(UsageError, match="no crawl"):
+    with pytest.raises(UsageError, match="is not a directory"):
         gossamer.Spider().reprocess(str(tmp_path / "nowhere"))
