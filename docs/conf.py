@@ -40,8 +40,8 @@ html_show_sourcelink = False
 #: Pages that list the others of their folder; the navigation shows those below them.
 _LISTS = ("docs/reference/README", "docs/design/README", "examples/README")
 
-#: Pages that their list alone leads to: a hundred entries more in the navigation of each page would help no reader, and cost two
-#: thirds of the time to build the site.
+#: Pages that their list alone leads to: a hundred entries more in the navigation of each page would help no reader, and cost a
+#: third of the time to build the site.
 _LISTED = "docs/decisions/0"
 
 _BELOW = """
