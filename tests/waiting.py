@@ -1,5 +1,6 @@
 """Waiting for what other processes and threads do: by the wall clock, since no fake one reaches them."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -17,3 +18,11 @@ def until(holds: Callable[[], T | None], pause: float = 0.02) -> T:
         assert time.monotonic() < end, "what is waited for did not come"
         time.sleep(pause)
     return found
+
+
+async def awaited(holds: Callable[[], object]) -> None:
+    """The same on the event loop, which goes on meanwhile."""
+    end = time.monotonic() + HUNG_AFTER
+    while not holds():
+        assert time.monotonic() < end, "what is waited for did not come"
+        await asyncio.sleep(0.01)

@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.waiting import awaited, until
 
 from gossamer.agents.cluster import living
 from gossamer.agents.crawl import SupervisedCrawl
@@ -118,11 +118,6 @@ def urls_in(path: Path) -> Counter[str]:
     return Counter(row["url"] for row in rows if row["event"] == "page" and row["outcome"] == "ok")
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.parametrize(
     "agents", [2, pytest.param(3, marks=pytest.mark.long), pytest.param(5, marks=pytest.mark.long)]
 )
@@ -156,13 +151,13 @@ def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_
         job = SupervisedCrawl([seed_of(web)], options, report=lines.append, tables=False)
 
         async def kill(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several._supervisor is not None)
+            await awaited(lambda: job.several._supervisor is not None)
             for number in range(kills):
                 agent = list(job.several.supervisor.agents.values())[number % 2]
                 seen = len(web.requests)
-                await until(lambda agent=agent, seen=seen: agent.has_worked and len(web.requests) > seen + 10)  # type: ignore[misc]
+                await awaited(lambda agent=agent, seen=seen: agent.has_worked and len(web.requests) > seen + 10)  # type: ignore[misc]
                 agent.kill()
-                await until(lambda number=number: job.several.supervisor.restarts > number)  # type: ignore[misc]
+                await awaited(lambda number=number: job.several.supervisor.restarts > number)  # type: ignore[misc]
 
         summary = asyncio.run(crawled(job, kill))
         assert job.several.supervisor.restarts == kills
@@ -195,7 +190,7 @@ def test_agents_that_are_told_to_stop_keep_what_they_have_and_the_crawl_goes_on(
         job = SupervisedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
 
         async def stop(job: SupervisedCrawl) -> None:
-            await until(lambda: len(web.requests) > 20)
+            await awaited(lambda: len(web.requests) > 20)
             job.stop()
 
         summary = asyncio.run(crawled(job, stop))
@@ -235,14 +230,6 @@ def holders(directory: Path) -> list[int]:
     return [int(path.read_text()) for path in directory.glob("state/*/lock") if path.read_text().strip()]
 
 
-def wait_for(holds: Callable[[], bool], seconds: float = HUNG_AFTER) -> None:
-    """Wait for real processes, which tell nobody what they did: their files and locks are looked at."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("kills", [2, pytest.param(8, marks=pytest.mark.long)])
 def test_agents_work_on_without_their_supervisor_and_the_next_one_takes_them_over(kills: int, tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
@@ -254,7 +241,7 @@ def test_agents_work_on_without_their_supervisor_and_the_next_one_takes_them_ove
         agents: set[int] = set()
         for kill in range(kills):
             web.wait_for(len(web.requests) + 20)
-            wait_for(lambda: len(living(directory, ["agent-00", "agent-01"])) == 2)
+            until(lambda: len(living(directory, ["agent-00", "agent-01"])) == 2)
             found = set(living(directory, ["agent-00", "agent-01"]).values())
             assert not kill or found == agents, "they are those of before"
             agents = found
@@ -269,7 +256,7 @@ def test_agents_work_on_without_their_supervisor_and_the_next_one_takes_them_ove
         summary = json.loads(out)
         assert (summary["state"], summary["pages"]) == ("limit", limit)
         assert len(web.requests) == limit, "nobody died who fetches"
-        wait_for(lambda: not any(map(is_alive, agents)))
+        until(lambda: not any(map(is_alive, agents)))
     urls = urls_in(directory / "logs/crawl.jsonl")
     assert (len(urls), set(urls.values())) == (limit, {1})
 
@@ -287,7 +274,7 @@ def test_agents_without_a_supervisor_say_so_and_are_stopped(tmp_path: Path, caps
         assert "agent-00 and agent-01 work on; gossamer resume" in capsys.readouterr().err
         assert main(["stop", str(directory)]) == 0
         assert "agent-01, which has no supervisor: stopping" in capsys.readouterr().out
-        wait_for(lambda: not any(map(is_alive, agents.values())))
+        until(lambda: not any(map(is_alive, agents.values())))
         pages = standing_at_rest(directory).pages
         assert pages == len(web.requests) < HOSTS * 40, "what was in flight is kept"
 
@@ -306,7 +293,7 @@ def test_agents_that_are_taken_over_with_other_settings_rest_and_begin_again(tmp
         assert second.returncode == 0, told
         assert "agent-02 joined" in told
         assert json.loads(out)["pages"] == HOSTS * PAGES
-        wait_for(lambda: not any(map(is_alive, before.values())))  # a process may go a moment after its last word
+        until(lambda: not any(map(is_alive, before.values())))  # a process may go a moment after its last word
         assert len(web.requests) == HOSTS * PAGES
     assert len(urls_in(directory / "logs/crawl.jsonl")) == HOSTS * PAGES
 
@@ -376,13 +363,13 @@ def losing(name: str, web: FakeWeb, part: str = "", until_told: list[str] | None
     """
 
     async def lose(job: SupervisedCrawl) -> None:
-        await until(lambda: job.several._supervisor is not None and job.several.supervisor.agents[name].has_worked)
-        await until(lambda: len(web.requests) > 60)
+        await awaited(lambda: job.several._supervisor is not None and job.several.supervisor.agents[name].has_worked)
+        await awaited(lambda: len(web.requests) > 60)
         folder = job.directory / "state" / name / part
         job.several.supervisor.agents[name].kill()
         away = folder.rename(job.directory.parent / "away")
         if until_told is not None:
-            await until(lambda: any(f"{name} has lost its ledger" in line for line in until_told))
+            await awaited(lambda: any(f"{name} has lost its ledger" in line for line in until_told))
             away.rename(folder)
 
     return lose
@@ -409,7 +396,7 @@ def test_a_crawl_that_cannot_find_again_what_an_agent_has_lost_is_not_whole(tmp_
 
         async def lose(job: SupervisedCrawl) -> None:
             log = tmp_path / "crawl/logs/agent-01.jsonl"
-            await until(lambda: log.exists() and b"/same" in log.read_bytes())
+            await awaited(lambda: log.exists() and b"/same" in log.read_bytes())
             for url, page in list(web.pages.items()):  # no page leads there any more
                 web.pages[url] = msgspec.structs.replace(page, body=str(page.body).replace("/same", "/p0"))
             await losing("agent-01", web)(job)
@@ -433,7 +420,7 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
             def ask(request: ControlRequest) -> "asyncio.Future[Any]":
                 return asyncio.ensure_future(asyncio.to_thread(asked, request))
 
-            await until(lambda: len(web.requests) > 10)
+            await awaited(lambda: len(web.requests) > 10)
             known["running"] = await ask(Status(units=True))
             await ask(Pause())
             known["paused"] = await ask(Status())
@@ -499,9 +486,9 @@ def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kil
         job = SupervisedCrawl([WebGraph(SimWeb(spec)).url(0)], options, tables=False)
 
         async def kill(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several._supervisor is not None)
+            await awaited(lambda: job.several._supervisor is not None)
             for agent in job.several.supervisor.agents.values():
-                await until(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
+                await awaited(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
                 agent.kill()
 
         summary = asyncio.run(crawled(job, kill))
@@ -572,7 +559,7 @@ def test_an_agent_that_dies_whenever_it_starts_is_given_up_with_a_clear_word(tmp
         job = SupervisedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2), tables=False)
 
         async def kill(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several._supervisor is not None)
+            await awaited(lambda: job.several._supervisor is not None)
             agent = job.several.supervisor.agents["agent-01"]
             while agent.restarts.count < MOST_VAIN:
                 agent.kill()

@@ -6,7 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.journeys.test_agents import crawled, until
+from tests.journeys.test_agents import crawled
+from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.crawls.options import all_options
@@ -37,9 +38,9 @@ def test_two_agents_keep_the_delay_of_an_address_that_they_share(tmp_path: Path,
         job = SupervisedCrawl([WebGraph(SimWeb(spec)).url(0)], build(all_options(), given), tables=False)
 
         async def kill(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several._supervisor is not None)
+            await awaited(lambda: job.several._supervisor is not None)
             for agent in list(job.several.supervisor.agents.values())[:kills]:
-                await until(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
+                await awaited(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
                 agent.kill()
 
         summary = asyncio.run(crawled(job, kill))

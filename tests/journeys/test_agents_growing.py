@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.journeys.test_agents import options_for, seed_of, until, urls_in, web_of_hosts
-from tests.waiting import until as until_true
+from tests.journeys.test_agents import options_for, seed_of, urls_in, web_of_hosts
+from tests.waiting import awaited, until
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.joining import Growth, Load
@@ -63,7 +63,7 @@ def test_another_agent_joins_when_one_core_is_too_little(tmp_path: Path) -> None
         async def crawled() -> tuple[CrawlStanding, Summary]:
             async with asyncio.timeout(HUNG_AFTER):
                 running = asyncio.create_task(job.run())
-                await until(lambda: bool(members_of(directory)))
+                await awaited(lambda: bool(members_of(directory)))
                 between = await asyncio.to_thread(stood, directory)  # commands wait while the crawl changes hands
                 return between, await running
 
@@ -93,12 +93,12 @@ def test_a_person_lets_others_join_and_a_pause_outlives_it(tmp_path: Path) -> No
                     control.ask(CheckChange({"agents": "8"}))
                 control.ask(Pause())
                 control.ask(Change({"agents": "2"}))
-            return until_true(grown)
+            return until(grown)
 
         async def crawled() -> CrawlStanding:
             async with asyncio.timeout(HUNG_AFTER):
                 running = asyncio.create_task(job.run())
-                await until(lambda: len(web.requests) > 60)
+                await awaited(lambda: len(web.requests) > 60)
                 now = await asyncio.to_thread(steer)
                 job.stop()
                 assert (await running).exit_code == 3

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.journeys.test_agents import HOSTS, PAGES, gossamer, seed_of, urls_in, wait_for, web_of_hosts
+from tests.journeys.test_agents import HOSTS, PAGES, gossamer, seed_of, urls_in, web_of_hosts
+from tests.waiting import until
 
 from gossamer.agents.cluster import living
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
@@ -219,21 +220,21 @@ def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_bac
         crawl = one.begin(*one.command)
         machines = {name: one.machine(name) for name in MACHINES}
         web.wait_for(60, HUNG_AFTER)
-        wait_for(lambda: published(tmp_path / "store") == 2)
+        until(lambda: published(tmp_path / "store") == 2)
         spare = one.machine(SPARE)
         lost = [one.agents()["oslo"], machines["oslo"].pid]
         for number in lost:
             os.kill(number, signal.SIGSTOP if comes_back else signal.SIGKILL)
         if not comes_back:
             shutil.rmtree(tmp_path / "oslo")
-        wait_for(lambda: bool(living(tmp_path / SPARE, AGENTS)))
+        until(lambda: bool(living(tmp_path / SPARE, AGENTS)))
         if comes_back:
             for number in lost:
                 os.kill(number, signal.SIGCONT)
             _, said = ended(machines["oslo"])
             assert machines["oslo"].returncode == 2
             assert "went on elsewhere, so that its folder is out of date" in said
-            wait_for(lambda: not living(tmp_path / "oslo", AGENTS))
+            until(lambda: not living(tmp_path / "oslo", AGENTS))
         out, told = ended(crawl)
         assert crawl.returncode == 0, told
         assert "has not been heard of for" in told
@@ -252,7 +253,7 @@ def test_a_crawl_that_lost_all_its_machines_goes_on_from_its_store_on_one(tmp_pa
         crawl = one.begin(*one.command)
         machines = [one.machine(name) for name in MACHINES]
         web.wait_for(60, HUNG_AFTER)
-        wait_for(lambda: published(tmp_path / "store") == 2)
+        until(lambda: published(tmp_path / "store") == 2)
         for number in one.agents().values():
             os.kill(number, signal.SIGKILL)
         for process in (crawl, *machines):

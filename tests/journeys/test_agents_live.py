@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
+from tests.journeys.test_agents import crawled, options_for, seed_of, urls_in, web_of_hosts
+from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.analysis.verifying import verify
@@ -55,14 +56,14 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2, concurrency=6), report=told.append)
 
         async def change(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several.has_begun)
+            await awaited(lambda: job.several.has_begun)
             await asyncio.to_thread(ask_for_few_requests)
             for number in (3, 1):
                 seen = len(web.requests)
-                await until(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
+                await awaited(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
                 await asyncio.to_thread(ask, number)
-                await until(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
-                await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
+                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
+                await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
             with pytest.raises(SteeringRefused, match="cannot be divided among 8 agents"):
                 await asyncio.to_thread(ask, 8)
             await asyncio.to_thread(look)
@@ -86,10 +87,10 @@ def test_a_crawl_that_ends_while_its_agents_begin_again_is_kept(
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2))
 
         async def change(job: SupervisedCrawl) -> None:
-            await until(lambda: len(web.requests) > 30)
+            await awaited(lambda: len(web.requests) > 30)
             job.several.roster.want(job.several.graph, 3)
             job.several.rest()
-            await until(lambda: len(job.several.supervisor.agents) == 3)
+            await awaited(lambda: len(job.several.supervisor.agents) == 3)
             assert job.several.has_begun and not job.several.supervisor.has_begun, (
                 "the new supervisor has not heard of anybody"
             )
@@ -117,7 +118,7 @@ def test_an_agent_that_is_stopped_by_hand_leaves_and_others_get_its_hosts(tmp_pa
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), report=told.append)
 
         async def stop(job: SupervisedCrawl) -> None:
-            await until(lambda: len(web.requests) > 30)
+            await awaited(lambda: len(web.requests) > 30)
             process = job.several.supervisor.agents["agent-00"].placed
             assert process is not None
             os.kill(process.number, signal.SIGTERM)
@@ -142,20 +143,20 @@ def test_the_pages_are_those_of_one_agent_with_kills_joins_and_leaves(tmp_path: 
 
         async def disturb(job: SupervisedCrawl) -> None:
             if agents == 1:
-                await until(lambda: len(web.requests) > 20)
+                await awaited(lambda: len(web.requests) > 20)
                 job.others.resize(2)
-                await until(lambda: job.lone is None and job.several.has_begun)
+                await awaited(lambda: job.lone is None and job.several.has_begun)
             for number in (agents % 5 + 1, agents):
                 seen = len(web.requests)
-                await until(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
+                await awaited(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
                 victim = next(agent for agent in job.several.supervisor.agents.values() if agent.has_worked)
                 deaths = job.several.supervisor.restarts
                 victim.kill()
-                await until(lambda deaths=deaths: job.several.supervisor.restarts > deaths)  # type: ignore[misc]
-                await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
+                await awaited(lambda deaths=deaths: job.several.supervisor.restarts > deaths)  # type: ignore[misc]
+                await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
                 job.others.resize(number)
-                await until(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
-                await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
+                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
+                await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
 
         summary = asyncio.run(crawled(job, disturb))
         again = pages_asked(web)

@@ -8,7 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
+from tests.journeys.test_agents import crawled, options_for, seed_of, urls_in, web_of_hosts
+from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.handing_over import MOVING, read_moved
@@ -39,7 +40,7 @@ def check_whole(web: FakeWeb, directory: Path, twice: int = 0) -> None:
 
 async def fetched(web: FakeWeb, more: int) -> None:
     seen = len(web.requests)
-    await until(lambda: len(web.requests) > seen + more)
+    await awaited(lambda: len(web.requests) > seen + more)
 
 
 def test_domains_move_to_and_fro_while_both_agents_fetch(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_domains_move_to_and_fro_while_both_agents_fetch(tmp_path: Path) -> None
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2))
 
         async def move(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several.has_begun)
+            await awaited(lambda: job.several.has_begun)
             await fetched(web, 40)
             moves = job.several.moves
             assert (await moves.move("agent-00", "agent-01", there)).tasks
@@ -72,7 +73,7 @@ def test_a_person_gives_a_domain_to_another_agent(tmp_path: Path, capsys: pytest
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)
 
         async def assign(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several.has_begun)
+            await awaited(lambda: job.several.has_begun)
             await fetched(web, 20)
             assert [await asyncio.to_thread(main, given) for _ in range(2)] == [0, 0]
             assert await asyncio.to_thread(main, [*given[:-1], f"{domain}=agent-07"]) == 2
@@ -93,10 +94,10 @@ def test_hosts_that_move_are_not_asked_too_early(tmp_path: Path) -> None:
         job = SupervisedCrawl([seed_of(web)], options_for(web, tmp_path / "crawl", agents=2, delay=delay), tables=False)
 
         async def move(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several.has_begun)
+            await awaited(lambda: job.several.has_begun)
             for number, (giver, taker) in enumerate((AGENTS, AGENTS[::-1]), 1):
                 enough = 2 * number
-                await until(lambda enough=enough: sum(domain in one.host for one in web.requests) > enough)  # type: ignore[misc]
+                await awaited(lambda enough=enough: sum(domain in one.host for one in web.requests) > enough)  # type: ignore[misc]
                 await job.several.moves.move(giver, taker, [domain])
 
         assert asyncio.run(crawled(job, move)).state == "finished"
@@ -124,7 +125,7 @@ def test_a_move_in_which_an_agent_is_killed_is_finished(tmp_path: Path, victim: 
                 job.several.supervisor.agents[victim].kill()
 
         async def move(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several.has_begun)
+            await awaited(lambda: job.several.has_begun)
             await fetched(web, 40)
             job.several.moves.before_step = kill
             await job.several.moves.move("agent-00", "agent-01", domains_of("agent-00")[:2])
@@ -147,7 +148,7 @@ def test_a_move_whose_crawl_is_killed_is_finished_by_the_next_run(tmp_path: Path
 
         async def move() -> None:
             beside = asyncio.create_task(job.run())
-            await until(lambda: job.several.has_begun)
+            await awaited(lambda: job.several.has_begun)
             await fetched(web, 40)
             job.several.moves.before_step = abort
             moving = asyncio.create_task(job.several.moves.move("agent-00", "agent-01", domains_of("agent-00")[:2]))
@@ -195,15 +196,15 @@ def test_domains_that_moved_stay_where_they_are_when_agents_join_and_go_home_whe
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2))
 
         async def change(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several.has_begun)
+            await awaited(lambda: job.several.has_begun)
             await fetched(web, 20)
             await job.several.moves.move("agent-00", "agent-01", domains)
             for number in (3, 1):
                 job.others.resize(number)
                 with pytest.raises(UsageError, match="all agents rest"):
                     await job.several.moves.move("agent-01", "agent-00", domains)
-                await until(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
-                await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
+                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
+                await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
                 if number == 3:
                     assert read_moved(directory) == dict.fromkeys(domains, "agent-01")
                 await fetched(web, 10)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.journeys.test_agents import crawled, options_for, until
+from tests.journeys.test_agents import crawled, options_for
+from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.testing.fakeweb import FakePage, FakeWeb, html
@@ -45,11 +46,11 @@ def test_a_busy_agent_uses_what_an_idle_one_leaves_and_keeps_it_for_the_next_run
     seen: list[Mapping[str, float]] = []
 
     async def until_it_is_lent(job: SupervisedCrawl) -> None:
-        await until(lambda: max(shares_of(job, rate).values(), default=0.0) > 1.5)
+        await awaited(lambda: max(shares_of(job, rate).values(), default=0.0) > 1.5)
         job.stop()
 
     async def look(job: SupervisedCrawl) -> None:
-        await until(lambda: len(shares_of(job, rate)) == 2)
+        await awaited(lambda: len(shares_of(job, rate)) == 2)
         seen.append(shares_of(job, rate))
         job.stop()
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, until, urls_in, web_of_hosts
+from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, urls_in, web_of_hosts
 from tests.journeys.test_agents_steered import asked
+from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.supervised import SupervisedProcess
@@ -25,8 +26,8 @@ def process_number(agent: SupervisedProcess) -> int:
 
 
 async def both_at_work(job: SupervisedCrawl) -> None:
-    await until(lambda: job.several._supervisor is not None)
-    await until(lambda: all(agent.has_worked for agent in job.several.supervisor.agents.values()))
+    await awaited(lambda: job.several._supervisor is not None)
+    await awaited(lambda: all(agent.has_worked for agent in job.several.supervisor.agents.values()))
 
 
 async def settings_of(directory: Path, unit: str) -> dict[str, Any]:
@@ -46,15 +47,15 @@ def test_an_agent_that_stood_still_learns_what_it_has_missed_without_beginning_a
             still, other = job.several.supervisor.agents.values()
             os.kill(process_number(still), signal.SIGSTOP)
             try:
-                await until(lambda: still.is_late)
+                await awaited(lambda: still.is_late)
                 before = other.news.report.commits if other.news else 0
                 await asked(tmp_path / "crawl", Change({"frontier.linger": "7s"}))
                 await asked(tmp_path / "crawl", Pause())
                 await asked(tmp_path / "crawl", Continue())
-                await until(lambda: other.news is not None and other.news.report.commits > before)
+                await awaited(lambda: other.news is not None and other.news.report.commits > before)
             finally:
                 os.kill(process_number(still), signal.SIGCONT)
-            await until(lambda: still.edition == other.edition == 1)
+            await awaited(lambda: still.edition == other.edition == 1)
             told = await settings_of(tmp_path / "crawl", "frontier")
             assert {one["linger"] for one in told.values()} == {7.0} and len(told) == 2
 
@@ -75,13 +76,13 @@ def test_an_agent_that_stays_silent_is_told_of_and_begins_again(tmp_path: Path) 
             await both_at_work(job)
             still = next(iter(job.several.supervisor.agents.values()))
             os.kill(process_number(still), signal.SIGSTOP)
-            await until(lambda: still.beat.is_silent)
+            await awaited(lambda: still.beat.is_silent)
             standing = await job.several.standing(units=False)
             silent, well = sorted(standing.each_agent, key=lambda one: one.state != SILENT)
             assert (silent.name, silent.state, silent.silences) == (still.name, SILENT, 1)
             assert silent.silent_seconds >= 5 and not well.silent_seconds
             assert "silent" in [problem.what for problem in standing.problems]
-            await until(lambda: job.several.supervisor.restarts == 1 and still.news is not None)
+            await awaited(lambda: job.several.supervisor.restarts == 1 and still.news is not None)
 
         summary = asyncio.run(crawled(job, meanwhile))
         assert (summary.state, summary.pages) == ("finished", 2 * HOSTS * PAGES)
@@ -97,10 +98,10 @@ def test_a_master_that_stays_silent_begins_again(tmp_path: Path) -> None:
         job = SupervisedCrawl([seed_of(web)], options, settings={"frontier": {"silence": 6.0}}, tables=False)
 
         async def meanwhile(job: SupervisedCrawl) -> None:
-            await until(lambda: len(web.requests) > 20)
+            await awaited(lambda: len(web.requests) > 20)
             [master] = job.several.supervisor.masters.values()
             os.kill(process_number(master), signal.SIGSTOP)
-            await until(lambda: master.restarts.count == 1 and master.news is not None)
+            await awaited(lambda: master.restarts.count == 1 and master.news is not None)
             assert master.beat.silences == 1
 
         summary = asyncio.run(crawled(job, meanwhile))

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.journeys.test_agents import crawled, options_for, seed_of, until, urls_in, web_of_hosts
+from tests.journeys.test_agents import crawled, options_for, seed_of, urls_in, web_of_hosts
+from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.analysis.verifying import verify
@@ -37,7 +38,7 @@ def test_a_checkpoint_of_agents_at_work_loses_no_url_when_the_crawl_goes_back_to
     with web_of_hosts(pages=PAGES, latency=0.03) as web:
 
         async def keep(job: SupervisedCrawl) -> None:
-            await until(lambda: len(web.requests) > 40)
+            await awaited(lambda: len(web.requests) > 40)
             assert await asked(directory, Checkpoint("early")) == "checkpoint early is kept"
             with pytest.raises(SteeringRefused, match="there is a checkpoint 'early' already"):
                 await asked(directory, Checkpoint("early"))
@@ -70,7 +71,7 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
     with web_of_hosts(pages=PAGES, latency=0.1) as web:
 
         async def rewire(job: SupervisedCrawl) -> None:
-            await until(lambda: len(web.requests) > 20)
+            await awaited(lambda: len(web.requests) > 20)
             assert "'process'" in await asked(directory, CheckRewire(mark))
             with pytest.raises(SteeringRefused, match="unknown"):
                 await asked(directory, Rewire("[components.x]\nuse = 'no-such-thing'"))
@@ -81,8 +82,8 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
             for request in (Rewire(mark, "mark.toml"), Undo()):
                 supervisor = job.several.supervisor
                 told.append(await asked(directory, request))
-                await until(lambda supervisor=supervisor: job.several.supervisor is not supervisor)  # type: ignore[misc]
-            await until(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
+                await awaited(lambda supervisor=supervisor: job.several.supervisor is not supervisor)  # type: ignore[misc]
+            await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
             told.append(await asked(directory, Change({"frontier.concurrency": "40"})))
             await asked(directory, Rewire(f"[components.links]\nsettings = {{ parameters = '{tmp_path}/nowhere' }}"))
 

@@ -18,7 +18,6 @@ from urllib.parse import urlencode
 
 import msgspec
 import pytest
-from tests.journeys.test_agents import wait_for
 from tests.waiting import until
 
 from gossamer.cli.dashboard import parted
@@ -165,7 +164,7 @@ def test_a_running_crawl_is_shown_steered_and_outlives_its_dashboard(
         browser, key = Browser(address), key_of(tmp_path / "c")
         status, _ = browser.order(key, "pause")
         assert status == 200
-        wait_for(lambda: browser.json(f"/api/crawls/{key}?units=1")["state"] == "paused")
+        until(lambda: browser.json(f"/api/crawls/{key}?units=1")["state"] == "paused")
         now = browser.json(f"/api/crawls/{key}?units=1")
         assert (now["state"], now["problems"][0]["what"]) == ("paused", "paused")
         assert now["units"]
@@ -193,7 +192,7 @@ def test_a_host_is_told_whole_and_changed_for_itself_alone(tmp_path: Path, envir
         address = next(line for line in crawl.stderr if "dashboard: " in line).partition("dashboard: ")[2].strip()
         browser, key = Browser(address), key_of(tmp_path / "c")
         path = f"/api/crawls/{key}/host?name=127.0.0.1"
-        wait_for(lambda: bool(browser.json(path)["errors"]))
+        until(lambda: bool(browser.json(path)["errors"]))
         told = browser.json(path)
         errors = [(one["url"], one["outcome"], one["status"]) for one in told["errors"]]
         assert errors == [(web.url("/1"), "server_error", 500)]
@@ -470,8 +469,8 @@ def test_a_crawl_at_rest_goes_on_and_back_from_the_browser(tmp_path: Path, envir
                 (tmp_path / "c" / "crawl.toml").read_text().replace("max_pages = 1\n", "max_pages = 2\n")
             )
             assert full.order(key, "resume")[0] == 200
-            wait_for(lambda: read.json(f"/api/crawls/{key}")["pages"] == 2)
-            wait_for(lambda: bool(read.json(f"/api/crawls/{key}/log")["said"]))
+            until(lambda: read.json(f"/api/crawls/{key}")["pages"] == 2)
+            until(lambda: bool(read.json(f"/api/crawls/{key}/log")["said"]))
             log = read.json(f"/api/crawls/{key}/log")
             assert log["visits"][0]["url"] == web.url("/1")
             assert log["said"], "what the crawl said to its person is not lost"
@@ -526,10 +525,7 @@ def test_exports_are_made_by_a_form_downloaded_and_removed(tmp_path: Path, envir
             assert full.ask(f"{at}/exports", "POST", bad)[0] == 400, bad
         for form in ({"to": "csv"}, {"to": "jsonl", "table": "nowhere"}):
             assert full.ask(f"{at}/exports", "POST", form)[0] == 200
-        deadline = time.monotonic() + 60
-        while any(one["state"] == "being made" for one in read.json(f"{at}/exports")["exports"]):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(lambda: all(one["state"] != "being made" for one in read.json(f"{at}/exports")["exports"]), 0.1)
         made = {one["state"]: one for one in read.json(f"{at}/exports")["exports"]}
         assert "no table 'nowhere'" in made["failed"]["said"]
         name = made["ready"]["name"]
@@ -562,10 +558,7 @@ def test_a_dashboard_that_was_started_with_a_crawl_ends_with_it(tmp_path: Path, 
         next(line for line in crawl.stderr if "dashboard: " in line)
         [child] = children(crawl.pid)
         crawl.kill()
-        deadline = time.monotonic() + HUNG_AFTER
-        while is_there(child) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not is_there(child)
+        until(lambda: not is_there(child), 0.05)
 
 
 def is_there(process: int) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.journeys.test_agents import options_for, seed_of, until, web_of_hosts
+from tests.journeys.test_agents import options_for, seed_of, web_of_hosts
+from tests.waiting import awaited
 
 from gossamer.cli.main import main
 from gossamer.crawls.control.messages import Change
@@ -50,9 +51,9 @@ def leases_of(job: Crawl, crawler: str) -> LeaseUrls:
 
 async def with_a_lease(job: Crawl, crawler: str) -> int:
     """The process of a crawler, in the middle of a fetch."""
-    await until(lambda: job.fleet is not None and crawler in job.fleet.children and job.running is not None)
+    await awaited(lambda: job.fleet is not None and crawler in job.fleet.children and job.running is not None)
     unit = leases_of(job, crawler)
-    await until(lambda: unit.metrics.snapshot()["leases"] > 0)
+    await awaited(lambda: unit.metrics.snapshot()["leases"] > 0)
     assert job.fleet is not None
     return job.fleet.children[crawler].pid
 
@@ -116,7 +117,7 @@ def test_crawlers_may_be_more_or_fewer_or_none_when_a_crawl_goes_on(tmp_path: Pa
 
 def test_a_setting_of_a_stage_reaches_every_crawler(tmp_path: Path) -> None:
     async def change(job: Crawl) -> None:
-        await until(lambda: job.working)
+        await awaited(lambda: job.working)
         await answer(job, Change({"max-links": "5000", "links.max_redirects": "7"}))
         with pytest.raises(UsageError, match="take 64 URLs at once; stop the crawl"):
             await answer(job, Change({"concurrency": "100"}))

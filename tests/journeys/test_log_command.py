@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, until, web_of_hosts
+from tests.journeys.test_agents import HOSTS, PAGES, crawled, options_for, seed_of, web_of_hosts
 from tests.journeys.test_agents_steered import asked
+from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.cli.main import main
@@ -31,10 +32,10 @@ def test_the_log_of_several_agents_is_followed_while_they_work_and_ends_with_the
     with web_of_hosts(latency=0.1) as web:
 
         async def meanwhile(job: SupervisedCrawl) -> None:
-            await until((directory / "logs").exists)
+            await awaited((directory / "logs").exists)
             followers.append(following(directory))
             await asked(directory, Change({"frontier.linger": "7s"}))
-            await until(lambda: job.working)
+            await awaited(lambda: job.working)
             job.several.report("agent-00 says something")
 
         job = SupervisedCrawl([seed_of(web)], options_for(web, directory, agents=2), tables=False)

@@ -8,7 +8,7 @@ without regard to capitals, hyphens and underscores.
 
 from collections.abc import Container
 
-#: What does the same here, or a sentence that says how it stands -> words of others.
+#: Our word for it, or a sentence that says how it stands -> words of others.
 _OPTIONS = {
     "--delay TIME": "w wait random-wait download_delay randomize_download_delay min-delay-ms",
     "--delay auto": "autothrottle_enabled autothrottle_start_delay autothrottle_max_delay delay-factor max-delay-ms",
@@ -91,7 +91,7 @@ def _folded(word: str) -> str:
 
 
 def same_option(name: str, present: Container[str] | None = None) -> str:
-    """What is told of an option or setting of others, as `; --delay TIME does the same here`; empty where we know nothing.
+    """The advice on an option or setting of others, as `; --delay TIME does the same here`; empty where we have none.
 
     Args:
         name: with its hyphens or without; of a property of a bean, as `disposition.minDelayMs`, the last part counts.
@@ -107,6 +107,6 @@ def same_option(name: str, present: Container[str] | None = None) -> str:
 
 
 def same_command(name: str) -> str:
-    """What is told of a command of others, as :func:`same_option`."""
+    """The advice on a command of others, as that of :func:`same_option`."""
     found = next((ours for ours, theirs in _COMMANDS.items() if name.lower() in theirs.split()), "")
     return f"; `{found}` does the same here" if found else ""

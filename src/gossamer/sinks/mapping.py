@@ -159,7 +159,7 @@ def _of_plain(where: str, name: str, plain: Any, tables: dict[str, TableSpec]) -
 
 
 def _in_form(where: str, plain: Any, form: type[_T]) -> tuple[list[str], _T | None]:
-    """What is wrong with the form of a part, and the part as far as its names are known; None where it cannot be read."""
+    """The faults in the form of a part, and the part as far as its names are known; None where it cannot be read."""
     known = [field.encode_name for field in msgspec.structs.fields(form)]
     settings = plain if isinstance(plain, dict) else {}
     problems = [f"{where}: unknown setting {name!r}{nearest(name, known)}" for name in settings if name not in known]
@@ -170,7 +170,7 @@ def _in_form(where: str, plain: Any, form: type[_T]) -> tuple[list[str], _T | No
         return [*problems, f"{where}: {error}"], None
 
 
-# -- what is wrong with a file, each thing in one line
+# -- the faults of a file, each in one line
 
 
 def _of_sink(where: str, name: str, sink: SinkSpec, tables: dict[str, TableSpec]) -> Iterator[str]:
