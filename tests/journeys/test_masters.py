@@ -16,11 +16,11 @@ from tests.journeys.test_agents import (
     crawled,
     options_for,
     seed_of,
-    until,
     urls_in,
     web_of_hosts,
 )
 from tests.journeys.test_agents_joining import begun, check_whole, resumed, web
+from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.ended import opened_ledger
@@ -105,22 +105,22 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
         job = SupervisedCrawl([seed_of(web)], options, report=lines.append, tables=False)
 
         async def kill(job: SupervisedCrawl) -> None:
-            await until(lambda: job.several._supervisor is not None)
+            await awaited(lambda: job.several._supervisor is not None)
             masters = job.several.supervisor.masters
             for name in ("master-00", "master-01"):
-                await until(lambda name=name: masters[name].has_worked)  # type: ignore[misc]
+                await awaited(lambda name=name: masters[name].has_worked)  # type: ignore[misc]
                 masters[name].kill()
-            await until(lambda: all(one.restarts.count and one.is_alive for one in masters.values()))
-            await until(lambda: masters["master-01"].news is not None and len(web.requests) > 150)
+            await awaited(lambda: all(one.restarts.count and one.is_alive for one in masters.values()))
+            await awaited(lambda: masters["master-01"].news is not None and len(web.requests) > 150)
             shutil.rmtree(tmp_path / "crawl/state/master-01")
             masters["master-01"].kill()
-            await until(lambda: masters["master-01"].is_gone)
+            await awaited(lambda: masters["master-01"].is_gone)
             states = list[tuple[str, str]]()
             while states != [("master-00", "running"), ("master-01", "gone")]:  # a busy one may be late for once
                 states = [(one.name, one.state) for one in (await job.several.standing(units=False)).each_master]
                 await asyncio.sleep(0.01)
             agent = job.several.supervisor.agents["agent-01"]
-            await until(lambda: agent.has_worked)
+            await awaited(lambda: agent.has_worked)
             agent.kill()
 
         summary = asyncio.run(crawled(job, kill))
@@ -140,7 +140,7 @@ def test_what_waits_for_an_agent_that_stands_still_is_kept_by_others_that_may_di
         job = by_masters(web, tmp_path / "crawl", agents=3)
 
         async def stand_still(job: SupervisedCrawl) -> None:
-            await until(lambda: len(web.requests) > 100)
+            await awaited(lambda: len(web.requests) > 100)
             process = job.several.supervisor.agents["agent-01"].placed
             assert process is not None
             still = process.number
@@ -150,7 +150,7 @@ def test_what_waits_for_an_agent_that_stands_still_is_kept_by_others_that_may_di
                 await asyncio.sleep(0.05)
             for other in (job.several.supervisor.agents["agent-00"], job.several.supervisor.masters["master-00"]):
                 other.kill()
-            await until(lambda: job.several.supervisor.agents["agent-00"].restarts.count > 0)
+            await awaited(lambda: job.several.supervisor.agents["agent-00"].restarts.count > 0)
             os.kill(still, signal.SIGCONT)
 
         summary = asyncio.run(crawled(job, stand_still))
@@ -193,15 +193,15 @@ def test_a_domain_is_assigned_and_a_checkpoint_made_while_the_crawl_runs(tmp_pat
         job = by_masters(web, directory, masters=2)
 
         async def steer(job: SupervisedCrawl) -> None:
-            await until(lambda: len(web.requests) > 60)
+            await awaited(lambda: len(web.requests) > 60)
             told = await asked_of(directory, Checkpoint("one"))
             assert "checkpoint one is kept" in told
             domain, agent = next(iter(designations(directory)))
             other = {"agent-00": "agent-01", "agent-01": "agent-00"}[agent]
             told = await asked_of(directory, Assign({domain: other}))
             assert f"{domain} moves to {other}" in told
-            await until(lambda: dict(designations(directory, [domain])) == {domain: other})
-            await until(lambda: len(web.requests) > 200)
+            await awaited(lambda: dict(designations(directory, [domain])) == {domain: other})
+            await awaited(lambda: len(web.requests) > 200)
 
         summary = asyncio.run(crawled(job, steer))
         assert (summary.state, summary.pages, summary.queued) == ("finished", HOSTS * 40, 0)
