@@ -51,8 +51,16 @@ def test_a_crawl_that_is_killed_with_its_folder_goes_on_elsewhere(kind: str, tmp
             one.run("cat", place, ROUND.first_page).stdout for place in (str(tmp_path / "second"), one.store)
         )
         assert here == there != ""
-        told = json.loads(one.run("status", one.store, "--json").stdout)
-        assert told["state"] == "finished"
+        check_status(one, "second")
+
+
+def check_status(one: Site, name: str) -> None:
+    """A crawl that has ended stands in its store as in its directory."""
+    fields = ("state", "pages", "fetched", "outcomes", "errors", "discovered", "queued", "hosts")
+    places = (one.store, str(one.folder / name))
+    there, here = (json.loads(one.run("status", place, "--json").stdout) for place in places)
+    assert {field: there[field] for field in fields} == {field: here[field] for field in fields}
+    assert here["state"] == "finished"
 
 
 @pytest.mark.parametrize(
@@ -73,6 +81,7 @@ def test_a_crawl_of_two_agents_that_is_killed_with_its_folder_goes_on_elsewhere(
         assert len(twice) <= len(committed - published) + CONCURRENCY
         whole = one.run("verify", "--deep", one.store)
         assert whole.returncode == 0, whole.stdout + whole.stderr
+        check_status(one, "second")
 
 
 def test_an_agent_that_is_killed_with_its_folder_goes_on_from_its_checkpoint_while_the_other_works(

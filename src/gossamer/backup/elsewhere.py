@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -32,7 +33,8 @@ from gossamer.backup.one_agent import agree_on_tables
 from gossamer.backup.opening import CLOUDS, open_store, probe
 from gossamer.backup.options import AGENT, PUBLISHER, StoreOptions
 from gossamer.backup.publisher import PublisherSheet
-from gossamer.crawls.control.standing import StoredAgent
+from gossamer.crawls.control.at_rest import standing_in_store
+from gossamer.crawls.control.standing import CrawlStanding, StoredAgent
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.files import Point, crash_at, replace_file
@@ -43,6 +45,8 @@ from gossamer.storage.recovery import InStore
 from gossamer.storage.tables.places import CRAWL_FILE, flocked
 from gossamer.values.agents import at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+
+T = TypeVar("T")
 
 #: Threads that read heads at once: a crawl may have dozens of agents.
 _LOOKERS = 8
@@ -195,8 +199,11 @@ class CrawlInStore:
 
     def checkpoints(self, known: Mapping[str, StoredCheckpoint]) -> dict[str, StoredCheckpoint]:
         """The checkpoints of all agents by their keys; those that are `known` are not asked for."""
-        heads = [(place, place.head.checkpoint) for place in self.places if place.head is not None]
-        return {key: known[key] if key in known else place.checkpoint() for place, key in heads}
+        heads = {place.head.checkpoint: place for place in self.places if place.head is not None}
+        fresh = [key for key in heads if key not in known]
+        with ThreadPoolExecutor(_LOOKERS) as pool:
+            found = dict(zip(fresh, pool.map(AgentInStore.checkpoint, map(heads.__getitem__, fresh)), strict=True))
+        return {key: found[key] if key in found else known[key] for key in heads}
 
     def files(
         self, checkpoints: Mapping[str, StoredCheckpoint]
@@ -226,25 +233,45 @@ class _Cached(msgspec.Struct, frozen=True):
     """Their files that are there; of the archive links alone."""
 
 
-def read_here(text: str, most: float = CACHE_BYTES) -> tuple[Path, tuple[str, list[StoredAgent]]]:
-    """A crawl directory that has the last checkpoint of the crawl in a store, for readers alone, and the name of the store and what
-    it says of the agents; all crawls that were read have `most` bytes together. In the place of archive files it has links, so that
-    of these only those parts are fetched that are read. Raises UsageError: it is no store, holds no crawl, or the crawl is larger
-    than that; CrawlDirectoryError: the store cannot be read, or is damaged."""
+def standing_of_store(store: Store) -> CrawlStanding:
+    """How the crawl in a store stands, by the last checkpoints of its agents: two requests for each. Raises UsageError: it holds no
+    crawl; CrawlDirectoryError: the store cannot be read, or is damaged."""
+
+    def look() -> tuple[CrawlInStore, dict[str, StoredCheckpoint]]:
+        return (stored := CrawlInStore(store)), stored.checkpoints({})
+
+    stored, checkpoints = _looked(look)
+    told = {
+        place.agent: checkpoints[place.head.checkpoint].standing for place in stored.places if place.head is not None
+    }
+    try:
+        standings = {agent: msgspec.json.decode(one, type=CrawlStanding | None) for agent, one in told.items()}
+    except ValueError as error:
+        raise CrawlDirectoryError(f"the store {store.name} is damaged: {error}") from None
+    published = {agent: one for agent, one in standings.items() if one is not None}
+    return standing_in_store(store.name, stored.told(), published)
+
+
+def read_here(text: str, most: float = CACHE_BYTES) -> tuple[Path, str]:
+    """A crawl directory that has the last checkpoint of the crawl in a store, for readers alone, and the name of the store; all
+    crawls that were read have `most` bytes together. In the place of archive files it has links, so that of these only those parts
+    are fetched that are read. Raises UsageError: it is no store, holds no crawl, or the crawl is larger than that;
+    CrawlDirectoryError: the store cannot be read, or is damaged."""
     store = open_store(text)
     home = _cache() / hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest()
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with flocked(home / _LOCK, fcntl.LOCK_EX):
         os.utime(home)
-        for look in range(_LOOKS):
-            try:
-                stored = CrawlInStore(store)
-                _fill(stored, home, most)
-                break
-            except CrawlDirectoryError:
-                if look == _LOOKS - 1:
-                    raise
-    return home / _CRAWL, (store.name, stored.told())
+        _looked(lambda: _fill(CrawlInStore(store), home, most))
+    return home / _CRAWL, store.name
+
+
+def _looked(look: Callable[[], T]) -> T:
+    """What a look at a store finds: its owner may publish meanwhile, and remove what it looks for."""
+    for _ in range(_LOOKS - 1):
+        with contextlib.suppress(CrawlDirectoryError):
+            return look()
+    return look()
 
 
 def gone_elsewhere(directory: Path) -> list[StoredAgent]:

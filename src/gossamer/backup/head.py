@@ -64,6 +64,8 @@ class StoredCheckpoint(msgspec.Struct, frozen=True):
 
     files: dict[str, tuple[StoredPart, ...]]
     """File, inside the crawl directory -> its parts in order."""
+    standing: msgspec.Raw = msgspec.Raw(b"null")
+    """How the agent stood (`CrawlStanding`), so that `status` fetches none of these files; null where nothing was published."""
 
     @property
     def keys(self) -> set[str]:

@@ -96,7 +96,7 @@ def publish_at_rest(directory: Path, url: str, ledger: RocksLedger) -> None:
     shutil.rmtree(snapshot, ignore_errors=True)
     try:
         asyncio.run(ledger.snapshot_at_work(snapshot))
-        checkpoint = shipping.ship(dict(shipping.files(snapshot, ledger.committed_ends())))
+        checkpoint = shipping.ship(snapshot, dict(shipping.files(snapshot, ledger.committed_ends())))
     finally:
         shutil.rmtree(snapshot, ignore_errors=True)
     try:

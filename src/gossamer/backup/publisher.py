@@ -290,7 +290,7 @@ class Publisher(Lapsing[PublisherSheet]):
                 await self.ledger.snapshot_at_work(snapshot)
                 ends = self.ledger.committed_ends()
                 files = dict(shipping.files(snapshot, ends))
-                checkpoint = await asyncio.to_thread(shipping.ship, files)
+                checkpoint = await asyncio.to_thread(shipping.ship, snapshot, files)
             finally:
                 shutil.rmtree(snapshot, ignore_errors=True)
         before = shipping.known

@@ -13,12 +13,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from gossamer.backup.far_archive import links_of
 from gossamer.backup.head import PART_BYTES, AgentInStore, StoredCheckpoint, StoredPart, digest_of, owner_of
 from gossamer.backup.options import AGENT
+from gossamer.crawls.control.at_rest import standing_of_ledger
 from gossamer.engine.unit import Metrics
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.rewrite_journals import DELETED
+from gossamer.storage.tables.manifest import failure_of
 from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError
 
@@ -139,8 +143,8 @@ class Shipping:
             return owner == self._place.agent
         return self._place.agent == AGENT and not _MADE_AGAIN.fullmatch(name)
 
-    def ship(self, files: Mapping[str, ShippedFile]) -> StoredCheckpoint:
-        """Ship what is not in the store yet; returns the checkpoint."""
+    def ship(self, snapshot: Path, files: Mapping[str, ShippedFile]) -> StoredCheckpoint:
+        """Ship what is not in the store yet; returns the checkpoint, which is the last one where nothing has changed."""
         before = self.known.files
         made = {name: before[name] for name in links_of(self._directory) if name in before}
         # A deletion writes over bytes that were shipped. It notes that it did, and is done at rest.
@@ -161,7 +165,12 @@ class Shipping:
                 except FileNotFoundError:
                     if files[name].grows:
                         raise
-        return StoredCheckpoint(made)
+        return StoredCheckpoint(made, self._standing(snapshot)) if made != before else self.known
+
+    def _standing(self, snapshot: Path) -> msgspec.Raw:
+        ledger = RocksLedger(LedgerSheet(directory=str(self._directory), agent=self._place.agent))
+        now, why = standing_of_ledger(self._directory, ledger, snapshot), failure_of(self._directory)
+        return msgspec.Raw(msgspec.json.encode(msgspec.structs.replace(now, failure=why, checkpoints=[])))
 
     def _has_same(self, file: ShippedFile | None, known: Sequence[StoredPart]) -> bool:
         digests = [] if file is None else [digest_of(data) for data in file.pieces(0)]

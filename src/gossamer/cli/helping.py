@@ -192,16 +192,16 @@ class Seconds(click.FloatRange):
 as_json = option("--json as_json", "Print one line of JSON.")
 
 
-#: Where the context of a command says which store it reads, and what that says of the agents.
+#: Where the context of a command says which store it reads.
 STORE = "gossamer.store"
 
 #: Where it says how many bytes of crawls in stores may lie here.
 _CACHE = "gossamer.cache"
 
 
-def crawl_to_read(command: F) -> F:
+def crawl_to_read(command: F, *, whole: bool = True) -> F:
     """The argument DIR of a command that changes nothing: the directory of a crawl, or the store of one that is elsewhere, whose
-    last checkpoint then lies in a cache here."""
+    last checkpoint then lies in a cache here, unless the command does not need it `whole`."""
 
     def here(ctx: click.Context, param: click.Parameter, given: str) -> str:
         if Path(given, "crawl.toml").exists():
@@ -213,8 +213,8 @@ def crawl_to_read(command: F) -> F:
             if "://" in given:
                 begun_crawl(given)  # refuses the URL of a page
             return given
-        directory, ctx.meta[STORE] = read_here(given, ctx.meta[_CACHE])
-        name_as(str(directory), ctx.meta[STORE][0])
+        directory, ctx.meta[STORE] = read_here(given, ctx.meta[_CACHE]) if whole else (given, given)
+        name_as(str(directory), ctx.meta[STORE])
         return str(directory)
 
     def most(ctx: click.Context, param: click.Parameter, given: str) -> None:
@@ -227,7 +227,8 @@ def crawl_to_read(command: F) -> F:
 
     asked = {"default": "10GB", "show_default": True, "callback": most, "expose_value": False, "is_eager": True}
     text = "Where DIR is a store: let all crawls that were read take at most this much of the disk."
-    return option("--cache SIZE", text, **asked)(click.argument("directory", metavar="DIR", callback=here)(command))
+    found = click.argument("directory", metavar="DIR", callback=here)(command)
+    return option("--cache SIZE", text, **asked)(found) if whole else found
 
 
 # Answers of commands: the options that say in which form and where, and instants as people write them.

@@ -354,8 +354,8 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
     begun_crawl(path)
     if store is not None and (confirm or release):
         raise UsageError(
-            f"--confirm and --release change a crawl, and {store[0]} is a store; first bring the crawl back: "
-            f"gossamer resume {store[0]} -o DIR"
+            f"--confirm and --release change a crawl, and {store} is a store; first bring the crawl back: "
+            f"gossamer resume {store} -o DIR"
         )
     if confirm or release:
         try:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +143,7 @@ PROBLEMS = 2
 
 
 @click.command()
-@crawl_to_read
+@partial(crawl_to_read, whole=False)
 @option("--units", "Also show the counters of every unit, and the number of items that passed each connector.")
 @option("--watch", "Repeat until the crawl ends.")
 @option(
@@ -165,6 +166,12 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
     from gossamer.crawls.control.standing import CrawlStanding
 
     path = Path(directory)
+    if STORE in click.get_current_context().meta:
+        from gossamer.backup.elsewhere import standing_of_store
+        from gossamer.backup.opening import open_store
+
+        _print(standing_of_store(open_store(directory)), as_json=as_json, screen=False)
+        return
     try:
         with Control(path) as control:
             while True:
@@ -174,12 +181,11 @@ def status(directory: str, units: bool, watch: bool, interval: float, as_json: b
                     return
                 time.sleep(interval)
     except NotRunning:
-        from gossamer.crawls.control.at_rest import out_of_date, standing_at_rest, standing_in_store
+        from gossamer.crawls.control.at_rest import out_of_date, standing_at_rest
         from gossamer.crawls.directory import read_wiring
 
-        store = click.get_current_context().meta.get(STORE)
-        now = standing_at_rest(path) if store is None else standing_in_store(path, *store)
-        if now.state == "killed" and store is None:
+        now = standing_at_rest(path)
+        if now.state == "killed":
             from gossamer.backup.elsewhere import gone_elsewhere
 
             now = out_of_date(now, gone_elsewhere(path))

@@ -120,8 +120,7 @@ def documents(
 def _opened(text: str) -> tuple[Path, str]:
     """The directory of a crawl, and the name of its store where it is in one. Raises UsageError: there is none."""
     if not Path(text, CRAWL_FILE).exists() and is_store(text):
-        directory, (store, _) = read_here(text)
-        return directory, store
+        return read_here(text)
     return crawl_directory(text), ""
 
 

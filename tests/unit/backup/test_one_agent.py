@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from gossamer.backup.elsewhere import CrawlInStore
-from gossamer.backup.head import AgentInStore, StoredCheckpoint, note_owned, owned
+from gossamer.backup.contract import Stat
+from gossamer.backup.elsewhere import CrawlInStore, standing_of_store
+from gossamer.backup.head import AgentInStore, StoredCheckpoint, StoredPart, note_owned, owned
 from gossamer.backup.one_agent import claimed, publish_at_rest
 from gossamer.backup.opening import FolderStore
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.members import write_division, write_members
 from gossamer.values.errors import CrawlDirectoryError
@@ -56,6 +59,41 @@ def test_the_agents_of_a_crawl_are_those_of_its_last_change_and_the_others_are_b
     published(store, "agent-00", THREE, 2)
     published(store, "agent-02", THREE, 2)
     assert CrawlInStore(store).behind == {}
+
+
+class Counting(FolderStore):
+    """Counts requests."""
+
+    asked = 0
+
+    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+        self.asked += 1
+        return super().put(key, data, expect)
+
+    def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        self.asked += 1
+        return super().get(key, start, length)
+
+    def read(self, key: str) -> tuple[bytes, Stat]:
+        self.asked += 1
+        return super().read(key)
+
+
+def test_status_of_forty_agents_takes_a_hundred_requests_at_most_and_none_of_their_files(tmp_path: Path) -> None:
+    agents = tuple(f"agent-{number:02}" for number in range(40))
+    for agent in agents:
+        place = AgentInStore(FolderStore(tmp_path, is_new=True), agent)
+        place.read()
+        place.claim("life", "process of another time", 3600.0)
+        files = dict.fromkeys(
+            (f"state/{agent}/ledger/{number}.sst" for number in range(100)), (StoredPart("nowhere", 1),)
+        )
+        told = msgspec.Raw(msgspec.json.encode(CrawlStanding("here", "killed", pages=2)))
+        place.publish(StoredCheckpoint(files, told), has_ended=False, members=agents)
+    store = Counting(tmp_path)
+    now = standing_of_store(store)
+    assert store.asked <= 100
+    assert (now.state, now.pages, len(now.each_agent), len(now.stored)) == ("elsewhere", 80, 40, 40)
 
 
 def test_an_agent_that_rests_is_published_once_and_again_when_the_agents_or_its_deletions_have_changed(

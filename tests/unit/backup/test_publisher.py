@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from gossamer.backup.contract import Stat, StoreFailed
-from gossamer.backup.elsewhere import CrawlInStore, bring_back, gone_elsewhere, is_store, read_here
+from gossamer.backup.elsewhere import CrawlInStore, bring_back, gone_elsewhere, is_store, read_here, standing_of_store
 from gossamer.backup.head import PART_BYTES, AgentInStore
 from gossamer.backup.one_agent import bring_agent_back
 from gossamer.backup.opening import FolderStore
 from gossamer.backup.publisher import Publisher, PublisherSheet
-from gossamer.crawls.control.at_rest import out_of_date, standing_in_store
+from gossamer.crawls.control.at_rest import out_of_date, standing_at_rest
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.sheet import build
 from gossamer.storage.archive.reading import opened
@@ -525,13 +525,14 @@ def test_a_look_at_a_store_tells_who_has_the_crawl_and_how_old_its_checkpoint_is
         async with crawled(tmp_path) as one:
             one.commit(b"a" * 100)
             await one.publish()
-            place, (name, stored) = await asyncio.to_thread(read_here, str(tmp_path / "store"))
-            now = standing_in_store(place, name, stored)
+            now = await asyncio.to_thread(standing_of_store, one.store)
             [agent] = now.stored
             assert (now.crawl, now.state) == (str(tmp_path / "store"), "elsewhere")
             assert agent.holder == f"process {os.getpid()} on {socket.gethostname()}"
             assert agent.published is not None
             assert agent.published < HUNG_AFTER
+            assert (now.fetched, now.hosts) == (1, 0)
+            assert {one.name: one.bytes for one in now.sizes}["archive"] == 100
             assert not [problem for problem in now.problems if problem.what == "killed"]
 
     asyncio.run(body())
@@ -566,7 +567,7 @@ def test_a_directory_whose_crawl_went_on_elsewhere_says_so_and_another_one_does_
             stored = gone_elsewhere(old.folder)
             assert [one.name for one in stored] == ["agent-00"]
             assert gone_elsewhere(tmp_path / "new") == []
-            now = out_of_date(standing_in_store(tmp_path / "new", "new", []), stored)
+            now = out_of_date(standing_at_rest(tmp_path / "new"), stored)
             assert (now.state, now.stored) == ("elsewhere", stored)
             assert not [problem for problem in now.problems if problem.what == "killed"]
             (tmp_path / "store").rename(tmp_path / "away")

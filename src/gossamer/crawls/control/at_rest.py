@@ -7,7 +7,7 @@ pure.
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -182,18 +182,20 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
     return msgspec.structs.replace(now, problems=problems_of(now))
 
 
-def standing_in_store(directory: Path, name: str, stored: Sequence[StoredAgent]) -> CrawlStanding:
-    """How a crawl stands that lies in a store: `directory` has its last checkpoint. Raises as :func:`standing_at_rest`."""
-    now = standing_at_rest(directory)
-    at_work = {one.name for one in stored}
-    ends = {one.state for one in now.each_agent if one.name in at_work}
-    if any(one.is_alive for one in stored):
-        now = msgspec.structs.replace(now, state="elsewhere")
-    elif len(ends) == 1 and not any(one.holder for one in stored):
-        now = msgspec.structs.replace(
-            now, state=ends.pop()
-        )  # the supervisor has not said it yet when its agents publish
-    now = msgspec.structs.replace(now, crawl=name, stored=list(stored), problems=[])
+def standing_in_store(
+    name: str, stored: Sequence[StoredAgent], published: Mapping[str, CrawlStanding]
+) -> CrawlStanding:
+    """How a crawl stands that lies in a store, by what each agent has `published` of itself (:func:`standing_of_ledger`)."""
+    ends = {published[one.name].state for one in stored if one.name in published}
+    has_ended = len(ends) == 1 and not any(one.holder for one in stored)
+    now = msgspec.structs.replace(
+        added_standing(Path(), list(published.values())),
+        crawl=name,
+        state="elsewhere" if any(one.is_alive for one in stored) else ends.pop() if has_ended else "killed",
+        each_agent=[agent_standing(*one) for one in published.items()] if len(published) > 1 else [],
+        stored=list(stored),
+    )
+    now = msgspec.structs.replace(now, state=with_failure(now.state, now.failure))
     return msgspec.structs.replace(now, problems=problems_of(now))
 
 
@@ -225,9 +227,10 @@ def _told_of_all(directory: Path) -> dict[str, Any]:
     return {name: getattr(ended, name) for name in names}
 
 
-def standing_of_ledger(directory: Path, ledger: RocksLedger) -> CrawlStanding:
-    """How one agent stands that is not at work. Raises as :func:`standing_at_rest`."""
-    with ledger.looking():
+def standing_of_ledger(directory: Path, ledger: RocksLedger, snapshot: Path | None = None) -> CrawlStanding:
+    """How one agent stands that is not at work, or stood when a `snapshot` of its ledger was taken. Raises as
+    :func:`standing_at_rest`."""
+    with ledger.looking(snapshot):
         counters, told = ledger.counters(), ledger.meta(ENDED)
         figures = counted(counters)
         ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")

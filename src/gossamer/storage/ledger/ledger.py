@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -164,17 +165,19 @@ class RocksLedger(LedgerReader):
         replace(self.places, lambda path: make_empty(self._create, path, self.sheet).close(), self.sheet, ends)
 
     @contextmanager
-    def looking(self) -> Iterator[Self]:
-        """Open it to read the present state, also while another process has it open: nothing is locked, written or repaired.
-        Raises CrawlDirectoryError: there is none, it is damaged, or of another version."""
-        if not self.places.ledger.is_dir():
+    def looking(self, snapshot: Path | None = None) -> Iterator[Self]:
+        """Open it to read the present state, or a `snapshot` of it (:meth:`snapshot_at_work`), also while another process has it
+        open: nothing is locked, written or repaired. Raises CrawlDirectoryError: there is none, it is damaged, or of another
+        version."""
+        if snapshot is None and not self.places.ledger.is_dir():
             raise missing(self.places.state)
         with ExitStack() as stack:
             try:
-                path = stack.enter_context(readable(self.places.ledger))
+                path = snapshot or stack.enter_context(readable(self.places.ledger))
             except OSError as error:
                 raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
-            self._store = open_beside(self.places.ledger, lambda: self.store_type(path, self.sheet, read_only=True))
+            open_it = partial(self.store_type, path, self.sheet, read_only=True)
+            self._store = open_it() if snapshot is not None else open_beside(self.places.ledger, open_it)
             stack.callback(self._store.close)
             if schema.version_of(self._store) < schema.VERSION:
                 raise CrawlDirectoryError(
