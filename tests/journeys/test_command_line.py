@@ -1,5 +1,6 @@
 """The command line as a person meets it, most of it in a process of its own: output, exit statuses, and one line for bad input."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.cli.main import main
+from gossamer.crawls.options import CrawlOptions
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
@@ -75,6 +78,29 @@ def test_a_second_crawl_of_a_host_on_one_day_takes_the_next_free_directory(tmp_p
         first, second = (json.loads(gossamer("crawl", web.url("/"), "--json", cwd=tmp_path)[1]) for _ in "12")
     assert second["crawl"] == f"{first['crawl']}-2"
     assert sorted(path.name for path in tmp_path.iterdir()) == [first["crawl"], second["crawl"]]
+
+
+def test_crawls_of_a_host_that_begin_at_once_have_a_directory_each(tmp_path: Path) -> None:
+    with FakeWeb.tree(1, 2) as web:
+        begun = [start("crawl", web.url("/"), "--json", cwd=tmp_path) for _ in "123"]
+        told = [json.loads(process.communicate(timeout=HUNG_AFTER)[0]) for process in begun]
+    assert [process.returncode for process in begun] == [0, 0, 0]
+    assert [one["pages"] for one in told] == [3, 3, 3]
+    assert sorted(one["crawl"] for one in told) == sorted(path.name for path in tmp_path.iterdir())
+    assert len({one["crawl"] for one in told}) == 3
+
+
+@pytest.mark.parametrize("agents", [1, 2])
+def test_a_crawl_whose_free_name_is_taken_before_it_begins_has_the_next_one(
+    agents: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with FakeWeb.tree(1, 2) as web:
+        job = SupervisedCrawl([web.url("/")], CrawlOptions(agents=agents, delay=0.0), tables=False)
+        (found := job.directory).mkdir()
+        summary = asyncio.run(job.run())
+    assert (summary.pages, summary.crawl, str(job.directory)) == (3, f"{found}-2", f"{found}-2")
+    assert list(found.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.agents.joining import Joining
 from gossamer.crawls.crawl import BegunAlone, Crawl
+from gossamer.crawls.directory import NameTaken
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.summary import Summary
 from gossamer.engine.connector import Statistics
@@ -68,13 +69,23 @@ class SupervisedCrawl:
         """The only agent, which others have joined."""
         self._begun: BegunAlone | None = None
         self._is_told_to_stop = self._is_torn = False
-        self._part: Crawl | SeveralAgents
-        if is_divided(options) and not parts:
-            self._part = self._with_several(seeds, options, wiring=wiring, settings=settings)
-        else:
-            self._part = Crawl(seeds, options, wiring=wiring, settings=settings, **self._beside, **parts)
-            self._part.others = None if parts else self.others
-        self.directory: Path = self._part.directory
+        self._told: Callable[[Record], None] | None = None
+
+        def made() -> "Crawl | SeveralAgents":
+            if is_divided(options) and not parts:
+                return self._with_several(seeds, options, wiring=wiring, settings=settings)
+            alone = Crawl(seeds, options, wiring=wiring, settings=settings, **self._beside, **parts)
+            alone.others = None if parts else self.others
+            return alone
+
+        self._made = made
+        self._part: Crawl | SeveralAgents = self._placed()
+
+    def _placed(self) -> "Crawl | SeveralAgents":
+        """A new crawl, under the next free name where no directory was named and another process was quicker."""
+        while True:
+            with contextlib.suppress(NameTaken):
+                return self._made()
 
     def _with_several(self, seeds: Sequence[str], options: CrawlOptions, **more: Any) -> "SeveralAgents":
         from gossamer.agents.several import SeveralAgents
@@ -93,6 +104,19 @@ class SupervisedCrawl:
     # -- the run
 
     async def run(self) -> Summary:
+        while True:
+            try:
+                return await self._first_run()
+            except NameTaken:
+                if not self._part.plan.has_found_name:
+                    raise
+                self._part = self._placed()
+                if self._told is not None:
+                    self.tell_each(self._told)
+                if self._is_told_to_stop:
+                    self._part.stop()
+
+    async def _first_run(self) -> Summary:
         if (lone := self.lone) is None or lone.others is None:
             return await self._part.run()
         watch = asyncio.create_task(self.others.watch())
@@ -167,8 +191,14 @@ class SupervisedCrawl:
 
     # -- what it tells
 
+    @property
+    def directory(self) -> Path:
+        """Known for good once the crawl works: until then another process may be quicker under a name that was found free."""
+        return self._part.directory
+
     def tell_each(self, told: "Callable[[Record], None]") -> bool:
         """Call this with the record of each URL; False where several agents keep theirs to themselves."""
+        self._told = told
         return self.lone is not None and self.lone.tell_each(told)
 
     @property

@@ -98,7 +98,7 @@ class AnyCrawl(ABC):
         self.began = 0.0 if begun is None else begun.began
         """The monotonic instant at which the run began; 0.0 before."""
         self._lines = RunLines(self.directory, report, lambda: self.working)
-        self._place = CrawlPlace(self.directory, options)
+        self._place = CrawlPlace(self.directory, options, is_found=plan.has_found_name)
         self._place.check()
         if options.accept_loss and not options.resume:
             raise UsageError(

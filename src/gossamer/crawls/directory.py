@@ -159,11 +159,17 @@ _BEGINNING = ".beginning"
 _NOTES = ("state", TRIPLES)
 
 
+class NameTaken(UsageError):
+    """Another process has taken the directory since its name was found free: the next free name will do."""
+
+
 class CrawlPlace:
     """One directory, and what the options allow to be done with it."""
 
-    def __init__(self, path: Path, options: CrawlOptions) -> None:
+    def __init__(self, path: Path, options: CrawlOptions, *, is_found: bool = False) -> None:
+        """`is_found` says that no person named it: it was the first free name."""
         self.path = path
+        self._is_found = is_found
         self._options = options
         self._aside = path.with_name(f"{path.name}.replaced")
         self._going = path.with_name(f".{path.name}.removed")
@@ -174,9 +180,12 @@ class CrawlPlace:
 
     def check(self) -> None:
         """Refuse what is no place for this crawl. Touches nothing. Raises UsageError: it holds something else, or a crawl that
-        is neither to be resumed nor replaced; CrawlDirectoryError: it holds a crawl that is to be replaced, and runs."""
+        is neither to be resumed nor replaced; NameTaken: it was free when its name was found; CrawlDirectoryError: it holds a
+        crawl that is to be replaced, and runs."""
         path = self.path
         self._was_free = not path.exists()
+        if self._is_found and not self._was_free:
+            raise NameTaken(f"{path} was taken by another process")
         if self._options.resume and self._options.overwrite:
             raise UsageError("--resume goes on with a crawl, and --overwrite removes it; leave one of them out")
         if self._was_free or self._options.resume:
@@ -208,6 +217,7 @@ class CrawlPlace:
 
         Raises:
             UsageError: it cannot be written.
+            NameTaken: it was free when it was checked, and is not now.
         """
         path = self.path
         shutil.rmtree(self._going, ignore_errors=True)  # of a run that was killed while it removed what came to nothing
@@ -223,7 +233,7 @@ class CrawlPlace:
             else:
                 self._begin(wiring, graph, note, made)
         except FileExistsError:
-            raise UsageError(
+            raise NameTaken(
                 f"{path} was taken by another process meanwhile; try again, or name another with -o"
             ) from None
         except OSError as error:

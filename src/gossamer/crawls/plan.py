@@ -52,7 +52,10 @@ class CrawlPlan:
         given = read_seeds(seeds, self._hostless)
         _check_patterns(options)
         compiled = compile_with_crawlers(given, options, wiring, settings)
-        self.directory = _directory(options, compiled)
+        named = _named_directory(options, compiled)
+        self.directory = named or _usual_directory(options, compiled)
+        self.has_found_name = named is None and not options.overwrite
+        """No person named its directory: it is the first free one."""
         if options.release:
             compiled = self._released(compiled)
         self.catalog = catalog or shipped_catalog()
@@ -109,13 +112,14 @@ def _check_patterns(options: CrawlOptions) -> None:
                 raise SettingError(f"{name}: {error}") from None
 
 
-def _directory(options: CrawlOptions, wiring: Wiring) -> Path:
+def _named_directory(options: CrawlOptions, wiring: Wiring) -> Path | None:
     if options.output:
         return Path(options.output)
     stores = [node.settings.get("directory") for node in wiring.providers.values()]
-    kept = next((text for text in stores if text), None)
-    if kept is not None:
-        return Path(str(kept))
+    return next((Path(str(text)) for text in stores if text), None)
+
+
+def _usual_directory(options: CrawlOptions, wiring: Wiring) -> Path:
     seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
     usual = Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
     return usual if options.overwrite else free_name(usual)
