@@ -549,6 +549,9 @@ def test_a_wrong_use_is_refused_in_one_line(
         ("run spider.py -a tag=humor", "gossamer run FILE SEED does the same here"),
         ("crawl SEED --set ROBOTSTXT_OBEY=False", "there is no setting 'ROBOTSTXT_OBEY'; --robots does the same here"),
         ("crawl SEED --set disposition.minDelayMs=2000", "--delay TIME does the same here"),
+        ("set crawled DEPTH_LIMIT=3", "there is no option 'DEPTH_LIMIT'; depth=N does the same here"),
+        ("set crawled --host a.test download_delay=3", "delay=TIME does the same here"),
+        ("crawl SEED --set depth_limit=3", "there is no setting 'depth_limit'; --depth N does the same here"),
         ("crawl SEED --maxHops 3", "there is no option '--maxHops'; --depth N does the same here"),
         (
             "crawl SEED --config scrapy.toml",

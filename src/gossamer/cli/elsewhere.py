@@ -6,6 +6,7 @@ Scrapy, properties of Heritrix. Letters stand for options of one letter, and cou
 without regard to capitals, hyphens and underscores.
 """
 
+import re
 from collections.abc import Container
 
 #: Our word for it, or a sentence that says how it stands -> words of others.
@@ -104,6 +105,20 @@ def same_option(name: str, present: Container[str] | None = None) -> str:
     if found and not found[0].startswith(("--", "gossamer ")):
         return f"; {found[0]}"
     return f"; {' or '.join(found)} does the same here" if found else ""
+
+
+def same_setting(key: str) -> str:
+    """The advice of :func:`same_option` as `gossamer set` takes it: `; depth=N does the same here`. Empty for options of ours,
+    and for settings of units, which are written in small letters."""
+    if ("." in key and key == key.lower()) or not (told := same_option(key)):
+        return ""
+    from gossamer.crawls.options import all_options  # only where a word of others may be one of ours
+    from gossamer.engine.sheet import properties
+
+    if key.replace("-", "_") in {prop.name for prop in properties(all_options())}:
+        return ""
+    told = told.replace("--set ", "")
+    return re.sub(r"--([a-z-]+)(?: ([\w:=]+))?(?= does| or )", lambda one: f"{one[1]}={one[2]}" if one[2] else one[1], told)
 
 
 def same_command(name: str) -> str:

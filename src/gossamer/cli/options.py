@@ -187,7 +187,8 @@ def read_sets(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         unit, dot, name = key.rpartition(".")
-        if key != key.lower() and (same := same_option(key)):  # a setting of ours is written in small letters
+        # a setting of ours has a unit, and is written in small letters
+        if (key != key.lower() or not dot) and (same := same_option(key)):
             raise UsageError(f"--set {pair!r}: there is no setting {key!r}{same}")
         if not (equals and dot and unit and name):
             raise UsageError(f"--set {pair!r}: write UNIT.SETTING=VALUE, as frontier.per_host=4")

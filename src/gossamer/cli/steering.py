@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from gossamer.cli.elsewhere import same_setting
 from gossamer.cli.helping import option
 from gossamer.cli.saying import given_text, say_json, say_lines
 from gossamer.crawls.control import messages
@@ -136,13 +137,17 @@ def set_(directory: str, pairs: Sequence[str], host: str | None, agent: str) -> 
     gossamer set mycrawl frontier.concurrency=16
     gossamer set mycrawl --host slow.example.org delay=30s
     """
-    if host is not None:
-        given_host(host.removeprefix("*."), host)
-        if agent:
-            raise click.UsageError("the agent that has the host takes its settings; leave --agent out")
-        _do(directory, messages.SetHost(host, pairs_of(pairs, "delay=30s")))
+    values = pairs_of(pairs, "delay=30s" if host is not None else "delay=5s or frontier.concurrency=16")
+    for key in values:
+        if same := same_setting(key):
+            raise click.UsageError(f"there is no option {key!r}{same}")
+    if host is None:
+        _do(directory, messages.Change(values, agent))
         return
-    _do(directory, messages.Change(pairs_of(pairs, "delay=5s or frontier.concurrency=16"), agent))
+    given_host(host.removeprefix("*."), host)
+    if agent:
+        raise click.UsageError("the agent that has the host takes its settings; leave --agent out")
+    _do(directory, messages.SetHost(host, values))
 
 
 @click.command()

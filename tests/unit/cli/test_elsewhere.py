@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from gossamer.cli.elsewhere import _COMMANDS, _OPTIONS, same_command, same_option
+from gossamer.cli.elsewhere import _COMMANDS, _OPTIONS, same_command, same_option, same_setting
 from gossamer.cli.main import all_commands, find_command
 
 
@@ -47,3 +47,21 @@ def test_advice_that_a_command_does_not_have_is_none() -> None:
     assert same_option("-H", {"--header"}) == "; --header FIELD does the same here"
     assert same_option("--level", {"--header"}) == ""
     assert same_command("nothing") == ""
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [
+        ("DEPTH_LIMIT", "; depth=N does the same here"),
+        ("wait", "; delay=TIME does the same here"),
+        ("disposition.minDelayMs", "; delay=TIME does the same here"),
+        ("ROBOTSTXT_OBEY", "; robots does the same here"),
+        ("download_timeout", "; http.deadline=TIME does the same here"),
+        ("-H", "; scope=any or header=FIELD does the same here"),
+        ("user_agent", ""),
+        ("any.timeout", ""),
+        ("nothing", ""),
+    ],
+)
+def test_a_setting_of_others_is_answered_as_set_takes_ours(theirs: str, told: str) -> None:
+    assert same_setting(theirs) == told
