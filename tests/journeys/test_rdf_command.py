@@ -33,6 +33,17 @@ def test_names_that_mean_nothing_are_told_in_words(tmp_path: Path, capsys: pytes
     assert "a script is no JSON-LD: " in err
 
 
+def test_link_types_of_html_are_no_unknown_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.html"
+    path.write_text(
+        '<link rel="alternate shortlink" href=/feed><link rel=license href=/l><a rel="nofollow foaf:knows" rev=made href=/x>x</a>'
+    )
+    assert main(["rdf", str(path), "--base", "http://a.test/"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "vocab#license" in out and "foaf/0.1/knows" in out
+
+
 def test_the_filter_is_the_persons_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.html").write_text(PAGE)
     given = ["rdf", str(tmp_path / "page.html"), "--base", "http://a.test/"]

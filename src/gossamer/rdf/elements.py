@@ -403,14 +403,18 @@ class AttributeReader:
         return (attributes[second] or "") if second in attributes else language
 
     def relations(self, attributes: Attributes, names: Names) -> tuple[list[str] | None, list[str] | None]:
-        """What `rel` and `rev` name, or that they do not count: in HTML, terms beside `property` are for browsers."""
+        """What `rel` and `rev` name, or that they do not count: in HTML, terms beside `property` are for browsers, and so are link
+        types that no vocabulary of the page has."""
         found = []
         for attribute in ("rel", "rev"):
             value = attributes.get(attribute) if attribute in attributes else None
             if attribute in attributes and value is None:
                 value = ""
-            if value is not None and "property" in attributes and self._host is not HostLanguage.XHTML1:
-                value = " ".join(word for word in value.split() if is_name(word)) or None
+            if value is not None and self._host is not HostLanguage.XHTML1:
+                if "property" in attributes:
+                    value = " ".join(word for word in value.split() if is_name(word)) or None
+                elif not names.vocabulary:
+                    value = " ".join(word for word in value.split() if is_name(word) or word.lower() in names.terms)
             found.append(None if value is None else names.named(value, self._gathered))
         return found[0], found[1]
 
