@@ -164,6 +164,7 @@ def test_a_folder_that_is_somebody_elses_is_refused_before_anything_is_asked(
             (tmp_path / "crawl" / "in", (), "cannot lie in each other"),
             (mine / "a", (), "is not a folder"),
             (tmp_path / "new", ("--no-warc",), "leave out --no-warc"),
+            (Path("/proc/new/deep"), (), "--mirror: /proc/new/deep cannot be written"),
         ):
             assert mirrored(web, tmp_path / "crawl", folder, *more) == 2
             assert told in capsys.readouterr().err

@@ -464,6 +464,27 @@ help nothing
 """
 
 
+#: Uses of a name that is longer than any file's, TOO_LONG.
+OF_NO_NAME = """
+crawl PAGE -o TOO_LONG
+crawl PAGE --mirror TOO_LONG
+crawl PAGE --archive TOO_LONG
+crawl PAGE --store TOO_LONG -o fresh
+crawl PAGE --wiring TOO_LONG
+crawl TOO_LONG
+status TOO_LONG
+resume TOO_LONG
+export crawled --to csv -o TOO_LONG
+export crawled --to folder -o TOO_LONG
+query crawled 'SELECT 1' -o TOO_LONG
+inspect TOO_LONG
+topology TOO_LONG
+dashboard TOO_LONG
+new spider TOO_LONG
+demo -o TOO_LONG
+"""
+
+
 def lines(table: str) -> list[str]:
     return table.strip().splitlines()
 
@@ -532,6 +553,13 @@ def test_a_wrong_use_is_refused_in_one_line(
     use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told(use, place, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("use", lines(OF_NO_NAME))
+def test_a_name_that_no_file_can_have_is_refused_in_one_line(
+    use: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "File name too long" in told(use.replace("TOO_LONG", "a" * 300), place, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(

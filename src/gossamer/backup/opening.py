@@ -33,9 +33,9 @@ class FolderStore:
         self.name = str(root)
         self._root = root
         if is_new:
-            if root.is_file():
-                raise UsageError(f"--store {root}: is a file; name a folder")
             try:
+                if root.is_file():
+                    raise UsageError(f"--store {root}: is a file; name a folder")
                 root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)  # settings of a crawl may hold passwords
             except OSError as error:
                 raise UsageError(f"--store {root}: {error.strerror}; name a folder that this user can make") from None

@@ -230,6 +230,8 @@ def _run(arguments: Sequence[str] | None) -> int:
             return _refuse(str(error), code)
         if isinstance(error, OSError) and _is_of_output(error):
             return unwritten(error, 0)
+        if isinstance(error, OSError) and isinstance(error.filename, str) and error.errno in _OF_NAMES:
+            return _refuse(f"{error.filename}: {error.strerror}; name another, or see to your rights there", 2)
         if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":  # DuckDB's own
             return _refuse("there is not enough memory for this; what was committed is kept, so try again with more", 4)
         raise
@@ -270,6 +272,10 @@ def _check_text(arguments: Sequence[str]) -> None:
         if not argument.isascii() and any("\ud800" <= character <= "\udfff" for character in argument):
             encoding = sys.getfilesystemencoding()
             raise click.UsageError(f"{argument!a} is not text in {encoding}; use a UTF-8 locale, as LC_ALL=C.UTF-8")
+
+
+#: Errors of a path that a person gave, by whichever call they came: it cannot be the name of a file, or its owner refuses.
+_OF_NAMES = frozenset((errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS))
 
 
 def _is_of_output(error: OSError) -> bool:

@@ -9,6 +9,8 @@ from closed row logs, now and then and at the end (:class:`TableMaker`).
 """
 
 import contextlib
+import os
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -104,8 +106,15 @@ class MirrorFolder:
             check_folder(self._folder, self._directory)
 
     def register(self) -> None:
-        """Note the folder: a crawl that goes on writes it again when it stops. Raises OSError: it cannot be noted."""
+        """Note the folder: a crawl that goes on writes it again when it stops. Raises UsageError: nothing can be written in its
+        place; OSError: it cannot be noted."""
         if self._folder is not None:
+            above = next(path for path in self._folder.absolute().parents if path.exists())
+            try:
+                os.rmdir(tempfile.mkdtemp(prefix=f".{self._folder.name[:99]}.", dir=above))
+            except OSError as error:
+                why = f"{self._folder} cannot be written: {error.strerror}"
+                raise UsageError(f"--mirror: {why}; name a folder where you may write") from None
             replace_file(self._directory / _NOTE, msgspec.json.encode(MirrorNote(str(self._folder.absolute()))))
 
     async def finish(self) -> None:
