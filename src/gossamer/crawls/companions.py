@@ -9,7 +9,6 @@ from closed row logs, now and then and at the end (:class:`TableMaker`).
 """
 
 import contextlib
-import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -111,7 +110,7 @@ class MirrorFolder:
         if self._folder is not None:
             above = next(path for path in self._folder.absolute().parents if path.exists())
             try:
-                os.rmdir(tempfile.mkdtemp(prefix=f".{self._folder.name[:99]}.", dir=above))
+                Path(tempfile.mkdtemp(prefix=f".{self._folder.name[:99]}.", dir=above)).rmdir()
             except OSError as error:
                 why = f"{self._folder} cannot be written: {error.strerror}"
                 raise UsageError(f"--mirror: {why}; name a folder where you may write") from None
