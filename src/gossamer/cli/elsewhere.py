@@ -118,7 +118,9 @@ def same_setting(key: str) -> str:
     if key.replace("-", "_") in {prop.name for prop in properties(all_options())}:
         return ""
     told = told.replace("--set ", "")
-    return re.sub(r"--([a-z-]+)(?: ([\w:=]+))?(?= does| or )", lambda one: f"{one[1]}={one[2]}" if one[2] else one[1], told)
+    return re.sub(
+        r"--([a-z-]+)(?: ([\w:=]+))?(?= does| or )", lambda one: f"{one[1]}={one[2]}" if one[2] else one[1], told
+    )
 
 
 def same_command(name: str) -> str:

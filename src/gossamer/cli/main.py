@@ -207,35 +207,41 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
-        called = next(iter(sys.argv[1:] if given is None else given), "")
-        where = error.ctx.command_path if error.ctx is not None else "gossamer"
-        if where == "gossamer" and called in all_commands():
-            where = f"gossamer {called}"
-        if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-            error = _no_such_option(error.option_name, error.ctx, sys.argv[1:] if given is None else given)
-        message = error.format_message()
-        if isinstance(error, click.exceptions.NoArgsIsHelpError) and isinstance(error.ctx.command, click.Group):
-            message = f"say which: {', '.join(error.ctx.command.list_commands(error.ctx))}"
-        # Choices stand on lines of their own there.
-        told = " ".join(message.split())
-        is_advised = any(words in told for words in ("did you mean", "--help", "does the same here"))
-        return _refuse(told if is_advised else f"{told} (see {where} --help)", 2)
+        return _refuse(_wrong_use(error, sys.argv[1:] if given is None else given), 2)
     except click.ClickException as error:
         return _refuse(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         return 3
+    except OSError as error:
+        if _is_of_output(error):
+            return unwritten(error, 0)
+        if error.errno not in _OF_NAMES or not isinstance(error.filename, str):
+            raise
+        return _refuse(f"{error.filename}: {error.strerror}; name another, or see to your rights there", 2)
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if isinstance(code, int):
             return _refuse(str(error), code)
-        if isinstance(error, OSError) and _is_of_output(error):
-            return unwritten(error, 0)
-        if isinstance(error, OSError) and isinstance(error.filename, str) and error.errno in _OF_NAMES:
-            return _refuse(f"{error.filename}: {error.strerror}; name another, or see to your rights there", 2)
         if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":  # DuckDB's own
             return _refuse("there is not enough memory for this; what was committed is kept, so try again with more", 4)
         raise
     return result if isinstance(result, int) else 0
+
+
+def _wrong_use(error: click.UsageError, arguments: Sequence[str]) -> str:
+    """The line that is told of a command that was called the wrong way."""
+    called = next(iter(arguments), "")
+    where = error.ctx.command_path if error.ctx is not None else "gossamer"
+    if where == "gossamer" and called in all_commands():
+        where = f"gossamer {called}"
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        error = _no_such_option(error.option_name, error.ctx, arguments)
+    message = error.format_message()
+    if isinstance(error, click.exceptions.NoArgsIsHelpError) and isinstance(error.ctx.command, click.Group):
+        message = f"say which: {', '.join(error.ctx.command.list_commands(error.ctx))}"
+    told = " ".join(message.split())  # choices stand on lines of their own there
+    is_advised = any(words in told for words in ("did you mean", "--help", "does the same here"))
+    return told if is_advised else f"{told} (see {where} --help)"
 
 
 def _no_such_option(name: str, context: click.Context, arguments: Sequence[str]) -> click.NoSuchOption:
