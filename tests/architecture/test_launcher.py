@@ -232,6 +232,7 @@ def test_a_package_that_differs_from_its_hash_is_refused(ready: Checkout) -> Non
     assert "differs from the hash" in one_line_after_setting_up(ready.run("hello"))
 
 
+@pytest.mark.long
 def test_an_interrupted_set_up_is_begun_anew(ready: Checkout) -> None:
     shutil.rmtree(ready.root / ".venv" / "stamps")
     leftover = ready.root / ".venv" / "half-installed"
@@ -241,6 +242,7 @@ def test_an_interrupted_set_up_is_begun_anew(ready: Checkout) -> None:
     assert not leftover.exists()
 
 
+@pytest.mark.long
 def test_an_environment_whose_python_vanished_is_rebuilt(ready: Checkout) -> None:
     for link in (ready.root / ".venv" / "bin").glob("python*"):
         link.unlink()
@@ -249,6 +251,7 @@ def test_an_environment_whose_python_vanished_is_rebuilt(ready: Checkout) -> Non
     assert (done.returncode, done.stdout) == (0, "['hello'] 1.0\n")
 
 
+@pytest.mark.long
 def test_of_two_first_runs_one_sets_up_and_the_other_waits(bare: Checkout) -> None:
     runs = [bare.start("hello") for _ in range(2)]
     outputs = [run.communicate() for run in runs]
@@ -335,6 +338,7 @@ def test_hints_can_name_the_launcher_as_it_was_typed(ready: Checkout) -> None:
     assert ready.run("-c", "gossamer name", launcher="sh", cwd=beside, PATH=path).stdout == "gossamer 1.0\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kept_out", "compiled"), [("", False), ("1", True)])
 def test_only_modules_that_are_imported_are_compiled_unless_python_would_keep_none(
     bare: Checkout, kept_out: str, compiled: bool

@@ -327,7 +327,14 @@ def test_an_agent_whose_files_are_another_crawls_ends_the_crawl_in_one_line(tmp_
         )
 
 
-@pytest.mark.parametrize(("part", "more"), [("", {}), ("ledger", {}), ("", {"designation": "master"})])
+@pytest.mark.parametrize(
+    ("part", "more"),
+    [
+        pytest.param("", {}, marks=pytest.mark.long),
+        ("ledger", {}),
+        pytest.param("", {"designation": "master"}, marks=pytest.mark.long),
+    ],
+)
 def test_an_agent_that_is_lost_for_good_begins_again_and_the_others_work_on(
     part: str, more: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -110,9 +110,10 @@ def test_a_person_lets_others_join_and_a_pause_outlives_it(tmp_path: Path) -> No
     assert "max_agents = 2" in (directory / "crawl.toml").read_text(), "it stays as many as a person has said"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "crash",
-    [pytest.param("joining:1", marks=pytest.mark.long), "joining:3", pytest.param("resting", marks=pytest.mark.long)],
+    ["joining:1", "joining:3", "resting"],
 )
 def test_a_crawl_that_is_killed_while_it_is_divided_goes_on_whole(crash: str, tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
@@ -139,6 +140,7 @@ def test_a_crawl_that_is_killed_while_it_is_divided_goes_on_whole(crash: str, tm
     assert verify(directory, deep=True).findings == []
 
 
+@pytest.mark.long
 def test_a_crawl_that_cannot_be_divided_says_so_and_goes_on(tmp_path: Path) -> None:
     told: list[str] = []
     with web_of_hosts(pages=6, latency=0.1) as web:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, gossamer, seed_of, urls_in, web_of_hosts
+from tests.sampling import sampled
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
@@ -93,6 +94,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SECRET_VARIABLE, "a secret of these tests, and of no others")
 
 
+@pytest.mark.long
 def test_agents_that_join_fetch_the_pages_of_a_local_crawl_each_once(tmp_path: Path) -> None:
     with web_of_hosts() as web, cluster(tmp_path, web) as one:
         crawl = one.begin(*one.command)
@@ -211,7 +213,7 @@ def published(store: Path) -> int:
     return sum(bool(json.loads(head.read_bytes())["checkpoint"]) for head in store.glob("agents/*/head.json"))
 
 
-@pytest.mark.parametrize("comes_back", [False, True])
+@pytest.mark.parametrize("comes_back", sampled([False, True], 2))
 def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_back: bool, tmp_path: Path) -> None:
     """The lost machine may have stood still alone, and come back too late: it is told so, and asks nothing more."""
     store = f"folder:{tmp_path / 'store'}"
@@ -246,6 +248,7 @@ def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_bac
         assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 4},{HOSTS * PAGES * 4}"], wrong
 
 
+@pytest.mark.long
 def test_a_crawl_that_lost_all_its_machines_goes_on_from_its_store_on_one(tmp_path: Path) -> None:
     store = f"folder:{tmp_path / 'store'}"
     more = ("--store", store, "--lease", "4s", "--checkpoint-every", "1s")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.sampling import sampled
 
 from gossamer.agents.handing_over import is_moving
 from gossamer.analysis.verifying import verify
@@ -117,18 +118,10 @@ def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: Fake
     assert not list((directory / "state/supervisor").glob("changing*"))
 
 
-LONG = pytest.mark.long
-
-
+@pytest.mark.long
 @pytest.mark.parametrize(
     "passing",
-    [
-        pytest.param(1, marks=LONG),
-        pytest.param(2, marks=LONG),
-        3,
-        pytest.param(4, marks=LONG),
-        pytest.param(5, marks=LONG),
-    ],
+    [1, 2, 3, 4, 5],
 )
 def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Path, passing: int) -> None:
     directory = tmp_path / "crawl"
@@ -141,7 +134,8 @@ def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Pat
     assert not list((directory / "state/supervisor").glob("changing*"))
 
 
-@pytest.mark.parametrize(("agents", "then"), [(4, 2), pytest.param(3, 1, marks=LONG)])
+@pytest.mark.long
+@pytest.mark.parametrize(("agents", "then"), [(4, 2), (3, 1)])
 def test_agents_that_leave_give_their_part_to_the_others(web: FakeWeb, tmp_path: Path, agents: int, then: int) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory, agents=agents)
@@ -182,7 +176,7 @@ def test_known_pages_are_visited_again_by_the_agents_that_join(web: FakeWeb, tmp
     assert verify(directory).findings == []
 
 
-@pytest.mark.parametrize("passing", [1, *(pytest.param(number, marks=LONG) for number in (2, 3, 4, 5, 6))])
+@pytest.mark.parametrize("passing", sampled([1, 2, 3, 4, 5, 6], 6))
 def test_a_leave_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Path, passing: int) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory, agents=3)
@@ -193,9 +187,8 @@ def test_a_leave_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Pa
     check_whole(web, directory)
 
 
-@pytest.mark.parametrize(
-    "passing", [pytest.param(1, marks=LONG), 2, *(pytest.param(at, marks=LONG) for at in (3, 4, 5))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("passing", [1, 2, 3, 4, 5])
 def test_a_crawl_of_one_process_that_is_killed_while_it_is_divided_goes_on(
     web: FakeWeb, tmp_path: Path, passing: int
 ) -> None:
@@ -208,6 +201,7 @@ def test_a_crawl_of_one_process_that_is_killed_while_it_is_divided_goes_on(
     check_whole(web, directory)
 
 
+@pytest.mark.long
 def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(web: FakeWeb, tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory)
@@ -228,7 +222,7 @@ def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(we
     check_same(directory)
 
 
-@pytest.mark.parametrize("passing", [pytest.param(1, marks=LONG), 2, 3])
+@pytest.mark.parametrize("passing", sampled([3, 1, 2], 3))
 def test_a_kill_while_the_part_of_a_lost_agent_is_found_again_loses_nothing(
     web: FakeWeb, tmp_path: Path, passing: int
 ) -> None:
@@ -258,6 +252,7 @@ def test_a_crawl_that_lost_all_its_agents_cannot_go_on(web: FakeWeb, tmp_path: P
     assert len(refused.stderr.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_records_of_hosts_that_changed_hands_are_missed_when_the_file_of_their_writer_is_lost(
     web: FakeWeb, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.journeys.test_agents import crawled, options_for, seed_of, urls_in, web_of_hosts
+from tests.sampling import sampled
 from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
@@ -78,7 +79,7 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
     check_whole(asked, directory)
 
 
-@pytest.mark.parametrize("end", [SupervisedCrawl.stop, SupervisedCrawl.abort])
+@pytest.mark.parametrize("end", sampled([SupervisedCrawl.stop, SupervisedCrawl.abort], 2))
 def test_a_crawl_that_ends_while_its_agents_begin_again_is_kept(
     end: Callable[[SupervisedCrawl], None], tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from tests.journeys.test_agents import crawled, options_for, urls_in
 
 from gossamer.agents.crawl import SupervisedCrawl
@@ -29,6 +30,7 @@ def test_domains_that_are_kept_together_have_one_agent() -> None:
     assert len({ring.owner(host) for host in (first, other, f"www.{other}", "192.0.2.7")}) == 1
 
 
+@pytest.mark.long
 def test_pages_stay_when_another_name_becomes_the_only_one(tmp_path: Path) -> None:
     first, other = two_names()
     directory = tmp_path / "crawl"

@@ -33,6 +33,7 @@ async def asked(directory: Path, request: ControlRequest) -> Any:
     return await asyncio.to_thread(ask)
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_agents_at_work_loses_no_url_when_the_crawl_goes_back_to_it(tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     with web_of_hosts(pages=PAGES, latency=0.03) as web:

@@ -25,6 +25,7 @@ def test_a_crawl_is_measured_and_written_down(name: str, tmp_path: Path) -> None
         assert abs(parts["not accounted for"]) < 0.05 * total
 
 
+@pytest.mark.long
 def test_pages_of_today_are_crawled_over_tls_and_priced(tmp_path: Path) -> None:
     kept = tmp_path / "figures.json"
     asked = ["today", "--count", "100", "--hosts", "4", "--no-peers", "--profile", "archive", "--json", str(kept)]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.sampling import sampled
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.cli.main import main
@@ -208,7 +209,7 @@ def slow_web() -> FakeWeb:
     return FakeWeb.graph({"/": ["/1"], **{f"/{page}": [f"/{page + 1}"] for page in range(1, 1_000)}}, latency=0.1)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", sampled([signal.SIGTERM, signal.SIGINT, signal.SIGHUP], 3))
 def test_a_signal_stops_a_crawl_whose_output_nobody_reads(tmp_path: Path, number: signal.Signals) -> None:
     with slow_web() as web:
         process = start("crawl", web.url("/"), "-o", str(tmp_path / "c"))

@@ -219,6 +219,7 @@ def test_a_deletion_that_was_killed_at_any_step_goes_on_when_called_again(
     assert number > 10
 
 
+@pytest.mark.long
 def test_a_deletion_that_is_killed_at_every_step_in_turn_ends_as_one_that_was_not(
     crawl: Path, web: FakeWeb, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -169,7 +169,8 @@ def killed_and_resumed(first: int, then: int, folder: Path, port: int, *, kills:
     assert (summary["state"], summary["queued"]) == ("finished", 0)
 
 
-@pytest.mark.parametrize(("first", "then"), [pytest.param(2, 4, marks=pytest.mark.long), (6, 2)])
+@pytest.mark.long
+@pytest.mark.parametrize(("first", "then"), [(2, 4), (6, 2)])
 def test_a_kill_in_between_changes_no_page_of_it(first: int, then: int, tmp_path: Path) -> None:
     with served(at(then), tmp_path / "requests.log") as port:
         begun_so = subprocess.run(at(then).command(tmp_path / "whole", port), capture_output=True, env=ENVIRONMENT)

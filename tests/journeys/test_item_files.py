@@ -66,6 +66,7 @@ def items(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_bytes().splitlines()]
 
 
+@pytest.mark.long
 def test_item_files_have_the_items_of_a_clean_run_whatever_is_killed(tmp_path: Path, wiring: Path) -> None:
     directory, chance = tmp_path / "crawl", random.Random(11)
     files = [tmp_path / f"items.{form}" for form in ("jsonl", "csv", "json", "parquet")]

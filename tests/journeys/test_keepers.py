@@ -103,8 +103,8 @@ print(run(crawl).state)
 @pytest.mark.parametrize(
     "crash",
     [
-        ["archive-written:2", "archive-written:3", "archive-written:9"],
-        ["before-commit:6", "before-commit:9"],
+        pytest.param(["archive-written:2", "archive-written:3", "archive-written:9"], marks=pytest.mark.long),
+        pytest.param(["before-commit:6", "before-commit:9"], marks=pytest.mark.long),
         ["after-commit:6", "after-commit:9", "archive-written:5"],
     ],
     ids=lambda points: points[0].partition(":")[0],

@@ -50,6 +50,7 @@ def archived(directory: Path) -> list[tuple[str, int]]:
     return found
 
 
+@pytest.mark.long
 def test_whatever_is_killed_when_nothing_is_lost_doubled_or_torn(tmp_path: Path) -> None:
     directory, chance = tmp_path / "crawl", random.Random(7)
     with FakeWeb.tree(4, 5, latency=0.02) as web:
@@ -92,6 +93,7 @@ def test_whatever_is_killed_when_nothing_is_lost_doubled_or_torn(tmp_path: Path)
         assert ends[f"warc/{path.name}"] == path.stat().st_size
 
 
+@pytest.mark.long
 def test_many_seeds_that_a_kill_or_the_end_of_the_time_came_before_are_queued_by_the_next_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

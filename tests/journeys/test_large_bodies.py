@@ -115,7 +115,10 @@ def crawl(seed: str, folder: Path, *options: str) -> dict[str, int]:
     return summary
 
 
-@pytest.mark.parametrize(("links", "size"), [(["/0/300"], 300), ([f"/{n}/2" for n in range(0, 200, 2)], 200)])
+@pytest.mark.parametrize(
+    ("links", "size"),
+    [pytest.param(["/0/300"], 300, marks=pytest.mark.long), ([f"/{n}/2" for n in range(0, 200, 2)], 200)],
+)
 def test_memory_does_not_follow_the_size_of_bodies(links: list[str], size: int, tmp_path: Path) -> None:
     with serving("/0/0") as small:
         plain = crawl(small, tmp_path / "plain")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.journeys.test_agents import options_for, seed_of, web_of_hosts
+from tests.sampling import sampled
 from tests.waiting import awaited
 
 from gossamer.cli.main import main
@@ -100,6 +101,7 @@ def test_a_crawler_that_dies_and_one_that_hangs_give_their_urls_back_and_no_host
     assert sum("it is started again" in line for line in told) == 2
 
 
+@pytest.mark.long
 def test_crawlers_may_be_more_or_fewer_or_none_when_a_crawl_goes_on(tmp_path: Path) -> None:
     directory = tmp_path / "crawl"
     with web_of_hosts(HOSTS, PAGES) as web:
@@ -149,7 +151,7 @@ def test_what_cannot_be_shared_is_refused_in_one_line(
     assert said in line
 
 
-@pytest.mark.parametrize("how", ["run", "crawl_sync"])
+@pytest.mark.parametrize("how", sampled(["run", "crawl_sync"], 2))
 def test_a_spider_and_a_program_that_reads_pages_take_crawlers_too(tmp_path: Path, how: str) -> None:
     spec = WebSpec(pages=12, hosts=1, size_median=500, trap_share=0, flaky_share=0, dead_link_share=0)
     with beside(spec) as port:

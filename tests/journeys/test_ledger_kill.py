@@ -179,7 +179,8 @@ def killed(directory: Path, kill: int, crash: str, chance: random.Random) -> Non
             child.kill()
 
 
-@pytest.mark.parametrize("kills", [KILLS, pytest.param(LONG_KILLS, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kills", [KILLS, LONG_KILLS])
 def test_nothing_is_lost_or_doubled_by_kills(tmp_path: Path, kills: int) -> None:
     chance = random.Random(4)
     for kill in range(kills):

@@ -130,6 +130,7 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
     assert set(urls_in(tmp_path / "crawl/logs/crawl.jsonl").values()) == {1}
 
 
+@pytest.mark.long
 def test_what_waits_for_an_agent_that_stands_still_is_kept_by_others_that_may_die(tmp_path: Path) -> None:
     pages: dict[str, FakePage] = {}
     for host, page in product(range(HOSTS), range(40)):
@@ -241,6 +242,7 @@ def test_the_part_of_a_lost_agent_is_found_again(web: FakeWeb, tmp_path: Path) -
     assert verify(directory, deep=True).findings == []
 
 
+@pytest.mark.long
 def test_a_shared_table_that_is_anothers_is_refused_and_one_that_is_gone_is_made_again_where_a_person_says_so(
     web: FakeWeb, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tests.sampling import sampled
 
 from gossamer.testing.clock import HUNG_AFTER
 
@@ -80,7 +81,7 @@ def visited(directory: Path) -> list[str]:
     return [row["url"] for row in rows if row.get("outcome") == "ok" and not row["url"].endswith("robots.txt")]
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", sampled(names(), 3))
 def test_a_crawl_of_every_older_version_goes_on_and_has_each_page_once(
     name: str, tmp_path: Path, proxy: _Proxy
 ) -> None:

@@ -296,7 +296,8 @@ def start(directory: Path, seed: str) -> "subprocess.Popen[bytes]":
     )
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kills", [3, 60])
 def test_kills_of_agent_and_browser_lose_no_page_and_double_none(kills: int, tmp_path: Path) -> None:
     directory, chance = tmp_path / "c", random.Random(5)
     with Shop(20 * kills, latency=0.02) as shop:

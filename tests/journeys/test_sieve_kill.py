@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.seen.providers import LedgerSieve, SieveSheet
 
@@ -62,6 +64,7 @@ def check(directory: Path) -> int:
     return offered
 
 
+@pytest.mark.long
 def test_nothing_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
     chance = random.Random(4)
     offered = 0

@@ -7,7 +7,8 @@ import pytest
 from tools.killing import signals
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("times", [5, 40])
 def test_signals_at_random_moments_leave_every_state_consistent_and_every_status_documented(
     times: int, tmp_path: Path
 ) -> None:

@@ -214,6 +214,7 @@ def test_a_running_crawl_answers_with_everything_that_is_committed(tmp_path: Pat
     assert counts == sorted(counts) and counts[0] > 0 and counts[2] > counts[0]
 
 
+@pytest.mark.long
 def test_the_store_has_what_the_table_has_whatever_is_killed(tmp_path: Path, capfd: Any) -> None:
     directory = tmp_path / "crawl"
     with chain(400, 0.02) as web:

@@ -35,7 +35,7 @@ from tools.killing.loop import hits_of
 def test_a_crawl_that_is_killed_with_its_folder_goes_on_elsewhere(kind: str, tmp_path: Path) -> None:
     with on(kind, tmp_path) as one:
         process = one.crawl("first")
-        until(one.pages_of_store)
+        until(one.pages_of_store, 0.5)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         committed, published = one.pages("first"), one.pages_of_store()
@@ -63,15 +63,14 @@ def check_status(one: Site, name: str) -> None:
     assert here["state"] == "finished"
 
 
-@pytest.mark.parametrize(
-    "more", [[], pytest.param(["--designation", "master"], marks=pytest.mark.long)], ids=["ring", "master"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("more", [[], ["--designation", "master"]], ids=["ring", "master"])
 def test_a_crawl_of_two_agents_that_is_killed_with_its_folder_goes_on_elsewhere(
     more: list[str], tmp_path: Path
 ) -> None:
     with on("folder", tmp_path) as one:
         process = one.crawl("first", *SEVERAL, *more)
-        until(one.pages_of_store)
+        until(one.pages_of_store, 0.5)
         committed = set().union(*(one.pages("first", agent) for agent in AGENTS))
         one.lose("first", process)
         published = one.pages_of_store()
@@ -102,6 +101,7 @@ def test_an_agent_that_is_killed_with_its_folder_goes_on_from_its_checkpoint_whi
         assert whole.returncode == 0, whole.stdout + whole.stderr
 
 
+@pytest.mark.long
 def test_an_agent_that_was_suspended_while_another_process_took_its_place_takes_in_nothing_more(tmp_path: Path) -> None:
     with on("folder", tmp_path) as one:
         first = one.crawl("first", *SEVERAL)
@@ -123,7 +123,7 @@ def test_an_agent_that_was_suspended_while_another_process_took_its_place_takes_
 def test_an_owner_that_was_suspended_for_longer_than_its_lease_ends_and_harms_nothing(tmp_path: Path) -> None:
     with on("folder", tmp_path) as one:
         old = one.crawl("first")
-        until(one.pages_of_store)
+        until(one.pages_of_store, 0.5)
         refused = one.run("resume", one.store, "-o", str(tmp_path / "early"))
         assert refused.returncode == 5
         assert "is owned by process" in refused.stderr

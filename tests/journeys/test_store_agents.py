@@ -65,7 +65,8 @@ def check_end(one: Site, name: str, process: "subprocess.Popen[bytes]") -> None:
         assert whole.returncode == 0, whole.stdout + whole.stderr
 
 
-@pytest.mark.parametrize("first", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.long
+@pytest.mark.parametrize("first", [1, 2])
 def test_agents_join_leave_and_join_again_while_the_crawl_has_a_store(first: int, tmp_path: Path) -> None:
     with on("folder", tmp_path) as one:
         process = begun(one, *(SEVERAL if first > 1 else ()))
@@ -79,14 +80,10 @@ def test_agents_join_leave_and_join_again_while_the_crawl_has_a_store(first: int
         assert not list((tmp_path / "first" / "state").glob("*/parcels/*")), "those who took have published"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "lost",
-    [
-        ["agent-02"],
-        pytest.param(["agent-01"], marks=pytest.mark.long),
-        ["agent-00", "agent-02"],
-        pytest.param(["agent-01", "agent-02"], marks=pytest.mark.long),
-    ],
+    [["agent-02"], ["agent-01"], ["agent-00", "agent-02"], ["agent-01", "agent-02"]],
     ids=["who took", "who gave", "the first and who took", "both"],
 )
 def test_agents_that_are_killed_with_their_folders_before_they_publish_what_they_gave_or_took_lose_nothing(

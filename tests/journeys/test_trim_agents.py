@@ -71,6 +71,7 @@ def asked(crawl: Path, sql: str) -> list[tuple[object, ...]]:
         return list(database.ask(sql))
 
 
+@pytest.mark.long
 def test_old_versions_go_from_every_agent_and_from_all_that_follows(
     visited: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
