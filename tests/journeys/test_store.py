@@ -173,6 +173,25 @@ def test_an_archive_that_is_in_the_store_alone_is_read_exported_and_deleted_from
         assert whole.returncode == 0, whole.stdout + whole.stderr
 
 
+def test_a_crawl_that_has_lost_a_disk_of_its_archive_goes_on_and_reads_the_store_instead(tmp_path: Path) -> None:
+    with on("folder", tmp_path) as one:
+        disk = tmp_path / "disk"
+        process = one.crawl("first", "--archive", str(disk), "--set", "archive.rotate_bytes=50kB", "--max-pages", "200")
+        assert process.wait(HUNG_AFTER) == 0, one.said("first")
+        crawl = str(tmp_path / "first")
+        before = one.run("query", crawl, "select url from pages", "--format", "csv").stdout.split()[1:]
+        on_disk = len(list(disk.iterdir()))
+        assert on_disk > 1
+        shutil.rmtree(disk)
+        again = one.run("resume", crawl, "--max-pages", "230")
+        assert again.returncode == 0, again.stderr
+        assert len(one.pages("first")) > len(before)
+        assert f"{on_disk} archive files lay on a disk that is not there" in again.stdout + again.stderr
+        whole = one.run("verify", "--deep", crawl)
+        assert whole.returncode == 0, whole.stdout + whole.stderr
+        assert all(one.run("cat", crawl, url).stdout for url in before[:: len(before) // 4])
+
+
 def test_triples_and_words_of_a_crawl_are_found_by_its_store_and_no_line_names_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,16 +1,18 @@
-"""Archive files that are in the store alone: how they leave the disk (`--keep-local`), and how readers read them all the same.
+"""Archive files that are in the store alone: how they leave the disk (`--keep-local`), or were on one that is lost, and how readers
+read them all the same.
 
-Place in the flow: the publisher calls :func:`let_go` behind each checkpoint. In the place of an archive file stands a link then,
-which leads nowhere and says where the bytes are (:class:`~gossamer.storage.recovery.InStore`); the same links stand in the cache
-of those who read a store. Readers of the archive come to :func:`opened` by the declaration of this subject. They get parts of
-the file, each when they come to it, and each is checked by its digest.
+Place in the flow: the publisher calls :func:`stand_in` before each checkpoint and :func:`let_go` behind it. In the place of an
+archive file stands a link then, which leads nowhere and says where the bytes are
+(:class:`~gossamer.storage.recovery.InStore`); the same links stand in the cache of those who read a store. Readers of the archive
+come to :func:`opened` by the declaration of this subject. They get parts of the file, each when they come to it, and each is
+checked by its digest.
 """
 
 import contextlib
 import io
 import os
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -20,7 +22,7 @@ from gossamer.backup.contract import ObjectMissing, Store
 from gossamer.backup.head import AgentInStore, StoredPart
 from gossamer.backup.opening import open_store
 from gossamer.storage.archive.warc import WARC_DIRECTORY
-from gossamer.storage.recovery import InStore, in_store
+from gossamer.storage.recovery import InStore, in_store, is_away
 from gossamer.values.errors import CrawlDirectoryError
 
 if TYPE_CHECKING:
@@ -44,10 +46,7 @@ def put_link(path: Path, far: InStore) -> None:
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(far.target)
-    other = path.resolve() if path.is_symlink() and in_store(path) is None else None
     fresh.replace(path)
-    if other is not None:  # it lay on another disk
-        other.unlink(missing_ok=True)
 
 
 def links_of(directory: Path) -> list[str]:
@@ -85,9 +84,35 @@ def let_go(
             continue
         if not all(_has(place.store, part) for part in files[name]):
             return gone, name
-        put_link(directory / name, InStore(place.agent, sizes[name], place.store.name))
+        path = directory / name
+        on_other_disk = path.resolve() if path.is_symlink() else None
+        put_link(path, InStore(place.agent, sizes[name], place.store.name))
+        if on_other_disk is not None:
+            on_other_disk.unlink(missing_ok=True)
         gone += 1
     return gone, ""
+
+
+def stand_in(
+    directory: Path,
+    place: AgentInStore,
+    files: Mapping[str, Sequence[StoredPart]],
+    ends: Mapping[str, int],
+    in_use: Collection[str],
+) -> tuple[list[str], list[str]]:
+    """Put links in the place of archive files that a checkpoint has and whose disk is not there. Files `in_use`, and those of which
+    the checkpoint lacks something up to their committed `ends`, stay as they are: the disk may come back. Returns the names of
+    those that got a link, and of those of which the checkpoint lacks something. Raises OSError."""
+    linked, short = [], []
+    for name, parts in files.items():
+        path, size = directory / name, sum(part.size for part in parts)
+        if name.startswith(f"{WARC_DIRECTORY}/") and is_away(path):
+            if size < ends.get(name, 0):
+                short.append(name)
+            elif name not in in_use:
+                put_link(path, InStore(place.agent, size, place.store.name))
+                linked.append(name)
+    return linked, short
 
 
 def _has(store: Store, part: StoredPart) -> bool:

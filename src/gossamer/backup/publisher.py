@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
-from gossamer.backup.far_archive import let_go
+from gossamer.backup.far_archive import let_go, stand_in
 from gossamer.backup.head import AgentInStore, digest_of, note_owned, owned
 from gossamer.backup.one_agent import claimed
 from gossamer.backup.opening import open_store, probe
@@ -28,7 +28,7 @@ from gossamer.backup.shipping import Shipping, size_of
 from gossamer.crawls.work import Lapsing
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.files import Point, crash_at
-from gossamer.engine.sheet import Sheet, setting, show_bytes, show_seconds
+from gossamer.engine.sheet import Sheet, setting, show_bytes, show_count, show_seconds
 from gossamer.storage.archive.warc import WarcArchive
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.members import division_of, members_of
@@ -82,6 +82,8 @@ class Publisher(Lapsing[PublisherSheet]):
         self._published = 0.0
         self._ends: Mapping[str, int] = {}
         """The committed ends of files as the last checkpoint has them."""
+        self._short: list[str] = []
+        """Archive files on a disk that is not there, of which the store lacks something."""
         self._is_behind = False
         self._is_due = False
         self._is_ending = False
@@ -177,6 +179,7 @@ class Publisher(Lapsing[PublisherSheet]):
         self._shipping = Shipping(self._directory, self._place, self._members, self.metrics)
         self._ends = {name: size_of(parts) for name, parts in self._shipping.known.files.items()}
         self._is_unknown = self._division > 1 and agent != AGENT and not self._shipping.known.files
+        self._stand_in(self._place, self.ledger.committed_ends())
 
     async def _work(self) -> None:
         """Say that the owner is alive, and publish when it is time; both until the end."""
@@ -283,6 +286,7 @@ class Publisher(Lapsing[PublisherSheet]):
         place, shipping, snapshot = self._place, self._shipped, self.ledger.places.state / "publishing"
         assert place is not None
         began = time.monotonic()
+        await asyncio.to_thread(self._stand_in, place, self.ledger.committed_ends())
         shutil.rmtree(snapshot, ignore_errors=True)
         ended = [mark for mark, identity in self._sent.items() if not self.ledger.requests.is_begun(identity)]
         with reading(self._directory):  # no row log goes while it is shipped, where a table was made of it
@@ -320,10 +324,29 @@ class Publisher(Lapsing[PublisherSheet]):
             await self._let_go(place, self.sheet.keep_local // max(1, len(at_work(self._members))))
         return True
 
+    def _stand_in(self, place: AgentInStore, ends: Mapping[str, int]) -> None:
+        """Have the store stand in for disks of the archive that are lost, and name these."""
+        linked, short = stand_in(self._directory, place, self._shipped.known.files, ends, self._in_use)
+        if linked:
+            self.report(
+                f"{show_count(len(linked), 'archive file')} lay on a disk that is not there, as {linked[0]}; what reads them "
+                f"reads the store {self.sheet.url} from now on"
+            )
+        if fresh := [name for name in short if name not in self._short]:
+            self.report(
+                f"{fresh[0]} lies on a disk that is not there, and the store {self.sheet.url} has it only as far as the last "
+                "checkpoint; what came since can be read when the disk is back"
+            )
+        self._short = short
+
+    @property
+    def _in_use(self) -> set[str]:
+        return {name for some in self.archives.values() for archive in some for name in archive.open_files()}
+
     async def _let_go(self, place: AgentInStore, most: int) -> None:
         """Let archive files go that the checkpoint has; each agent keeps its share. One that the store has lost is shipped again.
         While the store is away all stay."""
-        in_use = {name for some in self.archives.values() for archive in some for name in archive.open_files()}
+        in_use = self._in_use
         with contextlib.suppress(StoreFailed):
             count, lost = await asyncio.to_thread(
                 let_go, self._directory, place, self._shipped.known.files, most, in_use

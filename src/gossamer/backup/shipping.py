@@ -21,6 +21,7 @@ from gossamer.backup.options import AGENT
 from gossamer.crawls.control.at_rest import standing_of_ledger
 from gossamer.engine.unit import Metrics
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
+from gossamer.storage.recovery import is_away
 from gossamer.storage.rewrite_journals import DELETED
 from gossamer.storage.tables.manifest import failure_of
 from gossamer.values.agents import member
@@ -96,7 +97,7 @@ class Shipping:
         if lost := next(far, ""):
             raise CrawlDirectoryError(f"{lost} is in the store {place.store.name} alone, which has no checkpoint of it")
         for name, parts in self.known.files.items():
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 if (directory / name).stat().st_size < size_of(parts):
                     self._torn.add(name)
 
@@ -117,13 +118,16 @@ class Shipping:
         for path in snapshot.iterdir():
             yield f"{ledger}/{path.name}", ShippedFile.seen(path)
         for name, path in self._walked():
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 if name in ends:
                     yield name, ShippedFile.seen(path, ends[name])
                 elif not _GROWING.fullmatch(name):
                     file = ShippedFile.seen(path)
                     is_new = file.end <= _SMALL and file.signature != self._signatures.get(name)
                     yield name, file._replace(data=path.read_bytes()) if is_new else file
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError) and not is_away(path):
+                    raise
 
     def _walked(self) -> Iterator[tuple[str, Path]]:
         """The files that this agent publishes, by name. Folders of others come and go meanwhile."""
@@ -147,6 +151,8 @@ class Shipping:
         """Ship what is not in the store yet; returns the checkpoint, which is the last one where nothing has changed."""
         before = self.known.files
         made = {name: before[name] for name in links_of(self._directory) if name in before}
+        # A disk that is lost takes nothing out of the store.
+        made |= {name: parts for name, parts in before.items() if is_away(self._directory / name)}
         # A deletion writes over bytes that were shipped. It notes that it did, and is done at rest.
         may_grow = bool(self._signatures) or self._has_same(files.get(DELETED), before.get(DELETED, ()))
         with ThreadPoolExecutor(_SHIPPERS) as pool:

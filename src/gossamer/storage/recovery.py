@@ -103,10 +103,13 @@ def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: 
         path = directory / file
         try:
             size = path.stat().st_size
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError as error:
             if (far := in_store(path)) is None:
-                if not is_away(path) and not _PASSING.match(file):
-                    missing[file] = end
+                if is_away(path) or _PASSING.match(file):
+                    continue
+                if not isinstance(error, FileNotFoundError | NotADirectoryError):
+                    raise
+                missing[file] = end
                 continue
             size = far.size
         if size < end:
@@ -147,8 +150,11 @@ def in_store(path: Path) -> InStore | None:
 
 
 def is_away(path: Path) -> bool:
-    """Whether an archive file lies on a disk that is not there: the folder that its link leads to is missing too."""
-    return path.is_symlink() and in_store(path) is None and not path.resolve().parent.is_dir()
+    """Whether an archive file lies on a disk that is not there, or fails: the folder that its link leads to is missing too."""
+    try:
+        return path.is_symlink() and in_store(path) is None and not (path.parent / path.readlink()).parent.is_dir()
+    except OSError:
+        return True
 
 
 def refusal(directory: Path, losses: Sequence[object], without: str = "") -> CrawlDirectoryError:
@@ -196,7 +202,7 @@ def restore(
                 raise CrawlDirectoryError(
                     f"{path} is a link to {target}, where no archive file of this crawl lies; remove it"
                 )
-            if not target.exists():
+            if is_away(path) or not target.exists():
                 lost.append(name)
                 continue
         end, size = max(committed_ends.get(name, 0), elsewhere.get(name, 0)), path.stat().st_size

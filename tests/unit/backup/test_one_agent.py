@@ -85,7 +85,7 @@ def test_status_of_forty_agents_takes_a_hundred_requests_at_most_and_none_of_the
         place = AgentInStore(FolderStore(tmp_path, is_new=True), agent)
         place.read()
         place.claim("life", "process of another time", 3600.0)
-        files = dict.fromkeys(
+        files: dict[str, tuple[StoredPart, ...]] = dict.fromkeys(
             (f"state/{agent}/ledger/{number}.sst" for number in range(100)), (StoredPart("nowhere", 1),)
         )
         told = msgspec.Raw(msgspec.json.encode(CrawlStanding("here", "killed", pages=2)))

@@ -469,6 +469,74 @@ def test_an_archive_file_on_another_disk_leaves_that_disk(tmp_path: Path) -> Non
     asyncio.run(body())
 
 
+def on_a_disk(one: Crawled, disk: Path, name: str = WARC) -> None:
+    disk.mkdir(exist_ok=True)
+    (one.folder / name).symlink_to(disk / Path(name).name)
+
+
+def test_a_disk_of_the_archive_that_is_lost_is_named_and_what_the_store_has_of_it_is_read_there(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            on_a_disk(one, disk)
+            one.commit(b"on another disk")
+            await one.publish()
+            shutil.rmtree(disk)
+            await one.publish()
+            assert [line for line in one.said if f"1 archive file lay on a disk that is not there, as {WARC}" in line]
+            assert opened(one.folder / WARC).read() == b"on another disk"
+            assert find_losses(one.folder, one.ledger.committed_ends()) == []
+            one.commit(b"later", WARC.replace("00000.warc", "00001.warc"))
+            await one.publish()
+            assert len(one.said) == 1
+        assert (back(tmp_path, "again") / WARC).read_bytes() == b"on another disk"
+
+    asyncio.run(body())
+
+
+def test_a_crawl_that_begins_without_a_disk_of_its_archive_reads_the_store(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            on_a_disk(one, tmp_path / "disk")
+            one.commit(b"on another disk")
+        shutil.rmtree(tmp_path / "disk")
+        (tmp_path / "disk").symlink_to(tmp_path / "disk")  # an error that is no missing file
+        async with crawled(tmp_path) as one:
+            assert len(one.said) == 1
+            assert opened(one.folder / WARC).read() == b"on another disk"
+
+    asyncio.run(body())
+
+
+def test_a_disk_that_comes_back_has_what_no_checkpoint_had_and_the_store_keeps_the_rest_meanwhile(
+    tmp_path: Path,
+) -> None:
+    disk, away = tmp_path / "disk", tmp_path / "away"
+
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            on_a_disk(one, disk)
+            one.commit(b"shipped")
+            await one.publish()
+            one.commit(b" and not yet")
+            disk.rename(away)
+            one.commit(b"elsewhere", WARC.replace("00000.warc", "00001.warc"))
+            for _ in range(2):
+                await one.publish()
+            [said] = one.said
+            assert "what came since can be read when the disk is back" in said
+            found = AgentInStore(one.store, "agent-00")
+            found.read()
+            assert found.content(found.checkpoint().files[WARC]) == b"shipped"
+            away.rename(disk)
+            await one.publish()
+            found.read()
+            assert found.content(found.checkpoint().files[WARC]) == b"shipped and not yet"
+
+    asyncio.run(body())
+
+
 def test_an_archive_file_stays_that_grows_or_that_the_store_has_lost_a_part_of(tmp_path: Path) -> None:
     async def body() -> None:
         lost = WARC.replace("00000.warc", "00001.warc")

@@ -482,11 +482,14 @@ def test_a_disk_that_fails_is_left_and_the_next_one_takes_the_group(
     crawl, disk = tmp_path / "crawl", tmp_path / "disk"
     kept = archive(crawl, disks=(str(disk),), rotate_bytes=1)
     break_disk(monkeypatch, disk, errno.ENOSPC)
+    said: list[str] = []
+    kept.report = said.append
     for number in range(3):
         [location] = kept.append([visit(f"http://a.test/{number}")])
         assert location is not None
         assert (crawl / location.file).stat().st_size >= location.offset + location.length
     assert kept.metrics.counters["disks_left"] == 1
+    assert said == [f"no archive file goes to {disk} any more: No space left on device; the others take them"]
     assert len([r for r in records(crawl) if r["warc-type"] == "response"]) == 3
 
 

@@ -149,6 +149,9 @@ class WarcFiles:
         self._archive.metrics.count("disks_left")
         if lane.place in self._places:
             self._places.remove(lane.place)
+            self._archive.report(
+                f"no archive file goes to {lane.place} any more: {error.strerror}; the others take them"
+            )
         lane.close()
         return True
 
