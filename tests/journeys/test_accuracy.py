@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import pyoxigraph as oxigraph
 import pytest
+from tests.sampling import sampled
 
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
@@ -63,7 +64,7 @@ def assert_exact_with_triples(width: int, triples: int, folder: Path) -> None:
     assert sorted((_target(quad.graph_name.value), quad.object.value) for quad in quads) == sorted(site.said)
 
 
-@pytest.mark.parametrize("triples", [0, 1, 2, 3])
+@pytest.mark.parametrize("triples", sampled([3, 0, 1, 2], 4))
 @pytest.mark.parametrize("width", [1, 2, 3])
 def test_every_triple_of_a_known_tree_is_found_and_found_once(width: int, triples: int, tmp_path: Path) -> None:
     # Rows 1 to 20 of the table without those of 341 and 3,906 pages. Its row 11 has 8 triples on 2 pages of 2, a slip for 4.

@@ -213,6 +213,7 @@ def published(store: Path) -> int:
     return sum(bool(json.loads(head.read_bytes())["checkpoint"]) for head in store.glob("agents/*/head.json"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("comes_back", sampled([False, True], 2))
 def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_back: bool, tmp_path: Path) -> None:
     """The lost machine may have stood still alone, and come back too late: it is told so, and asks nothing more."""

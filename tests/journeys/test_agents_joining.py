@@ -176,6 +176,7 @@ def test_known_pages_are_visited_again_by_the_agents_that_join(web: FakeWeb, tmp
     assert verify(directory).findings == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("passing", sampled([1, 2, 3, 4, 5, 6], 6))
 def test_a_leave_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Path, passing: int) -> None:
     directory = tmp_path / "crawl"
@@ -222,6 +223,7 @@ def test_the_part_of_a_lost_agent_is_found_again_from_the_pages_of_the_others(we
     check_same(directory)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("passing", sampled([3, 1, 2], 3))
 def test_a_kill_while_the_part_of_a_lost_agent_is_found_again_loses_nothing(
     web: FakeWeb, tmp_path: Path, passing: int

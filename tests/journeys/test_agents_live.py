@@ -79,6 +79,7 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
     check_whole(asked, directory)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", sampled([SupervisedCrawl.stop, SupervisedCrawl.abort], 2))
 def test_a_crawl_that_ends_while_its_agents_begin_again_is_kept(
     end: Callable[[SupervisedCrawl], None], tmp_path: Path

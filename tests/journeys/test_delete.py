@@ -449,6 +449,7 @@ def check_host_gone(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (crawl / FOLDER).exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("first", "every"), [(3, 4), pytest.param(1, 1, marks=pytest.mark.long)])
 def test_the_deletion_of_a_host_that_was_killed_at_any_step_goes_on_when_called_again(
     first: int, every: int, crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.search.asking import Search
@@ -31,6 +33,7 @@ def start(directory: Path, *arguments: str) -> "subprocess.Popen[bytes]":
     )
 
 
+@pytest.mark.long
 def test_index_and_database_have_the_rows_of_the_tables_whatever_is_killed(tmp_path: Path) -> None:
     directory, database, chance = tmp_path / "crawl", tmp_path / "my.db", random.Random(3)
     with sqlite3.connect(database) as mine:

@@ -287,6 +287,7 @@ def assert_same_figures(count: int, depth: int, width: int, folder: Path) -> Non
     assert figures[0] == figures[1]
 
 
+@pytest.mark.long
 def test_random_differences_change_neither_pages_nor_counters(tmp_path: Path) -> None:
     assert_same_figures(30, 4, 4, tmp_path)
 

@@ -63,6 +63,7 @@ def test_no_name_breaks_tables_index_or_export(crawl: Path, tmp_path: Path, caps
     assert main(["index", str(crawl)]) == 0
 
 
+@pytest.mark.long
 def test_what_has_such_a_name_is_deleted_and_the_crawl_goes_on(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for url in urls(crawl, capsys):
         assert main(["delete", str(crawl), url]) == 0

@@ -111,6 +111,7 @@ def test_a_host_that_a_processor_blocks_is_asked_no_more(tmp_path: Path, takes_o
     assert told == ({"ordered:block": 1} if takes_orders else {"orders_refused": 1})
 
 
+@pytest.mark.long
 def test_a_delay_that_a_processor_ordered_holds_after_a_kill(tmp_path: Path) -> None:
     arrivals: list[float] = []
 

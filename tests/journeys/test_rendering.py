@@ -224,6 +224,7 @@ def test_with_every_slot_taken_by_pages_that_wait_their_requests_still_go_out(tm
     assert rows(tmp_path / "c", "SELECT count(*) FROM pages WHERE render = 'done'") == [(12,)]
 
 
+@pytest.mark.long
 def test_pages_that_reach_a_limit_leave_no_requests_behind_and_the_crawl_goes_on(tmp_path: Path) -> None:
     # It asks for too much once its links are there: at a limit a page is read as it is.
     greedy = "setTimeout(() => { for (let one = 0; one < 600; one++) fetch('/left/' + route + '/' + one).catch(() => 0) }, 0);"

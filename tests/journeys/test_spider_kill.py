@@ -8,7 +8,7 @@ from tools.killing import spiders
 
 
 def test_the_items_of_a_spider_that_was_killed_are_those_of_a_clean_run(tmp_path: Path) -> None:
-    told = spiders.run(tmp_path, print, kills=12, seed=3, listings=20)
+    told = spiders.run(tmp_path, print, kills=6, seed=3, listings=20)
     assert told.wrong == []
 
 
