@@ -87,10 +87,27 @@ class _Careless(BaseHTTPRequestHandler):
         """Tell nobody."""
 
 
-@contextlib.contextmanager
-def careless_server() -> Iterator[str]:
+class _Denying(_Careless):
+    """Lets people read, and nothing else."""
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(403, b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>")
+
+
+def careless_server() -> contextlib.AbstractContextManager[str]:
     """A server that ignores conditions; gives its URL."""
-    handler = type("Careless", (_Careless,), {"objects": {}})
+    return _server(_Careless)
+
+
+def denying_server() -> contextlib.AbstractContextManager[str]:
+    """A server that may be read and not be written; gives its URL."""
+    return _server(_Denying)
+
+
+@contextlib.contextmanager
+def _server(kind: type[_Careless]) -> Iterator[str]:
+    handler = type("Handler", (kind,), {"objects": {}})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

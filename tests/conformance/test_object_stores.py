@@ -1,10 +1,11 @@
 """Every kind of store keeps the promises of `stores.contract`, and one that ignores conditions is refused."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.s3 import BUCKET, careless_server, s3_server, variables
+from tests.s3 import BUCKET, careless_server, denying_server, s3_server, variables
 
 from gossamer.backup.contract import Store, StoreFailed
 from gossamer.backup.opening import open_store, probe
@@ -55,3 +56,20 @@ def test_a_store_that_cannot_be_reached_or_has_no_bucket_is_told_in_one_line_wit
         probe(open_store("s3://nowhere/x"))
     assert "\n" not in str(refused.value)
     assert "hushhush" not in str(refused.value)
+
+
+def test_a_server_that_denies_or_does_not_answer_is_told_with_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(url: str) -> str:
+        for name, value in variables(url).items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(StoreFailed) as error:
+            probe(open_store("s3://crawls/x", patience=0.5))
+        return str(error.value)
+
+    with denying_server() as url:
+        assert refused(url).endswith(
+            "x: AccessDenied: Access Denied; it must be allowed to read, write and delete there"
+        )
+    assert refused("http://127.0.0.1:1").endswith("x: http://127.0.0.1:1 cannot be reached: Connection refused")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert refused(f"http://127.0.0.1:{silent.getsockname()[1]}").endswith("cannot be reached: it does not answer")

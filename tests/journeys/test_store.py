@@ -253,3 +253,45 @@ def test_what_cannot_be_is_refused_in_one_line(more: list[str], told: str, tmp_p
     assert "hushhush" not in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     assert not (tmp_path / "x").exists()
+
+
+def test_a_store_in_a_cloud_without_its_package_names_the_command_that_installs_it(tmp_path: Path) -> None:
+    (tmp_path / "obstore.py").write_text("raise ImportError('it is not installed')\n")
+    one = Site(tmp_path, 1, "", {"PYTHONPATH": str(tmp_path)})
+    refused = one.run("crawl", "http://127.0.0.1:1/", "-o", str(tmp_path / "x"), "--store", "s3://bucket/x")
+    assert refused.returncode == 2
+    assert "needs the package obstore: " in refused.stderr
+    assert "install" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_crawl_that_had_no_store_ships_everything_into_its_first_one_and_keeps_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    store, crawl = str(tmp_path / "store"), str(tmp_path / "crawl")
+    with FakeWeb({"/": '<a href="/b">b</a>', "/b": "<p>b</p>"}) as web:
+        assert main(["crawl", web.url("/"), "-o", crawl, "--delay", "0", "--quiet"]) == 0
+        assert main(["resume", crawl, "--store", store, "--quiet"]) == 0
+        capfd.readouterr()
+        assert main(["verify", "--deep", store]) == 0
+        assert "2 documents were read" in capfd.readouterr().out
+        assert main(["resume", crawl, "--store", str(tmp_path / "other"), "--quiet"]) == 2
+    assert f"the crawl has the store {store}, and keeps it" in capfd.readouterr().err
+    assert not (tmp_path / "other").exists()
+
+
+def test_of_two_that_resume_a_store_at_once_one_goes_on_and_the_other_one_says_who_has_the_crawl(
+    tmp_path: Path,
+) -> None:
+    with on("folder", tmp_path) as one:
+        assert one.crawl("first", "--max-pages", "10").wait(HUNG_AFTER) == 0, one.said("first")
+        names = ("second", "third")
+        both = {name: one.resume(name, "--max-pages", "150") for name in names}
+        ends = {name: process.wait(HUNG_AFTER) for name, process in both.items()}
+        assert sorted(ends.values()) == [0, 5]
+        [refused] = [name for name, end in ends.items() if end]
+        assert len(one.said(refused).splitlines()) == 1
+        assert "is owned by process" in one.said(refused) or "another process has just taken" in one.said(refused)
+        assert not (tmp_path / refused).exists()

@@ -35,6 +35,22 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT")
 _TOLD = 160
 _OF_SERVER = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
 
+#: What a server says where keys do not do.
+_DENIED = (
+    "AccessDenied",
+    "AuthenticationFailed",
+    "AuthorizationFailure",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+)
+
+#: What the package says of a request that got no answer: the server, and in its notes for programmers why.
+_ASKED, _FAILED = re.compile(r"Error performing [A-Z]+ (\w+://[^/\s]+)"), re.compile(r"kind: (?:Connect|Timeout)")
+_WHY = re.compile(r'(?:message|error): "(.*?)"')
+
+#: Where a machine in a cloud asks for the keys of its role.
+_ROLES = ("169.254.169.254", "metadata.google.internal")
+
 
 class CloudStore:
     def __init__(self, url: str, patience: float | None = None) -> None:
@@ -106,6 +122,14 @@ def _stat_of(seen: Any) -> Stat:
 
 def _cause(error: Exception) -> str:
     """An error in one line: as the server tells it, else as the package does. Neither has a key in it."""
-    told = _OF_SERVER.search(str(error))
-    text = ": ".join(told.groups()) if told else str(error).split("\n\nDebug source", 1)[0]
+    if told := _OF_SERVER.search(str(error)):
+        more = "; it must be allowed to read, write and delete there" if told[1] in _DENIED else ""
+        return " ".join(": ".join(told.groups()).split())[:_TOLD] + more
+    text, _, notes = str(error).partition("\n\nDebug source")
+    asked = _ASKED.search(text)
+    if asked and asked[1].endswith(_ROLES):
+        return "the environment has no keys for it, and this machine has no role; set AWS_ACCESS_KEY_ID or its like"
+    if asked and _FAILED.search(notes):
+        why = _WHY.search(notes)
+        return f"{asked[1]} cannot be reached: {why[1] if why else 'it does not answer'}"
     return " ".join(text.split())[:_TOLD]

@@ -11,7 +11,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -89,7 +89,8 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
     if not given.take_over:
         crawl.refuse_living(now)
     life, holder = new_life()
-    try:
+    making = folder.absolute().with_name(f".{folder.absolute().name}.restoring")
+    with _left_on_error(crawl, life, folder, making):
         crawl.claim(life, holder, given.lease)
         beats = time.monotonic()
 
@@ -99,7 +100,6 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
                 crawl.renew()
                 beats = time.monotonic()
 
-        making = folder.absolute().with_name(f".{folder.absolute().name}.restoring")
         shutil.rmtree(making, ignore_errors=True)
         _bring_all(crawl, making, given.keep_local, beat)
         if crawl.places[1:]:
@@ -114,11 +114,23 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
         if folder.exists():
             folder.rmdir()
         making.rename(folder)
-    except ObjectChanged:
-        raise CrawlDirectoryError(f"another process has just taken the crawl in {store.name}") from None
-    except OSError as error:
-        raise CrawlDirectoryError(f"{folder} cannot be written: {error.strerror or error}") from None
     return msgspec.structs.replace(options, output=into, store=store.name)
+
+
+@contextlib.contextmanager
+def _left_on_error(crawl: "CrawlInStore", life: str, folder: Path, making: Path) -> Iterator[None]:
+    """Bring a crawl back within: if that fails, nothing of it stays here, and no process owns it. Raises CrawlDirectoryError."""
+    try:
+        yield
+    except (ObjectChanged, CrawlDirectoryError, OSError) as error:
+        shutil.rmtree(making, ignore_errors=True)
+        with contextlib.suppress(StoreFailed, ObjectChanged):
+            crawl.leave(life)
+        if isinstance(error, CrawlDirectoryError):
+            raise
+        if isinstance(error, ObjectChanged):
+            raise CrawlDirectoryError(f"another process has just taken the crawl in {crawl.first.store.name}") from None
+        raise CrawlDirectoryError(f"{folder} cannot be written: {error.strerror or error}") from None
 
 
 def _bring_all(crawl: "CrawlInStore", making: Path, keep_local: int | None, beat: Callable[[], None]) -> None:
@@ -178,6 +190,12 @@ class CrawlInStore:
     def renew(self) -> None:
         for place in self.places:
             place.renew()
+
+    def leave(self, life: str) -> None:
+        """Let any process own the agents whose owner has this name."""
+        for place in self.places:
+            if place.head is not None and place.head.life == life:
+                place.renew(holder="")
 
     def told(self) -> list[StoredAgent]:
         """The agents as the store knows them. Where one seems to be gone by this machine's clock, the clock of the store counts, if
@@ -259,10 +277,16 @@ def read_here(text: str, most: float = CACHE_BYTES) -> tuple[Path, str]:
     CrawlDirectoryError: the store cannot be read, or is damaged."""
     store = open_store(text)
     home = _cache() / hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest()
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with flocked(home / _LOCK, fcntl.LOCK_EX):
-        os.utime(home)
-        _looked(lambda: _fill(CrawlInStore(store), home, most))
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with flocked(home / _LOCK, fcntl.LOCK_EX):
+            os.utime(home)
+            _looked(lambda: _fill(CrawlInStore(store), home, most))
+    except OSError as error:
+        raise CrawlDirectoryError(
+            f"{home.parent} cannot be written, where crawls of stores are read: {error.strerror or error}; let XDG_CACHE_HOME name "
+            "a folder with room"
+        ) from None
     return home / _CRAWL, store.name
 
 

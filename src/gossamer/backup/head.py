@@ -91,7 +91,7 @@ class StoreHead(msgspec.Struct, frozen=True):
     checkpoint: str = ""
     """The key of the checkpoint that counts."""
     published: float = 0.0
-    """When that was, in seconds since the epoch."""
+    """When that was, in seconds since the epoch, by the clock of the store."""
     count: int = 0
     """How many checkpoints were published, by all owners."""
     restored: int = 0
@@ -158,6 +158,8 @@ class AgentInStore:
         """As it was last read or written."""
         self._tag = ABSENT
         self._heard = 0.0
+        self.apart = 0.0
+        """Seconds by which the clock of the store is before ours."""
         self._number = 0
 
     def read(self) -> StoreHead | None:
@@ -195,10 +197,11 @@ class AgentInStore:
         own = {"epoch": before.epoch + 1, "life": life, "holder": holder, "lease": lease}
         return self._put(msgspec.structs.replace(before, **own, restored=before.restored + restores))
 
-    def renew(self) -> None:
-        """Say that the owner is alive. Raises ObjectChanged: it is the owner no more."""
+    def renew(self, holder: str | None = None) -> None:
+        """Say that the owner is alive, or with an empty `holder` that it has ended. Raises ObjectChanged: another process is the
+        owner."""
         assert self.head is not None
-        self._put(self.head)
+        self._put(self.head if holder is None else msgspec.structs.replace(self.head, holder=holder))
 
     def publish(
         self, checkpoint: StoredCheckpoint, *, has_ended: bool, members: tuple[str, ...] = (), division: int = 0
@@ -213,7 +216,13 @@ class AgentInStore:
         holder = "" if has_ended else self.head.holder
         # The last one was begun after everything that the agent committed, so that it counts as two (`retaining`).
         count = self.head.count + (2 if has_ended else 1)
-        now = {"checkpoint": key, "published": time.time(), "count": count, "members": members, "division": division}
+        now = {
+            "checkpoint": key,
+            "published": time.time() + self.apart,
+            "count": count,
+            "members": members,
+            "division": division,
+        }
         self._put(msgspec.structs.replace(self.head, holder=holder, **now))
 
     def _put(self, head: StoreHead) -> StoreHead:

@@ -46,6 +46,7 @@ def claimed(store: Store, directory: Path, agent: str, lease: float, now: float)
     """The place of an agent, whose owner this process becomes; `now` is by the clock of the store. Raises CrawlDirectoryError:
     another process owns it, or the store holds another crawl."""
     note, place = owned(directory, agent), AgentInStore(store, agent)
+    place.apart = now - time.time()
     head = place.read()
     begins = note is None and head is not None and _is_of_a_lost_change(store, directory, agent)
     if head is not None and not begins and not (note and head.life in note.lives):
@@ -176,7 +177,7 @@ def bring_agent_back(
     except OSError as error:
         raise CrawlDirectoryError(f"{directory} cannot be written: {error.strerror or error}") from None
     old = (
-        f"its last checkpoint, {show_seconds(time.time() - head.published)} old"
+        f"its last checkpoint, {show_seconds(max(0.0, now - head.published))} old"
         if own
         else "nothing, as it had published nothing"
     )

@@ -111,7 +111,8 @@ class FolderStore:
         except OSError as error:
             if key and isinstance(error, FileNotFoundError):
                 raise ObjectMissing(key) from None
-            raise StoreFailed(f"the store {self.name}: {error.strerror or error}") from error
+            away = "; its disk may be away" if isinstance(error, FileNotFoundError) else ""
+            raise StoreFailed(f"the store {self.name}: {error.strerror or error}{away}") from error
 
 
 def _stat_of(seen: os.stat_result) -> Stat:

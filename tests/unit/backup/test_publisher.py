@@ -15,7 +15,7 @@ from gossamer.backup.contract import Stat, StoreFailed
 from gossamer.backup.elsewhere import CrawlInStore, bring_back, gone_elsewhere, is_store, read_here, standing_of_store
 from gossamer.backup.head import PART_BYTES, AgentInStore
 from gossamer.backup.one_agent import bring_agent_back
-from gossamer.backup.opening import FolderStore
+from gossamer.backup.opening import FolderStore, probe
 from gossamer.backup.publisher import Publisher, PublisherSheet
 from gossamer.crawls.control.at_rest import out_of_date, standing_at_rest
 from gossamer.crawls.options import CrawlOptions, all_options
@@ -621,6 +621,8 @@ def test_an_owner_that_is_alive_by_the_clock_of_the_store_is_not_told_to_be_gone
             await one.publish()
             [agent] = await asyncio.to_thread(lambda: CrawlInStore(Late(tmp_path / "store")).told())
             assert agent.is_alive
+            _, told = probe(Late(tmp_path / "store"))
+            assert told.endswith("from this machine's; that has no effect")
 
     asyncio.run(body())
 
@@ -723,3 +725,34 @@ def test_crawls_that_were_read_have_as_much_of_the_disk_as_the_reader_says(tmp_p
         assert not other.exists(), "what was read longest ago goes first"
 
     asyncio.run(body())
+
+
+def test_a_crawl_that_cannot_be_brought_back_is_owned_by_no_process_and_leaves_nothing(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"a" * 100)
+        found = AgentInStore(one.store, "agent-00")
+        found.read()
+        [part] = found.checkpoint().files[WARC]
+        (tmp_path / "store" / part.key).rename(tmp_path / "part")
+        for name in ("new", "newer"):
+            with pytest.raises(CrawlDirectoryError, match=f"{part.digest} is missing"):
+                back(tmp_path, name)
+        assert not [path.name for path in tmp_path.iterdir() if "new" in path.name]
+        (tmp_path / "part").rename(tmp_path / "store" / part.key)
+        assert (back(tmp_path, "new") / WARC).read_bytes() == b"a" * 100
+
+    asyncio.run(body())
+
+
+def test_a_cache_that_cannot_be_written_is_told_with_its_name(tmp_path: Path, cache: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"a")
+
+    asyncio.run(body())
+    cache.write_text("a file")
+    with pytest.raises(
+        CrawlDirectoryError, match=f"{cache}/gossamer/stores cannot be written, .* let XDG_CACHE_HOME name"
+    ):
+        read_here(str(tmp_path / "store"))
