@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.sampling import sampled
 
-from gossamer.agents.handing_over import is_moving
+from gossamer.agents.handing_over import NOTE, is_moving
 from gossamer.analysis.verifying import verify
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.engine import processes
@@ -115,13 +115,13 @@ def test_agents_that_join_take_their_part_and_nothing_is_fetched_twice(web: Fake
     assert members_of(directory) == ("agent-00", "agent-01", "agent-02", "agent-03")
     check_whole(web, directory)
     assert (directory / "logs/agent-02.jsonl").stat().st_size
-    assert not list((directory / "state/supervisor").glob("changing*"))
+    assert not (directory / NOTE).exists()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "passing",
-    [1, 2, 3, 4, 5],
+    [1, 2, 3, 4, 5, 6],
 )
 def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Path, passing: int) -> None:
     directory = tmp_path / "crawl"
@@ -131,7 +131,7 @@ def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Pat
     done = resumed(directory, *(["--agents", "3"] if passing % 2 else []))
     assert done.returncode == 0, done.stderr
     check_whole(web, directory)
-    assert not list((directory / "state/supervisor").glob("changing*"))
+    assert not (directory / NOTE).exists()
 
 
 @pytest.mark.long
@@ -144,7 +144,7 @@ def test_agents_that_leave_give_their_part_to_the_others(web: FakeWeb, tmp_path:
     assert f"agent-{agents - 1:02d} left and gave away" in done.stderr
     assert sum(name.endswith("=0") for name in members_of(directory)) == agents - then
     check_whole(web, directory)
-    assert not list((directory / "state/supervisor").glob("changing*"))
+    assert not (directory / NOTE).exists()
     assert json.loads(status(directory).stdout)["pages"] == HOSTS * PAGES, "those of the agents that left count"
 
 

@@ -13,7 +13,7 @@ from tests.sampling import sampled
 from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
-from gossamer.agents.handing_over import MOVING, read_moved
+from gossamer.agents.handing_over import NOTE, read_moved
 from gossamer.agents.joining import Balance, Load, Wish
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.verifying import verify
@@ -36,7 +36,7 @@ def check_whole(web: FakeWeb, directory: Path, twice: int = 0) -> None:
     assert sum(count - 1 for count in asked.values()) <= twice, "each page was asked for once, but what a kill took"
     assert len(urls_in(directory / "logs/crawl.jsonl")) == HOSTS * PAGES
     assert verify(directory, deep=True).findings == []
-    assert not (directory / MOVING).exists()
+    assert not (directory / NOTE).exists()
 
 
 async def fetched(web: FakeWeb, more: int) -> None:
@@ -157,7 +157,7 @@ def test_a_move_whose_crawl_is_killed_is_finished_by_the_next_run(tmp_path: Path
             await asyncio.gather(moving, return_exceptions=True)
 
         asyncio.run(move())
-        assert (directory / MOVING).exists()
+        assert (directory / NOTE).exists()
         on = SupervisedCrawl([], options_for(web, directory, resume=True, agents=3))
         assert asyncio.run(crawled(on)).state == "finished"
         check_whole(web, directory, twice=64)

@@ -13,6 +13,7 @@ from tests.stores import SEVERAL, Site, check_web, on
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
+from gossamer.agents.handing_over import NOTE
 from gossamer.testing.clock import HUNG_AFTER
 
 ALL = ("agent-00", "agent-01", "agent-02")
@@ -46,11 +47,7 @@ def have_changed(one: Site, number: int, times: int) -> bool:
         is_done = json.loads((state / "division.json").read_bytes()) == times
     except FileNotFoundError:
         return False
-    return (
-        is_done
-        and not (state / "supervisor" / "changing.json").exists()
-        and len(living(one.folder / "first", ALL)) == number
-    )
+    return is_done and not (one.folder / "first" / NOTE).exists() and len(living(one.folder / "first", ALL)) == number
 
 
 def has_published(one: Site, times: int) -> bool:

@@ -70,7 +70,7 @@ async def checkpoint(crawl: "SeveralAgents", name: str) -> str:
             left = sorted({member(text).agent for text in members} - set(at_work(members)))
             if left:
                 async with AgentsAtRest(directory, crawl.graph.wiring) as at_rest:
-                    await at_rest.do("checkpoint", left, words=[name])
+                    await at_rest.told("checkpoint", left, words=[name])
             resting.note_members(directory, name, members)
             return name
     raise UsageError("agents died while the checkpoint was made, so it was not kept; try again")

@@ -1,48 +1,53 @@
 """Single domains that go from one agent to another while both fetch on, and agents that are told again what they have lost.
 
-    supervisor   note ─► hold ────────► give ──────────► take ───────────► note whose they are ─► drop ─► forget the note
-    taker                sends nothing                   reads the parcel,
-                                                         then sends again
-    giver                               writes a parcel                                          forgets them
-
-Place in the flow: :mod:`joining` wants a domain to move, and :class:`DomainMoves` asks both agents, one step after the other; in
-each of them :class:`MovingDomains` does the step. The giver hands out nothing more of these domains, waits until nothing of them
-is in flight, and owes their URLs to the taker from then on. What the taker itself has found of them waits in its outbox until it
-has the parcel: what the parcel does not know is queued then. A third agent that has not heard of the move sends to the giver,
-which owes it to the taker.
+Place in the flow: :mod:`joining` wants a domain to move, and :class:`DomainMoves` lets both agents do the steps of a hand-over
+(:mod:`handing_over`); in each of them :class:`MovingDomains` does a step. The giver hands out nothing more of these domains, waits
+until nothing of them is in flight, and owes their URLs to the taker from then on. What the taker itself has found of them waits in
+its outbox until it has the parcel: what the parcel does not know is queued then. A third agent that has not heard of the move sends
+to the giver, which owes it to the taker.
 
 From the parcel on the domains are the taker's. A process that is killed on the way begins with the note, and asks for none of these
-domains before the move is over; each step can be done again.
+domains before the move is over.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
-from gossamer.agents.handing_over import MOVING, as_arcs, as_settings, is_moving
+from gossamer.agents.handing_over import (
+    PARCELS,
+    Gift,
+    HandOver,
+    Step,
+    UnderWay,
+    as_arcs,
+    as_settings,
+    carry_out,
+    is_moving,
+    under_way,
+)
 from gossamer.agents.lost import forget_loss, noted_losses, owe_again
-from gossamer.agents.parcels import PARCELS, taken
+from gossamer.agents.parcels import steps
 from gossamer.agents.supervision import MoveDomains, OfferDomains
 from gossamer.agents.url_exchange import ReceiveUrls
 from gossamer.agents.wiring import OUTBOX, domain_rule_of, ledger_settings
 from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent
 from gossamer.crawls.control.wire import Listed
-from gossamer.engine.files import Point, crash_at, replace_file
+from gossamer.engine.files import Point, crash_at
 from gossamer.frontier.politeness.provider import HostPoliteness
-from gossamer.recrawl.ledger import noted, release
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.contract import OWED
-from gossamer.storage.ledger.moving import Arc, dropping, is_in
-from gossamer.storage.ledger.parcels import Moved, found_within, giving, head_of, seen_in, taking
+from gossamer.storage.ledger.moving import has_host
+from gossamer.storage.ledger.parcels import Moved, found_within, seen_in
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.mailbox.staging import owed_task
 from gossamer.storage.seen.memory import MemoryFlights
-from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.errors import UsageError
 from gossamer.values.hosts import domain_point
 from gossamer.values.url import host_of
 
@@ -64,34 +69,6 @@ MOST = 64
 _STEP = 60.0
 _AGAIN = 0.2
 
-Step = Literal["hold", "give", "take", "drop", "release", "tell"]
-
-T = TypeVar("T")
-
-
-class DomainMove(msgspec.Struct, frozen=True):
-    """A move that is under way."""
-
-    name: str
-    """Of its parcel; no two moves have the same."""
-    giver: str
-    taker: str
-    domains: tuple[str, ...]
-
-    @property
-    def arcs(self) -> Sequence[Arc]:
-        return as_arcs(map(domain_point, self.domains))
-
-
-def move_under_way(directory: Path) -> DomainMove | None:
-    """The move that is under way, if one is. Raises CrawlDirectoryError: its note is damaged."""
-    try:
-        return msgspec.json.decode((directory / MOVING).read_bytes(), type=DomainMove)
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise CrawlDirectoryError(f"{directory / MOVING} is damaged: {error}; bring it back from a copy") from None
-
 
 # In each agent.
 
@@ -107,14 +84,16 @@ class MovingDomains:
 
     def begin(self) -> None:
         """Before anything is asked for: a move that is under way holds."""
-        if (move := move_under_way(self._run.directory)) is None:
+        work = under_way(self._run.directory)
+        if work is None or not work.is_at_work:
             return
-        if move.giver == self._run.agent:
-            self._withhold(move)
-            if self._parcel(move).exists():
-                self._assign(move)
-        elif move.taker == self._run.agent:
-            self._hold(is_held=True)
+        for move in work.hand_overs or ():
+            if move.giver == self._run.agent:
+                self._withhold(move)
+                if self._parcel(move).exists():
+                    self._assign(move)
+            elif move.taker == self._run.agent:
+                self._hold(is_held=True)
 
     def offered(self, share: float, most: int) -> list[str]:
         """Some domains that have URLs which may be asked for now: this share of them, and at least one stays."""
@@ -123,9 +102,9 @@ class MovingDomains:
         number = min(most, max(1, int(len(names) * share)), len(names) - 1)
         return [names[place * len(names) // number] for place in range(number)] if number > 0 else []
 
-    async def asked(self, step: Step, told: Mapping[str, Any]) -> Moved:
+    async def asked(self, step: Step | Literal["tell"], told: Mapping[str, Any]) -> Moved:
         """Do a step. Raises UsageError: the domains cannot move, and nothing has changed."""
-        move = msgspec.convert(told, DomainMove)
+        move = msgspec.convert(told, HandOver)
         match step:
             case "hold":
                 self._hold(is_held=True)
@@ -134,7 +113,7 @@ class MovingDomains:
             case "take":
                 await self._take(move)
             case "drop":
-                await _in_steps(dropping(self._run.ledger, move.arcs, staying=OWED.owner, is_at_work=True))
+                await self._done("drop", move)
                 for polite in self._run.providers(HostPoliteness):
                     polite.let_go(lambda host: self._rule.assignable(host) in move.domains)
                 self._let(None)
@@ -145,38 +124,45 @@ class MovingDomains:
                 return Moved(tasks=await owe_again(self._run, move.taker))
         return Moved()
 
-    async def _give(self, move: DomainMove) -> Moved:
-        ledger, parcel = self._run.ledger, self._parcel(move)
-        if parcel.exists():
-            return head_of(parcel).moved
-        self._check(move)
-        self._withhold(move)
-        deadline = time.monotonic() + QUIET
-        while self._is_asking(move):
-            if time.monotonic() > deadline:
-                self._let(None)
-                raise UsageError(f"pages of {', '.join(move.domains[:3])} are still being fetched after {QUIET:g} s")
-            await asyncio.sleep(_LOOK)
-        # From here on URLs of these domains are owed to the taker, so that nothing of them changes here.
-        self._assign(move)
-        notes = noted(ledger)
-        release(ledger, self._run.agent, move.arcs)
-        return await _in_steps(giving(ledger, move.arcs, parcel, notes=notes, staying=OWED.owner, is_at_work=True))
+    async def _done(self, step: Step, move: HandOver) -> Moved:
+        """Do a step in the ledger, with room for everything else of the agent between two parts of it."""
+        parts = steps(step, self._run.ledger, self._run.agent, move, self._parcel(move), is_at_work=True)
+        while True:
+            try:
+                next(parts)
+            except StopIteration as end:
+                return cast(Moved, end.value)
+            await asyncio.sleep(0)
 
-    async def _take(self, move: DomainMove) -> None:
-        ledger, parcel, frontier = self._run.ledger, self._parcel(move), self._run.units.frontier
+    async def _give(self, move: HandOver) -> Moved:
+        if not self._parcel(move).exists():
+            self._check(move)
+            self._withhold(move)
+            deadline = time.monotonic() + QUIET
+            while self._is_asking(move):
+                if time.monotonic() > deadline:
+                    self._let(None)
+                    raise UsageError(
+                        f"pages of {', '.join(move.domains[:3])} are still being fetched after {QUIET:g} s"
+                    )
+                await asyncio.sleep(_LOOK)
+            # From here on URLs of these domains are owed to the taker, so that nothing of them changes here.
+            self._assign(move)
+        return await self._done("give", move)
+
+    async def _take(self, move: HandOver) -> None:
+        ledger, frontier = self._run.ledger, self._run.units.frontier
         self._hold(is_held=True)
         self._came.update(move.domains)
         frontier.turns.is_doubtful = lambda host: self._rule.assignable(host) in self._came
-        await _in_steps(taking(ledger, parcel, is_at_work=True))
-        taken(ledger, parcel, self._run.agent)
+        await self._done("take", move)
         for schedule in self._run.providers(RevisitSchedule):
             schedule.look_again()
         # What this agent has found of them meanwhile, and the giver never heard of.
         self._assign(move)
         owed = list(map(owed_task, found_within(ledger, OWED, move.arcs)))
         if owed:
-            known = seen_in(ledger, parcel, [task.identity for task in owed])
+            known = seen_in(ledger, self._parcel(move), [task.identity for task in owed])
             [receiver] = self._run.units.components(ReceiveUrls)
             receiver.intake().brought_home(owed, self._run.providers(Mailbox)[0], known)
         self._hold(is_held=False)
@@ -186,14 +172,14 @@ class MovingDomains:
         """Send nothing, and forget nothing that was sent, or go on."""
         self._run.graph_at_work.set(OUTBOX, {"holds": is_held})
 
-    def _assign(self, move: DomainMove) -> None:
+    def _assign(self, move: HandOver) -> None:
         sheet: Any = self._run.graph.sheet("ring")
         moved = dict(text.rsplit("=", 1) for text in sheet.moved)
         self._run.graph_at_work.set(
             "ring", {"moved": as_settings({**moved, **dict.fromkeys(move.domains, move.taker)})}
         )
 
-    def _withhold(self, move: DomainMove) -> None:
+    def _withhold(self, move: HandOver) -> None:
         domains = frozenset(move.domains)
         self._let(lambda host: self._rule.assignable(host) in domains)
 
@@ -206,7 +192,7 @@ class MovingDomains:
             return queues
         raise UsageError("the queues of this crawl cannot be divided anew")
 
-    def _check(self, move: DomainMove) -> None:
+    def _check(self, move: HandOver) -> None:
         """Refuse what would change while it is written, by a UsageError."""
         self._queues()
         if self._run.units.frontier.reopening.is_searching:
@@ -215,27 +201,17 @@ class MovingDomains:
             if row.count and self._rule.assignable(row.family.owner.removeprefix("*.")) in move.domains:
                 raise UsageError(f"URLs of {row.family.owner} are set aside, and are fetched as probes now and then")
 
-    def _is_asking(self, move: DomainMove) -> bool:
+    def _is_asking(self, move: HandOver) -> bool:
         """Whether something of these domains is on its way, from the hand-out to the commit."""
         arcs, domains = move.arcs, move.domains
-        if self._run.ledger.queues.is_flying(lambda host: is_in(arcs, host)):
+        if self._run.ledger.queues.is_flying(lambda host: has_host(arcs, host)):
             return True
         hosts = [host.name for host in self._run.units.frontier.turns if host.asking or host.errands]
         flights = (one for unit in self._run.providers(MemoryFlights) for one in unit.oldest(_ALL))
         return any(self._rule.assignable(host) in domains for host in (*hosts, *map(host_of, flights)))
 
-    def _parcel(self, move: DomainMove) -> Path:
-        return self._run.directory / PARCELS / move.name
-
-
-async def _in_steps(steps: Generator[None, None, T]) -> T:
-    """The results of steps, with room for everything else of the agent between two of them."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return cast(T, end.value)
-        await asyncio.sleep(0)
+    def _parcel(self, move: HandOver) -> Path:
+        return self._run.directory / move.parcel
 
 
 # In the supervisor.
@@ -257,7 +233,7 @@ class DomainMoves:
         self._moved = moved
         self._report = report
         self._is_at_it = False
-        self.before_step: Callable[[Step], None] = lambda _step: None
+        self.before_step: Callable[[str], None] = lambda _step: None
         """Called before an agent is asked for a step; an exception leaves the move to the next run, as a crash does."""
         supervisor.is_moving = lambda: is_moving(directory)
 
@@ -295,46 +271,35 @@ class DomainMoves:
             raise UsageError("other domains are moving; try again in some seconds")
         if self._supervisor.is_resting:
             raise UsageError("all agents rest for some seconds; ask again")
-        move = DomainMove(f"{time.time_ns():x}", giver, taker, tuple(domains))
-        (self._directory / MOVING).parent.mkdir(parents=True, exist_ok=True)
-        replace_file(self._directory / MOVING, msgspec.json.encode(move))
-        return await self._driven(move)
+        arcs = tuple(as_arcs(map(domain_point, domains)))
+        one = HandOver(giver, taker, arcs, f"{PARCELS}/{time.time_ns():x}", tuple(domains))
+        return await self._driven(UnderWay((one,), is_at_work=True))
 
     async def go_on(self) -> None:
         """Finish moves that were interrupted, and let agents that have lost their ledgers be told what others know."""
         for agent, loss in noted_losses(self._directory, with_links=True).items():
             await self._told_again(agent, loss)
-        if not self._is_at_it and (move := move_under_way(self._directory)) is not None:
-            await self._driven(move)
+        if not self._is_at_it and (work := under_way(self._directory)) is not None and work.is_at_work:
+            await self._driven(work)
 
     async def _told_again(self, agent: str, loss: bytes) -> None:
         told = 0
         for other in [name for name in self._supervisor.agents if name != agent]:
-            try:
-                told += (await self._ask(other, "tell", DomainMove("", "", agent, ()))).tasks
-            except AgentRefused as refused:
-                raise UsageError(str(refused)) from None
+            told += (await self._ask(other, "tell", HandOver("", agent, (), ""))).tasks
             crash_at(Point.JOINING)
         forget_loss(self._directory, agent, loss)
         self._report(f"{agent} was told {told:,} URLs of its domains again, which pages of other agents lead to")
 
-    async def _driven(self, move: DomainMove) -> Moved:
+    async def _driven(self, work: UnderWay) -> Moved:
         self._is_at_it = True
-        began = time.monotonic()
-        try:
-            await self._ask(move.taker, "hold", move)
-            try:
-                moved = await self._ask(move.giver, "give", move)
-            except AgentRefused as refused:
-                await self._ask(move.taker, "release", move)
-                (self._directory / MOVING).unlink()
-                raise UsageError(str(refused)) from None
-            await self._ask(move.taker, "take", move)
+        began, [move] = time.monotonic(), work.hand_overs or ()
+
+        async def commit() -> None:
             moved_so_far = self._moved(dict.fromkeys(move.domains, move.taker))
             await self._supervisor.giving.give("ring", {"moved": as_settings(moved_so_far)})
-            await self._ask(move.giver, "drop", move)
-            (self._directory / PARCELS / move.name).unlink(missing_ok=True)
-            (self._directory / MOVING).unlink()
+
+        try:
+            [(_, _, moved)] = await carry_out(self._directory, work, self._step, commit)
         finally:
             self._is_at_it = False
         names = ", ".join(move.domains[:3]) + (f" and {len(move.domains) - 3} more" if len(move.domains) > 3 else "")
@@ -343,8 +308,16 @@ class DomainMoves:
         )
         return moved
 
-    async def _ask(self, agent: str, step: Step, move: DomainMove) -> Moved:
-        """Let an agent do a step, as soon as it answers. Raises AgentRefused."""
+    async def _step(self, step: Step, agents: Sequence[str], work: UnderWay) -> list[Gift]:
+        """See :class:`~gossamer.agents.handing_over.DoesStep`. One move is under way at a time."""
+        return [
+            (one.giver, one.taker, await self._ask(agent, step, one))
+            for agent in agents
+            for one in work.hand_overs or ()
+        ]
+
+    async def _ask(self, agent: str, step: Step | Literal["tell"], move: HandOver) -> Moved:
+        """Let an agent do a step, as soon as it answers. Raises UsageError: it refuses."""
         self.before_step(step)
         while True:
             line = AgentLine(self._directory, agent)  # of its own: the supervisor goes on asking for news
@@ -353,5 +326,7 @@ class DomainMoves:
                 return found
             except AgentSilent:
                 await asyncio.sleep(_AGAIN)
+            except AgentRefused as refused:
+                raise UsageError(str(refused)) from None
             finally:
                 line.close()

@@ -22,6 +22,7 @@ from gossamer.crawls.summary import ENDED_FILE, Summary, cpu_seconds, cuts_of, h
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import build
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
+from gossamer.storage.ledger.opening import Places
 from gossamer.storage.recovery import files_of
 from gossamer.values.outcome import Outcome
 
@@ -30,6 +31,12 @@ _ENDED = "ended.json"
 
 #: Fields that summary and standing share by name and meaning.
 _SHARED = tuple(set(Summary.__struct_fields__) & set(CrawlStanding.__struct_fields__))
+
+
+def is_ledger_gone(directory: Path, agent: str) -> bool:
+    """Whether an agent has no ledger: it has not begun, or its folder was taken away."""
+    places = Places(place_of(directory, agent))
+    return not any(path.exists() for path in (places.ledger, places.made, places.replaced))
 
 
 def ledger_of(directory: Path, settings: Mapping[str, Any], agent: str, *, existing: bool = False) -> RocksLedger:

@@ -1,67 +1,55 @@
-"""Which domains change hands, and when: because members change, or because a person gives a domain to an agent.
+"""Domains that change hands: which agent has which, which ones move where members change, and the steps of every hand-over.
 
-Place in the flow: :mod:`membership` asks it what to move while all agents rest, and :mod:`roster` which agent has a host. By the
-ring all of this follows from the members. By the table that masters share, moves are written down first; one transaction then
-lets all of them come true.
+    note ─► hold ─────────► give ─────────────► take ─────────────► commit ─────────► drop ─► forget the note
+    takers   send nothing                        read the parcels,   whose they are
+                                                 then send again     is written down
+    givers                   write parcels, and                                        forget
+                             hand out nothing
+
+Place in the flow: :mod:`membership` hands over while all agents rest (:mod:`parcels` does the steps), :mod:`domain_moves` while
+both agents fetch on. What is under way stands in one note (:class:`UnderWay`). A kill leaves it to the next supervisor, which does
+it again from the first step; what was done of a step is not done twice. Where a giver cannot give, all is given up; from then on
+it is finished. By the ring all of it follows from the members; by masters it is planned by the table that they share.
 """
 
+import shutil
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from gossamer.agents.contract import DesignationPolicy
-from gossamer.agents.designations import SCHEMA, agent_at, chosen, designated, give, loads
-from gossamer.agents.ring import Arc, Ring, RingDesignation, RingSheet, moving
-from gossamer.agents.wiring import domain_rule_of, ledger_settings, ring_rule
-from gossamer.engine.files import replace_file
+from gossamer.agents.designations import SCHEMA, agent_at, chosen, designated, loads
+from gossamer.agents.ring import Ring, RingDesignation, RingSheet, append, moving
+from gossamer.agents.wiring import domain_rule_of, ring_rule
+from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.sheet import build
-from gossamer.engine.wiring import Wiring
-from gossamer.storage.mailbox.shared_state import SharedFile, count_older_mail
-from gossamer.storage.members import crawl_id
-from gossamer.values.agents import at_work, digest_names, member
-from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.hosts import domain_point, given_host
-
-_MOVES = """
-CREATE TABLE IF NOT EXISTS moves (point INTEGER PRIMARY KEY, giver TEXT NOT NULL, taker TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS moved (is_made INTEGER NOT NULL);
-"""
-
-
-#: Agents that get domains, each with stretches of the circle, in order.
-Heirs = Mapping[str, Sequence[Arc]]
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.ledger.moving import Arc, is_in
+from gossamer.storage.ledger.parcels import Moved, parcel_path
+from gossamer.storage.mailbox.retaining import point_path
+from gossamer.storage.mailbox.shared_state import SharedFile
+from gossamer.storage.members import members_of, read_kept
+from gossamer.values.agents import agent_name, at_work, digest_names, member
+from gossamer.values.errors import GossamerError
+from gossamer.values.hosts import domain_point
 
 #: Where it stands which domains have another agent than the ring says, inside the crawl directory.
 _MOVED = "state/supervisor/moved.json"
 
-
-#: The note of domains that are moving while agents work (:mod:`gossamer.agents.domain_moves`), inside the crawl directory.
-MOVING = "state/supervisor/moving.json"
-
-
 #: The folder of agents that have lost their ledgers (:mod:`gossamer.agents.lost`), inside the crawl directory.
 LOST = "state/supervisor/lost"
 
-
-def is_moving(directory: Path) -> bool:
-    """Whether domains are on their way from one agent to another, which both go on with when they work, or an agent that has lost
-    its ledger is being told what others know."""
-    return (directory / MOVING).exists() or any(not note.suffix for note in (directory / LOST).glob("*"))
+#: How a person goes on who has a damaged note.
+_ADVICE = "bring it back from a copy"
 
 
 def read_moved(directory: Path) -> dict[str, str]:
     """Domains that have another agent than the ring says. Raises CrawlDirectoryError: the note is damaged."""
-    path = directory / _MOVED
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise CrawlDirectoryError(f"{path} is damaged: {error}; bring it back from a copy") from None
+    return read_kept(directory / _MOVED, dict[str, str], _ADVICE) or {}
 
 
 def write_moved(directory: Path, moved: Mapping[str, str]) -> None:
@@ -69,6 +57,18 @@ def write_moved(directory: Path, moved: Mapping[str, str]) -> None:
         replace_file(directory / _MOVED, msgspec.json.encode(moved))
     else:
         (directory / _MOVED).unlink(missing_ok=True)
+
+
+# Which agent has which domain.
+
+
+def division(
+    directory: Path, members: Sequence[str], settings: Mapping[str, Any], *, by_table: bool
+) -> "DividedByRing | DividedByTable":
+    """How the domains of a crawl are divided among these members; `settings` are those of its ledgers."""
+    if by_table:
+        return DividedByTable(directory, members, settings)
+    return DividedByRing(members, settings, read_moved(directory))
 
 
 class DividedByRing:
@@ -106,125 +106,98 @@ class DividedByTable:
         point = domain_point(self._rule.assignable(host))
         if (name := digest_names().get(point)) is not None:
             return self._ring.owner(name)
-        with _opened(self._directory) as shared:
+        with opened_table(self._directory) as shared:
             return agent_at(shared.reading, point) or ""
 
     def arcs(self, agent: str) -> Sequence[Arc]:
         """The stretches of the circle that an agent has, in order: a point for each domain. Raises CrawlDirectoryError."""
         digests = (point for point, name in digest_names().items() if self._ring.owner(name) == agent)
-        with _opened(self._directory) as shared:
+        with opened_table(self._directory) as shared:
             rows = shared.reading.execute("SELECT DISTINCT point FROM designations WHERE agent = ?", (agent,))
             return as_arcs({*digests, *(point for (point,) in rows)})
 
     def domains(self, agent: str) -> list[str]:
-        with _opened(self._directory) as shared:
+        with opened_table(self._directory) as shared:
             return [domain for domain, owner in designated(shared.reading) if owner == agent]
 
 
-class RingMoves:
-    """The domains that change hands where the members of a ring change. Nothing has to be written down."""
+# What changes hands where members do, by giver and taker.
 
-    def __init__(self, before: Sequence[str], after: Sequence[str], moved: Mapping[str, str]) -> None:
-        """`moved` are domains that have another agent than the ring says; they keep it as long as it stays."""
-        self._before, self._after, self._moved = before, after, moved
-
-    def of(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
-        """The agents that get domains of one, and which stretches of the circle they are."""
-        before, after = Ring(map(member, self._before)), Ring(map(member, self._after))
-        stays = set(at_work(self._after))
-        homeless = [domain for domain, agent in self._moved.items() if agent == giver and agent not in stays]
-        points = list(map(domain_point, self._moved))
-        for taker in at_work(self._after):
-            if taker != giver:
-                own = [domain_point(domain) for domain in homeless if after.owner(domain) == taker]
-                if arcs := _merged(without_points(moving(before, after, giver, taker), points), own):
-                    yield taker, arcs
-
-    def left(self) -> dict[str, str]:
-        """The domains that have another agent than the ring says when all is done."""
-        after, stays = Ring(map(member, self._after)), set(at_work(self._after))
-        return {
-            domain: agent for domain, agent in self._moved.items() if agent in stays and after.owner(domain) != agent
-        }
+#: Stretches of the circle in order, by the agents that give and take them.
+Moves = Mapping[tuple[str, str], Sequence[Arc]]
 
 
-class TableMoves:
-    """The domains that change hands in the table of the masters. It is written down in the shared file until it is done."""
+def moves_by_ring(before: Sequence[str], after: Sequence[str], moved: Mapping[str, str]) -> Moves:
+    """What moves where the members of a ring change; `moved` are domains that have another agent than the ring says, and keep it as
+    long as it stays."""
+    becomes, points = Ring(map(member, after)), list(map(domain_point, moved))
+    found = {pair: without_points(arcs, points) for pair, arcs in moving(Ring(map(member, before)), becomes).items()}
+    for domain, agent in moved.items():
+        if agent not in at_work(after):
+            pair = agent, becomes.owner(domain)
+            found[pair] = _merged(found.get(pair, ()), [domain_point(domain)])
+    return {(giver, taker): arcs for (giver, taker), arcs in found.items() if arcs and giver != taker}
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
 
-    def plan(
-        self, before: Sequence[str], after: Sequence[str], assigned: Mapping[str, str], policy: DesignationPolicy
-    ) -> None:
-        """Write down what is to move.
+def left_by_ring(after: Sequence[str], moved: Mapping[str, str]) -> dict[str, str]:
+    """The domains that have another agent than the ring says when these are the members."""
+    becomes, stays = Ring(map(member, after)), at_work(after)
+    return {domain: agent for domain, agent in moved.items() if agent in stays and becomes.owner(domain) != agent}
 
-        Args:
-            after: the members that there are to be.
-            policy: chooses for the domains of those that leave.
 
-        Raises:
-            CrawlDirectoryError: it cannot be written. Nothing has changed.
-        """
-        stays = set(at_work(after))
-        candidates = [one for one in map(member, after) if one.capacity]
-        moves: dict[int, tuple[str, str]] = {}
-        was, becomes = Ring(map(member, before)), Ring(map(member, after))
-        for point, name in digest_names().items():
-            if (giver := was.owner(name)) != (taker := becomes.owner(name)):
-                moves[point] = giver, taker
-        with _opened(self._directory) as shared, shared.writing() as connection:
-            counts = loads(connection)
-            wanted = {domain_point(domain): agent for domain, agent in assigned.items()}
-            for point, agent, domain in connection.execute("SELECT point, agent, domain FROM designations").fetchall():
-                taker = moves[point][1] if point in moves else wanted.get(point, agent)
-                if taker not in stays:
-                    taker = chosen(policy, domain, candidates, counts)
-                if taker != agent:
-                    moves[point] = agent, taker
-                    counts[agent] -= 1
-                    counts[taker] = counts.get(taker, 0) + 1
-            connection.execute("DELETE FROM moves")
+def moves_by_table(
+    directory: Path,
+    before: Sequence[str],
+    after: Sequence[str],
+    assigned: Mapping[str, str],
+    policy: DesignationPolicy,
+) -> Moves:
+    """What moves in the table of the masters: domains that a person has given to agents, and those of agents that leave, for which
+    the policy chooses; digests go by the ring. Raises CrawlDirectoryError: the table cannot be read."""
+    stays = at_work(after)
+    candidates = [one for one in map(member, after) if one.capacity]
+    moves: dict[int, tuple[str, str]] = {}
+    was, becomes = Ring(map(member, before)), Ring(map(member, after))
+    for point, name in digest_names().items():
+        if (giver := was.owner(name)) != (taker := becomes.owner(name)):
+            moves[point] = giver, taker
+    wanted = {domain_point(domain): agent for domain, agent in assigned.items()}
+    with opened_table(directory) as shared:
+        counts = loads(shared.reading)
+        for point, agent, domain in shared.reading.execute("SELECT point, agent, domain FROM designations").fetchall():
+            taker = moves[point][1] if point in moves else wanted.get(point, agent)
+            if taker not in stays:
+                taker = chosen(policy, domain, candidates, counts)
+            if taker != agent:
+                moves[point] = agent, taker
+                counts[agent] -= 1
+                counts[taker] = counts.get(taker, 0) + 1
+    return _by_pair((*pair, point) for point, pair in moves.items())
+
+
+def _by_pair(rows: Iterable[tuple[str, str, int]]) -> Moves:
+    points: dict[tuple[str, str], set[int]] = {}
+    for giver, taker, point in rows:
+        points.setdefault((giver, taker), set()).add(point)
+    return {pair: as_arcs(those) for pair, those in points.items()}
+
+
+def write_to_table(directory: Path, hand_overs: Iterable["HandOver"]) -> None:
+    """Let the table of the masters say at once whose all of it is. Raises CrawlDirectoryError: it cannot be written."""
+    with opened_table(directory) as shared, shared.writing() as connection:
+        for one in hand_overs:
             connection.executemany(
-                "INSERT INTO moves VALUES (?, ?, ?)", [(point, *pair) for point, pair in moves.items()]
+                "UPDATE designations SET agent = ? WHERE point BETWEEN ? AND ?", [(one.taker, *arc) for arc in one.arcs]
             )
-            connection.execute("DELETE FROM moved")
-
-    def of(self, giver: str) -> Iterator[tuple[str, Sequence[Arc]]]:
-        """The agents that get domains of one, and which points of the circle they are."""
-        with _opened(self._directory) as shared:
-            rows = shared.reading.execute("SELECT taker, point FROM moves WHERE giver = ?", (giver,)).fetchall()
-        points: dict[str, set[int]] = {}
-        for taker, point in rows:
-            points.setdefault(taker, set()).add(point)
-        for taker, those in points.items():
-            yield taker, as_arcs(those)
-
-    def make(self) -> None:
-        """Let all of it come true at once. Raises CrawlDirectoryError: it did not."""
-        with _opened(self._directory) as shared, shared.writing() as connection:
-            connection.execute(
-                "UPDATE designations SET agent = (SELECT taker FROM moves WHERE moves.point = designations.point) "
-                "WHERE point IN (SELECT point FROM moves)"
-            )
-            connection.execute("DELETE FROM loads")
-            connection.execute("INSERT INTO loads SELECT agent, count(*) FROM designations GROUP BY agent")
-            connection.execute("INSERT INTO moved VALUES (1)")
-
-    def are_made(self) -> bool:
-        with _opened(self._directory) as shared:
-            return bool(shared.reading.execute("SELECT EXISTS (SELECT 1 FROM moved)").fetchone()[0])
-
-    def forget(self) -> None:
-        with _opened(self._directory) as shared, shared.writing() as connection:
-            connection.execute("DELETE FROM moves")
-            connection.execute("DELETE FROM moved")
+        connection.execute("DELETE FROM loads")
+        connection.execute("INSERT INTO loads SELECT agent, count(*) FROM designations GROUP BY agent")
 
 
 @contextmanager
-def _opened(directory: Path) -> Iterator[SharedFile]:
+def opened_table(directory: Path) -> Iterator[SharedFile]:
+    """The table that masters share. Raises CrawlDirectoryError: it is gone or damaged."""
     with closing(SharedFile(directory)) as shared:
-        shared.open(SCHEMA + _MOVES)
+        shared.open(SCHEMA)
         yield shared
 
 
@@ -246,129 +219,196 @@ def as_arcs(points: Iterable[int]) -> list[Arc]:
     """Points as stretches of the circle, in order; those that touch are one."""
     arcs: list[Arc] = []
     for point in sorted(points):
-        if arcs and arcs[-1][1] == point - 1:
-            arcs[-1] = arcs[-1][0], point
-        else:
-            arcs.append((point, point))
+        append(arcs, point, point)
     return arcs
 
 
 def lies_in(arcs: Sequence[Arc], domain: str) -> bool:
     """Whether a domain lies in some stretches of the circle, which are in order."""
-    point = domain_point(domain)
-    at = bisect_right(arcs, point, key=lambda arc: arc[0]) - 1
-    return at >= 0 and arcs[at][1] >= point
+    return is_in(arcs, domain_point(domain))
 
 
-def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
-    """Give domains that no agent has yet to agents: nothing has to move.
+# What is under way, and its steps.
 
-    Returns:
-        Those that another agent has.
-
-    Raises:
-        CrawlDirectoryError: the table cannot be read or written.
-    """
-    taken: dict[str, str] = {}
-    with _opened(directory) as shared, shared.writing() as connection:
-        for domain, agent in assigned.items():
-            owner = agent_at(connection, domain_point(domain))
-            if owner is None or owner == agent:
-                give(connection, {domain: agent})
-            else:
-                taken[domain] = agent
-    return taken
+#: A step of a hand-over in the giver or the taker. `release` undoes a `hold` where a giver cannot give.
+Step = Literal["hold", "give", "take", "drop", "release"]
 
 
-def mail_waits(directory: Path) -> bool:
-    with _opened(directory) as shared:
-        return count_older_mail(shared.reading) > 0
+class HandOver(msgspec.Struct, frozen=True):
+    """Domains that one agent hands to another."""
+
+    giver: str
+    taker: str
+    arcs: tuple[Arc, ...]
+    """The stretches of the circle that they are, in order."""
+    parcel: str
+    """The file that the giver writes, inside the crawl directory. A taker knows what it has read by the file's name."""
+    domains: tuple[str, ...] = ()
+    """Their names, where both agents are at work."""
 
 
-# Domains that people give to agents: `gossamer designations DIR --assign DOMAIN=AGENT`. A domain without an agent is given away at
-# once, in the table that masters share. One that an agent has moves with its queue while all agents rest, so it is a wish until
-# then, in a note of the crawl's state.
+class UnderWay(msgspec.Struct, frozen=True):
+    """The hand-overs that are under way together."""
 
-#: The note of what people have said, inside the crawl directory.
-_WISHES = "state/supervisor/assigned.json"
+    hand_overs: tuple[HandOver, ...] | None = None
+    """None until it is known what moves: the agents are being prepared."""
+    before: tuple[str, ...] = ()
+    """The crawl's members; none of a crawl that is about to be divided, and where agents are at work."""
+    after: tuple[str, ...] = ()
+    by_table: bool = False
+    """Masters say whose domains are."""
+    is_at_work: bool = False
+    """The agents are at work, and go on with it when they work again."""
+    behind: tuple[str, ...] = ()
+    """Agents that have gone back to before it: they do it again, and the others as far as they have not done it."""
+    copies: Literal["", "begun", "made"] = ""
+    """Version 0.2.0 let takers copy domains: copies that are made are dropped by the givers, others by the takers."""
+
+    @property
+    def givers(self) -> list[str]:
+        names = dict.fromkeys(one.giver for one in self.hand_overs or ())
+        return [name for name in names if not self.behind or name in self.behind]
+
+    @property
+    def takers(self) -> list[str]:
+        return list(dict.fromkeys(one.taker for one in self.hand_overs or ()))
 
 
-def check_shared(directory: Path) -> None:
-    """Refuse a crawl whose masters have lost what they share, or have another crawl's. Raises CrawlDirectoryError: that is so."""
-    with closing(SharedFile(directory, crawl=crawl_id(directory))):
-        pass
+#: What a giver gave, to a taker.
+Gift = tuple[str, str, Moved]
+
+#: Lets agents, at rest or at work, do a step of all hand-overs that they have a part in; returns what was given. Raises
+#: GossamerError: one cannot.
+DoesStep = Callable[[Step, Sequence[str], UnderWay], Awaitable[Sequence[Gift]]]
 
 
-def read_wishes(directory: Path) -> dict[str, str]:
-    """Domains that are to move to agents. Raises CrawlDirectoryError: the note is damaged."""
-    path = directory / _WISHES
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise CrawlDirectoryError(f"{path} is damaged: {error}; remove it, and assign the domains again") from None
+async def carry_out(
+    directory: Path, work: UnderWay, do: DoesStep, commit: Callable[[], Awaitable[None]]
+) -> Sequence[Gift]:
+    """Do all of what is under way, from the first step; returns what was given. `commit` writes down whose the domains are. Raises
+    GossamerError: a giver cannot give, and nothing has changed; or another step failed, and the note says what is left to do."""
+    write_note(directory, work)
+    crash_at(Point.JOINING)
+    moved: Sequence[Gift] = ()
+    if not work.copies:
+        await do("hold", work.takers, work)
+        try:
+            moved = await do("give", work.givers, work)
+        except GossamerError:
+            await do("release", work.takers, work)
+            forget_note(directory)
+            raise
+        crash_at(Point.JOINING)
+        await do("take", work.takers, work)
+        crash_at(Point.JOINING)
+    await commit()
+    crash_at(Point.JOINING)
+    await do("drop", work.givers, work)
+    crash_at(Point.JOINING)
+    forget_note(directory)
+    return moved
 
 
-def forget_wishes(directory: Path, done: Mapping[str, str]) -> None:
-    left = {domain: agent for domain, agent in read_wishes(directory).items() if done.get(domain) != agent}
-    if left:
-        replace_file(directory / _WISHES, msgspec.json.encode(left))
+def planned(moves: Moves, number: int) -> tuple[HandOver, ...]:
+    """The hand-overs of moves; `number` is one that no earlier hand-over of the same agents had."""
+    paths = {pair: parcel_path(Path(), *pair, number) for pair in moves}
+    return tuple(HandOver(*pair, tuple(arcs), str(paths[pair])) for pair, arcs in moves.items())
+
+
+#: Where parcels of agents at work lie, inside the crawl directory: in no agent's folder, so that they outlive both.
+PARCELS = "state/supervisor/parcels"
+
+#: The note of what is under way, inside the crawl directory; and those of older versions.
+NOTE = "state/supervisor/under-way.json"
+_OLDER_AT_REST, _OLDER_AT_WORK = "state/supervisor/changing.json", "state/supervisor/moving.json"
+
+
+def write_note(directory: Path, work: UnderWay) -> None:
+    (directory / NOTE).parent.mkdir(parents=True, exist_ok=True)
+    replace_file(directory / NOTE, msgspec.json.encode(work))
+    for older in (_OLDER_AT_REST, _OLDER_AT_WORK):
+        (directory / older).unlink(missing_ok=True)
+
+
+def under_way(directory: Path) -> UnderWay | None:
+    """What is under way, if something is. Raises CrawlDirectoryError: its note is damaged."""
+    return read_kept(directory / NOTE, UnderWay, _ADVICE) or _older(directory)
+
+
+def forget_note(directory: Path) -> None:
+    """All is done, or given up. With a store parcels stay until the store has what their takers made of them."""
+    if not keeps_parcels(directory):
+        forget_parcels(directory)
+    for note in (_OLDER_AT_REST, _OLDER_AT_WORK, NOTE):
+        (directory / note).unlink(missing_ok=True)
+
+
+def is_moving(directory: Path) -> bool:
+    """Whether domains are on their way from one agent to another, which both go on with when they work, or an agent that has lost
+    its ledger is being told what others know."""
+    work = under_way(directory)
+    return bool(work and work.is_at_work) or any(not note.suffix for note in (directory / LOST).glob("*"))
+
+
+def is_changing(directory: Path) -> bool:
+    """Whether domains are changing hands while all agents rest."""
+    work = under_way(directory)
+    return bool(work and not work.is_at_work)
+
+
+def keeps_parcels(directory: Path) -> bool:
+    return point_path(directory, agent_name(0)).exists()
+
+
+def forget_parcels(directory: Path) -> None:
+    for folder in (directory / STATE_DIRECTORY).glob("*/parcels"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# What older versions have begun.
+
+_MOVES = """
+CREATE TABLE IF NOT EXISTS moves (point INTEGER PRIMARY KEY, giver TEXT NOT NULL, taker TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS moved (is_made INTEGER NOT NULL);
+"""
+
+
+class OlderNote(msgspec.Struct, frozen=True):
+    """A note of an older version: of a move at work, or of a change of members."""
+
+    name: str = ""
+    giver: str = ""
+    taker: str = ""
+    domains: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    by_table: bool = False
+    by_parcels: bool = False
+    """Not so in 0.2.0."""
+    number: int = 0
+
+
+def _older(directory: Path) -> UnderWay | None:
+    """What an older version has begun. It committed before it took, or after it had copied; the rest was given up."""
+    if (move := read_kept(directory / _OLDER_AT_WORK, OlderNote, _ADVICE)) is not None:
+        arcs = tuple(as_arcs(map(domain_point, move.domains)))
+        one = HandOver(move.giver, move.taker, arcs, f"{PARCELS}/{move.name}", move.domains)
+        return UnderWay((one,), is_at_work=True)
+    if (older := read_kept(directory / _OLDER_AT_REST, OlderNote, _ADVICE)) is None:
+        return None
+    moves: Moves = {}
+    if older.by_table:
+        with closing(SharedFile(directory)) as shared:
+            shared.open(_MOVES)
+            moves = _by_pair(shared.reading.execute("SELECT giver, taker, point FROM moves"))
+            is_committed = bool(shared.reading.execute("SELECT EXISTS (SELECT 1 FROM moved)").fetchone()[0])
     else:
-        (directory / _WISHES).unlink(missing_ok=True)
-
-
-def given_domains(wanted: Mapping[str, str], agents: Sequence[str], wiring: Wiring) -> dict[str, str]:
-    """The domains that a person gives to agents, by domains or hosts of them. Raises UsageError: one is no domain, or belongs
-    to the crawl itself; or there is no such agent at work."""
-    domains = domain_rule_of(ledger_settings(wiring))
-    given: dict[str, str] = {}
-    for name, agent in wanted.items():
-        if agent not in agents:
-            raise UsageError(f"{agent!r} is not an agent at work in this crawl; choose one of {', '.join(agents)}")
-        domain = domains.assignable(given_host(name))
-        if domain_point(domain) in digest_names():
-            raise UsageError(f"{domain} is always assigned by the ring, and cannot be given to another agent")
-        given[domain] = agent
-    return given
-
-
-def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Mapping[str, str]) -> dict[str, str]:
-    """Give domains to agents: at once where nothing has to move; of the others it is noted.
-
-    Args:
-        wanted: domains, or hosts of them, with the names of agents.
-
-    Returns:
-        The domains that move when all agents rest, with their agents.
-
-    Raises:
-        UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work. Nothing has changed.
-        CrawlDirectoryError: what masters share cannot be read or written.
-    """
-    from gossamer.agents.masters import masters_of  # few commands give domains away
-
-    if not masters_of(directory):
-        raise UsageError(
-            f"the crawl in {directory} divides its domains by the ring, and gives one to another agent only while it runs; "
-            "start it with gossamer resume"
-        )
-    given = given_domains(wanted, at_work(members), wiring)
-    later = give_now(directory, given)
-    if later:
-        path = directory / _WISHES
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, msgspec.json.encode({**read_wishes(directory), **later}))
-    return later
-
-
-def told_of_assigned(wanted: Mapping[str, str], later: Mapping[str, str], how: str) -> str:
-    """What became of domains that a person gave to agents, in words; `how` says when those move that have to."""
-    lines = [f"{domain} moves to {agent} {how}" for domain, agent in later.items()]
-    if len(later) < len(wanted):
-        lines.append(
-            "the other domains had no agent, and are assigned at once"
-            if later
-            else "assigned at once: nothing has to move"
-        )
-    return "\n".join(lines)
+        is_committed = older.before != older.after == members_of(directory)
+        if older.before:
+            moves = moves_by_ring(older.before, older.after, read_moved(directory))
+    is_copied = not older.by_parcels and bool(older.before)
+    return UnderWay(
+        planned(moves, older.number) if is_committed or is_copied else None,
+        *(older.before, older.after, older.by_table),
+        copies=("made" if is_committed else "begun") if is_copied else "",
+    )

@@ -5,6 +5,7 @@ one, the crawl's own, and the agents' names.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from gossamer.engine.files import replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, read, with_settings, write
-from gossamer.storage.mailbox.shared_state import SharedFile
+from gossamer.storage.mailbox.shared_state import SharedFile, count_older_mail
 from gossamer.storage.members import crawl_id
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -242,3 +243,15 @@ def designation_policy(wiring: Wiring) -> Any:
     table = str(_marshal(wiring).providers["designations"])
     node = graph.providers[str(wiring.providers[table].providers["policy"])]
     return node.unit(node.sheet)
+
+
+def check_shared(directory: Path) -> None:
+    """Refuse a crawl whose masters have lost what they share, or have another crawl's. Raises CrawlDirectoryError: that is so."""
+    with closing(SharedFile(directory, crawl=crawl_id(directory))):
+        pass
+
+
+def mail_waits(directory: Path) -> bool:
+    """Whether mail of an older version waits in the file that masters share. Raises CrawlDirectoryError: it cannot be read."""
+    with closing(SharedFile(directory)) as shared:
+        return count_older_mail(shared.reading) > 0

@@ -1,11 +1,9 @@
-"""Agents that join a crawl which rests, that leave it, or that get another part of it: the giver writes domains into
-parcels, and the taker reads them.
+"""Agents that join a crawl which rests, that leave it, or that get another part of it; and what people see of the division, and
+change.
 
 Place in the flow: the supervisor calls :func:`change_members` before it starts agents, and :func:`settle` before that, whatever
-it is to do: it finishes a change that a kill interrupted, or undoes it. It opens no ledger: a process for each agent does
-(:mod:`parcels`). The crawl has its new agents from the instant in which
-:func:`~gossamer.storage.members.write_members` names them; parcels that were written before that are thrown away, the next
-supervisor does what is left to do after it. Nothing is fetched meanwhile, so that no host is asked by two.
+it is to do: it finishes what a kill interrupted. It opens no ledger: a process for each agent does
+(:mod:`parcels`), by the steps of :mod:`handing_over`. Nothing is fetched meanwhile, so that no host is asked by two.
 
 An agent that has left stays among the members with capacity 0. It has no domain and does not run; its archive, tables, log and
 counters are part of the crawl as before. Of those who join, such agents come back first.
@@ -17,62 +15,62 @@ their takers have published, and :func:`settle` does the change again for those 
 
 import asyncio
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from gossamer.agents.cluster import supervisor_lock
-from gossamer.agents.designations import SCHEMA, designated, forget_domains
+from gossamer.agents.contract import DesignationPolicy
+from gossamer.agents.designations import agent_at, designated, forget_domains, give
+from gossamer.agents.ended import is_ledger_gone
 from gossamer.agents.handing_over import (
-    DividedByRing,
-    DividedByTable,
-    RingMoves,
-    TableMoves,
-    assign,
+    Gift,
+    UnderWay,
+    carry_out,
+    division,
+    forget_note,
+    forget_parcels,
+    is_changing,
     is_moving,
-    mail_waits,
+    keeps_parcels,
+    left_by_ring,
+    moves_by_ring,
+    moves_by_table,
+    opened_table,
+    planned,
     read_moved,
-    told_of_assigned,
+    under_way,
     write_moved,
+    write_note,
+    write_to_table,
 )
-from gossamer.agents.masters import masters_of
-from gossamer.agents.parcels import AgentsAtRest, MemberChange, ends_of
+from gossamer.agents.masters import mail_waits, masters_of
+from gossamer.agents.parcels import AgentsAtRest, ends_of
 from gossamer.agents.ring import let_go
-from gossamer.agents.supervised import is_ledger_gone
 from gossamer.agents.wiring import STORE_USE, domain_rule_of, has_store, ledger_settings
 from gossamer.crawls.directory import read_wiring
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
-from gossamer.storage.ledger.parcels import Moved
-from gossamer.storage.mailbox.retaining import point_path
-from gossamer.storage.mailbox.shared_state import SHARED, SharedFile, delete_older_mail, forget_copies
-from gossamer.storage.members import agents_behind, division_of, members_of, note_behind, write_members
-from gossamer.values.agents import Member, agent_name, at_work, member
+from gossamer.storage.mailbox.shared_state import SHARED, delete_older_mail, forget_copies
+from gossamer.storage.members import (
+    agents_behind,
+    division_of,
+    members_of,
+    note_behind,
+    read_kept,
+    write_members,
+)
+from gossamer.values.agents import Member, agent_name, at_work, digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.hosts import DeletionTarget, given_host
-
-#: The note of what is under way, in the supervisor's folder of the crawl's state.
-_NOTE = "changing.json"
-
-_SUPERVISOR = "supervisor"
+from gossamer.values.hosts import DeletionTarget, domain_point, given_host
 
 #: Providers that keep sums over all hosts, or what was seen, beside the hosts' own state: a part of it cannot be handed on.
 _WHOLE = ("sieve", "url-trie", "bloom-seen", "opic-ledger")
-
-
-class DomainWishes(msgspec.Struct, frozen=True):
-    """What the table of the masters needs to know of a change beside the members."""
-
-    policy: Any
-    """Chooses for the domains of those that leave: a `agents.contract.DesignationPolicy`."""
-    assigned: dict[str, str] = {}
-    """Domains that a person gives to agents."""
 
 
 def with_number(members: Sequence[str], number: int) -> tuple[str, ...]:
@@ -141,37 +139,42 @@ async def change_members(
     wiring: Wiring,
     members: Sequence[str],
     report: Callable[[str], None],
-    table: DomainWishes | None = None,
+    policy: DesignationPolicy | None = None,
 ) -> None:
     """Let a crawl at rest have these agents.
 
     Args:
         members: all agents, with those that have left.
-        table: given where masters say whose a domain is.
+        policy: chooses for the domains of those that leave, where masters say whose a domain is.
 
     Raises:
         CrawlDirectoryError: a ledger is damaged, in use, cannot be written, or has a secret of its own. Nothing has changed.
     """
     known = members_of(directory)
-    work = MemberChange(known, tuple(members), table is not None, by_parcels=True)
-    _write_note(directory, work)
+    write_note(directory, UnderWay(before=known, after=tuple(members)))
     crash_at(Point.JOINING)
     async with AgentsAtRest(directory, wiring) as agents:
         await agents.prepare(dict.fromkeys(member(text).agent for text in (*known, *members)))
         if not known:
-            await agents.do("divide", [agent_name(0)])
+            await agents.told("divide", [agent_name(0)])
+            known = members_of(directory)
         if has_store(wiring):
             try:
                 await _publish(directory, wiring, agents)
             except CrawlDirectoryError:
-                _note(directory).unlink()
+                forget_note(directory)
                 raise
         forget_parcels(directory)  # of the change before: those that they are for have published
-        work = msgspec.structs.replace(work, before=members_of(directory), number=division_of(directory) + 1)
-        _write_note(directory, work)
-        crash_at(Point.JOINING)
-        for line in await _carry_out(directory, agents, work, table):
+        wishes = read_wishes(directory)
+        if policy is None:
+            moves, number = moves_by_ring(known, members, read_moved(directory)), division_of(directory) + 1
+        else:
+            # Where a person gives domains away, the division stays.
+            moves, number = moves_by_table(directory, known, members, wishes, policy), time.time_ns()
+        work = UnderWay(planned(moves, number), known, tuple(members), policy is not None)
+        for line in _told(work, await _carry_out(directory, agents, work)):
             report(line)
+    forget_wishes(directory, wishes)
     await publish_left(directory, wiring, report)
 
 
@@ -195,127 +198,62 @@ async def _publish(directory: Path, wiring: Wiring, agents: AgentsAtRest, *, has
     for one in members:
         if not one.capacity and is_ledger_gone(directory, one.agent):  # no supervisor looks after one that has left
             await asyncio.to_thread(bring_agent_back, directory, url, one.agent, 0.0, is_dead=True)
-    await agents.do("publish", [one.agent for one in members], words=[url])
+    await agents.told("publish", [one.agent for one in members], words=[url])
 
 
-async def _carry_out(
-    directory: Path, agents: AgentsAtRest, work: MemberChange, table: DomainWishes | None
-) -> list[str]:
-    """Do all of a change; returns what has changed, in words."""
-    moves = TableMoves(directory) if work.by_table else None
-    if moves is not None and table is not None and not moves.are_made():
-        moves.plan(work.before, work.after, table.assigned, table.policy)
-        crash_at(Point.JOINING)
-    try:
-        moved = await agents.told("give", work.givers, list[tuple[str, str, Moved]], work)
-    except CrawlDirectoryError:
-        await _undo(directory, agents, work)
-        raise
-    crash_at(Point.JOINING)
-    if moves is not None:
-        moves.make()
-        crash_at(Point.JOINING)
-    write_members(directory, work.after)
-    crash_at(Point.JOINING)
-    await _finish(directory, agents, work)
-    return list(_told(work, list(chain.from_iterable(moved))))
+async def _carry_out(directory: Path, agents: AgentsAtRest, work: UnderWay) -> Sequence[Gift]:
+    async def commit() -> None:
+        if work.by_table:
+            write_to_table(directory, work.hand_overs or ())
+            crash_at(Point.JOINING)
+        write_members(directory, work.after)
+        if not work.by_table:
+            write_moved(directory, left_by_ring(work.after, read_moved(directory)))
 
-
-def is_changing(directory: Path) -> bool:
-    return _note(directory).exists()
+    return await carry_out(directory, work, agents.step, commit)
 
 
 async def settle(directory: Path, wiring: Wiring) -> None:
-    """Finish a change that a kill interrupted, or undo it, whichever leaves the crawl with the agents that it has; and do one again
+    """Finish what a kill interrupted while agents rested, or give it up where nothing has changed yet; and do the last change again
     for agents that have gone back to before it. Raises CrawlDirectoryError: a ledger is damaged, or in use."""
-    members = members_of(directory)
-    try:
-        work = msgspec.json.decode(_note(directory).read_bytes(), type=MemberChange)
-    except FileNotFoundError:
-        await _settle_behind(directory, wiring, members)
-        return
-    except ValueError as error:
-        raise CrawlDirectoryError(f"{_note(directory)} is damaged: {error}; bring it back from a copy") from None
     async with AgentsAtRest(directory, wiring) as agents:
-        if not work.before:
-            # It was about to be divided, and no agent has joined yet.
-            if members:
-                await agents.do("forget-log", [agent_name(0)])
-            _note(directory).unlink()
-        elif work.before != work.after and (
-            TableMoves(directory).are_made() if work.by_table else members == work.after
-        ):
-            write_members(directory, work.after)
-            await _finish(directory, agents, work)
-        else:
-            await _undo(directory, agents, work)
+        if (work := under_way(directory)) is not None and not work.is_at_work:
+            await _settled(directory, agents, work)
+        noted = agents_behind(directory)
+        # One whose ledger is not there yet is brought back first.
+        behind = {name: then for name, then in noted.items() if not (then and is_ledger_gone(directory, name))}
+        if behind:
+            members = members_of(directory)
+            known = tuple(text for text in members if member(text).agent not in behind)
+            before = next(filter(None, behind.values()), known)
+            moves = moves_by_ring(before, members, read_moved(directory))
+            hand_overs = planned(moves, division_of(directory))
+            await _carry_out(directory, agents, UnderWay(hand_overs, before, members, behind=tuple(behind)))
+            note_behind(directory, {name: then for name, then in noted.items() if name not in behind})
 
 
-async def _settle_behind(directory: Path, wiring: Wiring, members: tuple[str, ...]) -> None:
-    """Let agents that have gone back to before the last change give and take what it gave and took. One whose ledger is not there
-    yet is brought back first."""
-    noted = agents_behind(directory)
-    behind = {name: then for name, then in noted.items() if not (then and is_ledger_gone(directory, name))}
-    if behind:
-        known = tuple(text for text in members if member(text).agent not in behind)
-        before = next(filter(None, behind.values()), known)
-        work = MemberChange(before, members, by_parcels=True, number=division_of(directory), behind=tuple(behind))
-        async with AgentsAtRest(directory, wiring) as agents:
-            await agents.do("give", work.givers, work)
-            crash_at(Point.JOINING)
-            await _finish(directory, agents, work)
-        note_behind(directory, {name: then for name, then in noted.items() if name not in behind})
-
-
-async def _finish(directory: Path, agents: AgentsAtRest, work: MemberChange) -> None:
-    """Let those who gain domains read their parcels, and those who had them forget them."""
-    # One that has lost its folder meanwhile is brought back from the store later, and is behind then.
-    gone = {
-        name
-        for name in at_work(work.before)
-        if _keeps_parcels(directory) and name not in work.behind and is_ledger_gone(directory, name)
-    }
-    await agents.do("take", [name for name in at_work(work.after) if name not in gone], work)
-    crash_at(Point.JOINING)
-    await agents.do("drop", [name for name in work.givers if name not in gone], work)
-    crash_at(Point.JOINING)
-    if not work.by_table:
-        write_moved(directory, RingMoves(work.before, work.after, read_moved(directory)).left())
-    _forget(directory, work)
-
-
-async def _undo(directory: Path, agents: AgentsAtRest, work: MemberChange) -> None:
-    """Take back what was done. Before there were parcels, who gained domains had copied them already."""
-    if not work.by_parcels:
-        for name in work.new:
+async def _settled(directory: Path, agents: AgentsAtRest, work: UnderWay) -> None:
+    if work.copies == "begun":
+        known = {member(text).agent for text in work.before}
+        for name in set(work.takers) - known:
             shutil.rmtree(directory / STATE_DIRECTORY / name, ignore_errors=True)
-        await agents.do("undo", [name for name in at_work(work.after) if name not in work.new], work)
-    _forget(directory, work)
+        await agents.told("undo", [name for name in work.takers if name in known])
+    elif work.hand_overs is not None:
+        try:
+            await _carry_out(directory, agents, work)
+        except CrawlDirectoryError:
+            if is_changing(directory):
+                raise
+    elif not work.before and members_of(directory):
+        await agents.told("forget-log", [agent_name(0)])  # it was about to be divided
+    forget_note(directory)
 
 
-def _forget(directory: Path, work: MemberChange) -> None:
-    if work.by_table:
-        TableMoves(directory).forget()
-    if not _keeps_parcels(directory):
-        forget_parcels(directory)
-    _note(directory).unlink(missing_ok=True)
-
-
-def _keeps_parcels(directory: Path) -> bool:
-    """Whether the crawl has a store: then a parcel stays until the store has what its taker made of it."""
-    return point_path(directory, agent_name(0)).exists()
-
-
-def forget_parcels(directory: Path) -> None:
-    for folder in (directory / STATE_DIRECTORY).glob("*/parcels"):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _told(work: MemberChange, moved: Sequence[tuple[str, str, Moved]]) -> Iterator[str]:
+def _told(work: UnderWay, moved: Sequence[Gift]) -> Iterator[str]:
     """The change, in words."""
     before, after = at_work(work.before), at_work(work.after)
     joined = [name for name in after if name not in before]
-    left = [name for name in work.givers if name not in after]
+    left = [name for name in before if name not in after]
     for names, what, side in ((joined, "joined and took", 1), (left, "left and gave away", 0)):
         if names:
             those = [one[2] for one in moved if one[side] in names]
@@ -324,16 +262,6 @@ def _told(work: MemberChange, moved: Sequence[tuple[str, str, Moved]]) -> Iterat
     for giver, taker, one in () if joined or left else moved:
         if work.by_table or one.hosts:
             yield f"{taker} took {one.tasks:,} queued URLs of {one.hosts:,} hosts from {giver}"
-
-
-def _write_note(directory: Path, work: MemberChange) -> None:
-    note = _note(directory)
-    note.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(note, msgspec.json.encode(work))
-
-
-def _note(directory: Path) -> Path:
-    return directory / STATE_DIRECTORY / _SUPERVISOR / _NOTE
 
 
 # What people see of the division, and change: `gossamer designations` reads the table that masters share, also while they work. A
@@ -359,20 +287,130 @@ def designations(directory: Path, names: Sequence[str] = ()) -> Iterator[tuple[s
         raise UsageError(f"the crawl in {directory} has one agent, which has all domains")
     settings = ledger_settings(read_wiring(directory))
     if names:
-        kind = (
-            DividedByTable(directory, members, settings)
-            if masters
-            else DividedByRing(members, settings, read_moved(directory))
-        )
+        kind = division(directory, members, settings, by_table=bool(masters))
         domains = domain_rule_of(settings)
         for domain in dict.fromkeys(domains.assignable(given_host(name)) for name in names):
             yield domain, kind.owner(domain)
         return
     if not masters:
         raise UsageError(f"the crawl in {directory} goes by the ring, which has no table; name the domains")
-    with closing(SharedFile(directory)) as shared:
-        shared.open(SCHEMA)
+    with opened_table(directory) as shared:
         yield from designated(shared.reading)
+
+
+def forget_shared(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarget, hosts: Sequence[str]) -> int:
+    """Take domains that were given away, and URLs that wait for agents, out of what masters share.
+
+    See `forget` of :class:`~gossamer.engine.subjects.Subject`. Raises CrawlDirectoryError.
+    """
+    if keeps_parcels(directory) and not (is_changing(directory) or agents_behind(directory)):
+        forget_parcels(directory)  # those that they are for have them
+    if not (directory / SHARED).exists():
+        return 0
+    forget_copies(directory)
+    with opened_table(directory) as shared:
+        gone = {domain: agent for domain, agent in designated(shared.reading) if target.has_host(domain)}
+        for ledger in ledgers:  # before the table forgets which they are
+            let_go(ledger, list(gone))
+        with shared.erasing() as connection:
+            delete_older_mail(connection, target.has)
+            forget_domains(connection, gone)
+    return 0  # mail is in no queue of an agent
+
+
+# Domains that people give to agents: `gossamer designations DIR --assign DOMAIN=AGENT`. A domain without an agent is given away at
+# once, in the table that masters share. One that an agent has moves with its queue while all agents rest, so it is a wish until
+# then, in a note of the crawl's state.
+
+#: The note of what people have said, inside the crawl directory.
+_WISHES = "state/supervisor/assigned.json"
+
+
+def read_wishes(directory: Path) -> dict[str, str]:
+    """Domains that are to move to agents. Raises CrawlDirectoryError: the note is damaged."""
+    return read_kept(directory / _WISHES, dict[str, str], "remove it, and assign the domains again") or {}
+
+
+def forget_wishes(directory: Path, done: Mapping[str, str]) -> None:
+    left = {domain: agent for domain, agent in read_wishes(directory).items() if done.get(domain) != agent}
+    if left:
+        replace_file(directory / _WISHES, msgspec.json.encode(left))
+    else:
+        (directory / _WISHES).unlink(missing_ok=True)
+
+
+def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
+    """Give domains that no agent has yet to agents: nothing has to move.
+
+    Returns:
+        Those that another agent has.
+
+    Raises:
+        CrawlDirectoryError: the table cannot be read or written.
+    """
+    taken: dict[str, str] = {}
+    with opened_table(directory) as shared, shared.writing() as connection:
+        for domain, agent in assigned.items():
+            owner = agent_at(connection, domain_point(domain))
+            if owner is None or owner == agent:
+                give(connection, {domain: agent})
+            else:
+                taken[domain] = agent
+    return taken
+
+
+def given_domains(wanted: Mapping[str, str], agents: Sequence[str], wiring: Wiring) -> dict[str, str]:
+    """The domains that a person gives to agents, by domains or hosts of them. Raises UsageError: one is no domain, or belongs
+    to the crawl itself; or there is no such agent at work."""
+    domains = domain_rule_of(ledger_settings(wiring))
+    given: dict[str, str] = {}
+    for name, agent in wanted.items():
+        if agent not in agents:
+            raise UsageError(f"{agent!r} is not an agent at work in this crawl; choose one of {', '.join(agents)}")
+        domain = domains.assignable(given_host(name))
+        if domain_point(domain) in digest_names():
+            raise UsageError(f"{domain} is always assigned by the ring, and cannot be given to another agent")
+        given[domain] = agent
+    return given
+
+
+def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Give domains to agents: at once where nothing has to move; of the others it is noted.
+
+    Args:
+        wanted: domains, or hosts of them, with the names of agents.
+
+    Returns:
+        The domains that move when all agents rest, with their agents.
+
+    Raises:
+        UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work. Nothing has changed.
+        CrawlDirectoryError: what masters share cannot be read or written.
+    """
+    if not masters_of(directory):
+        raise UsageError(
+            f"the crawl in {directory} divides its domains by the ring, and gives one to another agent only while it runs; "
+            "start it with gossamer resume"
+        )
+    given = given_domains(wanted, at_work(members), wiring)
+    later = give_now(directory, given)
+    if later:
+        path = directory / _WISHES
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, msgspec.json.encode({**read_wishes(directory), **later}))
+    return later
+
+
+def told_of_assigned(wanted: Mapping[str, str], later: Mapping[str, str], how: str) -> str:
+    """What became of domains that a person gave to agents, in words; `how` says when those move that have to."""
+    lines = [f"{domain} moves to {agent} {how}" for domain, agent in later.items()]
+    if len(later) < len(wanted):
+        lines.append(
+            "the other domains had no agent, and are assigned at once"
+            if later
+            else "assigned at once: nothing has to move"
+        )
+    return "\n".join(lines)
 
 
 def assign_at_rest(directory: Path, agents: Mapping[str, str]) -> str:
@@ -383,24 +421,3 @@ def assign_at_rest(directory: Path, agents: Mapping[str, str]) -> str:
         check_can_change(wiring, directory)
         later = assign(directory, wiring, members_of(directory), agents)
     return told_of_assigned(agents, later, "when the crawl goes on")
-
-
-def forget_shared(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarget, hosts: Sequence[str]) -> int:
-    """Take domains that were given away, and URLs that wait for agents, out of what masters share.
-
-    See `forget` of :class:`~gossamer.engine.subjects.Subject`. Raises CrawlDirectoryError.
-    """
-    if _keeps_parcels(directory) and not (is_changing(directory) or agents_behind(directory)):
-        forget_parcels(directory)  # those that they are for have them
-    if not (directory / SHARED).exists():
-        return 0
-    forget_copies(directory)
-    with closing(SharedFile(directory)) as shared:
-        shared.open(SCHEMA)
-        gone = {domain: agent for domain, agent in designated(shared.reading) if target.has_host(domain)}
-        for ledger in ledgers:  # before the table forgets which they are
-            let_go(ledger, list(gone))
-        with shared.erasing() as connection:
-            delete_older_mail(connection, target.has)
-            forget_domains(connection, gone)
-    return 0  # mail is in no queue of an agent

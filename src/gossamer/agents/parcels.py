@@ -1,29 +1,31 @@
-"""The work of one agent where domains change hands and no agent runs: each opens its own ledger, in a process of its own.
+"""What agents do at rest: each opens its own ledger, in a process of its own.
 
-Place in the flow: :mod:`membership` says what is to be done, and asks here (:class:`AgentsAtRest`); a worker
-(:mod:`gossamer.engine.worker`) does it (:func:`do`). The giver writes parcels
-(:mod:`gossamer.storage.ledger.parcels`) beside its own ledger, and the taker reads them. All of it can be killed, and
-done again. Such a process also says how an agent stands that was killed, and publishes one that rests.
+Place in the flow: :mod:`membership` lets domains change hands (:mod:`handing_over`), and asks here (:class:`AgentsAtRest`); a
+worker (:mod:`gossamer.engine.worker`) does it (:func:`do`). In a ledger the steps are the same as at work (:func:`steps`): the
+giver writes parcels (:mod:`gossamer.storage.ledger.parcels`) beside its own ledger, and the taker reads them. All of it can be
+killed, and done again. Such a process also says how an agent stands that was killed, and publishes one that rests.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import msgspec
 
 from gossamer.agents.digests import CLAIMS_DUE, has_unclaimed
-from gossamer.agents.ended import AgentEnd, end_of_ledger, ledger_of, note_agent_end, noted_end, opened_ledger
-from gossamer.agents.handing_over import (
-    DividedByRing,
-    DividedByTable,
-    RingMoves,
-    TableMoves,
-    lies_in,
-    read_moved,
+from gossamer.agents.ended import (
+    AgentEnd,
+    end_of_ledger,
+    is_ledger_gone,
+    ledger_of,
+    note_agent_end,
+    noted_end,
+    opened_ledger,
 )
+from gossamer.agents.handing_over import Gift, HandOver, Step, UnderWay, division, keeps_parcels, lies_in, under_way
 from gossamer.agents.lost import begin_anew, make_table_again
 from gossamer.agents.masters import designation_policy, masters_of
 from gossamer.agents.ring import held_domains, let_go
@@ -35,28 +37,15 @@ from gossamer.engine.workers import Worker, WorkerFailed
 from gossamer.frontier.politeness.rules import ORDERS
 from gossamer.recrawl.learning import RATES
 from gossamer.recrawl.ledger import adopt, disown, noted, release
-from gossamer.storage.contract import COPIES
+from gossamer.storage.contract import COPIES, OWED
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
-from gossamer.storage.ledger.moving import dropping
+from gossamer.storage.ledger.moving import Arc, dropping
 from gossamer.storage.ledger.opening import share_secret
-from gossamer.storage.ledger.parcels import (
-    Moved,
-    at_once,
-    check_secret,
-    giving,
-    head_of,
-    is_taken,
-    parcel_path,
-    parcels_for,
-    taking,
-)
+from gossamer.storage.ledger.parcels import Moved, at_once, check_secret, giving, head_of, taking
 from gossamer.storage.logs import LOG_PATH, MergeMark, log_path, write_mark
 from gossamer.storage.members import write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
-
-#: Where parcels of domains that move while agents work lie inside the crawl directory.
-PARCELS = "state/supervisor/parcels"
 
 #: How often a process that dies is begun again, which does no harm: what was done is done.
 TRIES = 3
@@ -68,40 +57,6 @@ FOR_ALL = (ORDERS.owner, RATES.owner, COPIES.owner)
 T = TypeVar("T")
 
 
-class MemberChange(msgspec.Struct, frozen=True):
-    """A change of a crawl's agents that is under way."""
-
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    by_table: bool = False
-    """Masters have said what moves, so that the table says whether it has."""
-    by_parcels: bool = False
-    """Not so in the notes of older versions: who gains domains has copied them before the crawl has its new agents."""
-    number: int = 0
-    """Of the division that it makes; 0 in the notes of older versions."""
-    behind: tuple[str, ...] = ()
-    """Where a change is done again for agents that have gone back to before it: these. The others take what they have not."""
-
-    @property
-    def new(self) -> tuple[str, ...]:
-        known = {member(text).agent for text in self.before}
-        return tuple(name for text in self.after if (name := member(text).agent) not in known)
-
-    @property
-    def givers(self) -> tuple[str, ...]:
-        """The names of those that have domains before, as far as they have to give them."""
-        return tuple(name for name in at_work(self.before) if not self.behind or name in self.behind)
-
-    def moves(self, directory: Path) -> RingMoves | TableMoves:
-        return TableMoves(directory) if self.by_table else RingMoves(self.before, self.after, read_moved(directory))
-
-    def division(self, directory: Path, settings: Mapping[str, Any]) -> DividedByRing | DividedByTable:
-        """As it is before."""
-        if self.by_table:
-            return DividedByTable(directory, self.before, settings)
-        return DividedByRing(self.before, settings, read_moved(directory))
-
-
 class Deed(msgspec.Struct, frozen=True):
     """The orders of one agent."""
 
@@ -110,9 +65,10 @@ class Deed(msgspec.Struct, frozen=True):
     ledger: dict[str, Any]
     """Settings of its ledger."""
     agent: str
-    change: MemberChange = MemberChange()
     words: tuple[str, ...] = ()
-    """URLs, or a name."""
+    """URLs, names of members, or a name."""
+    by_table: bool = False
+    """Masters say whose domains are."""
 
 
 class AgentsAtRest:
@@ -138,21 +94,26 @@ class AgentsAtRest:
                 except OSError as error:
                     raise CrawlDirectoryError(f"no process can be started: {error.strerror}") from None
 
-    async def do(
-        self, deed: str, agents: Sequence[str], change: MemberChange | None = None, words: Iterable[str] = ()
-    ) -> None:
-        """Let agents do something. Raises CrawlDirectoryError: one cannot."""
-        await self.told(deed, agents, Any, change, words)
+    async def step(self, step: Step, agents: Sequence[str], work: UnderWay) -> Sequence[Gift]:
+        """See :class:`~gossamer.agents.handing_over.DoesStep`."""
+        if step in ("hold", "release"):
+            return ()  # all rest
+        if step == "give" and not work.behind:
+            agents = list(
+                dict.fromkeys((*agents, *at_work(work.before)))
+            )  # who has nothing to give must be able to take
+        elif step != "give" and keeps_parcels(self._directory):
+            # One that has lost its folder meanwhile is brought back from the store later, and is behind then.
+            known = set(at_work(work.before)) - set(work.behind)
+            agents = [name for name in agents if not (name in known and is_ledger_gone(self._directory, name))]
+        return list(chain.from_iterable(await self.told(step, agents, list[Gift])))
 
     async def told(
-        self, deed: str, agents: Sequence[str], form: Any, change: MemberChange | None = None, words: Iterable[str] = ()
+        self, deed: str, agents: Sequence[str], form: Any = Any, words: Iterable[str] = (), *, by_table: bool = False
     ) -> list[Any]:
-        """What each agent says when it has done something, as values of this form. Raises CrawlDirectoryError: one cannot."""
+        """Let agents do something; returns what each says then, as values of this form. Raises CrawlDirectoryError: one cannot."""
         await self.prepare(agents)
-        deeds = [
-            Deed(deed, str(self._directory), self._settings, agent, change or MemberChange(), tuple(words))
-            for agent in agents
-        ]
+        deeds = [Deed(deed, str(self._directory), self._settings, agent, tuple(words), by_table) for agent in agents]
         said = list[Any]()
         # All of them end before a failure of one is told: another would begin its process anew while these are being ended.
         for answer in await asyncio.gather(*map(self._done, deeds), return_exceptions=True):
@@ -201,8 +162,8 @@ def do(deed: Deed, caller: Caller) -> Any:
         case "look":
             return end_of_ledger(directory, own)
         case "begin":
-            division = deed.change.division(directory, deed.ledger)
-            files = begin_anew(directory, deed.ledger, deed.agent, division)
+            known = division(directory, deed.words, deed.ledger, by_table=deed.by_table)
+            files = begin_anew(directory, deed.ledger, deed.agent, known)
             note_agent_end(directory, deed.agent, own)
             return files
         case "unseen":
@@ -215,79 +176,89 @@ def do(deed: Deed, caller: Caller) -> Any:
             assert masters is not None
             policy = designation_policy(masters)
             asyncio.run(policy.start())
-            return list(make_table_again(directory, deed.ledger, deed.change.before, policy))
+            return list(make_table_again(directory, deed.ledger, deed.words, policy))
         case _:
             pass
-    is_new = deed.deed == "take" and deed.agent in (*deed.change.new, *deed.change.behind)
     with ExitStack() as stack:
-        told = _DEEDS[deed.deed](
-            opened_ledger(directory, deed.ledger, deed.agent, stack, existing=not is_new), deed, _wanted(caller)
-        )
+        if deed.deed in _DEEDS:
+            told = _DEEDS[deed.deed](opened_ledger(directory, deed.ledger, deed.agent, stack), deed)
+        else:
+            told = _steps_at_rest(deed, stack, _wanted(caller))
     note_agent_end(directory, deed.agent, own)
     return told
 
 
-def _give(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> list[tuple[str, str, Moved]]:
-    """A gift: by whom, to whom, how much. Where agents are lost, it may be done again after others have taken."""
-    directory, told = Path(deed.directory), []
-    check_secret(ledger)
-    for taker, arcs in deed.change.moves(directory).of(deed.agent):
-        parcel = parcel_path(directory, deed.agent, taker, deed.change.number)
-        moved = at_once(giving(ledger, arcs, parcel, common=FOR_ALL, notes=noted(ledger)), wanted)
-        told.append((deed.agent, taker, moved))
+def _steps_at_rest(deed: Deed, stack: ExitStack, wanted: Callable[[], None]) -> list[Gift]:
+    """Do a step of the hand-overs that are under way, as far as they are this agent's."""
+    directory, agent, told = Path(deed.directory), deed.agent, []
+    work = under_way(directory)
+    assert work is not None
+    known = {member(text).agent for text in work.before}.difference(work.behind)
+    is_new = deed.deed == "take" and agent not in known
+    ledger = opened_ledger(directory, deed.ledger, agent, stack, existing=not is_new)
+    if deed.deed == "give":
+        check_secret(ledger)
+    is_taker = deed.deed in ("take", "undo")
+    for one in [one for one in work.hand_overs or () if agent == (one.taker if is_taker else one.giver)]:
+        parcel = directory / one.parcel
+        if deed.deed == "undo":
+            _undo(ledger, agent, one.arcs, by_table=work.by_table)
+        elif parcel.exists() or not work.behind or not is_taker:  # else its checkpoint has it
+            told.append((one.giver, one.taker, at_once(steps(deed.deed, ledger, agent, one, parcel), wanted)))
     return told
 
 
-def _take(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
-    knows_all = deed.change.behind and deed.agent not in deed.change.behind
-    for parcel in parcels_for(Path(deed.directory), deed.agent, deed.change.number):
-        if knows_all and is_taken(ledger, parcel):
-            continue
-        at_once(taking(ledger, parcel), wanted)
-        taken(ledger, parcel, deed.agent)
+def steps(
+    step: str, ledger: RocksLedger, agent: str, one: HandOver, parcel: Path, *, is_at_work: bool = False
+) -> Generator[None, None, Moved]:
+    """Give, take or drop what one agent hands to another, in the ledger of an agent at rest or at work. It may be killed, and done
+    again. Raises CrawlDirectoryError: a ledger or the parcel cannot be read or written; OSError: likewise."""
+    # At work each agent has what holds for all, and goes on to owe URLs of these domains.
+    common, staying = ((), OWED.owner) if is_at_work else (FOR_ALL, "")
+    if step == "give":
+        if parcel.exists():
+            return head_of(parcel).moved
+        notes = noted(ledger)
+        if is_at_work:
+            release(ledger, agent, one.arcs)
+        return (
+            yield from giving(
+                ledger, one.arcs, parcel, common=common, notes=notes, staying=staying, is_at_work=is_at_work
+            )
+        )
+    if step == "take":
+        moved = yield from taking(ledger, parcel, is_at_work=is_at_work)
+        head = head_of(parcel)
+        adopt(ledger, head, agent)
+        if has_unclaimed(head.counters):
+            # The giver was alone when it met documents that the taker now has.
+            with ledger.group() as group:
+                group.count(CLAIMS_DUE)
+        return moved
+    release(ledger, agent, one.arcs)
+    yield from dropping(ledger, one.arcs, staying=staying, is_at_work=is_at_work)
+    return Moved()
 
 
-def _drop(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
-    for _, arcs in deed.change.moves(Path(deed.directory)).of(deed.agent):
-        release(ledger, deed.agent, arcs)
-        at_once(dropping(ledger, arcs), wanted)
+def _undo(ledger: RocksLedger, agent: str, arcs: Sequence[Arc], *, by_table: bool) -> None:
+    """Take out what version 0.2.0 has copied here."""
+    disown(ledger, agent, arcs)
+    at_once(dropping(ledger, arcs, spaces=False))
+    if by_table:
+        let_go(ledger, [domain for domain in held_domains(ledger) if lies_in(arcs, domain)])
 
 
-def _undo(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
-    """Take out what an older version has copied here."""
-    moves = deed.change.moves(Path(deed.directory))
-    for arcs in (arcs for giver in deed.change.givers for taker, arcs in moves.of(giver) if taker == deed.agent):
-        disown(ledger, deed.agent, arcs)
-        at_once(dropping(ledger, arcs, spaces=False), wanted)
-        if deed.change.by_table:
-            let_go(ledger, [domain for domain in held_domains(ledger) if lies_in(arcs, domain)])
-
-
-def _publish(ledger: RocksLedger, deed: Deed, wanted: Callable[[], None]) -> None:
+def _publish(ledger: RocksLedger, deed: Deed) -> None:
     from gossamer.backup.one_agent import publish_at_rest
 
     publish_at_rest(Path(deed.directory), deed.words[0], ledger)
 
 
-_DEEDS: Mapping[str, Callable[[RocksLedger, Deed, Callable[[], None]], Any]] = {
-    "divide": lambda ledger, deed, wanted: divide(Path(deed.directory), ledger),
-    "forget-log": lambda ledger, deed, wanted: forget_shared_log(ledger),
-    "give": _give,
-    "take": _take,
-    "drop": _drop,
-    "undo": _undo,
+_DEEDS: Mapping[str, Callable[[RocksLedger, Deed], Any]] = {
+    "divide": lambda ledger, deed: divide(Path(deed.directory), ledger),
+    "forget-log": lambda ledger, deed: forget_shared_log(ledger),
     "publish": _publish,
 }
-
-
-def taken(ledger: RocksLedger, parcel: Path, agent: str) -> None:
-    """A parcel was read into the ledger of this agent: let its parts know that keep more than entries."""
-    head = head_of(parcel)
-    adopt(ledger, head, agent)
-    if has_unclaimed(head.counters):
-        # The giver was alone when it met documents that the taker now has.
-        with ledger.group() as group:
-            group.count(CLAIMS_DUE)
 
 
 def _wanted(caller: Caller) -> Callable[[], None]:

@@ -31,6 +31,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.moving import Arc
 from gossamer.storage.mailbox.contract import MASTERS, Designation
 from gossamer.values.agents import Member, agent_name, digest_names, member
 from gossamer.values.errors import UsageError
@@ -42,9 +43,6 @@ from gossamer.values.url import MAX_URL_BYTES
 #: cost 2 ms when the ring is made, and a look-up costs one more step for each doubling.
 POINTS = 1024
 
-
-#: First and last point of a stretch of the circle.
-Arc = tuple[int, int]
 
 #: A range of addresses.
 _Network = IPv4Network | IPv6Network
@@ -116,46 +114,52 @@ class Ring:
         self._circles: Mapping[str, _Circle] = {place: _circle(those) for place, those in by_place.items() if place}
 
     def owner(self, domain: str) -> str:
-        points, owners = self._circles.get(self._places.place(domain), self._all) if self._circles else self._all
-        at = bisect_left(points, domain_point(domain))
-        return owners[at if at < len(owners) else 0]
+        return _at(
+            self._circles.get(self._places.place(domain), self._all) if self._circles else self._all,
+            domain_point(domain),
+        )
 
-    def arcs(self, agent: str) -> Sequence[Arc]:
-        """The stretches of the circle that belong to an agent, in order. Where places are told apart, they are not one circle.
-        Raises ValueError: they are."""
+    def owner_at(self, point: int) -> str:
+        """The agent of a point, where agents share one circle."""
+        return _at(self._all, point)
+
+    def ends(self) -> list[int]:
+        """The last points of stretches that each belong to one agent. Raises ValueError: agents at different places share no
+        circle."""
         if self._circles:
             raise ValueError("agents at different places share no circle")
-        points, owners = self._all
-        found: list[Arc] = []
-        first = 0
-        for point, owner in zip((*points, _LAST), (*owners, owners[0]), strict=True):
-            if owner == agent and first <= point:
-                if found and found[-1][1] == first - 1:
-                    found[-1] = found[-1][0], point
-                else:
-                    found.append((first, point))
-            first = max(first, point + 1)
-        return found
+        return [*self._all[0], _LAST]
+
+    def arcs(self, agent: str) -> Sequence[Arc]:
+        """The stretches of the circle that belong to an agent, in order. Raises as :meth:`ends`."""
+        return moving(self, self).get((agent, agent), ())
 
 
-def moving(before: Ring, after: Ring, giver: str, taker: str) -> list[Arc]:
-    """The stretches that one agent has before, and another one after."""
-    found: list[Arc] = []
-    mine, others = before.arcs(giver), after.arcs(taker)
-    one = other = 0
-    while one < len(mine) and other < len(others):
-        first, last = max(mine[one][0], others[other][0]), min(mine[one][1], others[other][1])
-        if first <= last:
-            found.append((first, last))
-        if mine[one][1] <= others[other][1]:
-            one += 1
-        else:
-            other += 1
+def append(arcs: list[Arc], first: int, last: int) -> None:
+    """Add a stretch behind others; those that touch are one."""
+    if arcs and arcs[-1][1] == first - 1:
+        first = arcs.pop()[0]
+    arcs.append((first, last))
+
+
+def moving(before: Ring, after: Ring) -> dict[tuple[str, str], list[Arc]]:
+    """The stretches of the circle in order, by the agents that have them before and after. Raises as :meth:`Ring.ends`."""
+    found: dict[tuple[str, str], list[Arc]] = defaultdict(list)
+    first = 0
+    for last in sorted({*before.ends(), *after.ends()}):
+        append(found[before.owner_at(last), after.owner_at(last)], first, last)
+        first = last + 1
     return found
 
 
 #: Points in order, and the agent of each.
 _Circle = tuple[Sequence[int], Sequence[str]]
+
+
+def _at(circle: _Circle, point: int) -> str:
+    points, owners = circle
+    at = bisect_left(points, point)
+    return owners[at if at < len(owners) else 0]
 
 
 def _circle(members: Iterable[Member]) -> _Circle:

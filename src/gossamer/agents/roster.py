@@ -15,33 +15,31 @@ import msgspec
 
 from gossamer.agents.contract import Cluster
 from gossamer.agents.domain_moves import DomainMoves
+from gossamer.agents.ended import is_ledger_gone
 from gossamer.agents.handing_over import (
     DividedByRing,
     DividedByTable,
-    assign,
-    check_shared,
-    forget_wishes,
+    division,
+    is_changing,
     read_moved,
-    read_wishes,
     write_moved,
 )
 from gossamer.agents.lost import is_table_lost, note_loss, noted_losses
-from gossamer.agents.masters import check_places, designation_policy, masters_for
+from gossamer.agents.masters import check_places, check_shared, designation_policy, masters_for
 from gossamer.agents.membership import (
-    DomainWishes,
+    assign,
     change_members,
     check_can_change,
-    is_changing,
     needs_rest,
     publish_left,
+    read_wishes,
     settle,
     with_number,
     with_places,
     without,
 )
-from gossamer.agents.parcels import AgentsAtRest, MemberChange, ends_of
+from gossamer.agents.parcels import AgentsAtRest, ends_of
 from gossamer.agents.process import AgentOrders, check_can_divide, check_concurrency, write_orders
-from gossamer.agents.supervised import is_ledger_gone
 from gossamer.agents.supervisor import Supervisor
 from gossamer.agents.wiring import has_store, ledger_settings
 from gossamer.crawls.control.standing import CrawlStanding
@@ -120,9 +118,7 @@ class Roster:
 
     def division(self, graph: Graph, members: Sequence[str] = ()) -> DividedByRing | DividedByTable:
         among, settings = members or self.members, ledger_settings(graph.wiring)
-        if self.masters:
-            return DividedByTable(self._directory, among, settings)
-        return DividedByRing(among, settings, read_moved(self._directory))
+        return division(self._directory, among, settings, by_table=bool(self.masters))
 
     def write(self) -> None:
         write_members(self._directory, self.members)
@@ -171,9 +167,8 @@ class Roster:
         for name in lost:
             note_loss(self._directory, name)
         crash_at(Point.JOINING)
-        change = MemberChange(self.members, self.members, bool(self.masters))
         async with AgentsAtRest(self._directory, graph.wiring) as agents:
-            files = await agents.told("begin", lost, int, change)
+            files = await agents.told("begin", lost, int, self.members, by_table=bool(self.masters))
         crash_at(Point.JOINING)
         for name, number in zip(lost, files, strict=True):
             self._report(
@@ -189,7 +184,7 @@ class Roster:
 
     def assign(self, graph: Graph, agents: Mapping[str, str]) -> dict[str, str]:
         """Give domains to agents; returns those that move when the crawl rests. Raises as
-        :func:`~gossamer.agents.handing_over.assign`."""
+        :func:`~gossamer.agents.membership.assign`."""
         check_can_change(graph.wiring, self._directory)
         return assign(self._directory, graph.wiring, self.members, agents)
 
@@ -245,7 +240,7 @@ class Roster:
             )
         async with AgentsAtRest(self._directory, graph.wiring) as agents:
             first = at_work(members)[:1]
-            for line in chain.from_iterable(await agents.told("table", first, list[str], MemberChange(tuple(members)))):
+            for line in chain.from_iterable(await agents.told("table", first, list[str], members)):
                 self._report(line)
 
     async def _look_for_lost(self, graph: Graph, members: tuple[str, ...]) -> None:
@@ -300,9 +295,12 @@ class Roster:
 
     async def _have(self, graph: Graph, members: tuple[str, ...]) -> None:
         lines: list[str] = []
-        table = await self._table_change() if self.masters else None
+        policy = None
+        if self.masters.wiring is not None:
+            policy = designation_policy(self.masters.wiring)
+            await policy.start()
         try:
-            await change_members(self._directory, graph.wiring, members, lines.append, table)
+            await change_members(self._directory, graph.wiring, members, lines.append, policy)
         except CrawlDirectoryError:
             if not (has_store(graph.wiring) and is_changing(self._directory)):
                 raise
@@ -310,18 +308,9 @@ class Roster:
                 self._directory, graph.wiring
             )  # an agent has lost its folder meanwhile, and is brought back later
         self.members = members_of(self._directory)
-        if table is not None:
-            forget_wishes(self._directory, table.assigned)
         want(self._directory, None)
         for line in lines:
             self._report(line)
-
-    async def _table_change(self) -> DomainWishes:
-        """What the table of the masters needs to know: who chooses, and what people have said."""
-        assert self.masters.wiring is not None
-        policy = designation_policy(self.masters.wiring)
-        await policy.start()
-        return DomainWishes(policy, read_wishes(self._directory))
 
     async def _deliver(self, graph: Graph, cluster: Cluster, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""

@@ -20,10 +20,10 @@ from gossamer.agents.cluster import cluster_of, meeting, supervisor_lock
 from gossamer.agents.contract import Cluster, ClusterNeeds
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, note_end, summary_of_run
-from gossamer.agents.handing_over import given_domains, told_of_assigned
 from gossamer.agents.joining import LOOK
 from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, fetched, loss_of, told_of_missing
+from gossamer.agents.membership import given_domains, told_of_assigned
 from gossamer.agents.parcels import AgentsAtRest, ends_of
 from gossamer.agents.process import is_renewed, write_orders
 from gossamer.agents.roster import Roster
@@ -351,7 +351,7 @@ class SeveralAgents(AnyCrawl):
         missing = sorted({url for loss in self._losses for url in fetched(self.directory, loss)})
         async with AgentsAtRest(self.directory, self.graph.wiring) as agents:
             for name in self.roster.names if missing else ():
-                [missing] = await agents.told("unseen", [name], list[str], words=missing)
+                [missing] = await agents.told("unseen", [name], list[str], missing)
         return told_of_missing(self._losses, missing) if missing else ""
 
     def _end(self, summary: Summary) -> RunEnding:

@@ -8,16 +8,15 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.agents.contract import Cluster, Placed
+from gossamer.agents.ended import is_ledger_gone
 from gossamer.agents.run import AgentNews
 from gossamer.agents.supervision import News
 from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent, place_of
 from gossamer.crawls.control.messages import Continue
 from gossamer.frontier.limits import FrontierSheet
-from gossamer.storage.ledger.opening import Places
 from gossamer.values.errors import CrawlDirectoryError
 
 if TYPE_CHECKING:
@@ -217,12 +216,6 @@ class SupervisedProcess:
     def kill(self) -> None:
         if self.placed is not None:
             self.placed.kill()
-
-
-def is_ledger_gone(directory: Path, agent: str) -> bool:
-    """Whether an agent has no ledger: it has not begun, or its folder was taken away."""
-    places = Places(place_of(directory, agent))
-    return not any(path.exists() for path in (places.ledger, places.made, places.replaced))
 
 
 class AgentProcess(SupervisedProcess):

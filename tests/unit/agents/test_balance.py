@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.agents.handing_over import DividedByRing, RingMoves, lies_in, read_moved, without_points, write_moved
+from gossamer.agents.handing_over import (
+    DividedByRing,
+    left_by_ring,
+    lies_in,
+    moves_by_ring,
+    read_moved,
+    without_points,
+    write_moved,
+)
 from gossamer.agents.joining import BUSY, IDLE, LASTING, LEFT, Balance, Load, Wish
 from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.options import CrawlOptions
@@ -86,16 +94,12 @@ NAMES = [*MOVED, *(f"d{number}.test" for number in range(20))]
 def test_domains_that_moved_keep_their_agent_as_long_as_it_stays(after: tuple[str, ...]) -> None:
     settings = compile_wiring(["http://a.test/"], CrawlOptions()).providers["ledger"].settings
     before = ("agent-00", "agent-01", "agent-02")
-    moves = RingMoves(before, after, MOVED)
-    then, now = DividedByRing(after, settings, moves.left()), DividedByRing(before, settings, MOVED)
+    moves = moves_by_ring(before, after, MOVED)
+    then = DividedByRing(after, settings, left_by_ring(after, MOVED))
+    now = DividedByRing(before, settings, MOVED)
     assert {domain: now.owner(domain) for domain in MOVED} == MOVED
     for name in NAMES:
-        takers = [
-            taker
-            for giver in before
-            for taker, arcs in moves.of(giver)
-            if now.owner(name) == giver and lies_in(arcs, name)
-        ]
+        takers = [taker for (giver, taker), arcs in moves.items() if now.owner(name) == giver and lies_in(arcs, name)]
         assert takers == ([then.owner(name)] if then.owner(name) != now.owner(name) else [])
         assert [agent for agent in at_work(after) if lies_in(then.arcs(agent), name)] == [then.owner(name)]
         if MOVED.get(name) in at_work(after):

@@ -11,18 +11,19 @@ import pytest
 
 from gossamer.agents.cluster import LocalCluster
 from gossamer.agents.designations import ByPlace, LeastLoaded, loads
-from gossamer.agents.handing_over import (
-    DividedByTable,
-    TableMoves,
-    assign,
-    check_shared,
-    forget_wishes,
-    give_now,
-    mail_waits,
-    read_wishes,
-)
+from gossamer.agents.handing_over import DividedByTable, moves_by_table, planned, write_to_table
 from gossamer.agents.lost import is_table_lost, make_table_again
-from gossamer.agents.masters import Masters, check_places, designation_policy, master_wiring, masters_for, masters_of
+from gossamer.agents.masters import (
+    Masters,
+    check_places,
+    check_shared,
+    designation_policy,
+    mail_waits,
+    master_wiring,
+    masters_for,
+    masters_of,
+)
+from gossamer.agents.membership import assign, forget_wishes, give_now, read_wishes
 from gossamer.agents.ring import Ring, hold_again
 from gossamer.agents.roster import Roster
 from gossamer.agents.run import MasterRun
@@ -213,28 +214,22 @@ def test_the_table_says_whose_a_host_is(tmp_path: Path) -> None:
 
 def test_domains_move_at_one_instant_to_whom_a_person_or_the_policy_says(tmp_path: Path) -> None:
     division = given(tmp_path, a="agent-00", b="agent-01", c="agent-02", d="agent-02", e="agent-02")
-    moves, after = TableMoves(tmp_path), (*AGENTS[:2], "agent-02=0")
-    moves.plan(AGENTS, after, {"a.test": "agent-01", "c.test": "agent-00"}, LeastLoaded())
+    after = (*AGENTS[:2], "agent-02=0")
+    wishes = {"a.test": "agent-01", "c.test": "agent-00"}
+    moves = moves_by_table(tmp_path, AGENTS, after, wishes, LeastLoaded())
     assert division.owner("a.test") == "agent-00", "nothing has moved yet"
-    assert not moves.are_made()
-    planned = {
-        (giver, taker): {point for first, last in arcs for point in range(first, last + 1)}
-        for giver in AGENTS
-        for taker, arcs in moves.of(giver)
-    }
-    assert domain_point("a.test") in planned["agent-00", "agent-01"]
-    assert domain_point("c.test") in planned["agent-02", "agent-00"]
+    points = {pair: {point for first, last in arcs for point in range(first, last + 1)} for pair, arcs in moves.items()}
+    assert domain_point("a.test") in points["agent-00", "agent-01"]
+    assert domain_point("c.test") in points["agent-02", "agent-00"]
     was, becomes = Ring(map(member, AGENTS)), Ring(map(member, after))
     for point, name in digest_names().items():
         if was.owner(name) != becomes.owner(name):
-            assert point in planned[was.owner(name), becomes.owner(name)], "digests move by the ring"
-    moves.make()
-    assert moves.are_made()
+            assert point in points[was.owner(name), becomes.owner(name)], "digests move by the ring"
+    for _ in range(2):  # killed behind it, it is done again
+        write_to_table(tmp_path, planned(moves, 1))
     left = DividedByTable(tmp_path, after, ledger_settings(crawl_wiring()))
     assert [left.owner(f"{name}.test") for name in "abc"] == ["agent-01", "agent-01", "agent-00"]
     assert {left.owner("d.test"), left.owner("e.test")} == {"agent-00"}, "the least loaded agent gets both"
-    moves.forget()
-    assert not list(moves.of("agent-02"))
 
 
 @pytest.mark.parametrize("number", [None, 2])
@@ -248,10 +243,15 @@ def test_a_change_that_the_table_has_made_is_finished_with_the_members_that_it_w
         ledger.open()
         ledger.close()
     after = (*AGENTS[:2], "agent-02=0")
-    moves = TableMoves(tmp_path)
-    moves.plan(AGENTS, after, {}, LeastLoaded())
-    moves.make()
-    # Here the supervisor was killed: the table has the change, and the crawl names the members of before.
+    moves = moves_by_table(tmp_path, AGENTS, after, {}, LeastLoaded())
+    write_to_table(tmp_path, planned(moves, 1))
+    # Here the supervisor of version 0.2.0 was killed: the table has the change, and the crawl names the members of before.
+    with closing(SharedFile(tmp_path)) as shared, shared.writing() as connection:
+        connection.execute("CREATE TABLE moves (point INTEGER PRIMARY KEY, giver TEXT NOT NULL, taker TEXT NOT NULL)")
+        rows = [(point, *pair) for pair, arcs in moves.items() for arc in arcs for point in range(arc[0], arc[1] + 1)]
+        connection.executemany("INSERT INTO moves VALUES (?, ?, ?)", rows)
+        connection.execute("CREATE TABLE moved (is_made INTEGER NOT NULL)")
+        connection.execute("INSERT INTO moved VALUES (1)")
     note = tmp_path / "state/supervisor/changing.json"
     note.parent.mkdir()
     note.write_bytes(msgspec.json.encode({"before": AGENTS, "after": after, "by_table": True}))

@@ -9,7 +9,7 @@ from gossamer.recrawl.ledger import RevisitLedger, adopt, disown, noted, release
 from gossamer.recrawl.policies import FixedInterval, FixedIntervalSheet, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.moving import Arc, drop
+from gossamer.storage.ledger.moving import Arc, dropping
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.ledger.parcels import at_once, giving, head_of, taking
 from gossamer.storage.ledger.providers import LedgerFrontier
@@ -105,7 +105,7 @@ def move(directory: Path, chance: random.Random) -> None:
                     release(giver, "agent-00", ARCS)
                     if chance.random() < 0.4:
                         raise Interrupted
-                    drop(giver, ARCS)
+                    at_once(dropping(giver, ARCS))
                     if chance.random() < 0.4:
                         raise Interrupted
                 break
@@ -128,7 +128,7 @@ def test_a_move_of_an_older_version_that_was_killed_is_undone(tmp_path: Path) ->
         adopt(taker, head_of(tmp_path / name), "agent-01")
         if name == "copied":
             disown(taker, "agent-01", ARCS)
-            drop(taker, ARCS, spaces=False)
+            at_once(dropping(taker, ARCS, spaces=False))
         giver.close()
         taker.close()
     new = Agent(tmp_path, "agent-01")
@@ -183,7 +183,7 @@ def test_pages_that_were_visited_without_a_schedule_are_planned_by_the_agent_tha
     at_once(taking(taker, tmp_path / "parcel"))
     adopt(taker, head_of(tmp_path / "parcel"), "agent-01")
     release(giver, "agent-00", ARCS)
-    drop(giver, ARCS)
+    at_once(dropping(giver, ARCS))
     giver.close()
     taker.close()
     new = Agent(tmp_path, "agent-01")

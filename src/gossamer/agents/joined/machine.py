@@ -21,13 +21,12 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.cluster import LocalCluster, LocalPlaced, living, meeting
-from gossamer.agents.ended import noted_end
+from gossamer.agents.ended import is_ledger_gone, noted_end
 from gossamer.agents.joined import link
 from gossamer.agents.joining import LOOK
 from gossamer.agents.parcels import ends_of
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
 from gossamer.agents.steering import LONGEST
-from gossamer.agents.supervised import is_ledger_gone
 from gossamer.agents.supervision import REQUESTS
 from gossamer.agents.wiring import STORE_USE
 from gossamer.crawls.builder import with_directory

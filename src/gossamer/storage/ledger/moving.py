@@ -157,11 +157,6 @@ BY_DOMAIN = ("seen", "documents", "links", "requests", "hosts", "spaces")
 aside_rows = msgspec.msgpack.Decoder(SetAside)
 
 
-def drop(ledger: "RocksLedger", arcs: Sequence[Arc], *, spaces: bool = True) -> None:
-    for _ in dropping(ledger, arcs, spaces=spaces):
-        pass
-
-
 def dropping(
     ledger: "RocksLedger", arcs: Sequence[Arc], *, spaces: bool = True, staying: str = "", is_at_work: bool = False
 ) -> Generator[None, None, None]:
@@ -177,7 +172,7 @@ def dropping(
     with ledger.rewriting(is_at_work=is_at_work) as rewriting:
         store, keys = rewriting.store, rewriting.keys
         if is_at_work:
-            ledger.queues.evict(lambda host: is_in(arcs, host))
+            ledger.queues.evict(lambda host: has_host(arcs, host))
             ledger.flush_moves()
         # Cursors say how much of a chunk is finished: they go when the chunks are gone.
         for part in parts(ranges(store, "frontier", layout.CHUNK, arcs)):
@@ -194,7 +189,7 @@ def dropping(
             # A host that has nothing gives up its turn when that comes. One that comes back must not be woken beside that.
             rewriting.drop("frontier", [key for key, _ in resting(store, arcs)])
         else:
-            rewriting.drop_turns(lambda name: is_in(arcs, keys.host(name)))
+            rewriting.drop_turns(lambda name: has_host(arcs, keys.host(name)))
         rewriting.drop_tallies(list(tallied(ranges(store, "hosts", b"", arcs))))
         for family in BY_DOMAIN[1 : None if spaces else -1]:
             found = ranges(store, family, b"", arcs)
@@ -228,21 +223,25 @@ def ranges(store: RocksStore, family: str, kind: bytes, arcs: Sequence[Arc]) -> 
         yield from store.scan(family, kind + first.to_bytes(layout.DOMAIN_BYTES), end)
 
 
-def is_in(arcs: Sequence[Arc], host: bytes) -> bool:
-    point = int.from_bytes(host[: layout.DOMAIN_BYTES])
+def is_in(arcs: Sequence[Arc], point: int) -> bool:
     at = bisect_right(arcs, (point, _LAST_POINT)) - 1
     return at >= 0 and arcs[at][1] >= point
 
 
+def has_host(arcs: Sequence[Arc], host: bytes) -> bool:
+    """Whether a host, by its id, lies in some stretches of the circle, which are in order."""
+    return is_in(arcs, int.from_bytes(host[: layout.DOMAIN_BYTES]))
+
+
 def resting(store: RocksStore, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
     for key, value in store.scan("frontier", layout.RESTING, layout.after(layout.RESTING)):
-        if is_in(arcs, key[-layout.HOST_ID_BYTES :]):
+        if has_host(arcs, key[-layout.HOST_ID_BYTES :]):
             yield key, value
 
 
 def later(store: RocksStore, keys: layout.LedgerKeys, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:
     for key, value in store.scan("frontier", layout.LATER, layout.after(layout.LATER)):
-        if is_in(arcs, keys.host(layout.unpack_with_level(value)[0].host)):
+        if has_host(arcs, keys.host(layout.unpack_with_level(value)[0].host)):
             yield key, value
 
 

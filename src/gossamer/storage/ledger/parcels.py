@@ -284,12 +284,6 @@ def taking(ledger: RocksLedger, path: Path, *, is_at_work: bool = False) -> Step
     return head.moved
 
 
-def is_taken(ledger: RocksLedger, path: Path) -> bool:
-    """Whether a ledger has read a parcel, as far back as it remembers."""
-    with ledger.rewriting(is_at_work=True) as rewriting:
-        return bool(_Taking(ledger, rewriting, path.name).known == _WHOLE)
-
-
 def check_secret(ledger: RocksLedger, secret: bytes | None = None) -> None:
     """Refuse, by a CrawlDirectoryError, a ledger whose keys differ from those of another one, or of all others."""
     if ledger.secret != (secret or secret_of(ledger.places.state.parent)):

@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.moving import Arc, drop
+from gossamer.storage.ledger.moving import Arc, dropping
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.ledger.parcels import Moved, at_once, giving, taking
 from gossamer.storage.ledger.store import Batch, RocksStore
@@ -178,8 +178,8 @@ def test_domains_that_move_are_whole_in_the_new_ledger_and_gone_in_the_old_one(t
     before = Filled(tmp_path, seed)
     taken_from(tmp_path, "agent-00")
     old = opened(tmp_path)
-    drop(old, ARCS)
-    drop(old, ARCS)  # killed behind its last step, it comes again
+    at_once(dropping(old, ARCS))
+    at_once(dropping(old, ARCS))  # killed behind its last step, it comes again
     old.close()
     old, new = opened(tmp_path), opened(tmp_path, "new")
     assert old.is_clean
@@ -251,11 +251,11 @@ def test_a_drop_that_is_killed_leaves_a_whole_ledger_and_can_be_repeated(tmp_pat
     dying.open()
     DyingStore.left = writes
     with pytest.raises(Killed):
-        drop(dying, ARCS)
+        at_once(dropping(dying, ARCS))
     DyingStore.left = 10**9
     dying.abandon()
     old = opened(tmp_path)
-    drop(old, ARCS)
+    at_once(dropping(old, ARCS))
     old.close()
     old = opened(tmp_path)
     check(old, lambda url: not moves(url), before)
