@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 import click
 
-from gossamer.cli.saying import name_as, tell
+from gossamer.cli.saying import as_called, name_as, tell
 
 if TYPE_CHECKING:
     from gossamer.storage.tables.manifest import Damage
@@ -40,6 +40,13 @@ class Entry(NamedTuple):
 class HelpGroup(NamedTuple):
     entries: Sequence[Entry]
     example: str = ""
+
+
+class CalledHelp(click.HelpFormatter):
+    """Writes help whose commands begin with the launcher that was called, so that they can be copied."""
+
+    def getvalue(self) -> str:
+        return as_called(super().getvalue())
 
 
 class HelpInPortions(click.Command):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gossamer._version import __version__
-from gossamer.cli.helping import ASKED, EVERYTHING, Entry, HelpGroup, HelpInPortions, write_groups
+from gossamer.cli.helping import ASKED, EVERYTHING, CalledHelp, Entry, HelpGroup, HelpInPortions, write_groups
 from gossamer.cli.saying import finish, guard_terminal, interruptible, own_process, print_anything, tell, unwritten
 from gossamer.crawls.machine import load_without_collecting
 from gossamer.engine.subjects import Command, found_at, subjects
@@ -193,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     load_without_collecting()
     print_anything()
     guard_terminal()
+    click.Context.formatter_class = CalledHelp  # of every command, and of those below them
     with interruptible():
         code = _run(None)
     return finish(code)

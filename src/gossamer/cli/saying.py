@@ -38,7 +38,7 @@ _EMPTY = "\x1b[2J\x1b[H"
 _SHORT = 0x10000
 
 #: The program in a command that a text for people gives.
-_COMMAND = re.compile("(?<![\\w./-])gossamer (?=[a-z]|--)")
+_COMMAND = re.compile("(?<![\\w./-])gossamer (?=[a-z\\[]|--)")
 
 #: Folders that stand for what people have named otherwise, as the cache of a store that is read: path -> name.
 _named: dict[str, str] = {}
