@@ -87,6 +87,20 @@ def test_a_loop_of_redirects_is_told_as_one(told: Any) -> None:
     assert told("/self")[1].endswith("; it leads to itself, which is a loop")
 
 
+def test_a_loop_whose_answers_set_cookies_names_the_option(tmp_path: Path) -> None:
+    moved = (("Location", "/door"), ("Set-Cookie", "in=1"))
+    site = {"/": '<a href="/door">d</a>', "/door": FakePage("", status=302, headers=moved)}
+    with FakeWeb(site) as web:
+        for cookies, hint in (
+            ("off", ", but an answer set a cookie, which --cookies host would send back"),
+            ("host", ""),
+        ):
+            options = {"output": str(tmp_path / cookies), "delay": 0, "cookies": cookies}
+            run(Crawl([web.url("/")], build(all_options(), options)))
+            told = story_of(tmp_path / cookies, web.url("/door")).told
+            assert told.endswith(f"; it leads to itself, which is a loop{hint}")
+
+
 def test_duplicates_name_the_first_url_of_their_like(told: Any) -> None:
     stories = [told(path) for path in ("/a", "/copy", "/like")]
     copies = [(story, words) for story, words in stories if story.duplicate_of]

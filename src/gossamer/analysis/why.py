@@ -8,6 +8,7 @@ Promise: the verdicts are those of now: a rule that was changed since is told as
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,15 +40,17 @@ from gossamer.crawls.summary import HELD
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import show_count
+from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.contract import LentTask
 from gossamer.frontier.traps.likeness import ALIASES, proven_others
 from gossamer.parsing.links import LinksSheet, normaliser
-from gossamer.query.archive import url_asked
+from gossamer.query.archive import ArchiveReader, url_asked
 from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
 from gossamer.storage.rewrite_journals import Deleted, deletion_of
 from gossamer.storage.tables.log import TableLogSheet
 from gossamer.storage.tables.places import begun_crawl
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import utc_text
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
@@ -97,6 +100,8 @@ class _Traces(msgspec.Struct, frozen=True):
     """The last visits of pages that have these links."""
     cut_page: str = ""
     """A page of which a limit left links out, where none of the links that are known leads to the URL."""
+    wants_cookies: bool = False
+    """An answer of its loop of redirects set a cookie, and the crawl sends none."""
 
 
 def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
@@ -119,7 +124,24 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
         links = tables.links_to(known.url) if is_unmet and _keeps_links(graph) else None if is_unmet else []
         cut_page = tables.cut_page() if is_unmet and not links else ""
     pages = {link.page: list(visits_of(directory, link.page))[-1:] for link in (links or ())[:1]}
-    return _Traces(visits, links, redirects, {page: found[0] for page, found in pages.items() if found}, cut_page)
+    kept = {page: found[0] for page, found in pages.items() if found}
+    is_loop = redirects[-1:] and redirects[-1] in (known.url, *redirects[:-1])
+    wants = (
+        is_loop and not _sends_cookies(graph) and any(_sets_cookie(directory, url) for url in {known.url, *redirects})
+    )
+    return _Traces(visits, links, redirects, kept, cut_page, bool(wants))
+
+
+def _sends_cookies(graph: Graph) -> bool:
+    sheets = [node.sheet for node in graph.providers.values() if isinstance(node.sheet, HttpSheet)]
+    return any(sheet.cookies != "off" or sheet.cookie_file for sheet in sheets)
+
+
+def _sets_cookie(directory: Path, url: str) -> bool:
+    """Whether the last answer for a URL set a cookie; False where the archive has none."""
+    with contextlib.suppress(UsageError, CrawlDirectoryError):
+        return b"\r\nset-cookie:" in ArchiveReader(directory).document(url).record.head.lower()
+    return False
 
 
 def _keeps_links(graph: Graph) -> bool:
@@ -307,7 +329,8 @@ def _led(known: Known, traces: _Traces) -> str:
         ended = traces.visits[-1] if traces.visits else {}
         if ended.get("outcome", Outcome.REDIRECT) != Outcome.REDIRECT:
             return f"; it leads to {way}, which was asked for with other cookies: {ended['outcome']}{refused}"
-        return f"; it leads to {way}, which is a loop{refused}"
+        hint = ", but an answer set a cookie, which --cookies host would send back" if traces.wants_cookies else ""
+        return f"; it leads to {way}, which is a loop{hint}{refused}"
     return f"; it leads to {', then '.join(traces.redirects)}{refused}"
 
 

@@ -90,7 +90,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("hosts", lambda: len(self.turns))
         self.metrics.gauge("in_flight", lambda: self.slots.taken)
-        self.metrics.gauge("lookups", lambda: len(self.lookups))
+        self.metrics.gauge("lookups", lambda: self.lookups.names)
         self.metrics.gauge("too_deep", lambda: self.ledger.counters().get("dropped:depth", 0))
 
     # -- life

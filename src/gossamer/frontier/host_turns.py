@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from gossamer.values.addresses import is_address
 from gossamer.values.errors import AddressRefused, DiskFull, NoSuchName, ResolutionFailed
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
@@ -331,12 +332,18 @@ class Lookups:
         self._sought: dict[str, deque[tuple[FrontierHost, str, int]]] = {}
         """By the host that named them, the next one first."""
         self._waiting = 0
-        self._tasks: set[asyncio.Task[ResolutionFailed | None]] = set()
+        self._tasks: dict[asyncio.Task[ResolutionFailed | None], FrontierHost] = {}
         self.nameless: list[str] = []
         """Names without an address that the ledger does not know of yet."""
 
     def __len__(self) -> int:
         return self._waiting + len(self._tasks)
+
+    @property
+    def names(self) -> int:
+        """Hosts among them that have a name: an address is judged, and no server is asked for it."""
+        sought = (host for named in self._sought.values() for host, _, _ in named)
+        return sum(not is_address(host.name.strip("[]")) for host in chain(sought, self._tasks.values()))
 
     def is_known(self, host: FrontierHost, task: Task) -> bool:
         """Whether it is known where this task's request would go; otherwise that is looked up."""
@@ -395,7 +402,7 @@ class Lookups:
             if named:
                 self._sought[by] = named
             self._waiting -= 1
-            self._tasks.add(task)
+            self._tasks[task] = host
             task.add_done_callback(partial(self._done, host))
 
     async def _look_up(self, host: FrontierHost, url: str, port: int) -> ResolutionFailed | None:
@@ -416,7 +423,7 @@ class Lookups:
         return None
 
     def _done(self, host: FrontierHost, task: "asyncio.Task[ResolutionFailed | None]") -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         self._go_on()
         # The host goes on only when it is no longer counted: the frontier may ask whether anything is still being looked up.
         if not task.cancelled():

@@ -126,7 +126,9 @@ def test_a_hint_begins_with_the_launcher_that_was_called(called: str, shown: str
     assert done.stderr == f"gossamer: there is no command 'nonsense'; `{shown} --help all` lists them\n"
 
 
-@pytest.mark.parametrize(("command", "shown"), [("status", "`x/gossamer resume` goes on"), ("stop", "Usage: x/gossamer")])
+@pytest.mark.parametrize(
+    ("command", "shown"), [("status", "`x/gossamer resume` goes on"), ("stop", "Usage: x/gossamer")]
+)
 def test_help_can_be_copied_where_a_launcher_was_called(command: str, shown: str) -> None:
     done = subprocess.run(
         [sys.executable, "-X", "called=x/gossamer", "-P", "-m", "gossamer", command, "--help"],

@@ -106,6 +106,22 @@ def test_a_page_that_names_thousands_of_hosts_delays_only_its_own(run: Callable[
     assert len(seen.went_on) < 3 * LOOKUPS
 
 
+def test_an_address_is_no_name_that_is_looked_up(run: Callable[..., Any]) -> None:
+    async def body() -> None:
+        lookups = lookups_of(Seen(Answers().resolve))
+        for number in range(LOOKUPS):
+            lookups.is_known(FrontierHost(f"127.0.0.{number}"), Task(f"http://127.0.0.{number}/", f"127.0.0.{number}"))
+        lookups.is_known(FrontierHost("[::1]"), Task("http://[::1]/", "[::1]"))
+        lookups.is_known(FrontierHost("a.test"), Task("http://a.test/", "a.test"))
+        assert (len(lookups), lookups.names) == (LOOKUPS + 2, 1)
+        while len(lookups):
+            await asyncio.sleep(0)
+        assert lookups.names == 0
+        await lookups.close()
+
+    run(body())
+
+
 @pytest.mark.parametrize("unresolved", [(), ("echo",)])
 def test_names_of_a_scheme_that_has_no_machines_are_not_looked_up(run: Any, unresolved: tuple[str, ...]) -> None:
     async def body() -> None:
