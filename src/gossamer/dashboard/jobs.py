@@ -222,7 +222,11 @@ class StartedCrawl(msgspec.Struct, frozen=True):
     key: str
     """The key of the crawl in addresses; empty where it left nothing."""
     command: str
-    """The command that does the same."""
+    """The command that does the same, without the passwords of seeds."""
+
+
+#: Who asks, in a seed.
+_USER = re.compile(r"(?<=://)[^/?#\\]*@")
 
 
 def start_form(folders: Sequence[Path]) -> StartForm:
@@ -272,7 +276,7 @@ def _begun(line: Sequence[str], directory: Path) -> StartedCrawl:
     beside = Path(name)
     with os.fdopen(number, "wb") as console:
         beginning = begin(line, directory, console)
-    command = shlex.join(["gossamer", *line])
+    command = shlex.join(["gossamer", *(_USER.sub("USER:PASSWORD@", word) for word in line)])
     if (directory / CRAWL_FILE).is_file() and not beginning.has_failed:
         said = said_since(beside, 0).partition("\n")[0]
         (directory / CONSOLE).parent.mkdir(exist_ok=True)
