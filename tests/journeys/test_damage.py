@@ -1,5 +1,6 @@
 """A damaged crawl: each kind of damage is named, refused with status 5, and gone on without where a person says so."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -18,8 +19,12 @@ from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl, run
+from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.options import all_options
+from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
+from gossamer.engine.wiring import is_as_written
+from gossamer.storage.members import crawl_id, is_id_damaged
 from gossamer.storage.recovery import unreadable_lines
 from gossamer.storage.tables.places import reading
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -462,6 +467,34 @@ def test_one_changed_byte_of_a_file_that_is_written_once_is_found(
             path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
             assert verify(crawl, deep=True).findings, (path.name, place)
         path.write_bytes(data)
+    assert verify(crawl, deep=True).findings == []
+
+
+@pytest.mark.parametrize(("name", "step"), [("crawl.toml", 97), ("state/crawl-id", 1)])
+def test_a_changed_byte_of_what_a_crawl_is_called_and_runs_is_found(
+    name: str, step: int, whole: Path, tmp_path: Path
+) -> None:
+    crawl = tmp_path / "crawl"
+    for kept in ("crawl.toml", "state/crawl-id"):
+        (crawl / kept).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(whole / kept, crawl / kept)
+    assert is_as_written(crawl / "crawl.toml") and not is_id_damaged(crawl)
+    data = (crawl / name).read_bytes()
+    for place in {*range(0, len(data), step), *range(len(data) - 50, len(data))} if step > 1 else range(len(data)):
+        (crawl / name).write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+        with contextlib.suppress(CrawlDirectoryError, WiringError):  # what cannot be read is told, too
+            read_wiring(crawl)
+            assert is_id_damaged(crawl) or not is_as_written(crawl / "crawl.toml"), place
+    crawl = Path(shutil.copytree(whole, tmp_path / "all"))
+    (crawl / name).write_bytes((crawl / name).read_bytes().replace(b"a", b"b", 1))
+    assert any(name in one for one in verify(crawl, deep=True).findings)
+
+
+def test_what_an_older_version_called_and_ran_is_not_damaged(whole: Path, tmp_path: Path) -> None:
+    crawl = Path(shutil.copytree(whole, tmp_path / "crawl"))
+    text = (crawl / "crawl.toml").read_text().splitlines(keepends=True)
+    (crawl / "crawl.toml").write_text("".join([*text[:-2], text[-1]]))
+    (crawl / "state/crawl-id").write_text(f"{crawl_id(crawl)}\n")
     assert verify(crawl, deep=True).findings == []
 
 

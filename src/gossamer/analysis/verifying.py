@@ -18,16 +18,18 @@ from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.damage import damages_of, refuse_without_ledger
 from gossamer.crawls.directory import read_wiring
 from gossamer.engine.errors import WiringError
+from gossamer.engine.wiring import is_as_written
 from gossamer.storage.archive.cdxj import read_line
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.archive.reading import CAPTURES, Gap, is_readable, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
+from gossamer.storage.members import CRAWL_ID, is_id_damaged
 from gossamer.storage.recovery import ROW_LOG, changed_files, is_away, unreadable_lines
 from gossamer.storage.rewrite_journals import DELETED, refuse_unfinished
 from gossamer.storage.tables.manifest import failure_of, unmade
-from gossamer.storage.tables.places import COMMITTED, INDEX_DIRECTORY, TABLES, is_mark_damaged
+from gossamer.storage.tables.places import COMMITTED, CRAWL_FILE, INDEX_DIRECTORY, TABLES, is_mark_damaged
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Findings that are told in full; a damaged disk would fill pages.
@@ -115,6 +117,13 @@ def _find_unfinished(directory: Path, told: Verified) -> None:
 def _find_changed(directory: Path, ledgers: list[RocksLedger], told: Verified) -> None:
     """Files that are written once, and whose bytes are no more what they were."""
     state = directory / STATE_DIRECTORY
+    with suppress(OSError):  # of a file that is gone it was told above
+        if not is_as_written(directory / CRAWL_FILE):
+            told.find(
+                f"{CRAWL_FILE} is not as the crawl wrote it: it was edited, or a byte of it has changed; compare a copy"
+            )
+    if is_id_damaged(directory):
+        told.find(f"{CRAWL_ID} is damaged, so that this crawl could be taken for another; bring it back from a copy")
     folders = [*state.glob("*/rows"), *(directory / TABLES).glob("*"), directory / INDEX_DIRECTORY]
     for folder in sorted(filter(Path.is_dir, folders)):
         for what in changed_files(folder):

@@ -43,6 +43,7 @@ import typing
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
+from zlib import crc32
 
 import msgspec
 import tomli_w
@@ -67,6 +68,9 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 #: The first and the last line of a plan that was written: where the first stands without the last, the file was cut.
 _FIRST = "# gossamer: the last line of this file says that it is whole"
 _LAST = "# gossamer: whole"
+
+#: The line before the last holds a sum of all above it, so that a changed byte is found.
+_SUM = "# gossamer: sum "
 
 Names = dict[str, str | list[str]]
 
@@ -213,7 +217,19 @@ def write(path: Path, wiring: Wiring, *, is_private: bool = False) -> None:
         OSError: it cannot be written; what stood there stands there.
     """
     mode = 0o600 if is_private else path.stat().st_mode & 0o777 if path.exists() else 0o666
-    replace_file(path, f"{_FIRST}\n{to_toml(wiring)}{_LAST}\n".encode(), sync=True, mode=mode)
+    text = f"{_FIRST}\n{to_toml(wiring)}".encode()
+    replace_file(path, text + f"{_SUM}{crc32(text):08x}\n{_LAST}\n".encode(), sync=True, mode=mode)
+
+
+def is_as_written(path: Path) -> bool:
+    """Whether a plan is what :func:`write` wrote: a person has edited it otherwise, or a byte has changed. True where an older
+    version wrote it, which kept no sum, and where a person wrote it whole. Raises OSError: it cannot be read."""
+    text = path.read_bytes()
+    is_ours = text.startswith(_FIRST.encode()) or text.endswith(f"{_LAST}\n".encode())
+    if not is_ours or sum(line.startswith(b"#") for line in text.splitlines()) <= len((_FIRST, _LAST)):
+        return True
+    before, _, after = text.rpartition(_SUM.encode())
+    return after == f"{crc32(before):08x}\n{_LAST}\n".encode()
 
 
 def from_plain(plain: dict[str, Any], source: str = "wiring") -> Wiring:

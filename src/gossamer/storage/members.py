@@ -9,9 +9,11 @@ change of them is a division with a number (:func:`division_of`).
 
 import contextlib
 import fcntl
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
+from zlib import crc32
 
 import msgspec
 
@@ -37,6 +39,9 @@ def read_kept(path: Path, kind: type[T], advice: str) -> T | None:
 #: Where the id stands, inside the crawl directory.
 CRAWL_ID = "state/crawl-id"
 
+#: The file of an older version, which has no sum in its second line.
+_OLDER_ID = re.compile(rb"[0-9a-f]{20}\n")
+
 
 def ensure_crawl_id(directory: Path, now: float) -> str:
     """The id of the crawl in a directory, made now (in seconds since the epoch) where it has none. Raises OSError."""
@@ -44,16 +49,28 @@ def ensure_crawl_id(directory: Path, now: float) -> str:
         return known
     path = directory / CRAWL_ID
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, f"{unique_name(now)}\n".encode())
+    name = unique_name(now)
+    replace_file(path, f"{name}\n{crc32(name.encode()):08x}\n".encode())
     return crawl_id(directory)
 
 
 def crawl_id(directory: Path) -> str:
     """The id of the crawl in a directory; empty where an older program made it and none has resumed it."""
     try:
-        return (directory / CRAWL_ID).read_text().strip()
+        text = (directory / CRAWL_ID).read_text("ascii", "replace")
     except FileNotFoundError:
         return ""
+    return text.partition("\n")[0].strip()
+
+
+def is_id_damaged(directory: Path) -> bool:
+    """Whether a byte of the file with the crawl's id has changed; False where there is none, or an older version wrote it."""
+    try:
+        text = (directory / CRAWL_ID).read_bytes()
+    except FileNotFoundError:
+        return False
+    name, _, rest = text.partition(b"\n")
+    return not _OLDER_ID.fullmatch(text) and rest != f"{crc32(name):08x}\n".encode()
 
 
 #: Where the names of the agents stand, inside the crawl directory.
