@@ -22,7 +22,7 @@ from gossamer.agents.run import AgentNews
 from gossamer.agents.shares import LEAST_BYTES, LENT, Borrower, RateShares, lent
 from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
 from gossamer.agents.supervision import LendRates, LendTurns, SetAgent
-from gossamer.agents.wiring import ledger_settings, ring_rule
+from gossamer.agents.wiring import shares_domains
 from gossamer.crawls.control.line import AgentRefused, AgentSilent
 from gossamer.crawls.control.messages import Continue, Pause
 from gossamer.crawls.control.wire import ControlRequest
@@ -170,9 +170,12 @@ def place_turns(graph: Graph) -> PlaceTurns:
     if node is None or not isinstance(node.sheet, PolitenessSheet):
         return PlaceTurns(0.0)
     rules = rules_of(node.sheet)
-    if ring_rule(ledger_settings(graph.wiring)).get("division") != "host":
-        return PlaceTurns(rules.address.gap)
-    return PlaceTurns(max(rules.address.gap, rules.domain.gap), has_domains=True)
+    if node.sheet.host_turns:
+        gap = rules.pace.floor if rules.pace.delay is None else rules.pace.delay
+        return PlaceTurns(max(gap, rules.address.gap, rules.domain.gap), has_domains=True)
+    if shares_domains(graph.wiring):
+        return PlaceTurns(max(rules.address.gap, rules.domain.gap), has_domains=True)
+    return PlaceTurns(rules.address.gap)
 
 
 #: Limits that an agent reaches for all of them: the others need not go on to the same place.

@@ -116,8 +116,11 @@ def with_agents(
     )
     for unit, plan in wiring.providers.items():
         if plan.use == "politeness" and others:
-            shares_domains = ring_rule(ledger_settings(wiring)).get("division") == "host"
-            made = wirings.with_settings(made, unit, {"address_turns": True, "domain_turns": shares_domains})
+            turns = {
+                "address_turns": True,
+                "domain_turns": plan.settings.get("host_turns", False) or shares_domains(wiring),
+            }
+            made = wirings.with_settings(made, unit, turns)
     return _with_own_files(owing_orders(made), agent)
 
 
@@ -176,6 +179,11 @@ def ledger_settings(wiring: Wiring) -> Mapping[str, Any]:
 def ring_rule(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What the settings of ledgers say of how hosts are assigned, for a ring."""
     return {name: settings[name] for name in ("division", "together") if name in settings}
+
+
+def shares_domains(wiring: Wiring) -> bool:
+    """Whether hosts of one registered domain may be those of several agents."""
+    return bool(ring_rule(ledger_settings(wiring)).get("division") == "host")
 
 
 def domain_rule_of(settings: Mapping[str, Any]) -> DomainRule:

@@ -82,12 +82,9 @@ def wire(builder: "Builder") -> None:
                 "--screenshot, --browser and the options of rendering need --render asked, --render auto or --render always"
             )
         return
-    crawl = builder.options
-    several = [*crawl.dividing, *(["--crawlers"] if crawl.crawlers else [])]
-    several += ["--max-agents"] if (crawl.max_agents or 1) > 1 else []
-    if several:
-        raise UsageError(f"--render works in a crawl of one agent; leave {' and '.join(several)} out")
-    builder.set_where_present("frontier", {"max_agents": 1})  # requests of a page go to hosts of any agent
+    if builder.options.crawlers:
+        raise UsageError("--render works without processes of --crawlers: use --agents, or leave --crawlers out")
+    builder.set_where_present("politeness", {"host_turns": True})  # requests of a page go to hosts of any agent
     wiring = builder.wiring
     if any(plan.use == RENDER for plan in wiring.components.values()):
         return  # it was kept with the crawl

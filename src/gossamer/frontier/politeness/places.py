@@ -43,13 +43,15 @@ class Place:
 class SharedPlace(Place):
     """A domain or address."""
 
-    __slots__ = ("on_loopback", "turn")
+    __slots__ = ("on_loopback", "reopens", "turn")
 
     def __init__(self, limit: float, *, on_loopback: bool) -> None:
         super().__init__(limit)
         self.on_loopback = on_loopback
         self.turn = 0
         """Number of the turn that is lent, where places are asked in turns; 0 for none."""
+        self.reopens = -inf
+        """The instant from which the hosts here may be asked again, where another agent may ask the same ones."""
 
 
 class SharedPlaces:
@@ -90,10 +92,12 @@ class SharedPlaces:
         place.live += 1
         place.next = now + (self._loopback.gap if on_loopback else self._usual.gap)
 
-    def leave(self, name: str) -> None:
+    def leave(self, name: str, reopens: float = -inf) -> None:
+        """A request has ended at this place; another agent may ask here from the instant `reopens` on."""
         place = self._table.get(name)
         if place is not None and place.live > 0:
             place.live -= 1
+            place.reopens = max(place.reopens, reopens)
             if not place.live and name in self._recalled:
                 self._give_back(name, place)
 
@@ -135,7 +139,7 @@ class SharedPlaces:
 
     def _give_back(self, name: str, place: SharedPlace) -> None:
         self._recalled.discard(name)
-        self.back[name] = place.turn, place.next
+        self.back[name] = place.turn, max(place.next, place.reopens)
         place.turn, place.limit = 0, 0
 
     def _borrowed(self, name: str) -> SharedPlace | None:

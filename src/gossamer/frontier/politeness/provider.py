@@ -172,8 +172,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
         now, outcome = self.clock.monotonic(), answer.outcome
         entry, schedule = self.hosts[flight.host], self.schedule
         entry.live -= 1
-        schedule.domains.leave(flight.domain)
-        schedule.addresses.leave(flight.address)
         if outcome in UNASKED:
             schedule.crawl.network.unasked(flight.host)
             if entry.live == 0 and entry.prior[0] < inf:
@@ -182,6 +180,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
             entry.last = now
             self._learn(flight.host, entry, answer, now, (flight.domain, flight.address), attempt=flight.attempt)
         entry.settle()
+        schedule.domains.leave(flight.domain, entry.next if self.sheet.host_turns else -inf)
+        schedule.addresses.leave(flight.address)
         waits, known = schedule.rules.waits, entry.pace
         if outcome is Outcome.RATE_LIMITED and entry.is_spent(waits):
             flight.ruling = (

@@ -120,7 +120,15 @@ class PolitenessSheet(Sheet, frozen=True):
         setting(
             "Ask a registered domain only when the supervisor grants a turn, because other agents of the crawl may have "
             "hosts of that domain.",
-            restart="it is so where several agents share a crawl whose `division` is `host`",
+            restart="it is so where several agents share a crawl whose `division` is `host`, or whose `host_turns` are on",
+        ),
+    ] = False
+    host_turns: Annotated[
+        bool,
+        setting(
+            "Where several agents share the crawl, let each of them ask any host, one after the other: pages that a browser "
+            "renders need files of other hosts.",
+            restart="agents take turns from their start",
         ),
     ] = False
     rate: PageRate = None

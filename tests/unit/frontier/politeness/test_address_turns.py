@@ -99,6 +99,23 @@ def test_a_domain_is_asked_in_turns_too_and_its_address_is_wanted_only_with_it()
     assert asking.polite.turns() == ([], {THERE: (2, 1.0), "@a.test": (1, 0.5)})
 
 
+def test_a_domain_whose_hosts_several_agents_ask_comes_back_with_the_delay_of_the_host() -> None:
+    asking = Asking(domain_turns=True, host_turns=True, delays={"www.a.test": 3.0})
+    asking.polite.put("www.a.test", THERE)
+    assert asking.polite.next(asking.time) == inf
+    asking.polite.take_turns({"@a.test": (1, 0.0)}, [], {})
+    assert asking.polite.next(asking.time) == inf
+    asking.polite.take_turns({THERE: (2, 0.0)}, [], {})
+    task = asking.begin("www.a.test")
+    assert task is not None
+    asking.polite.take_turns({}, ["@a.test"], {})
+    asking.time += 0.5
+    asking.end(task)
+    assert asking.polite.turns() == ([], {"@a.test": (1, 3.0)})
+    asking.time += 1.0
+    assert asking.polite.turns() == ([], {"@a.test": (1, 2.0)})
+
+
 def test_addresses_of_which_nothing_is_shared_take_no_turns() -> None:
     polite = HostPoliteness(PolitenessSheet(address_turns=True))
     polite.put("a.test", "127.0.0.1")
