@@ -22,7 +22,7 @@ from gossamer.backup.contract import ObjectChanged, Store
 from gossamer.backup.head import AgentInStore, StoreHead, new_life, note_owned, owned, owner_of
 from gossamer.backup.opening import open_store, probe
 from gossamer.backup.options import AGENT, StoreOptions
-from gossamer.backup.shipping import Shipping
+from gossamer.backup.shipping import SNAPSHOT, Shipping
 from gossamer.engine.files import Point, crash_at
 from gossamer.engine.sheet import show_seconds
 from gossamer.engine.unit import Metrics
@@ -93,7 +93,7 @@ def publish_at_rest(directory: Path, url: str, ledger: RocksLedger) -> None:
         if head is not None and head.life in note.lives and (head.members, head.division) == (members, division):
             return
     place = claimed(store, directory, agent, StoreOptions().lease, time.time())
-    shipping, snapshot = Shipping(directory, place, members, Metrics()), ledger.places.state / "publishing"
+    shipping, snapshot = Shipping(directory, place, members, Metrics()), ledger.places.state / SNAPSHOT
     shutil.rmtree(snapshot, ignore_errors=True)
     try:
         asyncio.run(ledger.snapshot_at_work(snapshot))

@@ -24,7 +24,7 @@ from gossamer.backup.head import AgentInStore, digest_of, note_owned, owned
 from gossamer.backup.one_agent import claimed
 from gossamer.backup.opening import open_store, probe
 from gossamer.backup.options import AGENT, CheckpointBytes, CheckpointEvery, KeepLocal, Lease
-from gossamer.backup.shipping import Shipping, size_of
+from gossamer.backup.shipping import SNAPSHOT, Shipping, size_of
 from gossamer.crawls.work import Lapsing
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.files import Point, crash_at
@@ -283,7 +283,7 @@ class Publisher(Lapsing[PublisherSheet]):
         return is_published
 
     async def _published_now(self, has_ended: bool) -> bool:
-        place, shipping, snapshot = self._place, self._shipped, self.ledger.places.state / "publishing"
+        place, shipping, snapshot = self._place, self._shipped, self.ledger.places.state / SNAPSHOT
         assert place is not None
         began = time.monotonic()
         await asyncio.to_thread(self._stand_in, place, self.ledger.committed_ends())

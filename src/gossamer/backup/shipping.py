@@ -39,6 +39,9 @@ _LEFT = re.compile(
 #: What the supervisor of several agents, and their masters, make again of what the agents have.
 _MADE_AGAIN = re.compile(r"logs/crawl\.jsonl|state/(supervisor|master-[^/]+)/.*|state/masters/shared\.sqlite.*")
 
+#: The folder of the snapshot of a ledger that is published, in the state of its agent.
+SNAPSHOT = "publishing"
+
 #: Bytes of a note: whatever is larger is replaced whole, and stands by itself.
 _SMALL = 64 << 10
 
@@ -194,6 +197,7 @@ class Shipping:
                 self._place.store.put(part.key, data)
                 self._metrics.count("objects")
                 self._metrics.count("bytes", len(data))
+                self._metrics.count("ledger_bytes", len(data) if file.path.parent.name == SNAPSHOT else 0)
             parts.append(part)
         return tuple(parts)
 
