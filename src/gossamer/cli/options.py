@@ -200,10 +200,14 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
     """Seeds from files (`-` is standard input), one on each line; empty lines and `#` comments are passed over. `hostless` are
     schemes that are served though their URLs name no host. Raises UsageError: a file cannot be read, or holds no seed, or a
     line is none; names file and line."""
+    from gossamer.values.url import are_plain
+
     seeds: list[str] = []
     for name in files:
         text = given_text(name, f"seed file {name}")
-        found = list(_seeds_of(text, "standard input" if name == "-" else name, hostless))
+        lines = tuple(filter(None, map(str.strip, text.split("\n"))))
+        source = "standard input" if name == "-" else name
+        found = lines if are_plain(lines) else tuple(_seeds_of(text, source, hostless))
         if not found:
             source = "standard input" if name == "-" else f"seed file {name}"
             raise UsageError(f"{source} holds no seed; write one URL on each line")
@@ -213,12 +217,7 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
 
 def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
     from gossamer.crawls.seeds import is_bare, read_seed
-    from gossamer.values.url import are_plain
 
-    lines = tuple(filter(None, map(str.strip, text.split("\n"))))
-    if are_plain(lines):
-        yield from lines
-        return
     for number, line in enumerate(text.split("\n"), 1):
         seed = line.strip()
         if not seed or seed.startswith("#"):

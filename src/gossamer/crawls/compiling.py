@@ -352,8 +352,7 @@ def normal_seeds(wiring: Wiring, seeds: Sequence[str]) -> list[str]:
     plan = wiring.components.get("links")
     if plan is None or plan.use != "links":
         return list(seeds)
-    normalise = normaliser(build(LinksSheet, plan.settings))
-    return list(dict.fromkeys(map(normalise, seeds)))
+    return normaliser(build(LinksSheet, plan.settings)).of_each(seeds)
 
 
 def _without_content_seen(wiring: Wiring) -> Wiring:

@@ -4,6 +4,7 @@ Place in the flow: :mod:`crawl` makes one before it touches anything, and asks i
 """
 
 import datetime
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,12 +87,9 @@ class CrawlPlan:
 
     def _seeds(self, given: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the graph; what was read already is not read again, for seeds may be many."""
-        return tuple(
-            url
-            for node in self.graph.components.values()
-            if isinstance(node.sheet, SeedsSheet)
-            for url in (given if node.sheet.urls == given else read_seeds(node.sheet.urls, self._hostless))
-        )
+        sheets = (node.sheet for node in self.graph.components.values() if isinstance(node.sheet, SeedsSheet))
+        found = [given if sheet.urls == given else read_seeds(sheet.urls, self._hostless) for sheet in sheets]
+        return found[0] if len(found) == 1 else tuple(itertools.chain.from_iterable(found))
 
     def _released(self, wiring: Wiring) -> Wiring:
         from gossamer.crawls.trap_review import with_released

@@ -33,6 +33,7 @@ from gossamer.values.hosts import HostTable
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import (
+    PLAIN_SCHEMES,
     are_plain,
     canonical,
     endpoint_of,
@@ -154,7 +155,7 @@ def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
         WiringError: a scheme has several modules.
     """
     schemes = served(graph.wiring)
-    if set(map(scheme_of, {url[: url.find(":") + 1] for url in seeds})) <= schemes.keys():  # few, of many seeds
+    if schemes.keys() >= PLAIN_SCHEMES and are_plain(tuple(seeds)):
         return
     for url in seeds:
         if scheme_of(url) not in schemes:
@@ -262,7 +263,7 @@ def with_schemes(
     A seed that cannot be asked here stays https: the crawl itself says why it is refused.
     """
     served = hostless(wiring)
-    if not any(is_bare(seed.strip(), served) for seed in seeds):
+    if are_plain(tuple(seeds)) or not any(is_bare(seed.strip(), served) for seed in seeds):
         return list(seeds)
     return asyncio.run(_with_schemes(seeds, options, wiring, report))
 

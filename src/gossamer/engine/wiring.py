@@ -293,7 +293,7 @@ def _without_none(value: Any, long: list[str]) -> Any:
     if isinstance(value, dict):
         return {key: _without_none(inner, long) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
-        is_text = len(value) > _MANY and all(isinstance(one, str) for one in value)
+        is_text = len(value) > _MANY and set(map(type, value)) == {str}
         if is_text and _IS_PLAIN("".join(value)) is not None:
             long.append('",\n    "'.join(value).join(('"', '",\n')))
             return [f"{_LONG}{len(long) - 1}"]

@@ -39,6 +39,8 @@ _PLAIN_HOST = rf"(?:[0-9a-z][0-9a-z-]*\.)*[a-z]+|{_BYTE}(?:\.{_BYTE}){{3}}"
 _PLAIN_PORT = r"(?::(?!(?:80|443)/)(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?"
 _PLAIN_REST = rf"/{_PATH}(?:\?[0-9A-Za-z_.~%!$&()*+,;:=@/?-]+)?"
 _PLAIN_URL = re.compile(rf"https?://({_PLAIN_HOST}){_PLAIN_PORT}{_PLAIN_REST}").fullmatch
+#: The schemes of such URLs.
+PLAIN_SCHEMES = frozenset({"http", "https"})
 
 
 def plain_host(url: str) -> str:
