@@ -113,11 +113,12 @@ def test_a_machine_that_is_lost_before_all_agents_have_published_how_they_change
         process = begun(one, *SEVERAL, *SLOWLY)
         places = [Path(one.store, "agents", agent) for agent in late]
         set_agents(one, number)
-        # All have published that they rest, and change nothing in the store until they are at work.
+        # All have published that they rest, and change nothing in the store until they are at work: that may be a moment, and
+        # links are made in less than one.
         until(lambda: all(one.head(agent).get("holder", "") == "" for agent in ALL))
         for place in places:
             if place.exists():
-                shutil.copytree(place, tmp_path / "rested" / place.name)
+                shutil.copytree(place, tmp_path / "rested" / place.name, copy_function=os.link)
         assert all(one.head(agent).get("division", 0) < 2 for agent in late)
         until(lambda: all(one.head(agent).get("division") == 2 for agent in ALL[: max(2, number)]))
         one.lose("first", process)
