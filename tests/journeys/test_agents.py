@@ -26,7 +26,7 @@ from gossamer.analysis.deleting import delete, target_of
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawls.control.at_rest import standing_at_rest
-from gossamer.crawls.control.client import Control, SteeringRefused
+from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.facts import HostsNow
 from gossamer.crawls.control.messages import (
     BlockHosts,
@@ -41,7 +41,7 @@ from gossamer.crawls.control.messages import (
     Why,
 )
 from gossamer.crawls.control.standing import CrawlStanding
-from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.control.wire import ControlRequest, RequestRefused
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.crawls.summary import Summary
@@ -439,7 +439,7 @@ def test_a_crawl_of_several_agents_is_steered_as_one(tmp_path: Path) -> None:
             await ask(SetHost("www.h1.test", {"max_pages": str(2 * PAGES)}))
             known["host"] = await ask(ReadHost("www.h1.test"))
             known["hosts"] = await ask(ReadHosts([f"www.h{number}.test" for number in range(HOSTS)]))
-            with pytest.raises(SteeringRefused, match="cannot be divided among 9 agents"):
+            with pytest.raises(RequestRefused, match="cannot be divided among 9 agents"):
                 await ask(Change({"agents": "9"}))
             known["while paused"] = len(web.requests) - count
             await ask(Continue())

@@ -15,9 +15,10 @@ from tests.waiting import awaited, until
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.joining import Growth, Load
 from gossamer.analysis.verifying import verify
-from gossamer.crawls.control.client import Control, SteeringRefused
+from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Change, CheckChange, Pause, Status
 from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.control.wire import RequestRefused
 from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
 from gossamer.storage.members import members_of
@@ -89,7 +90,7 @@ def test_a_person_lets_others_join_and_a_pause_outlives_it(tmp_path: Path) -> No
         def steer() -> CrawlStanding:
             with Control(directory) as control:
                 assert control.told(Status(), CrawlStanding).alone == "no more are allowed"
-                with pytest.raises(SteeringRefused, match="cannot be divided among 8 agents"):
+                with pytest.raises(RequestRefused, match="cannot be divided among 8 agents"):
                     control.ask(CheckChange({"agents": "8"}))
                 control.ask(Pause())
                 control.ask(Change({"agents": "2"}))

@@ -14,9 +14,10 @@ from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.analysis.verifying import verify
-from gossamer.crawls.control.client import Control, SteeringRefused
+from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Change, Status
 from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.control.wire import RequestRefused
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions
 from gossamer.storage.members import members_of
@@ -46,7 +47,7 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
             control.ask(Change({"agents": str(agents)}))
 
     def ask_for_few_requests() -> None:
-        with Control(directory) as control, pytest.raises(SteeringRefused, match="1 cannot be divided among 2 agents"):
+        with Control(directory) as control, pytest.raises(RequestRefused, match="1 cannot be divided among 2 agents"):
             control.ask(Change({"concurrency": "1"}))
 
     def look() -> None:
@@ -65,7 +66,7 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
                 await asyncio.to_thread(ask, number)
                 await awaited(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
                 await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
-            with pytest.raises(SteeringRefused, match="cannot be divided among 8 agents"):
+            with pytest.raises(RequestRefused, match="cannot be divided among 8 agents"):
                 await asyncio.to_thread(ask, 8)
             await asyncio.to_thread(look)
 

@@ -15,9 +15,9 @@ from gossamer.analysis.verifying import verify
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.control import resting
 from gossamer.crawls.control.at_rest import standing_at_rest
-from gossamer.crawls.control.client import Control, SteeringRefused
+from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Change, Checkpoint, Checkpoints, CheckRewire, Decide, Rewire, Undo
-from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.control.wire import ControlRequest, RequestRefused
 from gossamer.engine.wiring import read
 from gossamer.storage.members import members_of, write_members
 from gossamer.testing.fakeweb import FakeWeb
@@ -41,9 +41,9 @@ def test_a_checkpoint_of_agents_at_work_loses_no_url_when_the_crawl_goes_back_to
         async def keep(job: SupervisedCrawl) -> None:
             await awaited(lambda: len(web.requests) > 40)
             assert await asked(directory, Checkpoint("early")) == "checkpoint early is kept"
-            with pytest.raises(SteeringRefused, match="there is a checkpoint 'early' already"):
+            with pytest.raises(RequestRefused, match="there is a checkpoint 'early' already"):
                 await asked(directory, Checkpoint("early"))
-            with pytest.raises(SteeringRefused, match="a checkpoint cannot be called"):
+            with pytest.raises(RequestRefused, match="a checkpoint cannot be called"):
                 await asked(directory, Checkpoint("../up"))
             assert await asked(directory, Checkpoints()) == ["early"]
             job.stop()
@@ -74,11 +74,11 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
         async def rewire(job: SupervisedCrawl) -> None:
             await awaited(lambda: len(web.requests) > 20)
             assert "'process'" in await asked(directory, CheckRewire(mark))
-            with pytest.raises(SteeringRefused, match="unknown"):
+            with pytest.raises(RequestRefused, match="unknown"):
                 await asked(directory, Rewire("[components.x]\nuse = 'no-such-thing'"))
-            with pytest.raises(SteeringRefused, match="nothing to undo"):
+            with pytest.raises(RequestRefused, match="nothing to undo"):
                 await asked(directory, Undo())
-            with pytest.raises(SteeringRefused, match="nothing is set aside"):
+            with pytest.raises(RequestRefused, match="nothing is set aside"):
                 await asked(directory, Decide(["0123456789"]))
             for request in (Rewire(mark, "mark.toml"), Undo()):
                 supervisor = job.several.supervisor

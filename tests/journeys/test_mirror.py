@@ -7,9 +7,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from tests.scattered import scattered
 
 from gossamer.cli.main import main
-from gossamer.simweb.exact import scattered
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 CSS = "text/css"

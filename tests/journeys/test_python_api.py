@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from tests.processors import own_processors
 
 import gossamer
-from gossamer.api import processors
 from gossamer.api.crawls import SyncCrawlRun
 from gossamer.documents.document import Document
 from gossamer.engine.errors import SettingError
@@ -17,12 +17,10 @@ from gossamer.testing.fakeweb import FakePage, FakeWeb
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
-@pytest.fixture
-def own_processors() -> Iterator[None]:
-    """Whatever a test registers is gone after it."""
-    before = list(processors._registered)
-    yield
-    processors._registered[:] = before
+@pytest.fixture(name="own_processors")
+def fixture_own_processors() -> Iterator[None]:
+    with own_processors():
+        yield
 
 
 def test_pages_arrive_as_an_async_iterator() -> None:

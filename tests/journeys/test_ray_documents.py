@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 from tests.journeys.test_words import pdf
+from tests.processors import own_processors
 from tests.ray_node import ray_environment, ray_node, ray_python
 from tests.s3 import BUCKET, s3_server, variables
 
 import gossamer
-from gossamer.api.processors import own_processors
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

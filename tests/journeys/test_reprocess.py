@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processors import own_processors
 
 import gossamer
 from gossamer.analysis.reprocess import Reprocessed, crawl_wiring, reprocess
-from gossamer.api import processors
 from gossamer.cli.main import main
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import compile_wiring
@@ -199,7 +199,7 @@ def test_the_command_tells_what_it_did(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_program_runs_its_own_processors(tmp_path: Path) -> None:
     directory = crawled(tmp_path)
-    with processors.own_processors():
+    with own_processors():
 
         @gossamer.processor("text/html")
         def titles(document: Document) -> Iterator[Item]:

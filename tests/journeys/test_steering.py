@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 from gossamer.analysis.why import story_of
 from gossamer.crawls.control import resting
 from gossamer.crawls.control.at_rest import standing_at_rest
-from gossamer.crawls.control.client import Control, NotRunning, SteeringRefused
+from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import (
     BlockHosts,
     Change,
@@ -32,6 +32,7 @@ from gossamer.crawls.control.messages import (
 )
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.steering import set_values
+from gossamer.crawls.control.wire import RequestRefused
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary
@@ -170,10 +171,10 @@ def test_settings_change_at_once_and_for_every_later_run(tmp_path: Path) -> None
         assert control.do(Change({"retries": "0"})) == "politeness.retries = []"
         assert control.do(Change({"user-agent": "Gossamer/2.0"})) == 'http.user_agent = "Gossamer/2.0"'
         for key in ("user-agent", "http.user_agent"):
-            with pytest.raises(SteeringRefused, match=r"robots\.txt was read for 'Gossamer'"):
+            with pytest.raises(RequestRefused, match=r"robots\.txt was read for 'Gossamer'"):
                 control.do(Change({key: "Other/2.0"}))
         for key, value in (("header", "X-Api-Key: k"), ("http.header", '["X-Api-Key: k"]')):
-            with pytest.raises(SteeringRefused, match="looks secret goes to the hosts of the seeds alone"):
+            with pytest.raises(RequestRefused, match="looks secret goes to the hosts of the seeds alone"):
                 control.do(Change({key: value}))
         control.do(Change({"delay": "0", "max-pages": "60"}))
         assert look(control).limits == {"max_pages": 60.0}
@@ -299,7 +300,7 @@ def test_a_setting_that_does_not_do_changes_none(tmp_path: Path) -> None:
         control.do(Pause())
         before = (tmp_path / "c" / "crawl.toml").read_text()
         for values, says in REFUSED:
-            with pytest.raises(SteeringRefused, match=says) as caught:
+            with pytest.raises(RequestRefused, match=says) as caught:
                 control.do(Change(values))
             assert caught.value.exit_code == 2
             assert (tmp_path / "c" / "crawl.toml").read_text() == before
@@ -363,7 +364,7 @@ def test_one_unit_is_suspended_and_goes_on_and_a_stop_lets_all_go_on(tmp_path: P
         assert control.do(Unsuspend("process")) == "process goes on"
         assert suspended(control) == []
         for name, words in {"robots": "is a provider", "proces": "did you mean 'process'"}.items():
-            with pytest.raises(SteeringRefused, match=words):
+            with pytest.raises(RequestRefused, match=words):
                 control.do(Suspend(name))
         assert control.do(Unsuspend("process")) == "process goes on", "it does already"
         control.do(Suspend("links"))
@@ -378,7 +379,7 @@ def test_one_unit_is_suspended_and_goes_on_and_a_stop_lets_all_go_on(tmp_path: P
 
 def test_what_is_no_host_is_not_blocked(tmp_path: Path) -> None:
     def script(control: Control) -> None:
-        with pytest.raises(SteeringRefused, match="is not a host or domain"):
+        with pytest.raises(RequestRefused, match="is not a host or domain"):
             control.do(BlockHosts(["a.test", "http://b.test/x"]))
         assert look(control).blocked == []
 
@@ -394,7 +395,7 @@ def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what
         control.do(Pause())
         kept.append(settled(control))
         assert control.do(Checkpoint("early")) == "checkpoint early is kept"
-        with pytest.raises(SteeringRefused, match="there is a checkpoint 'early' already"):
+        with pytest.raises(RequestRefused, match="there is a checkpoint 'early' already"):
             control.do(Checkpoint("early"))
         with pytest.raises(CrawlDirectoryError, match="in use by process"):
             resting.restore(folder, "early")
@@ -499,9 +500,9 @@ def test_a_graph_is_rewired_from_outside_and_resumes_rewired(tmp_path: Path) -> 
         told.append(control.do(Rewire(cache, "cache.toml")))
         told.append(control.do(Undo()))
         told.append(control.do(Rewire(cache, "cache.toml")))
-        with pytest.raises(SteeringRefused, match=r"wrong\.toml: .*no provider 'recnt'; did you mean 'recent'"):
+        with pytest.raises(RequestRefused, match=r"wrong\.toml: .*no provider 'recnt'; did you mean 'recent'"):
             control.do(Rewire('[components.url-seen.providers]\nseen = "recnt"', "wrong.toml"))
-        with pytest.raises(SteeringRefused, match=r"components\.frontier: cannot leave .*it knows what is in flight"):
+        with pytest.raises(RequestRefused, match=r"components\.frontier: cannot leave .*it knows what is in flight"):
             control.do(Rewire("[components.frontier]\ninstances = 2"))
         assert "recent" in {unit.name for unit in look(control, units=True).units}
         control.do(Stop())
@@ -566,7 +567,7 @@ def test_a_trap_is_confirmed_and_released_while_the_crawl_runs_and_either_can_be
         until(lambda: any(one.set_aside > 5 for one in suspicions_of(folder).families))
         for step in (release, confirm) if before == "released" else (confirm, release):
             step(control)
-        with pytest.raises(SteeringRefused, match="nothing is set aside under 'other'"):
+        with pytest.raises(RequestRefused, match="nothing is set aside under 'other'"):
             control.do(Decide(confirm=["other"]))
         control.do(Stop())
 

@@ -8,6 +8,7 @@ the crawl's own store and the store elsewhere must hold every triple of every pa
 from __future__ import annotations
 
 import contextlib
+import html
 import http.client
 import json
 import os
@@ -21,11 +22,12 @@ import time
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
+import msgspec
 import pyoxigraph as oxigraph
 
 from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy
-from gossamer.simweb.exact import SAID, powers
+from gossamer.simweb.text import SAID, SYNTAXES
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from tools.killing import Say, Told
 from tools.killing.site import begun, judge_last
@@ -170,3 +172,49 @@ def _wrong(crawl: Path, server: TripleServer, expected: Said, number: int) -> li
 def _path(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+# Sites whose pages are known one by one: journeys crawl them too.
+
+
+class KnownSite(msgspec.Struct, frozen=True):
+    """A site of one host. Paths are as they stand in canonical URLs."""
+
+    pages: dict[str, str]
+    """HTML by path. A path that stands nowhere here is a 404."""
+    redirects: dict[str, str]
+    """Location by path; it may be relative."""
+    expected: frozenset[str]
+    """The paths of the pages that a crawl from `/` has to find."""
+    said: frozenset[tuple[str, str]] = frozenset()
+    """The triples that a crawl with `--rdf` has to find: path of a page, and the text of a :data:`SAID`."""
+
+
+def powers(width: int, triples: int = 0) -> KnownSite:
+    """A tree with as many levels below its root as children a page: 1 + w + w^2 + ... + w^w pages.
+
+    Widths 1 to 5 are the sites of Ridgway 2010, section 6.3, table 7: 2, 7, 40, 341 and 3,906 pages (it prints 8 for 7).
+
+    Args:
+        triples: how many each page says, by turns in RDFa, JSON-LD and microdata; table 7 has 0 to 3.
+    """
+    pages: dict[str, str] = {}
+    said: set[tuple[str, str]] = set()
+    level = ["/"]
+    for depth in range(width + 1):
+        for path in level:
+            children = _children(path, width) if depth < width else []
+            texts = [f"text {number} of {path}" for number in range(triples)]
+            said.update((path, text) for text in texts)
+            body = [SYNTAXES[len(pages) % len(SYNTAXES)](texts)] if texts else []
+            pages[path] = page_of(path, [*body, *(f'<a href="{child}">{child}</a>' for child in children)])
+        level = [child for path in level for child in _children(path, width)]
+    return KnownSite(pages, {}, frozenset(pages), frozenset(said))
+
+
+def _children(path: str, width: int) -> list[str]:
+    return [f"{path.rstrip('/')}/{number}" for number in range(width)]
+
+
+def page_of(title: str, links: list[str]) -> str:
+    return f"<!doctype html><html><head><title>{html.escape(title)}</title></head><body>{''.join(links)}</body></html>"

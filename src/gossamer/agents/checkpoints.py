@@ -18,9 +18,10 @@ from gossamer.agents.supervision import SetAgent
 from gossamer.agents.wiring import OUTBOX
 from gossamer.crawls.builder import with_protocols
 from gossamer.crawls.control import resting
-from gossamer.crawls.control.line import AgentRefused, AgentSilent, place_of
+from gossamer.crawls.control.line import AgentSilent, place_of
 from gossamer.crawls.control.messages import Checkpoint
 from gossamer.crawls.control.standing import checkpoint_name
+from gossamer.crawls.control.wire import RequestRefused
 from gossamer.crawls.directory import CrawlPlace
 from gossamer.crawls.live import read_changes, write_changes
 from gossamer.crawls.plan import CrawlPlan
@@ -55,7 +56,7 @@ _PATIENCE = 60.0
 
 async def checkpoint(crawl: "SeveralAgents", name: str) -> str:
     """Keep the state of all agents under a name; returns the name. An empty one stands for the time. Raises UsageError: the
-    name cannot be used or is taken, or agents do not stay at work for long enough; AgentRefused: an agent cannot make its
+    name cannot be used or is taken, or agents do not stay at work for long enough; RequestRefused: an agent cannot make its
     part."""
     name = name or checkpoint_name()
     directory, members = crawl.directory, crawl.roster.members
@@ -114,7 +115,7 @@ async def _hold(agents: list["AgentProcess"], masters: list["MasterProcess"], *,
         *(one.line.do(SetAgent(unit, {"holds": is_held})) for one, unit in asked), return_exceptions=True
     )
     for error in told:
-        if isinstance(error, BaseException) and not (isinstance(error, AgentRefused) and not is_held):
+        if isinstance(error, BaseException) and not (isinstance(error, RequestRefused) and not is_held):
             raise error
 
 

@@ -35,8 +35,8 @@ from gossamer.agents.parcels import steps
 from gossamer.agents.supervision import MoveDomains, OfferDomains
 from gossamer.agents.url_exchange import ReceiveUrls
 from gossamer.agents.wiring import OUTBOX, domain_rule_of, ledger_settings
-from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent
-from gossamer.crawls.control.wire import Listed
+from gossamer.crawls.control.line import AgentLine, AgentSilent
+from gossamer.crawls.control.wire import Listed, RequestRefused
 from gossamer.engine.files import Point, crash_at
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.recrawl.schedule import RevisitSchedule
@@ -259,7 +259,7 @@ class DomainMoves:
             offered = await line.ask(OfferDomains(share, MOST))
             if isinstance(offered, Listed) and offered.names and not self.is_under_way:
                 await self.move(giver, taker, offered.names)
-        except (AgentSilent, AgentRefused, UsageError):
+        except (AgentSilent, RequestRefused, UsageError):
             return  # then domains stay where they are
         finally:
             line.close()
@@ -326,7 +326,7 @@ class DomainMoves:
                 return found
             except AgentSilent:
                 await asyncio.sleep(_AGAIN)
-            except AgentRefused as refused:
+            except RequestRefused as refused:
                 raise UsageError(str(refused)) from None
             finally:
                 line.close()

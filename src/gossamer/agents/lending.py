@@ -23,9 +23,9 @@ from gossamer.agents.shares import LEAST_BYTES, LENT, Borrower, RateShares, lent
 from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
 from gossamer.agents.supervision import LendRates, LendTurns, SetAgent
 from gossamer.agents.wiring import shares_domains
-from gossamer.crawls.control.line import AgentRefused, AgentSilent
+from gossamer.crawls.control.line import AgentSilent
 from gossamer.crawls.control.messages import Continue, Pause
-from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.control.wire import ControlRequest, RequestRefused
 from gossamer.engine.graph import Graph
 from gossamer.frontier.politeness.provider import DOMAIN_MARK
 from gossamer.frontier.politeness.rules import PolitenessSheet, rules_of
@@ -269,7 +269,7 @@ class Lending:
             await self._tell(name, SetAgent("frontier", shares))
 
     async def _tell(self, name: str, request: ControlRequest) -> None:
-        with contextlib.suppress(AgentSilent, AgentRefused):
+        with contextlib.suppress(AgentSilent, RequestRefused):
             await self._agents[name].line.do(request)
 
 
@@ -324,7 +324,7 @@ class Giving:
         self._given = GivenSettings(len(agents))
 
     async def give(self, unit: str, settings: Mapping[str, Any]) -> None:
-        """Change settings of a unit in all agents; one that does not answer is told when it does. Raises AgentRefused: one does
+        """Change settings of a unit in all agents; one that does not answer is told when it does. Raises RequestRefused: one does
         not take them; those before it have them."""
         given = dict(settings)
         for limit, share in (("max_pages", "page_share"), ("max_bytes", "byte_share")):
@@ -337,7 +337,7 @@ class Giving:
             for one in [one for one in everybody if not one.is_late]:
                 with contextlib.suppress(AgentSilent):
                     await self._give_missed(one)
-        except AgentRefused:
+        except RequestRefused:
             take_back()
             raise
 
@@ -353,7 +353,7 @@ class Giving:
             await self._give_missed(one)
         except AgentSilent:
             pass
-        except AgentRefused as error:
+        except RequestRefused as error:
             one.edition = edition
             return str(error)
         return ""

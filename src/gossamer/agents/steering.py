@@ -16,7 +16,7 @@ from gossamer.agents.supervision import ReadAside, ReadMaster, SetAsideRows
 from gossamer.crawls.control import resting, steering
 from gossamer.crawls.control.at_rest import added_standing
 from gossamer.crawls.control.facts import HostNow, HostsNow
-from gossamer.crawls.control.line import PATIENCE, AgentLine, AgentRefused, AgentSilent
+from gossamer.crawls.control.line import PATIENCE, AgentLine, AgentSilent
 from gossamer.crawls.control.messages import (
     GOES_ON,
     PAUSED,
@@ -54,7 +54,7 @@ from gossamer.crawls.control.standing import (
     limits_of,
     time_left_of,
 )
-from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, Told, tag_of, told
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, RequestRefused, Told, tag_of, told
 from gossamer.engine.sheet import nearest
 from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError
@@ -135,7 +135,7 @@ async def _of_one(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     Raises:
         UsageError: there is no such agent, or it does not work now.
         AgentSilent: it does not answer.
-        AgentRefused: it was not done.
+        RequestRefused: it was not done.
     """
     agent = str(getattr(request, "agent", ""))
     answered = await _at_one(crawl, request, agent)
@@ -177,7 +177,7 @@ async def _instances_of_all(crawl: "SeveralAgents", request: ReadUnit) -> Told:
 async def _instances(line: AgentLine, request: ReadUnit) -> list[UnitInstance]:
     try:
         found: UnitInstances = await line.told(request, UnitInstances)
-    except (AgentSilent, AgentRefused):
+    except (AgentSilent, RequestRefused):
         return []
     return found.instances
 
@@ -220,7 +220,7 @@ async def _master_standing(master: MasterProcess) -> MasterStanding:
         return MasterStanding(master.name, "gone")
     try:
         standing: MasterStanding = await master.line.told(ReadMaster(), MasterStanding)
-    except (AgentSilent, AgentRefused):
+    except (AgentSilent, RequestRefused):
         return MasterStanding(master.name, SILENT)
     return standing
 
@@ -239,7 +239,7 @@ def _with_beat(agent: AgentProcess, told: CrawlStanding | None, node: str) -> Ag
 async def _asked(line: AgentLine, units: bool) -> CrawlStanding | None:  # one value for all lines
     try:
         standing: CrawlStanding = await line.told(Status(units), CrawlStanding)
-    except (AgentSilent, AgentRefused):
+    except (AgentSilent, RequestRefused):
         return None
     return standing
 
@@ -261,6 +261,6 @@ async def _hosts_of_all(crawl: "SeveralAgents", names: "Sequence[str]") -> Told:
 async def _hosts_of(line: AgentLine, names: "Sequence[str]") -> dict[str, HostNow]:
     try:
         found: HostsNow = await line.told(ReadHosts(list(names)), HostsNow)
-    except (AgentSilent, AgentRefused):
+    except (AgentSilent, RequestRefused):
         return {}
     return found.hosts

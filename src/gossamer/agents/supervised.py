@@ -14,8 +14,9 @@ from gossamer.agents.contract import Cluster, Placed
 from gossamer.agents.ended import is_ledger_gone
 from gossamer.agents.run import AgentNews
 from gossamer.agents.supervision import News
-from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent, place_of
+from gossamer.crawls.control.line import AgentLine, AgentSilent, place_of
 from gossamer.crawls.control.messages import Continue
+from gossamer.crawls.control.wire import RequestRefused
 from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import CrawlDirectoryError
 
@@ -204,7 +205,7 @@ class SupervisedProcess:
         ask = self.line.beat if is_beat else self.line.told
         try:
             news: AgentNews = await ask(News(first), AgentNews)
-        except (AgentSilent, AgentRefused):
+        except (AgentSilent, RequestRefused):
             return None
         self.news, self.has_begun = news, True
         for line in news.said:
@@ -320,7 +321,7 @@ async def take_over(supervisor: "Supervisor", cluster: Cluster) -> list[str]:
         if name in supervisor.masters:
             continue
         news.append(told)
-        with contextlib.suppress(AgentSilent, AgentRefused):
+        with contextlib.suppress(AgentSilent, RequestRefused):
             await agent.line.do(Continue())  # the other supervisor may have held it
     if news:
         supervisor.lending.begin_with(news)

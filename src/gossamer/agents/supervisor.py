@@ -18,9 +18,9 @@ from gossamer.agents.run import AgentNews
 from gossamer.agents.shares import Quiescence
 from gossamer.agents.supervised import AgentProcess, Heartbeats, MasterProcess, SupervisedProcess
 from gossamer.agents.supervision import Finish
-from gossamer.crawls.control.line import AgentRefused, AgentSilent
+from gossamer.crawls.control.line import AgentSilent
 from gossamer.crawls.control.messages import Pause, Stop
-from gossamer.crawls.control.wire import ControlRequest
+from gossamer.crawls.control.wire import ControlRequest, RequestRefused
 from gossamer.engine.errors import ComponentFailed, WiringError
 from gossamer.engine.processes import told_death
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
@@ -308,7 +308,7 @@ class Supervisor:
         if self.is_resting:
             return
         for agent in [one for one in self.agents.values() if not one.is_late]:
-            with contextlib.suppress(AgentSilent, AgentRefused):
+            with contextlib.suppress(AgentSilent, RequestRefused):
                 await agent.line.do(request)
                 agent.is_held = self.is_paused
 
@@ -358,7 +358,7 @@ class Supervisor:
 async def _is_told(agent: SupervisedProcess, request: ControlRequest) -> bool:
     try:
         await agent.line.do(request)
-    except (AgentSilent, AgentRefused):
+    except (AgentSilent, RequestRefused):
         return False
     return True
 

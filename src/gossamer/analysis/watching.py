@@ -55,7 +55,7 @@ class CrawlWatch:
     def look(self, *, units: bool = False, agent: str = "") -> CrawlStanding:
         """How the crawl, or one of several agents, stands now; with `units` also what every unit of a running one has counted.
         Raises CrawlDirectoryError: a running crawl does not answer, or the ledger of one that rests is missing or damaged.
-        Raises SteeringRefused: it has no such agent."""
+        Raises RequestRefused: it has no such agent."""
         try:
             found = self._connected().told(Status(units, agent), CrawlStanding)
             self._resting = None

@@ -1,8 +1,7 @@
 """Processors that a program registers, and the types of the values that handlers take, return and yield."""
 
-import contextlib
 import inspect
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -78,16 +77,6 @@ def _replaces(function: ProcessorFunction, other: ProcessorFunction) -> bool:
 def _place(function: Any) -> str:
     code = getattr(function, "__code__", None)
     return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
-
-
-@contextlib.contextmanager
-def own_processors() -> Iterator[None]:
-    """Begin without registered processors, and forget those of the block at its end."""
-    before, _registered[:] = _registered[:], []
-    try:
-        yield
-    finally:
-        _registered[:] = before
 
 
 async def reprocess(directory: str, *, wiring: str = "", render: bool = False) -> "Reprocessed":

@@ -8,13 +8,24 @@ number, all in one way: RDFa, JSON-LD or microdata, by turns. The auditor knows 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
 from random import Random
 from typing import Final
 
-from gossamer.simweb.exact import SYNTAXES
 from gossamer.simweb.page import path_of
+
+#: The predicate of all statements.
+SAID: Final = "http://schema.org/name"
+
+#: How a page says texts: each makes one triple of a text.
+SYNTAXES: Final[tuple[Callable[[list[str]], str], ...]] = (
+    lambda texts: "".join(f'<p property="{SAID}">{text}</p>' for text in texts),
+    lambda texts: f'<script type="application/ld+json">{{"@id": "", "{SAID}": {json.dumps(texts)}}}</script>',
+    lambda texts: f"<div itemscope>{''.join(f'<b itemprop={SAID}>{text}</b>' for text in texts)}</div>",
+)
+"""RDFa, JSON-LD and microdata."""
 
 
 def texts_of(shown: int, count: int) -> list[str]:

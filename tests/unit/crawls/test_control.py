@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gossamer.crawls.control import wire
 from gossamer.crawls.control import wire as places
-from gossamer.crawls.control.client import Control, NotRunning, SteeringRefused
+from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.messages import (
     BlockHosts,
     Change,
@@ -37,7 +37,7 @@ from gossamer.crawls.control.messages import (
     Why,
 )
 from gossamer.crawls.control.server import ControlServer, read_request
-from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, Malformed, Told
+from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, Malformed, RequestRefused, Told
 from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -159,7 +159,7 @@ def test_one_connection_carries_many_requests(crawl: Path, run: Run) -> None:
 def test_a_refusal_keeps_its_words_and_its_exit_status(crawl: Path, run: Run) -> None:
     async def steps() -> None:
         async with serving(crawl):
-            with pytest.raises(SteeringRefused, match="not a host or domain") as caught:
+            with pytest.raises(RequestRefused, match="not a host or domain") as caught:
                 await asking(crawl, lambda control: control.do(BlockHosts(["?"])))
             assert caught.value.exit_code == 2
 
@@ -169,7 +169,7 @@ def test_a_refusal_keeps_its_words_and_its_exit_status(crawl: Path, run: Run) ->
 def test_a_fault_in_an_answer_is_told_and_the_server_serves_on(crawl: Path, run: Run) -> None:
     async def steps() -> None:
         async with serving(crawl):
-            with pytest.raises(SteeringRefused, match="ZeroDivisionError: a fault of ours"):
+            with pytest.raises(RequestRefused, match="ZeroDivisionError: a fault of ours"):
                 await asking(crawl, lambda control: control.do(BlockHosts(["broken"])))
             assert await asking(crawl, lambda control: control.do(Pause())) == "did Pause"
 

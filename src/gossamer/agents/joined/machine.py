@@ -30,9 +30,9 @@ from gossamer.agents.steering import LONGEST
 from gossamer.agents.supervision import REQUESTS
 from gossamer.agents.wiring import STORE_USE
 from gossamer.crawls.builder import with_directory
-from gossamer.crawls.control.line import AgentLine, AgentRefused, AgentSilent
+from gossamer.crawls.control.line import AgentLine, AgentSilent
 from gossamer.crawls.control.server import read_request
-from gossamer.crawls.control.wire import Answered, Malformed, NotDone
+from gossamer.crawls.control.wire import Answered, Malformed, NotDone, RequestRefused
 from gossamer.engine.errors import FlowError
 from gossamer.engine.files import replace_file, replace_private
 from gossamer.engine.remote.addresses import Address
@@ -380,7 +380,7 @@ class JoinedMachine:
         line = AgentLine(self.directory, self._note.agent)
         try:
             return await line.ask(read_request(body, REQUESTS), LONGEST)
-        except AgentRefused as error:
+        except RequestRefused as error:
             return NotDone(str(error), error.exit_code)
         except Malformed as error:
             return NotDone(str(error))

@@ -17,6 +17,7 @@ from gossamer.crawls.control.wire import (
     Listed,
     Malformed,
     NotDone,
+    RequestRefused,
     Told,
     is_ours,
     sockets,
@@ -24,7 +25,7 @@ from gossamer.crawls.control.wire import (
 from gossamer.storage.members import AGENTS, holder_of, members_of
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.agents import at_work
-from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 #: Seconds for an answer. A crawl answers between two steps of its own; a checkpoint takes the longest.
 TIMEOUT = 30.0
@@ -54,14 +55,6 @@ class NotSupervised(CrawlDirectoryError):
             f"gossamer resume {directory} takes them over, gossamer stop {directory} ends them"
         )
         self.agents = tuple(agents)
-
-
-class SteeringRefused(GossamerError):
-    """The crawl refused what it was asked; nothing has changed."""
-
-    def __init__(self, text: str, exit_code: int) -> None:
-        super().__init__(text)
-        self.exit_code = exit_code
 
 
 class Control:
@@ -144,7 +137,7 @@ class Control:
         """Ask, and wait for the answer.
 
         Raises:
-            SteeringRefused: it was not done; says why.
+            RequestRefused: it was not done; says why.
             NotRunning: the crawl ended before it answered.
             CrawlDirectoryError: it does not answer.
         """
@@ -162,7 +155,7 @@ class Control:
                 f"the crawl in {self.directory} uses a different version of the control protocol: {error}"
             ) from None
         if isinstance(answer, NotDone):
-            raise SteeringRefused(answer.text, answer.exit_code)
+            raise RequestRefused(answer)
         return answer
 
     def do(self, request: ControlRequest) -> str:

@@ -11,7 +11,17 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.control import wire
-from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Malformed, NotDone, Told, other_end_is, sockets
+from gossamer.crawls.control.wire import (
+    Answered,
+    ControlRequest,
+    Done,
+    Malformed,
+    NotDone,
+    RequestRefused,
+    Told,
+    other_end_is,
+    sockets,
+)
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.values.errors import GossamerError
 
@@ -21,14 +31,6 @@ PATIENCE = 10.0
 
 class AgentSilent(GossamerError):
     """The agent does not answer: it is not there, or is being started again."""
-
-
-class AgentRefused(GossamerError):
-    """The agent did not do what it was asked; nothing has changed."""
-
-    def __init__(self, text: str, exit_code: int) -> None:
-        super().__init__(text)
-        self.exit_code = exit_code
 
 
 def place_of(directory: Path, agent: str) -> Path:
@@ -45,7 +47,7 @@ class AgentLine:
         """It has not answered for long: the others do not wait for it, while one question stays open."""
 
     async def ask(self, request: ControlRequest, patience: float = PATIENCE) -> Answered:
-        """Ask, and wait for the answer. Raises AgentSilent: there is none; AgentRefused: it was not done."""
+        """Ask, and wait for the answer. Raises AgentSilent: there is none; RequestRefused: it was not done."""
         if self.is_silent:
             raise AgentSilent(f"{self._place.name} does not answer: it is silent")
         return await self._answer(request, patience)
@@ -61,7 +63,7 @@ class AgentLine:
         except (OSError, EOFError, TimeoutError, Malformed) as error:
             raise AgentSilent(f"{self._place.name} does not answer: {type(error).__name__}") from None
         if isinstance(answer, NotDone):
-            raise AgentRefused(answer.text, answer.exit_code)
+            raise RequestRefused(answer)
         return answer
 
     async def told(self, request: ControlRequest, form: Any, patience: float = PATIENCE) -> Any:

@@ -24,6 +24,7 @@ import msgspec
 
 from gossamer.engine.files import replace_file
 from gossamer.storage.members import AGENTS
+from gossamer.values.errors import GossamerError
 
 if TYPE_CHECKING:
     import asyncio
@@ -98,6 +99,15 @@ class NotDone(Reply, frozen=True, tag="refused"):
 
 
 Answered = Done | Listed | Told | NotDone
+
+
+class RequestRefused(GossamerError):
+    """What was asked was not done, and nothing has changed."""
+
+    def __init__(self, answer: NotDone) -> None:
+        super().__init__(answer.text)
+        self.exit_code = answer.exit_code
+
 
 _answers = msgspec.json.Decoder(Answered)
 

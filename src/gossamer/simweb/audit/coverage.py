@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, Ints, RequestTrace
-from gossamer.simweb.exact import SAID
 from gossamer.simweb.graph import ExpectedPages, GraphError, WebGraph, importance_of
 from gossamer.simweb.log import LogError
 from gossamer.simweb.page import PageKind
 from gossamer.simweb.site import Role
-from gossamer.simweb.text import texts_of
+from gossamer.simweb.text import SAID, texts_of
 
 EXAMPLES: Final = 10
 CURVE_POINTS: Final = 100

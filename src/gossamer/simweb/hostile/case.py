@@ -35,10 +35,6 @@ HTML: Final = b"Content-Type: text/html; charset=utf-8\r\n"
 PAGE: Final = b"<!doctype html><title>hostile</title><p>Here it ends.</p>\n"
 
 
-#: The cases in which the server makes the crawler wait: a deadline has to end them.
-STALLING: Final = frozenset({"B11", "B12", "B13", "G99a", "G99d"})
-
-
 class HostileCase(msgspec.Struct, frozen=True):
     """One thing that a server may do to a crawler."""
 
@@ -60,10 +56,6 @@ class HostileCase(msgspec.Struct, frozen=True):
     def path(self) -> str:
         """Where it is served, such as /A1/gzip-bomb."""
         return f"/{self.number}/{'-'.join(''.join(c if c.isalnum() else ' ' for c in self.name.lower()).split())}"
-
-    @property
-    def stalls(self) -> bool:
-        return self.number in STALLING
 
 
 def table(

@@ -1,75 +1,10 @@
-"""Small sites whose pages are known one by one, to prove that a crawl finds every page and nothing else.
+"""Sites at random whose pages are known one by one, with every spelling of a link that people write."""
 
-Place in the flow: beside the simulated web, which is too large to list. A journey serves these sites, crawls them, and
-compares. `powers` are the sites of Ridgway 2010, section 6.3, table 7, whose crawler was measured by the share of the
-known pages that it found; `scattered` are sites at random, with every spelling of a link that people write.
-"""
-
-from __future__ import annotations
-
-import html
-import json
 from collections.abc import Callable
 from random import Random
 from typing import Final
 
-import msgspec
-
-
-class KnownSite(msgspec.Struct, frozen=True):
-    """A site of one host. Paths are as they stand in canonical URLs."""
-
-    pages: dict[str, str]
-    """HTML by path. A path that stands nowhere here is a 404."""
-    redirects: dict[str, str]
-    """Location by path; it may be relative."""
-    expected: frozenset[str]
-    """The paths of the pages that a crawl from `/` has to find."""
-    said: frozenset[tuple[str, str]] = frozenset()
-    """The triples that a crawl with `--rdf` has to find: path of a page, and the text of a :data:`SAID`."""
-
-
-#: The predicate of all triples of known sites.
-SAID: Final = "http://schema.org/name"
-
-#: How a page says texts: each makes one triple of a text.
-SYNTAXES: Final[tuple[Callable[[list[str]], str], ...]] = (
-    lambda texts: "".join(f'<p property="{SAID}">{text}</p>' for text in texts),
-    lambda texts: f'<script type="application/ld+json">{{"@id": "", "{SAID}": {json.dumps(texts)}}}</script>',
-    lambda texts: f"<div itemscope>{''.join(f'<b itemprop={SAID}>{text}</b>' for text in texts)}</div>",
-)
-"""RDFa, JSON-LD and microdata."""
-
-
-def powers(width: int, triples: int = 0) -> KnownSite:
-    """A tree with as many levels below its root as children a page: 1 + w + w^2 + ... + w^w pages.
-
-    Widths 1 to 5 are table 7's sites, of 2, 7, 40, 341 and 3,906 pages (it prints 8 for 7).
-
-    Args:
-        triples: how many each page says, by turns in RDFa, JSON-LD and microdata; table 7 has 0 to 3.
-    """
-    pages: dict[str, str] = {}
-    said: set[tuple[str, str]] = set()
-    level = ["/"]
-    for depth in range(width + 1):
-        for path in level:
-            children = _children(path, width) if depth < width else []
-            texts = [f"text {number} of {path}" for number in range(triples)]
-            said.update((path, text) for text in texts)
-            body = [SYNTAXES[len(pages) % len(SYNTAXES)](texts)] if texts else []
-            pages[path] = _page(path, [*body, *(f'<a href="{child}">{child}</a>' for child in children)])
-        level = [child for path in level for child in _children(path, width)]
-    return KnownSite(pages, {}, frozenset(pages), frozenset(said))
-
-
-def _children(path: str, width: int) -> list[str]:
-    return [f"{path.rstrip('/')}/{number}" for number in range(width)]
-
-
-def _page(title: str, links: list[str]) -> str:
-    return f"<!doctype html><html><head><title>{html.escape(title)}</title></head><body>{''.join(links)}</body></html>"
-
+from tools.killing.triples import KnownSite, page_of
 
 Spelling = Callable[[str, str], str]
 """From the path of a page and the path it links to, the markup of a link."""
@@ -127,7 +62,7 @@ def scattered(seed: int) -> KnownSite:
             written.append(f'<a href="/dead/{random.randrange(99)}">dead</a>')
         written += random.sample(_NO_LINKS, random.randrange(3))
         random.shuffle(written)
-        pages[path] = _page(path, written)
+        pages[path] = page_of(path, written)
     return KnownSite(pages, redirects, _reachable(links, redirects))
 
 
