@@ -71,7 +71,12 @@ class Site:
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [*GOSSAMER, *words], capture_output=True, text=True, env=self.environment, timeout=HUNG_AFTER, check=False
+            [*GOSSAMER, *words],
+            capture_output=True,
+            text=True,
+            env=self.environment,
+            timeout=HUNG_AFTER,
+            cwd=self.folder,
         )
 
     def all_have_published(self) -> bool:

@@ -240,11 +240,16 @@ def test_a_store_that_ignores_conditions_is_refused_before_anything_is_fetched(t
         (["--store", "s3://key:hushhush@bucket/x"], "give keys in the environment"),
         (["--store", "http://host/x"], "no store of this kind"),
         (["--checkpoint-every", "10s"], "also give --store"),
+        (["--store", "x/copy"], "lies in the directory of the crawl, and is lost with it"),
+        (["--store", "x"], "lies in the directory of the crawl, and is lost with it"),
+        (["--store", "other"], "is the directory of a crawl; name an empty folder"),
         (["--store", "folder:/proc/nothing/x"], "--store /proc/nothing/x: No such file or directory; name a folder"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(more: list[str], told: str, tmp_path: Path) -> None:
     one = Site(tmp_path, 1, "", {})
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "crawl.toml").touch()
     refused = one.run(
         "crawl", "http://127.0.0.1:1/", "-o", str(tmp_path / "x"), "--allow-network", "127.0.0.0/8", *more
     )

@@ -48,14 +48,15 @@ _DENIED = (
 _ASKED, _FAILED = re.compile(r"Error performing [A-Z]+ (\w+://[^/\s]+)"), re.compile(r"kind: (?:Connect|Timeout)")
 _WHY = re.compile(r'(?:message|error): "(.*?)"')
 
-#: Where a machine in a cloud asks for the keys of its role.
+#: Where a machine in a cloud asks for the keys of its role; and the variables that hold keys, by the kind of store.
 _ROLES = ("169.254.169.254", "metadata.google.internal")
+_KEYS = {"s3": "AWS_ACCESS_KEY_ID", "gs": "GOOGLE_APPLICATION_CREDENTIALS", "az": "AZURE_STORAGE_ACCOUNT_KEY"}
 
 
 class CloudStore:
     def __init__(self, url: str, patience: float | None = None) -> None:
         """With `patience`, a request fails after so many seconds, and is not repeated."""
-        self.name = url
+        self.name, self._kind = url, url.partition(":")[0]
         limits, retries = _CLIENT, _RETRIES
         if patience is not None:
             limits = {"timeout": f"{patience:g}s", "connect_timeout": f"{patience:g}s"}
@@ -111,24 +112,26 @@ class CloudStore:
         except (NotFoundError, FileNotFoundError) as error:
             if key and "NoSuchBucket" not in str(error):
                 raise ObjectMissing(key) from None
-            raise StoreFailed(f"the store {self.name}: {_cause(error)}") from None
+            raise StoreFailed(f"the store {self.name}: {_cause(error, self._kind)}") from None
         except (BaseError, OSError, ValueError) as error:
-            raise StoreFailed(f"the store {self.name}: {_cause(error)}") from None
+            raise StoreFailed(f"the store {self.name}: {_cause(error, self._kind)}") from None
 
 
 def _stat_of(seen: Any) -> Stat:
     return Stat(seen["size"], seen["e_tag"] or "", seen["last_modified"].timestamp())
 
 
-def _cause(error: Exception) -> str:
-    """An error in one line: as the server tells it, else as the package does. Neither has a key in it."""
+def _cause(error: Exception, kind: str) -> str:
+    """An error of a `kind` of store in one line: as the server tells it, else as the package does. Neither has a key in it."""
     if told := _OF_SERVER.search(str(error)):
         more = "; it must be allowed to read, write and delete there" if told[1] in _DENIED else ""
         return " ".join(": ".join(told.groups()).split())[:_TOLD] + more
     text, _, notes = str(error).partition("\n\nDebug source")
     asked = _ASKED.search(text)
     if asked and asked[1].endswith(_ROLES):
-        return "the environment has no keys for it, and this machine has no role; set AWS_ACCESS_KEY_ID or its like"
+        return (
+            f"the environment has no keys for it, and this machine has no role; set {_KEYS[kind]} and those beside it"
+        )
     if asked and _FAILED.search(notes):
         why = _WHY.search(notes)
         return f"{asked[1]} cannot be reached: {why[1] if why else 'it does not answer'}"

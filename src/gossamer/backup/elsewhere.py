@@ -119,7 +119,8 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
 
 @contextlib.contextmanager
 def _left_on_error(crawl: "CrawlInStore", life: str, folder: Path, making: Path) -> Iterator[None]:
-    """Bring a crawl back within: if that fails, nothing of it stays here, and no process owns it. Raises CrawlDirectoryError."""
+    """Bring a crawl back within: if that fails, nothing of it stays here, and its last owner may go on. Raises
+    CrawlDirectoryError."""
     try:
         yield
     except (ObjectChanged, CrawlDirectoryError, OSError) as error:
@@ -192,10 +193,10 @@ class CrawlInStore:
             place.renew()
 
     def leave(self, life: str) -> None:
-        """Let any process own the agents whose owner has this name."""
+        """Give back the agents that the owner of this name has claimed."""
         for place in self.places:
             if place.head is not None and place.head.life == life:
-                place.renew(holder="")
+                place.give_back()
 
     def told(self) -> list[StoredAgent]:
         """The agents as the store knows them. Where one seems to be gone by this machine's clock, the clock of the store counts, if

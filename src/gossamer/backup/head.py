@@ -157,6 +157,8 @@ class AgentInStore:
         self.head: StoreHead | None = None
         """As it was last read or written."""
         self._tag = ABSENT
+        self._before: StoreHead | None = None
+        """As it was before it was claimed here."""
         self._heard = 0.0
         self.apart = 0.0
         """Seconds by which the clock of the store is before ours."""
@@ -190,6 +192,7 @@ class AgentInStore:
     def claim(self, life: str, holder: str, lease: float, *, restores: bool = False, begins: bool = False) -> StoreHead:
         """Become the owner of what :meth:`read` has seen; with `restores`, to go back to its checkpoint, or as one that `begins`,
         to have none. Raises ObjectChanged: another process has become it meanwhile."""
+        self._before = self.head
         before = self.head or StoreHead(0, "", "", lease)
         if begins:
             before = msgspec.structs.replace(before, checkpoint="", members=(), division=0)
@@ -197,11 +200,16 @@ class AgentInStore:
         own = {"epoch": before.epoch + 1, "life": life, "holder": holder, "lease": lease}
         return self._put(msgspec.structs.replace(before, **own, restored=before.restored + restores))
 
-    def renew(self, holder: str | None = None) -> None:
-        """Say that the owner is alive, or with an empty `holder` that it has ended. Raises ObjectChanged: another process is the
-        owner."""
+    def renew(self) -> None:
+        """Say that the owner is alive. Raises ObjectChanged: it is the owner no more."""
         assert self.head is not None
-        self._put(self.head if holder is None else msgspec.structs.replace(self.head, holder=holder))
+        self._put(self.head)
+
+    def give_back(self) -> None:
+        """Undo the claim of an owner that has done nothing: the one before may go on, and any process may claim the agent. Raises
+        ObjectChanged: it is the owner no more."""
+        if self._before is not None:
+            self._put(msgspec.structs.replace(self._before, holder=""))
 
     def publish(
         self, checkpoint: StoredCheckpoint, *, has_ended: bool, members: tuple[str, ...] = (), division: int = 0

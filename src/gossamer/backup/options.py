@@ -94,6 +94,7 @@ def wire(builder: "Builder") -> None:
         from gossamer.backup.opening import store_name
 
         name = store_name(given.store)
+        _refuse_inside(name, Path(builder.options.output))
         is_reborn = builder.options.resume and (note := owned(Path(builder.options.output), AGENT)) and note.url == name
         if settings.get("url", name) != name and not is_reborn:
             raise UsageError(
@@ -118,6 +119,17 @@ def wire(builder: "Builder") -> None:
     builder.bind_also("politeness", "rules", "hosts", PUBLISHER)
     if builder.has("fetch"):
         builder.bind_also("fetch", "guards", "guards", PUBLISHER)
+
+
+def _refuse_inside(name: str, directory: Path) -> None:
+    """Refuse a store that would be lost with the crawl, and one that would lie in another crawl."""
+    from gossamer.storage.tables.places import CRAWL_FILE
+
+    folder = Path(name).resolve()
+    if "://" not in name and directory.resolve() in (folder, *folder.parents):
+        raise UsageError(f"--store {name}: lies in the directory of the crawl, and is lost with it; name another place")
+    if "://" not in name and (folder / CRAWL_FILE).exists():
+        raise UsageError(f"--store {name}: is the directory of a crawl; name an empty folder on another disk")
 
 
 def _refuse_dividing(builder: "Builder", *, is_new: bool) -> None:

@@ -71,7 +71,8 @@ def test_what_a_checkpoint_of_an_agent_cannot_cover_is_refused(
 
 
 def test_a_crawl_that_an_agent_has_left_gets_no_store(tmp_path: Path) -> None:
-    options = build(all_options(), {"output": str(tmp_path), "resume": True, "store": str(tmp_path / "store")})
-    write_members(tmp_path, ["agent-00", "agent-01=0"])
+    crawl = tmp_path / "divided"
+    options = build(all_options(), {"output": str(crawl), "resume": True, "store": str(tmp_path / "store")})
+    write_members(crawl, ["agent-00", "agent-01=0"])
     with pytest.raises(UsageError, match="agent-01 has left the crawl; leave --store out"):
         wire(Builder(wired(tmp_path), [], options))
