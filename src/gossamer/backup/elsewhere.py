@@ -213,7 +213,7 @@ class CrawlInStore:
             if (head := place.head) is not None and (place is self.first or place.agent in at_work(self.members)):
                 published = max(0.0, now - head.published) if head.checkpoint else None
                 age = place.age(now)
-                found.append(StoredAgent(place.agent, head.holder, age, head.lease, published))
+                found.append(StoredAgent(place.agent, head.holder, age, head.lease, published, head.epoch))
         return found
 
     def checkpoints(self, known: Mapping[str, StoredCheckpoint]) -> dict[str, StoredCheckpoint]:

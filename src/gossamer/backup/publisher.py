@@ -25,6 +25,7 @@ from gossamer.backup.one_agent import claimed
 from gossamer.backup.opening import open_store, probe
 from gossamer.backup.options import AGENT, CheckpointBytes, CheckpointEvery, KeepLocal, Lease
 from gossamer.backup.shipping import SNAPSHOT, Shipping, size_of
+from gossamer.crawls.control.standing import StoredAgent
 from gossamer.crawls.work import Lapsing
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.files import Point, crash_at
@@ -113,6 +114,17 @@ class Publisher(Lapsing[PublisherSheet]):
             await self.publish(has_ended=True)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+
+    def stored_agent(self) -> StoredAgent:
+        """What the store has of the agent."""
+        head = None if self._place is None else self._place.head
+        if head is None:
+            return StoredAgent(self.ledger.sheet.agent, "", 0.0, self.sheet.lease, None)
+        published = round(time.monotonic() - self._published, 1) if head.checkpoint else None
+        heard = round(max(0.0, _now() - self.heard), 1)
+        return StoredAgent(
+            self.ledger.sheet.agent, head.holder, heard, self.sheet.lease, published, head.epoch, self._written()
+        )
 
     def rest(self, host: str, wall: float) -> float:
         """Let every host rest while another process may own the crawl, or the store is too far behind."""

@@ -210,7 +210,8 @@ def rows_of(now: "CrawlStanding", at: float, *, problems: int = 0, most: int | N
 def _stored(one: "StoredAgent") -> str:
     heard = f"owned by {one.holder}, heard of {show_seconds(one.heard)} ago" if one.holder else "owned by no process"
     published = "no checkpoint" if one.published is None else f"checkpoint {show_seconds(one.published)} old"
-    return f"{one.name}: {published}; {heard}"
+    lacking = f", without the last {show_bytes(one.uncovered)}" if one.uncovered else ""
+    return f"{one.name}: {published}{lacking}; {heard} (owner {one.owner})"
 
 
 def _progress(now: "CrawlStanding", most: int | None, written: Callable[[int], str]) -> Rows:

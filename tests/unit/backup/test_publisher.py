@@ -153,6 +153,24 @@ def back(folder: Path, name: str, tell: Callable[[str], None] = lambda line: Non
     return folder / name
 
 
+def test_an_owner_says_what_the_store_has_of_it_and_what_no_checkpoint_covers(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with crawled(tmp_path) as one:
+            first = one.publisher.stored_agent()
+            assert (first.published, first.owner) == (None, 1)
+            one.commit(b"twelve bytes")
+            assert one.publisher.stored_agent().uncovered == 12
+            await one.publish()
+            now = one.publisher.stored_agent()
+            assert now.uncovered == 0
+            assert now.published is not None
+            assert now.is_alive
+        async with crawled(tmp_path) as one:
+            assert one.publisher.stored_agent().owner == 2
+
+    asyncio.run(run())
+
+
 def test_only_what_came_since_is_shipped_and_nothing_costs_no_request(tmp_path: Path) -> None:
     async def body() -> None:
         async with crawled(tmp_path) as one:

@@ -75,6 +75,7 @@ def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStan
         failing=failing_of({one.host: one.errors for part in parts for one in part.failing}),
         waiting=_waiting([part.waiting for part in parts if part.waiting is not None]),
         waits=_waits(chain.from_iterable(part.waits for part in parts)),
+        stored=[one for part in parts for one in part.stored],
         sizes=_sizes(part.sizes for part in parts),
         slowest=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowest for part in parts), lambda one: one.seconds),
         slowed=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowed for part in parts), lambda one: one.delay),

@@ -9,7 +9,7 @@ import heapq
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -185,10 +185,23 @@ class StoredAgent(msgspec.Struct, frozen=True):
     """Seconds of silence after which it may be counted as gone."""
     published: float | None
     """Seconds since the last checkpoint, which is what the store has of the agent; None where there is none."""
+    owner: int = 0
+    """The number of the process that has it: each one that takes over has the next number."""
+    uncovered: int = 0
+    """Bytes of archive, rows and log that no checkpoint has; only of an agent at work."""
 
     @property
     def is_alive(self) -> bool:
         return bool(self.holder) and self.heard < self.lease
+
+
+@runtime_checkable
+class InStore(Protocol):
+    """A provider that publishes its agent into a store."""
+
+    def stored_agent(self) -> StoredAgent:
+        """What the store has of it, by its own word."""
+        ...
 
 
 class CrawlStanding(msgspec.Struct, frozen=True):
@@ -288,7 +301,7 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """The problems, the worst first; not of a glance."""
 
     stored: list[StoredAgent] = []
-    """Of a crawl that was read in a store."""
+    """Of a crawl that was read in a store, or is at work and has one."""
 
     @property
     def is_at_work(self) -> bool:
@@ -346,6 +359,7 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
         suspended=sorted(crawl.suspensions.names),
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
         exchange=exchange_standing(crawl.ledger, crawl.directory),
+        stored=[one.stored_agent() for one in crawl.units.running.providers.values() if isinstance(one, InStore)],
     )
 
 
