@@ -196,7 +196,7 @@ class StoredAgent(msgspec.Struct, frozen=True):
 
 
 @runtime_checkable
-class InStore(Protocol):
+class PublishesAgent(Protocol):
     """A provider that publishes its agent into a store."""
 
     def stored_agent(self) -> StoredAgent:
@@ -359,7 +359,9 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
         suspended=sorted(crawl.suspensions.names),
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
         exchange=exchange_standing(crawl.ledger, crawl.directory),
-        stored=[one.stored_agent() for one in crawl.units.running.providers.values() if isinstance(one, InStore)],
+        stored=[
+            one.stored_agent() for one in crawl.units.running.providers.values() if isinstance(one, PublishesAgent)
+        ],
     )
 
 
