@@ -96,6 +96,16 @@ def check_whole(web: FakeWeb, directory: Path) -> None:
     assert standing_at_rest(directory).unique_documents == HOSTS * PAGES - HOSTS + 1
 
 
+def check_refuses_deletions(web: FakeWeb, directory: Path, *, is_refused: bool) -> None:
+    """What is on its way between two agents cannot be deleted: it would come back."""
+    line = processes.command("gossamer", "delete", str(directory), web.url("http://www.h0.test/never"))
+    done = subprocess.run(
+        line, env=processes.environment(), capture_output=True, text=True, timeout=HUNG_AFTER, check=False
+    )
+    assert done.returncode == (5 if is_refused else 0), done.stderr
+    assert ("were just changing hands" in done.stderr) is is_refused
+
+
 def check_same(directory: Path) -> None:
     """The pages that are the same name one of them as the first, whoever fetched them, and that one names none."""
     with Database(directory) as database:
@@ -128,6 +138,7 @@ def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Pat
     begun(web, directory)
     killed = resumed(directory, "--agents", "3", crash=f"joining:{passing}")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
+    check_refuses_deletions(web, directory, is_refused=passing > 1)
     done = resumed(directory, *(["--agents", "3"] if passing % 2 else []))
     assert done.returncode == 0, done.stderr
     check_whole(web, directory)
