@@ -7,6 +7,7 @@ no proxy, decodes nothing and remembers nothing; the deadlines are kept here, by
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 import pycurl
@@ -15,7 +16,7 @@ from gossamer.documents.content_coding import Keeping
 from gossamer.engine.ends import Uses, UsesMany
 from gossamer.engine.gate import Crowd, Gate
 from gossamer.expressions.contract import VisitFilter
-from gossamer.fetcher.answer import UNTIDY, Asked, Bare, answer_of, ask_untidy, context_of, unwanted, verdict_on
+from gossamer.fetcher.answer import UNTIDY, Asked, answer_of, unwanted, verdict_on
 from gossamer.fetcher.authentication import Authentication
 from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import CurlModule, Valve, affordable
@@ -28,6 +29,9 @@ from gossamer.values.outcome import TRANSIENT, Note, Outcome
 from gossamer.values.request_identity import Requested
 from gossamer.values.task import ROBOTS, Task
 from gossamer.values.visit import Response
+
+if TYPE_CHECKING:
+    from gossamer.fetcher.untidy import Bare
 
 #: Outcomes of a robots.txt request after which the host's next address is asked.
 _ROBOTS_FAILED = TRANSIENT - {Outcome.RATE_LIMITED}
@@ -267,6 +271,8 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
 
     async def _ask_bare(self, asked: Asked, address: str, port: int) -> Response:
         """One request to a server whose heads libcurl does not read; a handle keeps what comes, and is not used again."""
+        from gossamer.fetcher.untidy import Bare, ask_untidy, context_of  # few servers write such
+
         asked = msgspec.structs.replace(asked, shown=(*asked.shown, "Connection: close"))
         transfer = Bare(self._shared)
         try:
@@ -279,7 +285,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         finally:
             transfer.close()
 
-    async def _metered(self, transfer: Bare, size: int) -> None:
+    async def _metered(self, transfer: "Bare", size: int) -> None:
         """Wait until the bandwidth of the crawl allows so many bytes."""
         if self._valve is not None and (wait := self._valve.take(size)) > 0.0:
             transfer.keep_waiting(wait)
