@@ -310,11 +310,8 @@ class DomainMoves:
 
     async def _step(self, step: Step, agents: Sequence[str], work: UnderWay) -> list[Gift]:
         """See :class:`~gossamer.agents.handing_over.DoesStep`. One move is under way at a time."""
-        return [
-            (one.giver, one.taker, await self._ask(agent, step, one))
-            for agent in agents
-            for one in work.hand_overs or ()
-        ]
+        [agent], [one] = agents, work.hand_overs or ()
+        return [(one.giver, one.taker, await self._ask(agent, step, one))]
 
     async def _ask(self, agent: str, step: Step | Literal["tell"], move: HandOver) -> Moved:
         """Let an agent do a step, as soon as it answers. Raises UsageError: it refuses."""

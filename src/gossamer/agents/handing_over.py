@@ -14,6 +14,7 @@ it is finished. By the ring all of it follows from the members; by masters it is
 
 import shutil
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -60,15 +61,6 @@ def write_moved(directory: Path, moved: Mapping[str, str]) -> None:
 
 
 # Which agent has which domain.
-
-
-def division(
-    directory: Path, members: Sequence[str], settings: Mapping[str, Any], *, by_table: bool
-) -> "DividedByRing | DividedByTable":
-    """How the domains of a crawl are divided among these members; `settings` are those of its ledgers."""
-    if by_table:
-        return DividedByTable(directory, members, settings)
-    return DividedByRing(members, settings, read_moved(directory))
 
 
 class DividedByRing:
@@ -121,6 +113,16 @@ class DividedByTable:
             return [domain for domain, owner in designated(shared.reading) if owner == agent]
 
 
+Divided = DividedByRing | DividedByTable
+
+
+def division(directory: Path, members: Sequence[str], settings: Mapping[str, Any], *, by_table: bool) -> Divided:
+    """How the domains of a crawl are divided among these members; `settings` are those of its ledgers."""
+    if by_table:
+        return DividedByTable(directory, members, settings)
+    return DividedByRing(members, settings, read_moved(directory))
+
+
 # What changes hands where members do, by giver and taker.
 
 #: Stretches of the circle in order, by the agents that give and take them.
@@ -146,11 +148,7 @@ def left_by_ring(after: Sequence[str], moved: Mapping[str, str]) -> dict[str, st
 
 
 def moves_by_table(
-    directory: Path,
-    before: Sequence[str],
-    after: Sequence[str],
-    assigned: Mapping[str, str],
-    policy: DesignationPolicy,
+    directory: Path, before: Sequence[str], after: Sequence[str], assigned: Mapping[str, str], policy: DesignationPolicy
 ) -> Moves:
     """What moves in the table of the masters: domains that a person has given to agents, and those of agents that leave, for which
     the policy chooses; digests go by the ring. Raises CrawlDirectoryError: the table cannot be read."""
@@ -176,9 +174,9 @@ def moves_by_table(
 
 
 def _by_pair(rows: Iterable[tuple[str, str, int]]) -> Moves:
-    points: dict[tuple[str, str], set[int]] = {}
+    points: dict[tuple[str, str], set[int]] = defaultdict(set)
     for giver, taker, point in rows:
-        points.setdefault((giver, taker), set()).add(point)
+        points[giver, taker].add(point)
     return {pair: as_arcs(those) for pair, those in points.items()}
 
 

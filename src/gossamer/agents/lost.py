@@ -25,7 +25,7 @@ from gossamer.agents.contract import DesignationPolicy
 from gossamer.agents.designations import SCHEMA, chosen, give
 from gossamer.agents.digests import CLAIMS_DUE, claim_again
 from gossamer.agents.ended import end_of_ledger, ledger_of, opened_ledger
-from gossamer.agents.handing_over import LOST, DividedByRing, DividedByTable, lies_in
+from gossamer.agents.handing_over import LOST, Divided, DividedByTable, lies_in
 from gossamer.agents.ring import held_domains, hold_again
 from gossamer.agents.wiring import domain_rule_of
 from gossamer.crawls.directory import begin_ledger_anew, damage_of
@@ -92,9 +92,7 @@ def forget_loss(directory: Path, agent: str, loss: bytes) -> None:
         note.with_suffix(_LINKS).unlink(missing_ok=True)
 
 
-def begin_anew(
-    directory: Path, settings: Mapping[str, Any], agent: str, division: DividedByRing | DividedByTable
-) -> int:
+def begin_anew(directory: Path, settings: Mapping[str, Any], agent: str, division: Divided) -> int:
     """Put an empty ledger in the place of a lost one, and write which links lead to the domains that its agent has by this
     division; returns how many files of the agent stay. It may be done again before the agent works."""
     ledger, files = ledger_of(directory, settings, agent), 0

@@ -37,7 +37,7 @@ from gossamer.engine.workers import Worker, WorkerFailed
 from gossamer.frontier.politeness.rules import ORDERS
 from gossamer.recrawl.learning import RATES
 from gossamer.recrawl.ledger import adopt, disown, noted, release
-from gossamer.storage.contract import COPIES, OWED
+from gossamer.storage.contract import COPIES
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.ledger.moving import Arc, dropping
 from gossamer.storage.ledger.opening import share_secret
@@ -99,9 +99,8 @@ class AgentsAtRest:
         if step in ("hold", "release"):
             return ()  # all rest
         if step == "give" and not work.behind:
-            agents = list(
-                dict.fromkeys((*agents, *at_work(work.before)))
-            )  # who has nothing to give must be able to take
+            # Those that have nothing to give must be able to take.
+            agents = list(dict.fromkeys((*agents, *at_work(work.before))))
         elif step != "give" and keeps_parcels(self._directory):
             # One that has lost its folder meanwhile is brought back from the store later, and is behind then.
             known = set(at_work(work.before)) - set(work.behind)
@@ -213,19 +212,14 @@ def steps(
 ) -> Generator[None, None, Moved]:
     """Give, take or drop what one agent hands to another, in the ledger of an agent at rest or at work. It may be killed, and done
     again. Raises CrawlDirectoryError: a ledger or the parcel cannot be read or written; OSError: likewise."""
-    # At work each agent has what holds for all, and goes on to owe URLs of these domains.
-    common, staying = ((), OWED.owner) if is_at_work else (FOR_ALL, "")
     if step == "give":
         if parcel.exists():
             return head_of(parcel).moved
         notes = noted(ledger)
         if is_at_work:
             release(ledger, agent, one.arcs)
-        return (
-            yield from giving(
-                ledger, one.arcs, parcel, common=common, notes=notes, staying=staying, is_at_work=is_at_work
-            )
-        )
+        common = () if is_at_work else FOR_ALL  # at work each agent has what holds for all
+        return (yield from giving(ledger, one.arcs, parcel, common=common, notes=notes, is_at_work=is_at_work))
     if step == "take":
         moved = yield from taking(ledger, parcel, is_at_work=is_at_work)
         head = head_of(parcel)
@@ -236,7 +230,7 @@ def steps(
                 group.count(CLAIMS_DUE)
         return moved
     release(ledger, agent, one.arcs)
-    yield from dropping(ledger, one.arcs, staying=staying, is_at_work=is_at_work)
+    yield from dropping(ledger, one.arcs, is_at_work=is_at_work)
     return Moved()
 
 

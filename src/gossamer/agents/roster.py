@@ -16,14 +16,7 @@ import msgspec
 from gossamer.agents.contract import Cluster
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import is_ledger_gone
-from gossamer.agents.handing_over import (
-    DividedByRing,
-    DividedByTable,
-    division,
-    is_changing,
-    read_moved,
-    write_moved,
-)
+from gossamer.agents.handing_over import Divided, division, is_changing, read_moved, write_moved
 from gossamer.agents.lost import is_table_lost, note_loss, noted_losses
 from gossamer.agents.masters import check_places, check_shared, designation_policy, masters_for
 from gossamer.agents.membership import (
@@ -116,7 +109,7 @@ class Roster:
         """Refuse settings, by a UsageError, that cannot be divided among the agents at work, or among those that are wanted."""
         check_concurrency(graph, max(len(at_work(self.members)), len(at_work(self._wanted or ()))))
 
-    def division(self, graph: Graph, members: Sequence[str] = ()) -> DividedByRing | DividedByTable:
+    def division(self, graph: Graph, members: Sequence[str] = ()) -> Divided:
         among, settings = members or self.members, ledger_settings(graph.wiring)
         return division(self._directory, among, settings, by_table=bool(self.masters))
 

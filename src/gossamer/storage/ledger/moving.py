@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from gossamer.storage.archive.records import uri_field
+from gossamer.storage.contract import OWED
 from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.spaces import is_of
 from gossamer.storage.ledger.store import Batch, RocksStore
@@ -158,15 +159,14 @@ aside_rows = msgspec.msgpack.Decoder(SetAside)
 
 
 def dropping(
-    ledger: "RocksLedger", arcs: Sequence[Arc], *, spaces: bool = True, staying: str = "", is_at_work: bool = False
+    ledger: "RocksLedger", arcs: Sequence[Arc], *, spaces: bool = True, is_at_work: bool = False
 ) -> Generator[None, None, None]:
     """Forget what an open ledger has of some stretches of the circle, in order, but that their URLs were seen. It can be
     repeated; nothing of them is in flight.
 
     Without `spaces`, what owners keep there stays, as after a move that was given up: among the entries may be some that the
-    ledger has made itself, and the next try writes over them. Those of the owner `staying` stay in any case. Where it
-    `is_at_work`, it has other domains in flight, and groups between the steps. Raises CrawlDirectoryError: it could not be
-    written.
+    ledger has made itself, and the next try writes over them. Where it `is_at_work`, it has other domains in flight, groups between
+    the steps, and goes on to owe what it owes. Raises CrawlDirectoryError: it could not be written.
     """
     ledger.flush_moves()
     with ledger.rewriting(is_at_work=is_at_work) as rewriting:
@@ -193,7 +193,7 @@ def dropping(
         rewriting.drop_tallies(list(tallied(ranges(store, "hosts", b"", arcs))))
         for family in BY_DOMAIN[1 : None if spaces else -1]:
             found = ranges(store, family, b"", arcs)
-            for part in parts(without(found, staying) if family == "spaces" and staying else found):
+            for part in parts(unowed(found) if family == "spaces" and is_at_work else found):
                 rewriting.drop(family, (key for key, _ in part))
                 yield
 
@@ -251,5 +251,6 @@ def queued_hosts(store: RocksStore, key: bytes, value: bytes) -> list[str]:
     return [task.host for task in layout.unfinished(cursors, key, value)]
 
 
-def without(found: Iterable[tuple[bytes, bytes]], owner: str) -> Iterator[tuple[bytes, bytes]]:
-    return (one for one in found if not is_of(one[0][layout.HOST_ID_BYTES :], owner))
+def unowed(found: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """Entries of spaces, but those that this ledger goes on to owe another agent."""
+    return (one for one in found if not is_of(one[0][layout.HOST_ID_BYTES :], OWED.owner))

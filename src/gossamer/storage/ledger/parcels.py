@@ -34,7 +34,7 @@ from gossamer.storage.ledger.moving import (
     ranges,
     resting,
     tallied,
-    without,
+    unowed,
 )
 from gossamer.storage.ledger.opening import secret_of
 from gossamer.storage.ledger.spaces import common_entries, put_common, recount
@@ -156,16 +156,15 @@ def giving(
     *,
     common: Sequence[str] = (),
     notes: Mapping[str, bytes] = MappingProxyType({}),
-    staying: str = "",
     is_at_work: bool = False,
 ) -> Steps:
     """Write what a ledger has of some stretches of the circle, in order, into a parcel: whole, or not at all. Nothing of them is
     in flight.
 
-    What the owners in `common` keep under no host holds for all agents: it is copied, and stays where it is too. Entries of the
-    owner `staying` stay. `notes` are further values for the taker. Where the ledger `is_at_work`, hosts that rest are waiting for
-    their turn then, since the taker does not know that they rest. Raises OSError: it cannot be written; CrawlDirectoryError:
-    the ledger cannot be read, or no other agent could read its keys.
+    What the owners in `common` keep under no host holds for all agents: it is copied, and stays where it is too. `notes` are
+    further values for the taker. Where the ledger `is_at_work`, it goes on to owe what it owes, and hosts that rest are waiting for
+    their turn then, since the taker does not know that they rest. Raises OSError: it cannot be written; CrawlDirectoryError: the
+    ledger cannot be read, or no other agent could read its keys.
     """
     check_secret(ledger)
     ledger.flush_moves()
@@ -173,7 +172,7 @@ def giving(
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.new")
     with ledger.rewriting(is_at_work=True) as given, fresh.open("wb") as file:
-        for part in _given(given.store, given.keys, arcs, staying, rests=not is_at_work):
+        for part in _given(given.store, given.keys, arcs, is_at_work=is_at_work):
             _put(file, _encode(part))
             hosts, tasks, set_aside = hosts + len(part.hosts), tasks + part.tasks, set_aside + part.set_aside
             yield
@@ -198,15 +197,13 @@ def giving(
     return moved
 
 
-def _given(
-    store: RocksStore, keys: layout.LedgerKeys, arcs: Sequence[Arc], staying: str, *, rests: bool
-) -> Iterator[_Part]:
+def _given(store: RocksStore, keys: layout.LedgerKeys, arcs: Sequence[Arc], *, is_at_work: bool) -> Iterator[_Part]:
     """The parts of a parcel. Queued tasks come behind the cursors that say which of them are finished."""
     for family in BY_DOMAIN:
         found = ranges(store, family, b"", arcs)
-        if family == "spaces" and staying:
-            found = without(found, staying)
-        elif family == "hosts" and not rests:
+        if family == "spaces" and is_at_work:
+            found = unowed(found)
+        elif family == "hosts" and is_at_work:
             found = (one for one in found if one[0][layout.HOST_ID_BYTES :] != layout.RESTING)
         for part in parts(found):
             yield _Part(family, part)
@@ -216,7 +213,7 @@ def _given(
         yield _Part("frontier", part)
     for part in parts(ranges(store, "frontier", layout.ASIDE, arcs)):
         yield _Part("frontier", part, set_aside=sum(aside_rows.decode(value).count for _, value in part))
-    for part in parts(resting(store, arcs) if rests else ()):
+    for part in parts(() if is_at_work else resting(store, arcs)):
         yield _Part("frontier", part)
     before = b""
     for part in parts(ranges(store, "frontier", layout.CHUNK, arcs), ROTATION_NAMES):
