@@ -507,9 +507,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         "spider.py": "import gossamer\nspider = gossamer.Spider('http://a.test/')\n@spider.page()\ndef f(page): pass\n",
         "change.toml": "",
         "scrapy.toml": "DOWNLOAD_DELAY = 2",
+        "nul.toml": 'output = "a\\u0000b"',
     }.items():
         (folder / name).write_text(text)
     (folder / "binary.bin").write_bytes(bytes(range(128, 256)) + b"\0\n")
+    (folder / "nowhere").symlink_to("absent")
     (folder / "latin.txt").write_bytes(b"http://a.test/\xff\n")
     with FakeWeb({"/": "<title>Hello</title><p>Hello"}) as web:
         assert main(["crawl", web.url("/"), "-o", str(folder / "crawled"), "--quiet", "--delay", "0"]) == 0
@@ -585,6 +587,9 @@ def test_a_name_that_no_file_can_have_is_refused_in_one_line(
             "crawl SEED --config scrapy.toml",
             "scrapy.toml: unknown option 'DOWNLOAD_DELAY'; --delay TIME does the same here",
         ),
+        ("crawl SEED --config nul.toml", "nul.toml: output holds a null character"),
+        ("crawl SEED -o nowhere", "nowhere is a link that leads nowhere; remove it, or name another directory with -o"),
+        ("runtime --serve http://a.test=absent", "absent: cannot be served: No such file or directory"),
         ("crawl SEED -r", "every crawl follows links, and --depth bounds it"),
         ("crawl SEED -np", "--scope prefix does the same here"),
         ("crawl SEED -H", "--scope any or --header FIELD does the same here"),

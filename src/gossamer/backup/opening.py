@@ -111,8 +111,10 @@ class FolderStore:
         except OSError as error:
             if key and isinstance(error, FileNotFoundError):
                 raise ObjectMissing(key) from None
-            away = "; its disk may be away" if isinstance(error, FileNotFoundError) else ""
-            raise StoreFailed(f"the store {self.name}: {error.strerror or error}{away}") from error
+            hints = {FileNotFoundError: "; its disk may be away", PermissionError: "; see to your rights there"}
+            raise StoreFailed(
+                f"the store {self.name}: {error.strerror or error}{hints.get(type(error), '')}"
+            ) from error
 
 
 def _stat_of(seen: os.stat_result) -> Stat:

@@ -147,6 +147,8 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
         for name, value in given.items():
             if value == "" or (isinstance(value, tuple) and "" in value):
                 raise UsageError(f"{option_name(name)} is empty; give it a value, or leave it out")
+    if nul := next((name for name, value in values.items() if "\0" in str(value)), ""):
+        raise UsageError(f"{config}: {nul} holds a null character, which no path and no URL can; leave it out")
     try:
         return build(all_options(), values)
     except SettingError as error:

@@ -5,6 +5,7 @@ what may be done with the directory that the options name, and writes the wiring
 crawl.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,7 +51,8 @@ def read_wiring(directory: Path) -> Wiring:
             raise BrokenWiring(f"{path} is empty")
         return read(path)
     except BrokenWiring as error:
-        raise CrawlDirectoryError(f"{error}; bring it back from a copy") from None
+        advice = "bring it back from a copy" if os.access(path, os.R_OK) else "see to your rights there"
+        raise CrawlDirectoryError(f"{error}; {advice}") from None
     except OSError as error:
         raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
 
@@ -184,6 +186,8 @@ class CrawlPlace:
         crawl that is to be replaced, and runs."""
         path = self.path
         self._was_free = not path.exists()
+        if self._was_free and path.is_symlink():
+            raise UsageError(f"{path} is a link that leads nowhere; remove it, or name another directory with -o")
         if self._is_found and not self._was_free:
             raise NameTaken(f"{path} was taken by another process")
         if self._options.resume and self._options.overwrite:

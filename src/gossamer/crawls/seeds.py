@@ -9,6 +9,7 @@ crawl's own resolver and guard allow, and a TLS handshake is tried on it; no req
 import asyncio
 import datetime
 import itertools
+import os
 import re
 import ssl
 from collections.abc import Callable, Container, Sequence
@@ -139,7 +140,7 @@ def default_directory(seeds: Sequence[str], today: datetime.date) -> str:
 def free_name(path: Path) -> Path:
     """A path that is not there yet: this one, or the first of PATH-2, PATH-3, ... A default replaces no files."""
     later = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
-    return next(one for one in itertools.chain([path], later) if not one.exists())
+    return next(one for one in itertools.chain([path], later) if not os.path.lexists(one))
 
 
 #: Sites of the first seeds whose names are looked up before a crawl begins, one after the other: a person sees at once that one is

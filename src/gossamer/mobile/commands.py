@@ -88,9 +88,13 @@ def runtime(
     owners = msgspec.structs.replace(owners, allow=tuple(dict.fromkeys((*owners.allow, *allowed))))
     folder = serving.state_folder(state, is_new=True)
     listening = serving.read_listening(listen or owners.listen or serving.ADDRESS, tls=tls)
-    if not Senders(folder).names:
-        tell("no sender is admitted yet; `gossamer runtime admit NAME` makes a key for one")
-    serving.serve(owners, listening, folder, _tell_start, limits=ProcessLimits(is_weak=weak_isolation))
+
+    def tell_start(standing: "HostStanding") -> None:
+        _tell_start(standing)
+        if not Senders(folder).names:
+            tell("no sender is admitted yet; `gossamer runtime admit NAME` makes a key for one")
+
+    serving.serve(owners, listening, folder, tell_start, limits=ProcessLimits(is_weak=weak_isolation))
     return 0
 
 

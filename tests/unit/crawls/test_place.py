@@ -9,6 +9,7 @@ from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.directory import CrawlPlace, read_wiring
 from gossamer.crawls.options import CrawlOptions
+from gossamer.crawls.seeds import free_name
 from gossamer.engine.planning import plan
 from gossamer.engine.wiring import Wiring, write
 from gossamer.storage.tables.places import CRAWL_FILE
@@ -31,6 +32,11 @@ def test_a_directory_that_another_process_takes_after_the_check_is_left_to_it(tm
     with pytest.raises(UsageError, match="was taken by another process meanwhile; try again"):
         place.make(wiring, plan(wiring, catalog()), lambda: None)
     assert list(path.iterdir()) == []
+
+
+def test_a_link_that_leads_nowhere_is_no_free_name(tmp_path: Path) -> None:
+    (tmp_path / "crawl").symlink_to(tmp_path / "absent")
+    assert free_name(tmp_path / "crawl") == tmp_path / "crawl-2"
 
 
 def test_what_came_to_nothing_is_gone_at_once(tmp_path: Path) -> None:
