@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,22 @@ def test_crawls_of_a_host_that_begin_at_once_have_a_directory_each(tmp_path: Pat
     assert [one["pages"] for one in told] == [3, 3, 3]
     assert sorted(one["crawl"] for one in told) == sorted(path.name for path in tmp_path.iterdir())
     assert len({one["crawl"] for one in told}) == 3
+
+
+def test_readers_that_go_change_no_status_and_two_writers_of_a_file_leave_it_whole(tmp_path: Path) -> None:
+    with FakeWeb.tree(1, 2) as web:
+        assert gossamer("crawl", web.url("/"), "-o", "c", "--quiet", cwd=tmp_path)[0] == 0
+    asked = start("query", "c", "SELECT * FROM range(1000000)", "-f", "csv", cwd=tmp_path)
+    assert asked.stdout is not None and asked.stderr is not None
+    assert asked.stdout.readline() == "range\n"
+    asked.stdout.close()
+    assert (asked.stderr.read(), asked.wait(HUNG_AFTER)) == ("", 0)
+    asked.stderr.close()
+    begun = [start("export", "c", "--to", "wacz", "-o", "c.wacz", cwd=tmp_path) for _ in "12"]
+    told = [process.communicate(timeout=HUNG_AFTER) for process in begun]
+    assert [process.returncode for process in begun] == [0, 0], told
+    assert zipfile.ZipFile(tmp_path / "c.wacz").testzip() is None
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "c.wacz"]
 
 
 @pytest.mark.parametrize("agents", [1, 2])

@@ -59,6 +59,7 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
     """
     import msgspec
 
+    from gossamer.crawls.directory import NameTaken
     from gossamer.crawls.seeds import free_name
     from gossamer.engine.files import scratch
     from gossamer.simweb import ServeOptions, WebSpec, beside
@@ -73,7 +74,14 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
                 port = stack.enter_context(beside(spec, ServeOptions(log=log)))
             except OSError as error:
                 raise UsageError(f"the demo cannot start here: {error}") from error
-            summary = _crawl(spec, port, directory, seconds, show=not as_json)
+            while True:
+                try:
+                    summary = _crawl(spec, port, directory, seconds, show=not as_json)
+                    break
+                except NameTaken:
+                    if output:
+                        raise
+                    directory = free_name(Path("demo-crawl"))
         if not summary.fetched:
             raise UsageError("the demo ended before anything was crawled; there is nothing to report")
         verdict = audit(log, AuditOptions(scope="any"))

@@ -114,6 +114,14 @@ def find_command(name: str) -> click.Command:
     return command
 
 
+class _Unwritten(Exception):
+    """A command could not write an output: its reader has gone, or the disk behind it is full."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 class _Commands(HelpInPortions, click.Group):
     """Knows every command by name, loads one only when it is called."""
 
@@ -137,6 +145,13 @@ class _Commands(HelpInPortions, click.Group):
         if ctx.meta.get(ASKED, "") in ("", EVERYTHING):
             click.Command.format_options(self, ctx, formatter)
         write_groups(self.groups(ctx), ctx, formatter, "gossamer", "commands")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command. Raises _Unwritten: an output cannot be written, which click would take for a failure of the command."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            raise (_Unwritten(error) if _is_of_output(error) else error) from None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] == "help":
@@ -213,9 +228,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _refuse(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
         return 3
+    except _Unwritten as output:
+        return unwritten(output.error, 0)
     except OSError as error:
-        if _is_of_output(error):
-            return unwritten(error, 0)
         if error.errno not in _OF_NAMES or not isinstance(error.filename, str):
             raise
         return _refuse(f"{error.filename}: {error.strerror}; name another, or see to your rights there", 2)

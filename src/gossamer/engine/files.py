@@ -143,6 +143,11 @@ def replace_private(path: Path, data: bytes) -> None:
     replace_file(path, data, sync=True, mode=0o600, ending=str(os.getpid()))
 
 
+def name_beside(path: Path) -> Path:
+    """The name under which this process writes what is then put in the place of `path`: another process may write it, too."""
+    return path.with_name(f"{path.name}.{os.getpid()}.new")
+
+
 def replace_file(
     path: Path, data: bytes | bytearray, *, sync: bool = False, mode: int = 0o666, ending: str = "new"
 ) -> None:

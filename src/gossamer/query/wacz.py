@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gossamer._version import __version__
+from gossamer.engine.files import name_beside
 from gossamer.query.database import Database
 from gossamer.query.printing import json_lines
 from gossamer.storage.archive.cdxj import IndexEntry, instant_of, read_line
@@ -85,7 +86,7 @@ def write_wacz(directory: Path, database: Database, index: Path, target: Path) -
     for entry in _entries(index):
         ends[entry.filename] = max(ends.get(entry.filename, 0), int(entry.offset) + int(entry.length))
     _check_archive(directory, index, ends)
-    fresh = target.with_name(f"{target.name}.new")
+    fresh = name_beside(target)
     wacz = Wacz(fresh)
     try:
         for name, end in sorted(ends.items()):

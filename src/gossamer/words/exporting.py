@@ -20,7 +20,7 @@ import msgspec
 
 from gossamer.documents.document import Document
 from gossamer.documents.markdown import PageMetadata
-from gossamer.engine.files import scratch
+from gossamer.engine.files import name_beside, scratch
 from gossamer.query.archive import ArchiveReader, archived_visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
@@ -305,7 +305,7 @@ def _out(target: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    fresh = target.with_name(f"{target.name}.new")
+    fresh = name_beside(target)
     with fresh.open("w", encoding="utf-8", errors="replace") as out:
         yield out
     fresh.replace(target)
@@ -323,6 +323,6 @@ def _as_parquet(folder: Path, target: Path) -> None:
         )
     finally:
         connection.close()
-    fresh = target.with_name(f"{target.name}.new")
+    fresh = name_beside(target)
     fresh.write_bytes((folder / "chunks.parquet").read_bytes())
     fresh.replace(target)
