@@ -9,6 +9,7 @@ from tests.s3 import BUCKET, careless_server, denying_server, s3_server, variabl
 
 from gossamer.backup.contract import Store, StoreFailed
 from gossamer.backup.opening import open_store, probe
+from gossamer.backup.options import JOINED
 from gossamer.testing.storage import check_store
 
 
@@ -18,10 +19,12 @@ def server() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", "copies", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     if request.param == "folder":
         return open_store(f"folder:{tmp_path / 'store'}", is_new=True)
+    if request.param == "copies":
+        return open_store(f"{tmp_path / 'one'}{JOINED}{tmp_path / 'other'}", is_new=True)
     for name, value in variables(request.getfixturevalue("server")).items():
         monkeypatch.setenv(name, value)
     return open_store(f"s3://{BUCKET}/{tmp_path.name}")

@@ -14,6 +14,7 @@ from tests.stores import (
     CONCURRENCY,
     GOSSAMER,
     LEASE,
+    PUBLISHING,
     ROUND,
     SEVERAL,
     Site,
@@ -192,6 +193,30 @@ def test_a_crawl_that_has_lost_a_disk_of_its_archive_goes_on_and_reads_the_store
         assert all(one.run("cat", crawl, url).stdout for url in before[:: len(before) // 4])
 
 
+def test_a_crawl_with_copies_loses_one_disk_after_the_other_and_no_page(tmp_path: Path) -> None:
+    with on("folder", tmp_path) as one:
+        disk, copy, last = (tmp_path / name for name in ("disk", "copy", "last"))
+        disks = [word for path in (disk, copy, last) for word in ("--archive", str(path))]
+        command = [*ROUND.command(tmp_path / "first", one.port), *disks, "--copies", "3", *PUBLISHING]
+        process = one.begin("first", [*command, "--set", "archive.rotate_bytes=50kB"])
+        one.store = str(last)
+        until(one.pages_of_store)
+        copy.rename(tmp_path / "lost")
+        until(lambda: f"the copy in {copy} is left out" in one.said("first"))
+        before = len(one.pages("first"))
+        until(lambda: len(one.pages("first")) > before)
+        committed = one.pages("first")
+        one.lose("first", process)
+        shutil.rmtree(disk)
+        published = one.pages_of_store()
+        assert one.resume("second", "--take-over").wait(HUNG_AFTER) == 0, one.said("second")
+        asked = check_web(one, "second")
+        twice = {url for url in asked if url in committed and len(asked[url]) > 1 and url not in published}
+        assert len(twice) <= len(committed - published) + CONCURRENCY
+        whole = one.run("verify", "--deep", str(tmp_path / "second"))
+        assert whole.returncode == 0, whole.stdout + whole.stderr
+
+
 def test_triples_and_words_of_a_crawl_are_found_by_its_store_and_no_line_names_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -241,6 +266,9 @@ def test_a_store_that_ignores_conditions_is_refused_before_anything_is_fetched(t
         (["--store", "http://host/x"], "no store of this kind"),
         (["--checkpoint-every", "10s"], "also give --store"),
         (["--store", "x/copy"], "lies in the directory of the crawl, and is lost with it"),
+        (["--copies", "2"], "--copies 2: give --archive a folder on another disk"),
+        (["--copies", "2", "--archive", "x"], "lies in the directory of the crawl, and is lost with it"),
+        (["--copies", "2", "--archive", "y", "--store", "z"], "leave one of the two out"),
         (["--store", "x"], "lies in the directory of the crawl, and is lost with it"),
         (["--store", "other"], "is the directory of a crawl; name an empty folder"),
         (["--store", "folder:/proc/nothing/x"], "--store /proc/nothing/x: No such file or directory; name a folder"),

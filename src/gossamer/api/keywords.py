@@ -273,6 +273,9 @@ class CrawlKeywords(TypedDict, total=False):
     store: str
     """Keep a copy of the crawl there, from which it can go on elsewhere: s3://, gs:// or az:// with a place, or a
     folder on another disk."""
+    copies: int
+    """Keep so many copies of the crawl: beside its directory, the last folders of --archive hold one each, as a store
+    does. The crawl goes on while they are away."""
     checkpoint_every: float | str
     """With --store, publish a checkpoint this often."""
     checkpoint_bytes: int | str

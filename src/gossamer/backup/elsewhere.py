@@ -86,6 +86,8 @@ def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str]
     now, odd = probe(store)
     if odd:
         tell(odd)
+    for place in crawl.places:
+        place.refuse_older(now, take_over=given.take_over)
     if not given.take_over:
         crawl.refuse_living(now)
     life, holder = new_life()

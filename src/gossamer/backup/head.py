@@ -26,6 +26,9 @@ from pathlib import Path
 import msgspec
 
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store, StoreFailed
+from gossamer.backup.copies import CopiedStore
+from gossamer.backup.opening import FolderStore
+from gossamer.backup.options import JOINED
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import show_seconds
 from gossamer.storage.mailbox.retaining import StorePoint, point_path
@@ -98,6 +101,8 @@ class StoreHead(msgspec.Struct, frozen=True):
     """How often the agent has gone back to a checkpoint, since its folder was lost."""
     members: tuple[str, ...] = ()
     """All agents of the crawl, as the checkpoint has them; none where it has one."""
+    store: str = ""
+    """The name of the store as its owner has it: it may have copies."""
     division: int = 0
     """The number of their division (:func:`~gossamer.storage.members.division_of`)."""
 
@@ -175,6 +180,28 @@ class AgentInStore:
             raise StoreFailed(f"the store {self.store.name}: {self._key} is damaged: {error}") from None
         return self.head
 
+    def level(self) -> None:
+        """Bring copies of a store level, where it is one, before its owner begins. Raises StoreFailed."""
+        if isinstance(self.store, CopiedStore):
+            self.store.level(f"{self.folder}/", self._age_in)
+
+    def refuse_older(self, now: float, *, take_over: bool) -> None:
+        """Refuse a copy that was left out while another one was not; `now` is by its clock. Raises CrawlDirectoryError."""
+        for name in self.head.store.split(JOINED) if self.head is not None else ():
+            if "://" in name or name == self.store.name or not Path(name).is_dir():
+                continue
+            other = AgentInStore(FolderStore(Path(name)), self.agent)
+            if self._age_in(other.store) > self._age_in(self.store):
+                raise CrawlDirectoryError(
+                    f"the copy in {self.store.name} is older than that in {name}; go on with that: gossamer resume {name} -o DIR"
+                )
+            if other.read() is not None and not take_over:
+                other.refuse_living(now)
+
+    def _age_in(self, store: Store) -> tuple[int, ...]:
+        head = AgentInStore(store, self.agent).read()
+        return (head.epoch, head.count) if head is not None else ()
+
     def refuse_living(self, now: float) -> None:
         """Refuse an agent whose owner may be alive; `now` is by the clock of the store. Raises CrawlDirectoryError."""
         if self.head is not None and self.head.holder:
@@ -197,7 +224,7 @@ class AgentInStore:
         if begins:
             before = msgspec.structs.replace(before, checkpoint="", members=(), division=0)
         self._number = 0
-        own = {"epoch": before.epoch + 1, "life": life, "holder": holder, "lease": lease}
+        own = {"epoch": before.epoch + 1, "life": life, "holder": holder, "lease": lease, "store": self.store.name}
         return self._put(msgspec.structs.replace(before, **own, restored=before.restored + restores))
 
     def renew(self) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, Store, StoreFailed
+from gossamer.backup.copies import CopiedStore
+from gossamer.backup.options import JOINED
 from gossamer.engine.sheet import show_seconds
 from gossamer.values.errors import UsageError
 
@@ -161,7 +163,8 @@ def open_store(name: str, *, is_new: bool = False, patience: float | None = None
         from gossamer.backup.cloud import CloudStore
 
         return CloudStore(name, patience)
-    return FolderStore(Path(name), is_new=is_new)
+    folders = [FolderStore(Path(one), is_new=is_new) for one in name.split(JOINED)]
+    return CopiedStore(name, folders) if folders[1:] else folders[0]
 
 
 def probe(store: Store) -> tuple[float, str]:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 #: The provider that ships and publishes, in the wiring.
 PUBLISHER = "store"
 
+#: Joins the folders of copies in the name of their store.
+JOINED = "|folder:"
+
 #: The first agent of a crawl, or its only one: it publishes what belongs to the whole crawl.
 AGENT = "agent-00"
 
@@ -71,6 +74,15 @@ class StoreOptions(Sheet, frozen=True):
             names="a folder",
         ),
     ] = ""
+    copies: Annotated[
+        int,
+        setting(
+            "Keep so many copies of the crawl: beside its directory, the last folders of --archive hold one each, as a "
+            "store does. The crawl goes on while they are away.",
+            ge=1,
+            le=8,
+        ),
+    ] = 1
     checkpoint_every: CheckpointEvery = 300.0
     checkpoint_bytes: CheckpointBytes = 256_000_000
     keep_local: KeepLocal = None
@@ -81,6 +93,8 @@ class StoreOptions(Sheet, frozen=True):
 def wire(builder: "Builder") -> None:
     """Have a crawl publish into its store. Raises UsageError: the options do not fit together, or the crawl."""
     given, usual = part_of(builder.options, StoreOptions), StoreOptions()
+    if given.copies > 1:
+        given = _with_copies(builder, given)
     known = builder.wiring.providers.get(PUBLISHER)
     if not given.store and known is None:
         if given != (msgspec.structs.replace(usual, lease=given.lease) if builder.options.cluster else usual):
@@ -90,17 +104,10 @@ def wire(builder: "Builder") -> None:
         return
     settings = dict(known.settings) if known is not None else {}
     if given.store:
-        from gossamer.backup.head import owned
-        from gossamer.backup.opening import store_name
-
-        name = store_name(given.store)
-        _refuse_inside(name, Path(builder.options.output))
-        is_reborn = builder.options.resume and (note := owned(Path(builder.options.output), AGENT)) and note.url == name
-        if settings.get("url", name) != name and not is_reborn:
-            raise UsageError(
-                f"--store {name}: the crawl has the store {settings['url']}, and keeps it; leave --store out"
-            )
-        settings["url"] = name
+        asked = f"--copies {given.copies}" if given.copies > 1 else f"--store {given.store}"
+        settings["url"] = _url_of_store(builder, given.store, str(settings.get("url", "")), asked)
+        if given.copies > 1:
+            settings["goes_on"] = True
     for name, value, kept in (
         ("every", given.checkpoint_every, usual.checkpoint_every),
         ("bytes", given.checkpoint_bytes, usual.checkpoint_bytes),
@@ -119,6 +126,40 @@ def wire(builder: "Builder") -> None:
     builder.bind_also("politeness", "rules", "hosts", PUBLISHER)
     if builder.has("fetch"):
         builder.bind_also("fetch", "guards", "guards", PUBLISHER)
+
+
+def _url_of_store(builder: "Builder", given: str, known: str, asked: str) -> str:
+    """The name of the store of a crawl, which has the one that is `known` already, if it has any; `asked` are the words by which it
+    was given. Raises UsageError."""
+    from gossamer.backup.head import owned
+    from gossamer.backup.opening import store_name
+
+    name, directory = store_name(given), Path(builder.options.output)
+    for one in name.split(JOINED):
+        _refuse_inside(one, directory)
+    is_reborn = builder.options.resume and (note := owned(directory, AGENT)) and note.url == name
+    if is_reborn and name in known.split(JOINED):
+        return known  # it was brought back from one of its copies, and keeps the others
+    if known and known != name and not is_reborn:
+        raise UsageError(
+            f"{asked}: the crawl has the store {known}, and keeps it; leave {asked.split(maxsplit=1)[0]} out"
+        )
+    return name
+
+
+def _with_copies(builder: "Builder", given: StoreOptions) -> StoreOptions:
+    """The options of a crawl whose store is in folders for its archive; the others take archive files. Raises UsageError."""
+    folders = [str(Path(one).absolute()) for one in builder.options.archive]
+    if given.store:
+        raise UsageError(f"--copies {given.copies}: --store {given.store} is a copy; leave one of the two out")
+    if len({Path(one).resolve() for one in folders}) < len(folders):
+        raise UsageError(f"--copies {given.copies}: --archive names a folder twice; give each copy another disk")
+    if len(folders) < given.copies - 1:
+        raise UsageError(
+            f"--copies {given.copies}: give --archive a folder on another disk for each copy but the first"
+        )
+    builder.set("archive", "archive", {"disks": folders[: 1 - given.copies]})
+    return msgspec.structs.replace(given, store=JOINED.join(folders[1 - given.copies :]))
 
 
 def _refuse_inside(name: str, directory: Path) -> None:

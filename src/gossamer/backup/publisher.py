@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
+from gossamer.backup.copies import CopiedStore
 from gossamer.backup.far_archive import let_go, stand_in
 from gossamer.backup.head import AgentInStore, digest_of, note_owned, owned
 from gossamer.backup.one_agent import claimed
@@ -53,6 +54,12 @@ class PublisherSheet(Sheet, frozen=True):
     bytes: CheckpointBytes = 256_000_000
     keep_local: KeepLocal = None
     lease: Annotated[Lease, setting(restart="it is timed")] = 30.0
+    goes_on: Annotated[
+        bool,
+        setting(
+            "Go on while the store is away, as its disk is one of this machine.", restart="it says who owns the crawl"
+        ),
+    ] = False
 
 
 class Publisher(Lapsing[PublisherSheet]):
@@ -97,7 +104,15 @@ class Publisher(Lapsing[PublisherSheet]):
     async def start(self) -> None:
         """Become the owner. Raises CrawlDirectoryError: the store does not do, or another process owns what is in it."""
         began = _now()
-        await asyncio.to_thread(self._begin)
+        is_new = owned(self._directory, self.ledger.sheet.agent) is None
+        try:
+            await asyncio.to_thread(self._begin)
+        except StoreFailed as error:
+            if is_new or not self.sheet.goes_on:
+                raise
+            self._place = None
+            self.report(f"{error}; the crawl goes on without its copy")
+            return
         # Several agents forget nothing of each other before they have published, and none is whole without the others.
         self._is_due = bool(self._members) and not self._has_published
         self.heard, self._published = began, time.monotonic()
@@ -136,7 +151,8 @@ class Publisher(Lapsing[PublisherSheet]):
         """Contract: `SendGuard`. The ledger notes such a request, too, but a checkpoint may be older than that note. So an object
         of its own says that it was sent, until a checkpoint has its outcome. While the store is away this waits."""
         place, mark = self._place, digest_of(task.identity.encode("utf-8", "surrogatepass"))
-        assert place is not None
+        if place is None:
+            return True  # it goes on without its copy
         assert place.head is not None
         life = place.head.life.encode()
         while mark not in self._sent:
@@ -144,6 +160,8 @@ class Publisher(Lapsing[PublisherSheet]):
                 may_send = await asyncio.to_thread(place.note_sent, mark, life)
             except StoreFailed as error:
                 self._fail(str(error))
+                if self.sheet.goes_on:
+                    return True
                 await asyncio.sleep(self.sheet.lease / _BEATS)
             else:
                 self._sent[mark] = task.identity
@@ -178,12 +196,15 @@ class Publisher(Lapsing[PublisherSheet]):
 
     @property
     def _rests(self) -> bool:
-        return self._is_fenced or self._is_unknown or self.heard + _QUIET * self.sheet.lease <= _now()
+        is_silent = not self.sheet.goes_on and self.heard + _QUIET * self.sheet.lease <= _now()
+        return self._is_fenced or self._is_unknown or is_silent
 
     def _begin(self) -> None:
         agent = self.ledger.sheet.agent
         self._members, self._division = members_of(self._directory), division_of(self._directory)
         store = self.opened(self.sheet.url, is_new=owned(self._directory, agent) is None)
+        if isinstance(store, CopiedStore):
+            store.tell = self.report
         now, odd = probe(store)
         if odd:
             self.report(odd)
@@ -217,7 +238,7 @@ class Publisher(Lapsing[PublisherSheet]):
 
     def _look_behind(self) -> None:
         """Notice that the store takes less than the crawl writes, or has caught up."""
-        is_behind = (written := self._written()) >= _BEHIND * self.sheet.bytes
+        is_behind = (written := self._written()) >= _BEHIND * self.sheet.bytes and not self.sheet.goes_on
         if is_behind and not self._is_behind:
             self.report(
                 f"the store {self.sheet.url} is slower than the crawl: {show_bytes(written)} are not in it yet, and no host "
@@ -263,9 +284,8 @@ class Publisher(Lapsing[PublisherSheet]):
         self.metrics.count("failures")
         if not self._is_failing:
             self._is_failing = True
-            self.report(
-                f"{why}; trying again, and asking no host after {show_seconds(_QUIET * self.sheet.lease)} without it"
-            )
+            rests = f"asking no host after {show_seconds(_QUIET * self.sheet.lease)} without it"
+            self.report(f"{why}; trying again, and {'going on meanwhile' if self.sheet.goes_on else rests}")
 
     # -- checkpoints
 

@@ -10,7 +10,8 @@ from gossamer.backup.elsewhere import CrawlInStore, standing_of_store
 from gossamer.backup.head import AgentInStore, StoredCheckpoint, StoredPart, note_owned, owned
 from gossamer.backup.one_agent import claimed, publish_at_rest
 from gossamer.backup.opening import FolderStore
-from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.control.at_rest import standing_in_store
+from gossamer.crawls.control.standing import CrawlStanding, StoredAgent
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.members import write_division, write_members
 from gossamer.values.errors import CrawlDirectoryError
@@ -94,6 +95,26 @@ def test_status_of_forty_agents_takes_a_hundred_requests_at_most_and_none_of_the
     now = standing_of_store(store)
     assert store.asked <= 100
     assert (now.state, now.pages, len(now.each_agent), len(now.stored)) == ("elsewhere", 80, 40, 40)
+
+
+@pytest.mark.parametrize(
+    ("ends", "queued", "state"),
+    [
+        (("finished", "finished"), 0, "finished"),
+        (("finished", "incomplete"), 0, "finished"),
+        (("finished", "incomplete"), 1, "incomplete"),
+        (("finished", "limit"), 1, "limit"),
+        (("limit", "stopped"), 1, "stopped"),
+    ],
+)
+def test_a_crawl_whose_agents_have_ended_stands_in_its_store_as_they_ended_together(
+    ends: tuple[str, ...], queued: int, state: str
+) -> None:
+    published = {agent: CrawlStanding("x", end, queued=queued) for agent, end in zip(TWO, ends, strict=True)}
+    stored = [StoredAgent(agent, "", 1e6, 3.0, 1.0) for agent in TWO]
+    assert standing_in_store("x", stored, published).state == state
+    killed = [StoredAgent(TWO[0], "process 1 on a", 1e6, 3.0, 1.0), *stored[1:]]
+    assert standing_in_store("x", killed, published).state == "killed"
 
 
 def test_an_agent_that_rests_is_published_once_and_again_when_the_agents_or_its_deletions_have_changed(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.backup.head import note_owned
-from gossamer.backup.options import wire
+from gossamer.backup.options import JOINED, wire
 from gossamer.crawls.builder import Builder
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
@@ -47,6 +47,14 @@ def test_a_crawl_that_was_brought_back_from_a_copy_of_its_store_keeps_that(tmp_p
     note_owned(tmp_path / "crawl", "agent-00", moved, ("life",), None)
     (tmp_path / "crawl" / "state" / "agent-00" / "ledger").mkdir(parents=True)
     assert wired(tmp_path, wiring, store=moved, resume=True).providers["store"].settings["url"] == moved
+
+
+def test_the_last_folders_of_the_archive_hold_its_copies_and_the_others_take_files(tmp_path: Path) -> None:
+    folders = [str(tmp_path / name) for name in ("a", "b", "c")]
+    wiring = wired(tmp_path, archive=folders, copies=3)
+    assert wiring.providers["archive"].settings["disks"] == folders[:1]
+    settings = wiring.providers["store"].settings
+    assert (settings["url"], settings["goes_on"]) == (f"{folders[1]}{JOINED}{folders[2]}", True)
 
 
 def test_a_crawl_without_a_store_has_no_unit_of_it(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.backup.contract import Stat, StoreFailed
+from gossamer.backup.contract import Stat, Store, StoreFailed
 from gossamer.backup.elsewhere import CrawlInStore, bring_back, gone_elsewhere, is_store, read_here, standing_of_store
 from gossamer.backup.head import PART_BYTES, AgentInStore
 from gossamer.backup.one_agent import bring_agent_back
@@ -82,8 +82,15 @@ class Growing(WarcArchive):
 class Crawled:
     """A crawl directory with a ledger, a growing archive file and a publisher."""
 
-    def __init__(self, folder: Path, name: str = "crawl", **settings: float) -> None:
-        self.folder, self.store = folder / name, Counted(folder / "store", is_new=True)
+    def __init__(
+        self,
+        folder: Path,
+        name: str = "crawl",
+        *,
+        opened: Callable[..., Store] | None = None,
+        **settings: float | str,
+    ) -> None:
+        self.folder, self.store = folder / name, Counted(folder / "store", is_new=opened is None)
         (self.folder / "warc").mkdir(parents=True, exist_ok=True)
         (self.folder / "crawl.toml").write_text("# a wiring\n")
         self.ledger = RocksLedger(LedgerSheet(directory=str(self.folder)))
@@ -97,7 +104,7 @@ class Crawled:
             )
         )
         self.publisher.ledger = self.ledger
-        self.publisher.opened = lambda url, is_new: self.store
+        self.publisher.opened = opened or (lambda url, is_new: self.store)
         self.publisher.report = self.said.append
         self.publisher.lapsed = self._end
 
@@ -125,8 +132,10 @@ class Crawled:
 
 
 @contextlib.asynccontextmanager
-async def crawled(folder: Path, name: str = "crawl", **settings: float) -> AsyncIterator[Crawled]:
-    one = Crawled(folder, name, **settings)
+async def crawled(
+    folder: Path, name: str = "crawl", opened: Callable[..., Store] | None = None, **settings: float | str
+) -> AsyncIterator[Crawled]:
+    one = Crawled(folder, name, opened=opened, **settings)
     one.ledger.open()
     try:
         await one.publisher.start()

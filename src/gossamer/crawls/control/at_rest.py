@@ -45,6 +45,7 @@ from gossamer.frontier.politeness.rules import blocked_by_orders
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.members import JOINED
 from gossamer.storage.tables.manifest import failure_of
+from gossamer.values.outcome import Outcome
 
 #: Fields that are added up.
 _SUMS = (
@@ -187,12 +188,23 @@ def standing_in_store(
     name: str, stored: Sequence[StoredAgent], published: Mapping[str, CrawlStanding]
 ) -> CrawlStanding:
     """How a crawl stands that lies in a store, by what each agent has `published` of itself (:func:`standing_of_ledger`)."""
+    now = added_standing(Path(), list(published.values()))
     ends = {published[one.name].state for one in stored if one.name in published}
-    has_ended = len(ends) == 1 and not any(one.holder for one in stored)
+    if any(one.is_alive for one in stored):
+        state = "elsewhere"
+    elif not ends or any(one.holder for one in stored):
+        state = "killed"
+    elif len(ends) == 1:
+        state = ends.pop()
+    else:  # an agent that no document came to is incomplete by itself, which says nothing of the crawl
+        is_open = now.queued or now.outcomes.get(Outcome.GONE_AFTER_RETRIES)
+        state = next(
+            (one for one in ("killed", "stopped", "limit") if one in ends), "incomplete" if is_open else "finished"
+        )
     now = msgspec.structs.replace(
-        added_standing(Path(), list(published.values())),
+        now,
         crawl=name,
-        state="elsewhere" if any(one.is_alive for one in stored) else ends.pop() if has_ended else "killed",
+        state=state,
         each_agent=[agent_standing(*one) for one in published.items()] if len(published) > 1 else [],
         stored=list(stored),
     )
