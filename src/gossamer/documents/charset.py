@@ -24,6 +24,10 @@ from gossamer.values.visit import XML_TYPES, Response
 _HEAD = 8_192
 
 
+#: How gzip begins.
+_GZIP = b"\x1f\x8b"
+
+
 def media_type_of(response: Response, relation: str = "") -> str:
     """The media type that the bytes of an answer show, in lower case; the one that its server claims where they show none.
     `response`: with its document; `relation`: how it was found: what robots.txt or an index names as a sitemap is judged by its
@@ -31,7 +35,8 @@ def media_type_of(response: Response, relation: str = "") -> str:
     nosniff = response.header("x-content-type-options").strip().lower() == "nosniff"
     head = beginning(response.document, _HEAD)  # of a large document, a page of it: the rest is read apart
     if relation in SITEMAPS:
-        mime = of_sitemap(sitemap_to_utf8(head, "") if b"\0" in head[:4] else head)
+        is_wide = b"\0" in head[:4] and not head.startswith(_GZIP)  # whose fourth byte may be 0
+        mime = of_sitemap(sitemap_to_utf8(head, "") if is_wide else head)
     else:
         mime = sniff_media_type(head, response.content_type, nosniff=nosniff)
     if mime in XML_TYPES:

@@ -16,10 +16,11 @@ from gossamer.parsing.findings import Findings, read
 from gossamer.parsing.scope import ScopeFilter, ScopeSheet
 from gossamer.testing.storage import visit
 from gossamer.values.media_type import sniff_media_type
+from gossamer.values.outcome import Outcome
 from gossamer.values.relations import redirect_of
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import Link
+from gossamer.values.visit import Link, Response
 
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
@@ -249,3 +250,12 @@ def test_bytes_that_are_no_gzip_at_all_are_told() -> None:
     assert made.trouble.startswith("sitemap: its gzip is damaged (")
     raw = zlib.compress(urlset("/1"))
     assert findings(raw, "application/gzip").found == ()
+
+
+@pytest.mark.parametrize("flags", [0, 8])
+@pytest.mark.parametrize("claim", ["application/x-gzip", "application/octet-stream", "text/xml", ""])
+def test_a_named_sitemap_in_gzip_is_one_with_the_name_of_its_file_or_without(claim: str, flags: int) -> None:
+    packed = gzip.compress(urlset("http://a.test/one"))
+    packed = packed[:3] + bytes([flags]) + packed[4:10] + b"sitemap.xml\0" * bool(flags) + packed[10:]
+    response = Response(Outcome.OK, headers=(("Content-Type", claim),), body=packed)
+    assert media_type_of(response, "sitemap") == "application/x-gzip"
