@@ -7,6 +7,7 @@ brought back. A folder that fails is left out, and named, until the next process
 """
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +25,7 @@ class CopiedStore:
     def __init__(self, name: str, folders: Sequence[Store]) -> None:
         self.name = name
         self._folders = list(folders)
+        self._leaving = threading.Lock()
         self.tell: Callable[[str], object] = lambda line: None
         """Is told of folders that are left out."""
 
@@ -61,7 +63,7 @@ class CopiedStore:
                 ages[folder.name] = newer(folder)
             except CrawlDirectoryError as error:
                 self._leave(folder, str(error))
-        self._folders.sort(key=lambda folder: ages.get(folder.name, ()), reverse=True)
+        self._folders = sorted(self._folders, key=lambda folder: ages.get(folder.name, ()), reverse=True)
         first = self._first(lambda folder: folder)
         keys = sorted(first.list(prefix), key=lambda key: key.endswith("/head.json"))
         for other in [one for one in self._folders if ages.get(one.name) != ages.get(first.name)]:
@@ -76,12 +78,13 @@ class CopiedStore:
 
     def _first(self, do: Callable[[Store], T]) -> T:
         """Ask the first folder that is there. Raises StoreFailed: none is."""
-        while len(self._folders) > 1:
+        while True:
+            folder = self._folders[0]
             try:
-                return do(self._folders[0])
+                return do(folder)
             except StoreFailed as error:
-                self._leave(self._folders[0], str(error))
-        return do(self._folders[0])
+                if not self._leave(folder, str(error)):
+                    raise
 
     def _others(self, do: Callable[[Store], object]) -> None:
         for folder in self._folders[1:]:
@@ -97,8 +100,13 @@ class CopiedStore:
                 return do(folder)
         return do(self._folders[-1])
 
-    def _leave(self, folder: Store, why: str) -> None:
-        """Leave a folder out; the last one stays, since its disk may come back."""
-        if len(self._folders) > 1 and folder in self._folders:
-            self._folders.remove(folder)
+    def _leave(self, folder: Store, why: str) -> bool:
+        """Leave a folder out; whether another one is left. The last one stays, since its disk may come back."""
+        with self._leaving:
+            if folder not in self._folders:
+                return True  # another thread has left it out
+            if len(self._folders) == 1:
+                return False
+            self._folders = [one for one in self._folders if one is not folder]
             self.tell(f"the copy in {folder.name} is left out until the crawl is resumed: {why}")
+            return True

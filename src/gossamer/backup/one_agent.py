@@ -141,6 +141,7 @@ def bring_agent_back(
     """
     store = open_store(url)
     place = AgentInStore(store, agent)
+    place.level()
     if place.read() is None:
         _look_behind(directory, agent, None)
         return ""

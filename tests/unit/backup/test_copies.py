@@ -2,12 +2,14 @@
 
 import asyncio
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 from tests.unit.backup.test_publisher import WARC, Crawled, back, crawled
 
+from gossamer.backup.copies import CopiedStore
 from gossamer.backup.elsewhere import bring_back
 from gossamer.backup.head import AgentInStore, StoredCheckpoint
 from gossamer.backup.opening import FolderStore, open_store
@@ -99,3 +101,16 @@ def test_a_copy_that_was_away_is_brought_level_and_refused_before(tmp_path: Path
         assert (tmp_path / "again" / WARC).read_bytes() == b"onetwo"
 
     asyncio.run(body())
+
+
+def test_threads_that_miss_one_copy_at_once_leave_out_no_other(tmp_path: Path) -> None:
+    folders = [FolderStore(tmp_path / name, is_new=True) for name in "abc"]
+    store = CopiedStore("abc", folders)
+    said: list[str] = []
+    store.tell = said.append
+    shutil.rmtree(tmp_path / "a")
+    keys = [f"agents/{number}" for number in range(32)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: store.put(key, b"x"), keys))
+    assert len(said) == 1
+    assert all(sorted(folder.list("agents/")) == sorted(keys) for folder in folders[1:])
