@@ -581,6 +581,9 @@ def test_a_name_that_no_file_can_have_is_refused_in_one_line(
         ("crawl SEED --set disposition.minDelayMs=2000", "--delay TIME does the same here"),
         ("set crawled DEPTH_LIMIT=3", "there is no option 'DEPTH_LIMIT'; depth=N does the same here"),
         ("set crawled --host a.test download_delay=3", "delay=TIME does the same here"),
+        ("log crawled --last 99999999999999999999", "99999999999999999999 is not in the range 0<=x<=1000000"),
+        ("report crawled broken --limit 99999999999999999999", "is not in the range"),
+        ("crawl SEED --set depth=3", "'depth' is an option; write --depth 3"),
         ("crawl SEED --set depth_limit=3", "there is no setting 'depth_limit'; --depth N does the same here"),
         ("crawl SEED --maxHops 3", "there is no option '--maxHops'; --depth N does the same here"),
         (

@@ -192,6 +192,8 @@ def read_sets(pairs: Sequence[str]) -> dict[str, dict[str, Any]]:
         # a setting of ours has a unit, and is written in small letters
         if (key != key.lower() or not dot) and (same := same_option(key)):
             raise UsageError(f"--set {pair!r}: there is no setting {key!r}{same}")
+        if key.replace("-", "_") in {one.name for one in properties(all_options())}:
+            raise UsageError(f"--set {pair!r}: {key!r} is an option; write --{key.replace('_', '-')} {value}")
         if not (equals and dot and unit and name):
             raise UsageError(f"--set {pair!r}: write UNIT.SETTING=VALUE, as frontier.per_host=4")
         found.setdefault(unit, {})[name] = value

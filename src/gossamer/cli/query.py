@@ -114,7 +114,7 @@ IN_A_PAGE = 200
 @option(
     "--limit",
     "Show at most this many rows of each table [default: 20, in HTML 200; 0 for all].",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 1_000_000_000),
 )
 @option(
     "--fail-on fail_on NAME...",
@@ -214,7 +214,13 @@ MOST_URLS = 100_000
     default=MOST_URLS,
     show_default=True,
 )
-@option("--limit", "Show at most this many URLs and hosts.", type=click.IntRange(0), default=20, show_default=True)
+@option(
+    "--limit",
+    "Show at most this many URLs and hosts.",
+    type=click.IntRange(0, 1_000_000),
+    default=20,
+    show_default=True,
+)
 def rank(directory: str, importance: str | None, urls: int, limit: int) -> None:
     """Rank the URLs and hosts of the crawl in DIR by the links that lead to them (PageRank).
 

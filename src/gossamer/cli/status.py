@@ -241,7 +241,7 @@ FIRST = 10
 @option(
     "-n --last",
     f"Begin with this many of the last entries [default: {FIRST} with --follow, else all].",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 1_000_000),
 )
 @option("--json as_json", "Write JSON, one line an entry, with all fields.")
 def log(
