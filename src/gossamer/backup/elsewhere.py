@@ -262,14 +262,14 @@ def standing_of_store(store: Store) -> CrawlStanding:
         return (stored := CrawlInStore(store)), stored.checkpoints({})
 
     stored, checkpoints = _looked(look)
-    told = {
-        place.agent: checkpoints[place.head.checkpoint].standing for place in stored.places if place.head is not None
-    }
-    try:
-        standings = {agent: msgspec.json.decode(one, type=CrawlStanding | None) for agent, one in told.items()}
-    except ValueError as error:
-        raise CrawlDirectoryError(f"the store {store.name} is damaged: {error}") from None
-    published = {agent: one for agent, one in standings.items() if one is not None}
+    published = {}
+    for place in stored.places:
+        raw = checkpoints[place.head.checkpoint].standing if place.head is not None else b"null"
+        try:
+            if (standing := msgspec.json.decode(raw, type=CrawlStanding | None)) is not None:
+                published[place.agent] = standing
+        except ValueError as error:
+            raise CrawlDirectoryError(f"the store {store.name} is damaged: {error}") from None
     return standing_in_store(store.name, stored.told(), published)
 
 

@@ -251,14 +251,8 @@ class AgentInStore:
         holder = "" if has_ended else self.head.holder
         # The last one was begun after everything that the agent committed, so that it counts as two (`retaining`).
         count = self.head.count + (2 if has_ended else 1)
-        now = {
-            "checkpoint": key,
-            "published": time.time() + self.apart,
-            "count": count,
-            "members": members,
-            "division": division,
-        }
-        self._put(msgspec.structs.replace(self.head, holder=holder, **now))
+        now = {"checkpoint": key, "published": time.time() + self.apart, "count": count, "holder": holder}
+        self._put(msgspec.structs.replace(self.head, members=members, division=division, **now))
 
     def _put(self, head: StoreHead) -> StoreHead:
         before, data = (self.head, self._tag), msgspec.json.encode(head)

@@ -378,10 +378,9 @@ class Publisher(Lapsing[PublisherSheet]):
     async def _let_go(self, place: AgentInStore, most: int) -> None:
         """Let archive files go that the checkpoint has; each agent keeps its share. One that the store has lost is shipped again.
         While the store is away all stay."""
-        in_use = self._in_use
         with contextlib.suppress(StoreFailed):
             count, lost = await asyncio.to_thread(
-                let_go, self._directory, place, self._shipped.known.files, most, in_use
+                let_go, self._directory, place, self._shipped.known.files, most, self._in_use
             )
             self.metrics.count("files_let_go", count)
             if lost:
