@@ -22,8 +22,9 @@ from gossamer.crawls.summary import ENDED_FILE, Summary, cpu_seconds, cuts_of, h
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import build
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
-from gossamer.storage.ledger.opening import Places
+from gossamer.storage.ledger.opening import Places, missing
 from gossamer.storage.recovery import files_of
+from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.outcome import Outcome
 
 #: The file in the folder of an agent or a master that has ended.
@@ -79,9 +80,20 @@ class AgentEnd(msgspec.Struct, frozen=True):
 
 def end_of_ledger(directory: Path, ledger: RocksLedger) -> AgentEnd:
     """How an agent stands by its ledger, which is not open. Raises CrawlDirectoryError: it is another version's."""
+    try:
+        return _looked_at(directory, ledger)
+    except CrawlDirectoryError:
+        if ledger.places.ledger.is_dir():
+            raise
+        return _looked_at(directory, ledger)  # its disk went meanwhile
+
+
+def _looked_at(directory: Path, ledger: RocksLedger) -> AgentEnd:
     if (damage := damage_of(ledger)) is not None:
         has_begun = ledger.places.ledger.is_dir() or any(files_of(directory, ledger.sheet.agent))
         return AgentEnd(damage=str(damage) if has_begun else "", is_clean=not has_begun)
+    if is_ledger_gone(directory, ledger.sheet.agent):
+        raise missing(ledger.places.state)
     if not ledger.places.ledger.is_dir():
         return AgentEnd(is_clean=False)  # a kill interrupted a replacement, which its next opening finishes
     opening, standing = _opening(ledger.places.state), standing_of_ledger(directory, ledger)

@@ -7,6 +7,7 @@ committed is held against the files (:mod:`gossamer.storage.recovery`), what was
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -47,9 +48,12 @@ from gossamer.storage.tables.manifest import (
     write_notes,
 )
 from gossamer.storage.tables.places import REPLACED, TABLES, converting, write_manifest
-from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 from gossamer.values.instants import utc_text
 from gossamer.values.visit import Location
+
+#: A ledger that another process writes is read so many times before it counts as damaged.
+_READINGS = 3
 
 #: Behind every byte of a file.
 _END = 1 << 62
@@ -143,10 +147,17 @@ def _ends_of_others(directory: Path, own: RocksLedger, is_open: list[RocksLedger
         if agent in by_agent:
             ends.update(by_agent[agent].committed_ends())
             continue
-        other = RocksLedger(LedgerSheet(directory=str(directory), agent=agent))
-        with other.looking():
-            ends.update(other.committed_ends())
+        ends.update(_ends_of_other(RocksLedger(LedgerSheet(directory=str(directory), agent=agent))))
     return ends
+
+
+def _ends_of_other(other: RocksLedger) -> Mapping[str, int]:
+    """The commits in a ledger that its owner may be writing: a file may go between the look at it and its reading."""
+    for _ in range(_READINGS - 1):
+        with suppress(LedgerDamaged), other.looking():
+            return other.committed_ends()
+    with other.looking():
+        return other.committed_ends()
 
 
 # -- going on without
