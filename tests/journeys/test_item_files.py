@@ -16,10 +16,10 @@ from typing import Any
 
 import _duckdb
 import pytest
+from tests.processors import own_processors
 from tests.waiting import until
 
 import gossamer
-from gossamer.api.processors import own_processors
 from gossamer.cli.main import main
 from gossamer.query.database import Database
 from gossamer.testing.clock import HUNG_AFTER

@@ -32,7 +32,8 @@ from gossamer.testing.fakeweb import FakeWeb
 from tools.killing.loop import hits_of
 
 
-@pytest.mark.parametrize("kind", [pytest.param("folder", marks=pytest.mark.long), "s3"])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["folder", "s3"])
 def test_a_crawl_that_is_killed_with_its_folder_goes_on_elsewhere(kind: str, tmp_path: Path) -> None:
     with on(kind, tmp_path) as one:
         process = one.crawl("first")
