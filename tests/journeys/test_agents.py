@@ -155,9 +155,9 @@ def test_an_agent_that_is_killed_comes_back_and_nothing_is_lost(kills: int, tmp_
             for number in range(kills):
                 agent = list(job.several.supervisor.agents.values())[number % 2]
                 seen = len(web.requests)
-                await awaited(lambda agent=agent, seen=seen: agent.has_worked and len(web.requests) > seen + 10)  # type: ignore[misc]
+                await awaited(lambda agent=agent, seen=seen: agent.has_worked and len(web.requests) > seen + 10)
                 agent.kill()
-                await awaited(lambda number=number: job.several.supervisor.restarts > number)  # type: ignore[misc]
+                await awaited(lambda number=number: job.several.supervisor.restarts > number)
 
         summary = asyncio.run(crawled(job, kill))
         assert job.several.supervisor.restarts == kills
@@ -495,7 +495,7 @@ def test_no_host_is_asked_twice_at_once_or_too_soon_by_several_agents_with_a_kil
         async def kill(job: SupervisedCrawl) -> None:
             await awaited(lambda: job.several._supervisor is not None)
             for agent in job.several.supervisor.agents.values():
-                await awaited(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
+                await awaited(lambda agent=agent: agent.has_worked)
                 agent.kill()
 
         summary = asyncio.run(crawled(job, kill))

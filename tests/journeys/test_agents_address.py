@@ -40,7 +40,7 @@ def test_two_agents_keep_the_delay_of_an_address_that_they_share(tmp_path: Path,
         async def kill(job: SupervisedCrawl) -> None:
             await awaited(lambda: job.several._supervisor is not None)
             for agent in list(job.several.supervisor.agents.values())[:kills]:
-                await awaited(lambda agent=agent: agent.has_worked)  # type: ignore[misc]
+                await awaited(lambda agent=agent: agent.has_worked)
                 agent.kill()
 
         summary = asyncio.run(crawled(job, kill))

@@ -62,9 +62,9 @@ def test_agents_join_and_leave_while_the_crawl_runs(tmp_path: Path) -> None:
             await asyncio.to_thread(ask_for_few_requests)
             for number in (3, 1):
                 seen = len(web.requests)
-                await awaited(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
+                await awaited(lambda seen=seen: len(web.requests) > seen + 20)
                 await asyncio.to_thread(ask, number)
-                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
+                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)
                 await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
             with pytest.raises(RequestRefused, match="cannot be divided among 8 agents"):
                 await asyncio.to_thread(ask, 8)
@@ -151,14 +151,14 @@ def test_the_pages_are_those_of_one_agent_with_kills_joins_and_leaves(tmp_path: 
                 await awaited(lambda: job.lone is None and job.several.has_begun)
             for number in (agents % 5 + 1, agents):
                 seen = len(web.requests)
-                await awaited(lambda seen=seen: len(web.requests) > seen + 20)  # type: ignore[misc]
+                await awaited(lambda seen=seen: len(web.requests) > seen + 20)
                 victim = next(agent for agent in job.several.supervisor.agents.values() if agent.has_worked)
                 deaths = job.several.supervisor.restarts
                 victim.kill()
-                await awaited(lambda deaths=deaths: job.several.supervisor.restarts > deaths)  # type: ignore[misc]
+                await awaited(lambda deaths=deaths: job.several.supervisor.restarts > deaths)
                 await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
                 job.others.resize(number)
-                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
+                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)
                 await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
 
         summary = asyncio.run(crawled(job, disturb))

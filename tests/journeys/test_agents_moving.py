@@ -98,7 +98,7 @@ def test_hosts_that_move_are_not_asked_too_early(tmp_path: Path) -> None:
             await awaited(lambda: job.several.has_begun)
             for number, (giver, taker) in enumerate((AGENTS, AGENTS[::-1]), 1):
                 enough = 2 * number
-                await awaited(lambda enough=enough: sum(domain in one.host for one in web.requests) > enough)  # type: ignore[misc]
+                await awaited(lambda enough=enough: sum(domain in one.host for one in web.requests) > enough)
                 await job.several.moves.move(giver, taker, [domain])
 
         assert asyncio.run(crawled(job, move)).state == "finished"
@@ -205,7 +205,7 @@ def test_domains_that_moved_stay_where_they_are_when_agents_join_and_go_home_whe
                 job.others.resize(number)
                 with pytest.raises(UsageError, match="all agents rest"):
                     await job.several.moves.move("agent-01", "agent-00", domains)
-                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)  # type: ignore[misc]
+                await awaited(lambda number=number: len(job.several.supervisor.agents) == number)
                 await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
                 if number == 3:
                     assert read_moved(directory) == dict.fromkeys(domains, "agent-01")

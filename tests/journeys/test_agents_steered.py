@@ -83,7 +83,7 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
             for request in (Rewire(mark, "mark.toml"), Undo()):
                 supervisor = job.several.supervisor
                 told.append(await asked(directory, request))
-                await awaited(lambda supervisor=supervisor: job.several.supervisor is not supervisor)  # type: ignore[misc]
+                await awaited(lambda supervisor=supervisor: job.several.supervisor is not supervisor)
             await awaited(lambda: all(agent.news is not None for agent in job.several.supervisor.agents.values()))
             told.append(await asked(directory, Change({"frontier.concurrency": "40"})))
             await asked(directory, Rewire(f"[components.links]\nsettings = {{ parameters = '{tmp_path}/nowhere' }}"))

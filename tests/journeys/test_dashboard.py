@@ -10,7 +10,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -571,8 +570,7 @@ def is_there(process: int) -> bool:
 
 def test_events_tell_a_browser_what_has_changed(tmp_path: Path, environment: dict[str, str]) -> None:
     with FakeWeb(PAGES) as web, crawling(environment, web, tmp_path / "c") as crawl:
-        while not (tmp_path / "c" / "crawl.toml").exists():
-            time.sleep(0.05)
+        until((tmp_path / "c" / "crawl.toml").exists)
         with dashboard(environment, tmp_path / "c") as (full, read):
             key = key_of(tmp_path / "c")
             connection = http.client.HTTPConnection(read.host, timeout=HUNG_AFTER)

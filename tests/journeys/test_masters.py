@@ -110,7 +110,7 @@ def test_a_master_that_is_killed_and_one_that_is_lost_for_good_lose_nothing(tmp_
             await awaited(lambda: job.several._supervisor is not None)
             masters = job.several.supervisor.masters
             for name in ("master-00", "master-01"):
-                await awaited(lambda name=name: masters[name].has_worked)  # type: ignore[misc]
+                await awaited(lambda name=name: masters[name].has_worked)
                 masters[name].kill()
             await awaited(lambda: all(one.restarts.count and one.is_alive for one in masters.values()))
             await awaited(lambda: masters["master-01"].news is not None and len(web.requests) > 150)

@@ -72,8 +72,8 @@ async def watch(job: SupervisedCrawl, web: Shops) -> None:
 async def kill(job: SupervisedCrawl, web: Shops) -> None:
     for name, requests in (("agent-01", 25), ("agent-00", 60)):
         await awaited(lambda: job.several._supervisor is not None)
-        await awaited(lambda name=name: job.several.supervisor.agents[name].has_worked)  # type: ignore[misc]
-        await awaited(lambda requests=requests: sum(map(len, web.times.values())) > requests)  # type: ignore[misc]
+        await awaited(lambda name=name: job.several.supervisor.agents[name].has_worked)
+        await awaited(lambda requests=requests: sum(map(len, web.times.values())) > requests)
         job.several.supervisor.agents[name].kill()
 
 

@@ -123,14 +123,14 @@ def division(directory: Path, members: Sequence[str], settings: Mapping[str, Any
     return DividedByRing(members, settings, read_moved(directory))
 
 
-# What changes hands where members do, by giver and taker.
+# Domains change hands where the members of a crawl change; the moves stand by giver and taker.
 
 #: Stretches of the circle in order, by the agents that give and take them.
 Moves = Mapping[tuple[str, str], Sequence[Arc]]
 
 
 def moves_by_ring(before: Sequence[str], after: Sequence[str], moved: Mapping[str, str]) -> Moves:
-    """What moves where the members of a ring change; `moved` are domains that have another agent than the ring says, and keep it as
+    """The moves where the members of a ring change; `moved` are domains that have another agent than the ring says, and keep it as
     long as it stays."""
     becomes, points = Ring(map(member, after)), list(map(domain_point, moved))
     found = {pair: without_points(arcs, points) for pair, arcs in moving(Ring(map(member, before)), becomes).items()}
@@ -150,7 +150,7 @@ def left_by_ring(after: Sequence[str], moved: Mapping[str, str]) -> dict[str, st
 def moves_by_table(
     directory: Path, before: Sequence[str], after: Sequence[str], assigned: Mapping[str, str], policy: DesignationPolicy
 ) -> Moves:
-    """What moves in the table of the masters: domains that a person has given to agents, and those of agents that leave, for which
+    """The moves in the table of the masters: domains that a person has given to agents, and those of agents that leave, for which
     the policy chooses; digests go by the ring. Raises CrawlDirectoryError: the table cannot be read."""
     stays = at_work(after)
     candidates = [one for one in map(member, after) if one.capacity]
