@@ -10,6 +10,7 @@ has brought nothing. Codes that the table does not name cannot come from a serve
 libcurl's word.
 """
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -154,7 +155,7 @@ def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
     status = transfer.head.status if transfer.head else 0
     if transfer.verdict:
         return beside_status(transfer.verdict, status)
-    if status == 206 and not code:
+    if status == 206 and not code and transfer.head and not _is_whole(transfer.head, transfer.size):
         # No range was asked for: what this is a part of, only the server knows.
         return Cut(Outcome.PROTOCOL_FAILED, "the server sent a part of the document, which was not asked for")
     if not code:
@@ -165,6 +166,20 @@ def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
     if not status:
         return Cut(meaning.early, message)
     return beside_status(Cut(meaning.late, message, meaning.cut), status)
+
+
+#: The range that an answer says it has (RFC 9110, section 14.4).
+_RANGE = re.compile(r"\s*bytes\s+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)\s*", re.IGNORECASE | re.ASCII)
+
+
+def _is_whole(head: Head, size: int) -> bool:
+    """Whether an answer of status 206 has the whole document, as curl and browsers take it: its range is all of it, or it names
+    none. One with parts of its own has a range in each of them, and so no document."""
+    fields = [(name.lower(), value) for name, value in head.fields]
+    if any(name == "content-type" and "multipart/byteranges" in value.lower() for name, value in fields):
+        return False
+    ranges = [_RANGE.fullmatch(value) for name, value in fields if name == "content-range"]
+    return all(one and (int(one[1]), int(one[2]) + 1, one[3]) == (0, size, str(size)) for one in ranges)
 
 
 def beside_status(verdict: Cut, status: int) -> Cut:
@@ -225,6 +240,8 @@ def notes_of(head: Head, of_body: tuple[Note, ...]) -> tuple[Note, ...]:
     notes = head.notes
     if media_type.is_odd(head.fields):
         notes = (*notes, Note.CONTENT_TYPE)
+    if head.status == 206:
+        notes = (*notes, Note.PART)
     if head.content_coding and content_coding.has_unknown(head.content_coding):
         notes = (*notes, Note.UNKNOWN_CODING)
     return (*notes, *of_body) if of_body else notes

@@ -131,6 +131,7 @@ class Note(StrEnum):
     BROKEN_CODING = "broken_coding"
     CODING_END = "coding_end"
     CODING_SUM = "coding_sum"
+    PART = "part"
     ASKED_AGAIN = "asked_again"
 
 
@@ -148,5 +149,6 @@ MEANINGS = {
     Note.BROKEN_CODING: "The content coding is broken; the bytes before the fault were read.",
     Note.CODING_END: "Bytes follow the end of the content coding, or its check sum is missing. The document is whole.",
     Note.CODING_SUM: "The check sum of the content coding is wrong: all of the document came, and something in it is damaged.",
+    Note.PART: "The server sent a part (206), which was not asked for. Where its range is the whole document, that was read.",
     Note.ASKED_AGAIN: "libcurl could not read the first answer. The URL was asked for once more, and this is the second answer.",
 }

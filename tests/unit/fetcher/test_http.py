@@ -139,7 +139,7 @@ def test_environment_proxies_and_netrc_are_ignored(
     [
         (200, Outcome.OK),
         (204, Outcome.OK),
-        (206, Outcome.PROTOCOL_FAILED),
+        (206, Outcome.OK),
         (301, Outcome.REDIRECT),
         (304, Outcome.NOT_MODIFIED),
         (404, Outcome.CLIENT_ERROR),
@@ -154,6 +154,29 @@ def test_statuses(run: Any, fetching: Any, status: int, outcome: Outcome) -> Non
     response = one(run, fetching, page)
     assert (response.outcome, response.status) == (outcome, status)
     assert response.header("retry-after") == "7"
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome"),
+    [
+        ("Content-Range: bytes 0-4/5", Outcome.OK),
+        ("content-range:  Bytes 0-4/5 ", Outcome.OK),
+        ("X: no range, which browsers take for all of it", Outcome.OK),
+        ("Content-Range: bytes 0-4/9", Outcome.PROTOCOL_FAILED),
+        ("Content-Range: bytes 0-4/*", Outcome.PROTOCOL_FAILED),
+        ("Content-Range: bytes 4-8/9", Outcome.PROTOCOL_FAILED),
+        ("Content-Range: bytes 0-8/9", Outcome.PROTOCOL_FAILED),
+        ("Content-Range: bytes 0-4/5\r\nContent-Range: bytes 5-9/10", Outcome.PROTOCOL_FAILED),
+        ("Content-Type: multipart/byteranges; boundary=x", Outcome.PROTOCOL_FAILED),
+    ],
+)
+def test_a_part_that_is_the_whole_document_is_read_and_any_other_is_not(
+    run: Any, fetching: Any, fields: str, outcome: Outcome
+) -> None:
+    head = f"HTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\n{fields}\r\n\r\n"
+    response = one(run, fetching, FakePage(raw=head.encode() + b"hello"))
+    assert (response.outcome, response.status) == (outcome, 206)
+    assert response.notes == (Note.PART,)
 
 
 def chunked(*chunks: bytes) -> bytes:
