@@ -15,8 +15,9 @@ from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.engine.unit import Provider
-from gossamer.mobile.contract import CrawlerStanding, RuntimeLink, RuntimeOffer, RuntimeUnavailable
+from gossamer.mobile.contract import CrawlerStanding, RuntimeLink, RuntimeOffer, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.manager.links import HomeRuntime, RuntimesSheet
+from gossamer.mobile.wire import MAGIC
 from gossamer.query.archive import ArchiveReader
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import Answer, FakePage, FakeWeb
@@ -30,7 +31,7 @@ GATES = ("store: text(kidney)", "expand: not text(cars)")
 
 
 def web() -> dict[str, Answer]:
-    """Three sites that link to each other, with a redirect, a duplicate and dead links each."""
+    """Three sites that link to each other, with redirects, a duplicate and dead links each."""
     pages: dict[str, Answer] = {}
     for at in range(PAGES):
         words = "kidney" if at % 4 == 0 else "cars" if at % 7 == 0 else "gardens"
@@ -39,8 +40,10 @@ def web() -> dict[str, Answer]:
             body = "".join(f'<a href="{link}">{words}</a>' for link in links)
             pages[f"http://{host}.test/p/{at}"] = f"<title>{at}</title><p>About {words}, {host} {at}.</p>{body}"
     for host in "abc":
-        start = f'<title>Start {host}</title><a href="/p/0">x</a><a href="/moved">x</a><a href="/copy">x</a> kidney'
-        pages[f"http://{host}.test/"] = start
+        named = "".join(f'<a href="/{name}">x</a>' for name in ("p/0", "moved", "copy", "lost", "round"))
+        pages[f"http://{host}.test/"] = f"<title>Start {host}</title>{named} kidney"
+        for name, to in (("lost", "/on"), ("on", "/gone"), ("round", "/again"), ("again", "/round")):
+            pages[f"http://{host}.test/{name}"] = FakePage(status=302, headers=(("Location", to),))
         pages[f"http://{host}.test/moved"] = FakePage(status=301, headers=(("Location", "/p/3"),))
         pages[f"http://{host}.test/copy"] = pages[f"http://{host}.test/p/4"]
     return pages
@@ -137,17 +140,25 @@ def test_a_crawl_that_sends_crawlers_keeps_what_a_stationary_one_keeps(tmp_path:
     dead = "SELECT url, outcome, status FROM pages WHERE outcome = 'client_error' AND url NOT LIKE '%//d.test/%' ORDER BY 1"
     errors = found(tmp_path / "mobile", dead)
     assert errors == found(tmp_path / "stationary", dead) and len(errors) > 10
-    assert rows[1:] == [("row", len(errors), rows[1][2])], "an error has a row, and nothing else that is not relevant"
+    moved = 'SELECT url, "end", is_loop FROM redirect_ends ORDER BY 1, 2'
+    redirects = found(tmp_path / "mobile", moved)
+    assert redirects == found(tmp_path / "stationary", moved) and len(redirects) == 3 * 5
+    told = len(errors) + len(redirects)
+    assert rows[1:] == [("row", told, rows[1][2])], (
+        "errors and redirects have rows, and nothing else that is not relevant"
+    )
     linked = "SELECT source, target FROM links ORDER BY 1, 2"
     sources = set(expected)
     broken = "SELECT source, target, outcome FROM broken_links ORDER BY 1, 2"
     told_broken = found(tmp_path / "mobile", broken)
-    assert told_broken == [row for row in found(tmp_path / "stationary", broken) if row[0] in sources] != []
+    assert told_broken == [row for row in found(tmp_path / "stationary", broken) if row[0] in sources]
+    assert {("http://a.test/", f"http://a.test/{name}") for name in ("lost", "round")} < {
+        row[:2] for row in told_broken
+    }
     assert found(tmp_path / "mobile", linked) == [
-        row for row in found(tmp_path / "stationary", linked) if row[0] in sources
+        row for row in found(tmp_path / "stationary", linked) if row[0] in sources | {url for url, *_ in redirects}
     ]
-    told = verify(tmp_path / "mobile", deep=True)
-    assert not told.findings
+    assert not verify(tmp_path / "mobile", deep=True).findings
 
 
 @pytest.mark.parametrize("manager", [{"hosts": 3}, {"per_host": 2}])
@@ -257,6 +268,28 @@ def test_hosts_of_a_runtime_that_does_not_answer_are_fetched_from_home(tmp_path:
         summary = crawled(served, tmp_path / "mobile", link, {"reach": 0.05, "tries": 1})
     assert kept(tmp_path / "mobile") == kept(tmp_path / "stationary")
     assert summary.state == "finished"
+
+
+def test_a_runtime_of_an_older_version_is_sent_what_it_knows(tmp_path: Path) -> None:
+    class Older(Unreliable):
+        async def _broken(self) -> None:
+            return
+
+        async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:
+            self.sent += 1
+            if crawler[len(MAGIC)] > 1:
+                raise RuntimeRefused("version", "no version of crawlers in common: here 1, there 2")
+            return await super().send(identity, crawler)
+
+    with FakeWeb(web()) as served:
+        crawled(served, tmp_path / "stationary")
+        served.requests.clear()
+        link = Older(HomeRuntime(fetching(served, [])))
+        summary = crawled(served, tmp_path / "mobile", link)
+    assert kept(tmp_path / "mobile") == kept(tmp_path / "stationary") and summary.state == "finished"
+    assert not served.requests, "home itself fetched what a crawler of the older version could have brought"
+    told = found(tmp_path / "mobile", "SELECT outcome FROM pages WHERE brought = 'row' GROUP BY 1")
+    assert told == [("client_error",)]
 
 
 def test_a_limit_of_pages_is_never_exceeded_and_can_be_raised_later(tmp_path: Path) -> None:

@@ -335,7 +335,8 @@ def _write(path: Path, frames: Iterable[bytes]) -> None:
 def _print(batches: "Iterable[CrawlerBatch]") -> None:
     for batch in batches:
         lines = [_line(page) for page in batch.pages]
-        lines += [dict(zip(row.__struct_fields__, msgspec.structs.astuple(row), strict=True)) for row in batch.rows]
+        rows = (*batch.rows, *batch.redirects)
+        lines += [dict(zip(row.__struct_fields__, msgspec.structs.astuple(row), strict=True)) for row in rows]
         lines += [{"external": url} for url in batch.external]
         for line in lines:
             say_json(line)

@@ -20,8 +20,8 @@ from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.outcome import ERRORS, Outcome
 from gossamer.values.url import MAX_URL_BYTES, canonical, host_of
 
-#: Versions of the value that this build reads and writes, the newest last.
-VERSIONS = (1,)
+#: Versions of the value that this build reads and writes, the newest last. Version 2 has rows of redirects.
+VERSIONS = (1, 2)
 VERSION = VERSIONS[-1]
 
 #: Seeds of one crawler: several crawlers share a longer list.
@@ -42,6 +42,8 @@ MAX_IN_BATCH = 1_000_000
 #: How the rule of a row begins that tells of an error, and the outcomes that it may name.
 ERROR_ROW = "outcome:"
 TOLD_ERRORS = ERRORS | {Outcome.CLIENT_ERROR}
+#: Outcomes of rows that tell of no document.
+WITHOUT_DOCUMENT = TOLD_ERRORS | {Outcome.REDIRECT}
 
 #: Characters of a title, a relation, a rule.
 MAX_SHORT = 1_000
@@ -96,7 +98,7 @@ class BringRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     irrelevant: Literal["counts", "rows"] = "counts"
     """Whether irrelevant documents are only counted, or have a row each."""
     errors: bool = False
-    """Whether each answer that is an error, and each request without an answer, has a row."""
+    """Whether each answer that is an error, and each request without an answer, has a row; in version 2, each redirect, too."""
 
 
 class NamedProcessor(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -125,8 +127,8 @@ class MobileProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omi
     limits: TravelLimits = TravelLimits()
     bring: BringRules = BringRules()
     processors: Annotated[tuple[NamedProcessor, ...], Meta(max_length=MAX_PROCESSORS)] = ()
-    version: int = VERSION
-    """Of this value: it is part of the digest."""
+    version: int = 1
+    """Of this value: it is part of the digest. Where it is left out, it is the first one, for that is how that one was written."""
 
     @property
     def digest(self) -> str:
@@ -227,6 +229,16 @@ class IrrelevantRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     """The rule by which it is not relevant; of an error, its outcome behind :data:`ERROR_ROW`."""
 
 
+class RedirectRow(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A redirect, where the program asks for rows of errors: without it, home would not know which links end in one."""
+
+    url: Url
+    status: Annotated[int, Meta(ge=300, le=399)]
+    target: Annotated[str, Meta(max_length=MAX_URL_BYTES)]
+    """Resolved; empty where it leads nowhere."""
+    depth: Depth
+
+
 class JourneySummary(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The work of a crawler, in numbers."""
 
@@ -267,6 +279,7 @@ class CrawlerBatch(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkno
     """Identity that home gave the crawler."""
     pages: Annotated[tuple[BroughtPage, ...], Meta(max_length=MAX_IN_BATCH)] = ()
     rows: Annotated[tuple[IrrelevantRow, ...], Meta(max_length=MAX_IN_BATCH)] = ()
+    redirects: Annotated[tuple[RedirectRow, ...], Meta(max_length=MAX_IN_BATCH)] = ()
     external: Annotated[tuple[Url, ...], Meta(max_length=MAX_IN_BATCH)] = ()
     """URLs out of scope, each once in the crawler's life."""
     depths: Annotated[tuple[Depth, ...], Meta(max_length=MAX_IN_BATCH)] = ()

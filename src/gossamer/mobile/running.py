@@ -18,12 +18,14 @@ from gossamer.frontier.order import BreadthFirst, DepthFirst, HostBreadthFirst
 from gossamer.mobile.crawler import (
     ERROR_ROW,
     MAX_SHORT,
+    SCHEMES,
     TOLD_ERRORS,
     BroughtPage,
     CrawlerBatch,
     IrrelevantRow,
     JourneySummary,
     MobileCrawler,
+    RedirectRow,
     TravelLimits,
 )
 from gossamer.mobile.judging import Installed, JudgedVisit, PageJudge, brought, headed, size_of, status_of
@@ -166,6 +168,7 @@ class CrawlerRun:
         self._clock = clock
         self._began = clock()
         self._cuts = cuts
+        self._tells_redirects = program.bring.errors and program.version > 1
         self._external: set[str] = set()
         self._counts = dict.fromkeys(("fetched", "pages", "relevant", "irrelevant", "not_expanded"), 0)
         self._counts |= dict.fromkeys(("duplicates", "known", "bytes", "brought"), 0)
@@ -179,6 +182,7 @@ class CrawlerRun:
     def _begin_batch(self) -> None:
         self._pages: list[BroughtPage] = []
         self._rows: list[IrrelevantRow] = []
+        self._redirects: list[RedirectRow] = []
         self._outside: list[str] = []
         self._outside_depths: list[int] = []
         self._size = 0
@@ -220,6 +224,8 @@ class CrawlerRun:
             self._settle(found)
         elif response.outcome in TOLD_ERRORS and self._crawler.program.bring.errors:
             self._add_row(found.visit, 0, f"{ERROR_ROW}{response.outcome}")
+        elif response.outcome is Outcome.REDIRECT and self._tells_redirects:
+            self._add_redirect(found.visit)
         self._follow(found)
         return self._batch(None) if self._is_due() else None
 
@@ -248,8 +254,9 @@ class CrawlerRun:
         return self._batch(summary)
 
     def _batch(self, summary: JourneySummary | None) -> CrawlerBatch:
-        taken = tuple(self._pages), tuple(self._rows), tuple(self._outside), tuple(self._outside_depths)
-        batch = CrawlerBatch(self._digest, self._sequence, self._crawler.id, *taken, summary)
+        taken = tuple(self._pages), tuple(self._rows), tuple(self._redirects)
+        outside = tuple(self._outside), tuple(self._outside_depths)
+        batch = CrawlerBatch(self._digest, self._sequence, self._crawler.id, *taken, *outside, summary)
         self._sequence += 1
         self._begin_batch()
         return batch
@@ -277,6 +284,11 @@ class CrawlerRun:
         mime = visit.media_type[:MAX_SHORT] if size else ""
         self._rows.append(IrrelevantRow(visit.url, status_of(visit), mime, size, rule))
         self._size += _ENTRY + len(visit.url) + len(mime) + len(rule)
+
+    def _add_redirect(self, visit: Visit) -> None:
+        target = next((link.url for link in (*visit.links, *visit.refused) if link.url.startswith(SCHEMES)), "")
+        self._redirects.append(RedirectRow(visit.url, status_of(visit), target, visit.task.depth))
+        self._size += _ENTRY + len(visit.url) + len(target)
 
     def _page(self, visit: Visit, document: Document) -> BroughtPage:
         digest = sha1_base32(visit.response.document)

@@ -5,7 +5,7 @@ reader believes nothing that the bytes say of themselves: a length is compared w
 unpacked within a bound whatever its head claims, and types, bounds and version are checked before a value is used. ::
 
     bytes   = preamble crawler { batch }
-    preamble= "GSMC" version            one byte
+    preamble= "GSMC" version            one byte, that of the program
     crawler = "C" length frame          program, facts, identity: msgpack in zstd
     batch   = "B" length frame          one CrawlerBatch; sequences count from 0
     length  = bytes of the frame, 4 bytes, big end first
@@ -20,7 +20,7 @@ from typing import BinaryIO, Literal, TypeVar
 import msgspec
 
 from gossamer.mobile.contract import IDENTITY_PATTERN, MAX_CRAWLER, MAX_FRAME, RefusalReason, RuntimeRefused
-from gossamer.mobile.crawler import VERSION, VERSIONS, CrawlerBatch, CrawlerRefused, MobileCrawler, check_crawler
+from gossamer.mobile.crawler import VERSIONS, CrawlerBatch, CrawlerRefused, MobileCrawler, check_crawler
 from gossamer.mobile.judging import Installed
 from gossamer.values.body import zstandard
 
@@ -117,7 +117,7 @@ def to_bytes(crawler: MobileCrawler) -> bytes:
 
 def frames_of(crawler: MobileCrawler, batches: Iterable[CrawlerBatch]) -> Iterator[bytes]:
     """The preamble, then a frame for the crawler and one for each batch, as they come: a writer holds one at a time."""
-    yield MAGIC + bytes([VERSION])
+    yield MAGIC + bytes([crawler.program.version])
     yield packed(msgspec.structs.replace(crawler, results=()))
     yield from map(packed, batches)
 

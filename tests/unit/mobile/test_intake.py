@@ -16,6 +16,7 @@ from gossamer.mobile.crawler import (
     MobileCrawler,
     MobileProgram,
     NamedProcessor,
+    RedirectRow,
     TravelLimits,
 )
 from gossamer.mobile.manager.away import BatchRefused, KnownAtHome, check_batch, visits_of
@@ -161,6 +162,23 @@ def test_a_row_of_an_error_is_a_visit_that_ended_so_where_it_was_asked_for() -> 
         row = IrrelevantRow(f"http://{HOST}/y", 404, "", 0, rule)
         with pytest.raises(BatchRefused):
             check_batch(batch(program=program.digest, pages=(), rows=(row,)), asking, RECORD, 1)
+
+
+def test_a_redirect_leads_on_where_it_was_asked_for() -> None:
+    program = msgspec.structs.replace(CRAWLER.program, bring=BringRules(errors=True), version=2)
+    asking = msgspec.structs.replace(CRAWLER, program=program)
+    honest = RedirectRow(f"http://{HOST}/y", 301, "http://b.test/gone", 2)
+    one = batch(program=program.digest, pages=(), redirects=(honest,))
+    check_batch(one, asking, RECORD, 1)
+    (visit,) = visits(one, asking)
+    assert (visit.response.outcome, visit.response.status, visit.task.depth) == (Outcome.REDIRECT, 301, 2)
+    assert visit.response.header("location") == "http://b.test/gone"
+    with pytest.raises(BatchRefused):
+        check_batch(batch(pages=(), redirects=(honest,)), CRAWLER, RECORD, 1)
+    for forged in ({"url": "http://b.test/"}, {"depth": 4}, {"target": "javascript:alert(1)"}):
+        row = msgspec.structs.replace(honest, **forged)
+        with pytest.raises(BatchRefused):
+            check_batch(batch(program=program.digest, pages=(), redirects=(row,)), asking, RECORD, 1)
 
 
 def test_a_row_of_an_irrelevant_document_is_no_page() -> None:

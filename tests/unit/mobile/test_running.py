@@ -256,6 +256,22 @@ def test_each_error_has_a_row_where_the_program_asks_for_them() -> None:
         rows = [(row.url.removeprefix("http://a.test"), row.status, row.rule) for row in batch.rows]
         told = [("/gone", 404, "outcome:client_error"), ("/down", 503, "outcome:server_error")]
         assert rows == ([*told, ("/lost", 0, "outcome:timed_out")] if errors else [])
+        assert not batch.redirects
+
+
+def test_each_redirect_has_a_row_with_its_target_where_both_sides_know_of_these() -> None:
+    source = {"/": links("/away", "/moved", "/to", "/loop"), "/to": answer("", 301, ("location", "/gone"))}
+    source |= {"/moved": answer("", 302, ("location", "http://b.test/x")), "/loop": answer("", 303)}
+    source |= {"/away": answer("", 302, ("location", "ftp://b.test/"))}
+    bring = BringRules(errors=True)
+    *_, batch = run_crawler(crawler(bring=bring, version=2, limits=TravelLimits(depth=1)), Table(source))
+    assert [(row.url.removeprefix("http://a.test"), row.status, row.target, row.depth) for row in batch.redirects] == [
+        ("/away", 302, "", 1),
+        ("/moved", 302, "http://b.test/x", 1),
+        ("/to", 301, "http://a.test/gone", 1),
+        ("/loop", 303, "", 1),
+    ]
+    assert [row.url for row in batch.rows] == ["http://a.test/gone"]
 
 
 def test_a_batch_that_has_waited_goes_home_and_an_empty_one_does_not() -> None:

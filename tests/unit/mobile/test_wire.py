@@ -216,8 +216,14 @@ def test_batches_come_in_their_order_and_belong_to_their_crawler() -> None:
 
 def test_both_sides_take_the_newest_version_that_they_share() -> None:
     assert agreed_version([1, 2, 77]) == max({1, 2, 77} & set(VERSIONS))
-    with pytest.raises(BytesRefused, match=r"here 1, there 2, 3"):
-        agreed_version([3, 2])
+    with pytest.raises(BytesRefused, match=r"here 1, 2, there 3, 4"):
+        agreed_version([4, 3])
+
+
+def test_a_crawler_is_written_in_the_version_of_its_program() -> None:
+    newer = msgspec.structs.replace(CRAWLER, program=msgspec.structs.replace(PROGRAM, version=2))
+    assert (START[len(MAGIC)], to_bytes(newer)[len(MAGIC)]) == (1, 2)
+    assert from_bytes(to_bytes(newer)).program.version == 2
 
 
 def test_a_value_that_is_larger_than_a_frame_is_not_sent() -> None:

@@ -18,7 +18,16 @@ import msgspec
 
 from gossamer.engine.unit import Clock
 from gossamer.mobile.contract import CrawlerStanding, RuntimeLink, RuntimeRefused, RuntimeUnavailable
-from gossamer.mobile.crawler import ERROR_ROW, TOLD_ERRORS, BroughtPage, CrawlerBatch, IrrelevantRow, MobileCrawler
+from gossamer.mobile.crawler import (
+    ERROR_ROW,
+    TOLD_ERRORS,
+    BroughtPage,
+    CrawlerBatch,
+    IrrelevantRow,
+    MobileCrawler,
+    MobileProgram,
+    RedirectRow,
+)
 from gossamer.mobile.manager.lent import CrawlerRecord
 from gossamer.mobile.wire import BytesRefused, unpacked
 from gossamer.values.agents import CLAIM
@@ -51,6 +60,8 @@ class CrawlerEnd(msgspec.Struct, frozen=True):
 
     fate: Fate
     why: str = ""
+    is_too_new: bool = False
+    """The runtime does not know the version of the crawler."""
 
 
 class AwayCrawler:
@@ -89,7 +100,8 @@ class AwayCrawler:
                 await self._clock.sleep(self._pause)
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
             except RuntimeRefused as error:
-                return CrawlerEnd("refused", f"the runtime refuses it ({error.reason}): {error}")
+                told = f"the runtime refuses it ({error.reason}): {error}"
+                return CrawlerEnd("refused", told, error.reason == "version" and not self.record.is_heard)
             except (BatchRefused, BytesRefused) as error:
                 return CrawlerEnd("refused", f"what the runtime sent is refused ({error.reason}): {error}")
 
@@ -204,12 +216,12 @@ def check_batch(batch: CrawlerBatch, crawler: MobileCrawler, record: CrawlerReco
         raise BatchRefused("too_much", f"more than the {program.limits.external} external URLs that it may bring")
     if len(batch.depths) != (0 if program.limits.depth is None else len(batch.external)):
         raise BatchRefused("forged", "depths of external URLs do not fit these")
-    if batch.summary is None and not (batch.pages or batch.rows or batch.external):
+    if batch.summary is None and not (batch.pages or batch.rows or batch.redirects or batch.external):
         raise BatchRefused("forged", "an empty batch: they could go on without end")
-    for row in batch.rows:
-        if not (program.bring.errors if _error_of(row) else program.bring.irrelevant == "rows"):
-            raise BatchRefused("forged", f"{row.url[:200]}: a row that was not asked for")
+    rows: tuple[IrrelevantRow | RedirectRow, ...] = (*batch.rows, *batch.redirects)
+    for row in rows:
         _check_url(row.url, record)
+        _check_row(row, program)
     for page in batch.pages:
         _check_url(page.url, record)
         _check_page(page, crawler, record)
@@ -235,6 +247,23 @@ def _check_url(url: str, record: CrawlerRecord) -> None:
         raise BatchRefused("not_granted", f"{url[:200]} is of a host that the crawler was not sent to")
 
 
+def _check_row(row: IrrelevantRow | RedirectRow, program: MobileProgram) -> None:
+    if isinstance(row, RedirectRow):
+        is_asked_for = program.bring.errors and program.version > 1
+        _check_depth(row, program)
+        if row.target and not _is_canonical(row.target):
+            raise BatchRefused("forged", f"{row.url[:200]}: a redirect to {row.target[:200]!r}")
+    else:
+        is_asked_for = program.bring.errors if _error_of(row) else program.bring.irrelevant == "rows"
+    if not is_asked_for:
+        raise BatchRefused("forged", f"{row.url[:200]}: a row that was not asked for")
+
+
+def _check_depth(met: BroughtPage | RedirectRow, program: MobileProgram) -> None:
+    if program.limits.depth is not None and met.depth > program.limits.depth:
+        raise BatchRefused("forged", f"{met.url[:200]}: {met.depth} links from a seed are too many")
+
+
 def _check_page(page: BroughtPage, crawler: MobileCrawler, record: CrawlerRecord) -> None:
     program = crawler.program
     for url in filter(None, (page.source, page.duplicate_of)):
@@ -243,8 +272,7 @@ def _check_page(page: BroughtPage, crawler: MobileCrawler, record: CrawlerRecord
         raise BatchRefused("forged", f"{page.url[:200]}: a relation of {page.relation[:40]!r}")
     if not 200 <= page.status < 300:
         raise BatchRefused("forged", f"{page.url[:200]}: status {page.status} brings no document")
-    if program.limits.depth is not None and page.depth > program.limits.depth:
-        raise BatchRefused("forged", f"{page.url[:200]}: {page.depth} links from a seed are too many")
+    _check_depth(page, program)
     if page.is_known or not 0 <= page.simhash < 1 << 64:
         raise BatchRefused("forged", f"{page.url[:200]}: a claim that cannot be true")
     if page.whole is None:
@@ -262,19 +290,24 @@ def _check_page(page: BroughtPage, crawler: MobileCrawler, record: CrawlerRecord
 def visits_of(
     batch: CrawlerBatch, crawler: MobileCrawler, record: CrawlerRecord, known: KnownAtHome, now: float
 ) -> Iterator[Visit]:
-    """The visits of a checked batch: of relevant documents, and of irrelevant ones and errors where rows were asked for. They
-    have the time at which it came: when a document was read, only the runtime could say."""
+    """The visits of a checked batch: of relevant documents, and of irrelevant ones, errors and redirects where rows were asked
+    for. They have the time at which it came: when a document was read, only the runtime could say."""
     firsts: dict[str, BroughtPage] = {}
     for page in batch.pages:
         first = firsts.setdefault(page.digest, page) if page.duplicate_of else page
         firsts.setdefault(page.digest, page)
-        task = _task_of(page, known)
+        task = _task_of(Task(page.url, host_of(page.url), page.depth, page.source, page.relation), known)
         brought = MobileOrigin(
             record.id, record.runtime, batch.program, batch.sequence, _form(crawler, page), page.digest, page.size
         )
         yield _visit(page, first, task, brought, known, now)
     for row in batch.rows:
         yield _irrelevant(row, batch, record, known, now)
+    for redirect in batch.redirects:
+        brought = MobileOrigin(record.id, record.runtime, batch.program, batch.sequence, "row")
+        to = (("location", redirect.target),) if redirect.target else ()
+        response = Response(Outcome.REDIRECT, redirect.status, headers=to, started=now, brought=brought)
+        yield Visit(_task_of(Task(redirect.url, host_of(redirect.url), redirect.depth), known), response)
 
 
 def _form(crawler: MobileCrawler, page: BroughtPage) -> BroughtForm:
@@ -283,13 +316,10 @@ def _form(crawler: MobileCrawler, page: BroughtPage) -> BroughtForm:
     return "elements" if page.text is None and page.elements else "text"
 
 
-def _task_of(page: BroughtPage, known: KnownAtHome) -> Task:
+def _task_of(claimed: Task, known: KnownAtHome) -> Task:
     """The task as home knows it, where it does: what it was found on is no claim then."""
-    host = host_of(page.url)
-    task = known.task(page.url, host)
-    if task is None:
-        return Task(page.url, host, page.depth, page.source, page.relation)
-    return msgspec.structs.replace(task, depth=min(task.depth, page.depth))
+    task = known.task(claimed.url, claimed.host)
+    return claimed if task is None else msgspec.structs.replace(task, depth=min(task.depth, claimed.depth))
 
 
 def _visit(

@@ -16,6 +16,7 @@ import msgspec
 from gossamer.engine.sheet import Sheet, setting, written
 from gossamer.mobile.crawler import (
     MAX_SEEDS,
+    VERSION,
     BringRules,
     BroughtPart,
     CrawlerFacts,
@@ -93,9 +94,11 @@ class CrawlersSheet(Sheet, frozen=True):
             raise ValueError("setting 'parts': a crawler that brings nothing is sent for nothing")
 
 
-def crawler_for(sheet: CrawlersSheet, tasks: Sequence[Task], identity: str, pages: int | None = None) -> MobileCrawler:
+def crawler_for(
+    sheet: CrawlersSheet, tasks: Sequence[Task], identity: str, pages: int | None = None, version: int = VERSION
+) -> MobileCrawler:
     """The crawler that goes after these tasks, at most `MAX_SEEDS` of one runtime's hosts, which are those that it is granted.
-    It may visit so many pages, or any number where the crawl has no limit."""
+    It may visit so many pages, or any number where the crawl has no limit. It is of a version that the runtime knows."""
     hosts = sorted({task.host for task in tasks})
     leads_out = sheet.scope in ("any", "domain") or not {host_of(seed) for seed in sheet.seeds} <= set(hosts)
     is_around_seeds = sheet.scope in ("page", "prefix")
@@ -121,6 +124,7 @@ def crawler_for(sheet: CrawlersSheet, tasks: Sequence[Task], identity: str, page
         store=sheet.store,
         limits=limits,
         bring=BringRules(sheet.parts, sheet.elements, sheet.irrelevant, errors=True),
+        version=version,
     )
     depths = tuple(task.depth for task in tasks)
     return MobileCrawler(program, CrawlerFacts(depths=depths if any(depths) else ()), identity)

@@ -23,7 +23,7 @@ from gossamer.engine.ends import Out, Uses, UsesMany
 from gossamer.engine.gate import Receipt, current
 from gossamer.expressions.contract import TaskFilter, UrlFilter
 from gossamer.frontier.contract import Flights, LentTask, Politeness, Prioritizer, Traversal
-from gossamer.mobile.crawler import MAX_SEEDS, TOLD_ERRORS, CrawlerBatch, JourneySummary, MobileCrawler
+from gossamer.mobile.crawler import MAX_SEEDS, VERSION, WITHOUT_DOCUMENT, CrawlerBatch, JourneySummary, MobileCrawler
 from gossamer.mobile.manager.away import (
     AwayCrawler,
     BatchRefused,
@@ -88,6 +88,8 @@ class Crawlers(Producer[CrawlersSheet]):
         """URL -> crawler, of documents on their way to the commit."""
         self._lost: dict[str, int] = {}
         """Crawlers that were lost in a row, by host."""
+        self._versions: dict[str, int] = {}
+        """The newest version of crawlers that a runtime may know, where it has refused newer ones."""
         self._ids = VisitIds(0)
         self._failed: asyncio.Future[None]
         self.metrics.gauge("away", lambda: len(self._away))
@@ -196,9 +198,9 @@ class Crawlers(Producer[CrawlersSheet]):
         share = None if room is None else max(1, room // max(1, len(self.lent.waiting)))
         walked = sum(map(self.book.walked, hosts))
         identity = self._ids.next()
-        crawler = crawler_for(
-            self.sheet, [one.task for one in tasks], identity, None if share is None else share + walked
-        )
+        pages = None if share is None else share + walked
+        version = self._versions.get(runtime, VERSION)
+        crawler = crawler_for(self.sheet, [one.task for one in tasks], identity, pages, version)
         data = to_bytes(crawler)
         if not is_worth_sending(len(data), self._pages_at_most(share, hosts)):
             for host in hosts:
@@ -238,7 +240,10 @@ class Crawlers(Producer[CrawlersSheet]):
         del self._away[away.record.id]
         del self._journeys[away.record.id]
         if end.fate != "home":
-            self._give_up(away.record, end)
+            older = away.crawler.program.version - 1 if end.is_too_new else 0
+            if older:
+                self._versions[away.record.runtime] = older
+            self._give_up(away.record, end, is_older_sent=bool(older))
             self.lent.tell()
             await away.cancel()
         else:
@@ -259,7 +264,7 @@ class Crawlers(Producer[CrawlersSheet]):
         pages = sum(
             (visit.mime or media_type_of(visit.response)) in HTML_TYPES
             for visit in visits
-            if visit.response.outcome not in TOLD_ERRORS
+            if visit.response.outcome not in WITHOUT_DOCUMENT
         )
         if record.share and record.pages + pages > record.share:
             raise BatchRefused("too_much", f"more than the {record.share} pages that it may bring")
@@ -354,17 +359,18 @@ class Crawlers(Producer[CrawlersSheet]):
 
     # -- what goes wrong
 
-    def _give_up(self, record: CrawlerRecord, end: CrawlerEnd) -> None:
+    def _give_up(self, record: CrawlerRecord, end: CrawlerEnd, *, is_older_sent: bool) -> None:
         """A crawler will not come home: its URLs wait for another one, or are fetched from here."""
         tasks = self._tasks_of(record)
         with self.ledger.group() as group:
             self.book.end(record, end.fate, group)
             self.lent.assign(tasks, "", group)
         for host in record.hosts:
-            self._lost[host] = self._lost.get(host, 0) + 1
+            self._lost[host] = self._lost.get(host, 0) + (not is_older_sent)
         names = ", ".join(record.hosts[:3])
-        is_over = end.fate == "refused" or self._lost[record.hosts[0]] >= self.sheet.tries
-        then = "the hosts are fetched from here" if is_over else "another one is sent"
+        is_over = not is_older_sent and (end.fate == "refused" or self._lost[record.hosts[0]] >= self.sheet.tries)
+        another = f"another one, of version {self._versions[record.runtime]}," if is_older_sent else "another one"
+        then = "the hosts are fetched from here" if is_over else f"{another} is sent"
         self.report(f"the crawler for {names} at {record.runtime} is {end.fate}: {end.why}; {then}")
         if is_over:
             for host in record.hosts:
