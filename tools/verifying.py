@@ -23,10 +23,9 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.analysis.verifying import verify as verify_crawl
 from gossamer.crawls.control.resting import has_gone_back
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.query.database import Database
 from gossamer.storage.archive.reading import read_record
-from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.ledger import RocksLedger, ledgers_of
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.body import Body, pieces
 from gossamer.values.errors import CrawlDirectoryError, GossamerError

@@ -16,7 +16,7 @@ from gossamer.engine.unit import Provider
 NOT_OF_A_PLAIN_CRAWL = {
     "_duckdb", "brotli", "difflib", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
     "numpy", "pyarrow", "ray", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
-    "gossamer.api", "gossamer.crawls.control.steering", "gossamer.crawls.control.standing",
+    "gossamer.api", "gossamer.crawls.control.steering", "gossamer.crawls.control.standing", "gossamer.crawls.control.at_work",
     "gossamer.analysis.reprocess",
     "gossamer.analysis.why", "gossamer.bench", "gossamer.engine.remote.connector", "gossamer.engine.remote.links",
     "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",

@@ -17,13 +17,13 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.options import all_options
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import is_as_written
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.storage.members import crawl_id, is_id_damaged
 from gossamer.storage.recovery import unreadable_lines
 from gossamer.storage.tables.places import reading

@@ -17,7 +17,6 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
@@ -26,6 +25,7 @@ from gossamer.query.database import Database
 from gossamer.query.engine import ParquetWriter
 from gossamer.query.table_rewrites import remove_rows
 from gossamer.storage.archive.reading import scan
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.storage.logs import NOTES_LOG, note_line
 from gossamer.storage.rewrite_journals import DELETED, FOLDER, JOURNAL, PLACES, Deletion, Trim, note_progress
 from gossamer.storage.tables.places import TABLES, reading

@@ -19,10 +19,11 @@ import pytest
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Status
-from gossamer.crawls.control.standing import CrawlStanding, ledgers_of
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from gossamer.values.errors import CrawlDirectoryError

@@ -11,7 +11,6 @@ import pytest
 
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary
@@ -23,6 +22,7 @@ from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring, changed, read
 from gossamer.parsing.scope import ScopeFilter
 from gossamer.storage.archive.warc import WarcArchive
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.storage.seen.memory import RecentlySeen
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.visit import Location, Visit

@@ -303,7 +303,7 @@ def test_proxies_that_cannot_be_read_are_refused_before_anything_is_touched(tmp_
 
 def test_status_says_how_sessions_and_proxies_do(tmp_path: Path) -> None:
     from gossamer.cli.status import lines_of
-    from gossamer.crawls.control.standing import standing_of
+    from gossamer.crawls.control.at_work import standing_of
 
     told: list[str] = []
     with FakeWeb(named_web("one")) as one:

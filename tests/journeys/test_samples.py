@@ -10,7 +10,8 @@ import msgspec
 
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.at_rest import standing_at_rest
-from gossamer.crawls.control.standing import CrawlStanding, glance_at
+from gossamer.crawls.control.at_work import glance_at
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.crawls.pulse import Sampler

@@ -13,8 +13,8 @@ from tests.sampling import sampled
 
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.query.archive import ArchiveReader
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.storage.rewrite_journals import FOLDER, JOURNAL
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 

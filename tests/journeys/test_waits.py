@@ -17,7 +17,8 @@ from gossamer.cli.progress import line_of, panel_lines
 from gossamer.cli.status import lines_of
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.at_rest import standing_at_rest
-from gossamer.crawls.control.standing import CrawlStanding, glance_at
+from gossamer.crawls.control.at_work import glance_at
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.waits import Wait
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options

@@ -8,13 +8,13 @@ import pytest
 
 from gossamer.analysis.why import story_of
 from gossamer.cli.main import main
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.engine.unit import SystemClock
 from gossamer.query.database import Database
 from gossamer.search.asking import Search
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 #: One visit on each of these days of 2026, by the crawl's clock.

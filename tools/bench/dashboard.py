@@ -39,7 +39,12 @@ from gossamer.crawls.control.picture import (
     UnitInstances,
 )
 from gossamer.crawls.control.server import ControlServer
-from gossamer.crawls.control.standing import AgentStanding, ConnectorFigures, CrawlStanding, UnitFigures
+from gossamer.crawls.control.standing import (
+    AgentStanding,
+    ConnectorFigures,
+    CrawlStanding,
+    UnitFigures,
+)
 from gossamer.crawls.control.wire import Answered, ControlRequest, NotDone, told
 from gossamer.engine import processes
 from gossamer.query.engine import ParquetWriter

@@ -20,11 +20,11 @@ import msgspec
 from gossamer.bench.harness import ALONE, PLAIN, SEED, accounted, at, begun, by_turns, middle, pages_option, simulated
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.compiling import shipped
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import changed, write
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.values.errors import UsageError
 
 #: Pages of a simulated web, and pages of one of its hosts.

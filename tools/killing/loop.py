@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Checkpoint
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.engine.files import VARIABLE, Point
 from gossamer.simweb.log import read_entries
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.values.errors import GossamerError
 from tools.killing import Say, Told
 from tools.killing.judging import Hit, How, Judgement, Life, assign, judge

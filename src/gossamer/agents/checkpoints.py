@@ -20,7 +20,6 @@ from gossamer.crawls.builder import with_protocols
 from gossamer.crawls.control import resting
 from gossamer.crawls.control.line import AgentSilent, place_of
 from gossamer.crawls.control.messages import Checkpoint
-from gossamer.crawls.control.standing import checkpoint_name
 from gossamer.crawls.control.wire import RequestRefused
 from gossamer.crawls.directory import CrawlPlace
 from gossamer.crawls.live import read_changes, write_changes
@@ -28,7 +27,7 @@ from gossamer.crawls.plan import CrawlPlan
 from gossamer.engine.errors import WiringError
 from gossamer.engine.graph import Graph
 from gossamer.engine.wiring import Difference, Wiring
-from gossamer.storage.ledger.opening import Places
+from gossamer.storage.ledger.opening import Places, checkpoint_name
 from gossamer.storage.mailbox.shared_state import copy_shared, forget_copy
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work, member

@@ -276,7 +276,7 @@ class AgentRun(CrawlAtWork):
         return instances_of(name, self.graph_at_work, [], self.agent)
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
-        from gossamer.crawls.control.standing import standing_of
+        from gossamer.crawls.control.at_work import standing_of
 
         return standing_of(self, os.getpid(), units=units)
 

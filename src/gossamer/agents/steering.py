@@ -15,6 +15,7 @@ from gossamer.agents.supervised import AgentProcess, MasterProcess
 from gossamer.agents.supervision import ReadAside, ReadMaster, SetAsideRows
 from gossamer.crawls.control import resting, steering
 from gossamer.crawls.control.at_rest import added_standing
+from gossamer.crawls.control.at_work import limits_of, time_left_of
 from gossamer.crawls.control.facts import HostNow, HostsNow
 from gossamer.crawls.control.line import PATIENCE, AgentLine, AgentSilent
 from gossamer.crawls.control.messages import (
@@ -51,8 +52,6 @@ from gossamer.crawls.control.standing import (
     CrawlStanding,
     MasterStanding,
     agent_standing,
-    limits_of,
-    time_left_of,
 )
 from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, RequestRefused, Told, tag_of, told
 from gossamer.engine.sheet import nearest

@@ -23,7 +23,6 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.handing_over import under_way
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.damage import accept_losses, damages_of
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.followers import Following
@@ -35,7 +34,7 @@ from gossamer.query.convert import convert
 from gossamer.query.table_rewrites import check_tables, leftovers
 from gossamer.storage.archive.reading import Gap, Span, opened, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
-from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.ledger import RocksLedger, ledgers_of
 from gossamer.storage.recovery import in_store, is_away, refusal, restore
 from gossamer.storage.rewrite_journals import FOLDER, Deletion, Trim, begun, note_end, note_progress, take_up
 from gossamer.storage.tables.manifest import are_tables, damaged_tables, known_notes, notes_of, write_notes

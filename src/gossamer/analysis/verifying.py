@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.damage import damages_of, refuse_without_ledger
 from gossamer.crawls.directory import read_wiring
 from gossamer.engine.errors import WiringError
@@ -23,7 +22,7 @@ from gossamer.storage.archive.cdxj import read_line
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.archive.reading import CAPTURES, Gap, is_readable, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger, ledgers_of
 from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
 from gossamer.storage.members import CRAWL_ID, is_id_damaged
 from gossamer.storage.recovery import ROW_LOG, changed_files, is_away, unreadable_lines

@@ -20,7 +20,7 @@ from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.facts import NAMED, FailedUrl, HostKnown, HostNow, HostsNow, host_known
 from gossamer.crawls.control.messages import ReadHost, ReadHosts, Status
-from gossamer.crawls.control.standing import CrawlStanding, ledgers_of
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.old_wirings import completed
@@ -30,7 +30,7 @@ from gossamer.query.archive import ArchiveReader, view_archived
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import Error, connect, linked, select_table
 from gossamer.query.schema import lasting
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
+from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger, ledgers_of
 from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.manifest import is_parquet
 from gossamer.storage.tables.places import CRAWL_FILE, Segment, begun_crawl, reading, segments, table_files

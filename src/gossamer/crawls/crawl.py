@@ -388,7 +388,7 @@ class Crawl(CrawlAtWork, AnyCrawl):
 
     def glance(self) -> "CrawlStanding":
         """How it stands, by what is in memory: cheap enough for every redraw of a terminal."""
-        from gossamer.crawls.control.standing import glance_at
+        from gossamer.crawls.control.at_work import glance_at
 
         return glance_at(self, os.getpid())
 
@@ -398,7 +398,7 @@ class Crawl(CrawlAtWork, AnyCrawl):
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; with `units` also what every unit and connector has counted, in whichever process."""
-        from gossamer.crawls.control.standing import standing_of
+        from gossamer.crawls.control.at_work import standing_of
 
         elsewhere = await self.fleet.figures() if units and self.fleet is not None else []
         alone = self.others.why_alone() if self.others is not None else "a program runs it, in a process of its own"

@@ -1,7 +1,7 @@
 """The figures of one run: its summary at any moment and at its end, its pulse, and what is worth a look.
 
 Place in the flow: the counters are the ledger's, the limits the frontier's; :mod:`crawl` asks here at the end, and
-:mod:`~gossamer.crawls.control.standing` while the crawl runs.
+:mod:`~gossamer.crawls.control.at_work` while the crawl runs.
 """
 
 import time

@@ -147,7 +147,7 @@ class Pulse:
 
 
 # Samples of a crawl: how it stands, every ten seconds and at its end, as rows of the table `samples`. The numbers are those of
-# :mod:`~gossamer.crawls.control.standing`, without those that need a look at each host: a sample costs some hundred microseconds.
+# :mod:`~gossamer.crawls.control.at_work`, without those that need a look at each host: a sample costs some hundred microseconds.
 
 
 class Sampler:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.directory import read_wiring
 from gossamer.engine.wiring import Wiring, with_settings, write
 from gossamer.frontier.traps.judging import evidence_of
 from gossamer.frontier.traps.memory import WHAT
 from gossamer.frontier.traps.watch import written
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Family, SetAside

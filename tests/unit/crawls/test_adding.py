@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from gossamer.crawls.control.at_rest import added_standing
+from gossamer.crawls.control.at_work import time_left_of
 from gossamer.crawls.control.standing import (
     ConnectorFigures,
     CrawlStanding,
@@ -10,7 +11,6 @@ from gossamer.crawls.control.standing import (
     SlowedHost,
     SlowHost,
     UnitFigures,
-    time_left_of,
 )
 from gossamer.crawls.control.waits import DataSet, Wait
 from gossamer.frontier.limits import FrontierSheet, RetriesWaiting

@@ -9,7 +9,13 @@ import pytest
 from gossamer.cli.main import all_commands
 from gossamer.cli.status import lines_of
 from gossamer.crawls.control.problems import BUSY, ENOUGH, LITTLE_DISK, RULES, Problem, problems_of
-from gossamer.crawls.control.standing import AgentStanding, CrawlStanding, FailingHost, SlowedHost, SlowHost
+from gossamer.crawls.control.standing import (
+    AgentStanding,
+    CrawlStanding,
+    FailingHost,
+    SlowedHost,
+    SlowHost,
+)
 from gossamer.crawls.control.waits import DataSet, Wait
 
 #: A crawl that goes well.

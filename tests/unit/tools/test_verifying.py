@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.crawls.control.standing import ledgers_of
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import ENDED
 from gossamer.engine.sheet import build
 from gossamer.storage.contract import Space
+from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.storage.ledger.store import RocksStore
 from gossamer.testing.fakeweb import FakeWeb
 from tools.verifying import Verified, verify

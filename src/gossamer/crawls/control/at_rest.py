@@ -2,7 +2,7 @@
 ended.
 
 Place in the flow: the supervisor of agents at work adds up what they say, `status` what ledgers say. :func:`added_standing` is
-pure.
+pure. A crawl at work tells how it stands itself (:mod:`~gossamer.crawls.control.at_work`).
 """
 
 import heapq
@@ -19,13 +19,13 @@ from gossamer.crawls.control.standing import (
     SLOWEST,
     ConnectorFigures,
     CrawlStanding,
+    ExchangeStanding,
+    FilesForAgent,
     StoredAgent,
     UnitFigures,
     agent_standing,
     errors_of,
-    exchange_standing,
     failing_of,
-    ledgers_of,
 )
 from gossamer.crawls.control.waits import (
     MOST_COUNTED,
@@ -42,7 +42,8 @@ from gossamer.crawls.control.waits import (
 from gossamer.crawls.summary import ENDED, ENDED_FILE, counted, urls_elsewhere, with_failure
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.frontier.politeness.rules import blocked_by_orders
-from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.ledger.ledger import RocksLedger, ledgers_of
+from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, read_key
 from gossamer.storage.members import JOINED
 from gossamer.storage.tables.manifest import failure_of
 from gossamer.values.outcome import Outcome
@@ -53,6 +54,11 @@ _SUMS = (
     "links", "new_links",
     "in_flight", "concurrency", "hosts", "judged", "relevant", "pages_per_second", "recent_pages_per_second", "cpu_seconds",
     "peak_rss_bytes",
+)  # fmt: skip
+
+#: Fields of the last run, which are told at its end.
+_OF_A_RUN = (
+    "state", "limit", "goal", "cuts", "waiting", "seconds", "pages_per_second", "cpu_seconds", "peak_rss_bytes",
 )  # fmt: skip
 
 #: Hosts of retries that are told.
@@ -226,18 +232,7 @@ def _told_of_all(directory: Path) -> dict[str, Any]:
         ended = msgspec.json.decode((directory / ENDED_FILE).read_bytes(), type=CrawlStanding)
     except (FileNotFoundError, ValueError):
         return {"state": "killed"}
-    names = (
-        "state",
-        "limit",
-        "goal",
-        "cuts",
-        "waiting",
-        "seconds",
-        "pages_per_second",
-        "cpu_seconds",
-        "peak_rss_bytes",
-    )
-    return {name: getattr(ended, name) for name in names}
+    return {name: getattr(ended, name) for name in _OF_A_RUN}
 
 
 def standing_of_ledger(directory: Path, ledger: RocksLedger, snapshot: Path | None = None) -> CrawlStanding:
@@ -254,7 +249,6 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger, snapshot: Path | No
         sizes = {**sizes_of(ledger), **walked_sizes(directory)}
         return CrawlStanding(
             crawl=str(directory),
-            state=ended.state,
             **figures,
             errors=errors_of(figures["outcomes"]),
             failing=failing_of(
@@ -269,15 +263,31 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger, snapshot: Path | No
                 *lent_waits(counters),
             ],
             sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
-            cuts=ended.cuts,
-            limit=ended.limit,
-            goal=ended.goal,
-            waiting=ended.waiting,
-            seconds=ended.seconds,
-            pages_per_second=ended.pages_per_second,
-            cpu_seconds=ended.cpu_seconds,
-            peak_rss_bytes=ended.peak_rss_bytes,
+            **{name: getattr(ended, name) for name in _OF_A_RUN},
             blocked=blocked_by_orders(ledger)[:100],
             checkpoints=ledger.checkpoints(),
             exchange=exchange_standing(ledger, directory),
         )
+
+
+def exchange_standing(ledger: RocksLedger, directory: Path) -> ExchangeStanding | None:
+    """The files that agents exchange, as a ledger has them; None where they exchange none."""
+    if not (directory / EXCHANGE_KEY).exists():
+        return None
+    from gossamer.storage.mailbox.exchange_files import FILES, written_files
+
+    key, counters = read_key(directory / EXCHANGE_KEY), ledger.counters()
+    ledger.spaces.open(FILES)
+    unconfirmed: dict[str, FilesForAgent] = {}
+    for file in (one for one in written_files(ledger.spaces) if one.urls):
+        before = unconfirmed.get(file.agent, FilesForAgent(file.agent))
+        unconfirmed[file.agent] = FilesForAgent(file.agent, before.files + 1, before.urls + file.urls)
+    return ExchangeStanding(
+        agent=ledger.sheet.agent,
+        agents=len(key.members),
+        owed=counters.get("owed", 0),
+        written=counters.get("written", 0),
+        unconfirmed=[unconfirmed[agent] for agent in sorted(unconfirmed)],
+        merged=counters.get("merged_files", 0),
+        received=counters.get("received", 0),
+    )

@@ -107,7 +107,7 @@ class Checkpoint(ControlRequest, frozen=True, tag="checkpoint"):
     """Empty: the time is its name."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.standing import checkpoint_name
+        from gossamer.storage.ledger.opening import checkpoint_name
 
         path = await crawl.ledger.checkpoint_at_work(self.name or checkpoint_name())
         return Done(f"checkpoint {path.name} is kept")

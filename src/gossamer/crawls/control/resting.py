@@ -6,15 +6,15 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.crawls.control.standing import CrawlStanding, checkpoint_name, ledgers_of
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.steering import BLOCKING, note_steering
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.summary import ENDED, ENDED_FILE
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.wiring import with_settings, write
 from gossamer.frontier.politeness.rules import Blocklist
-from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.opening import check_is_free
+from gossamer.storage.ledger.ledger import RocksLedger, ledgers_of
+from gossamer.storage.ledger.opening import check_is_free, checkpoint_name
 from gossamer.storage.logs import STEERING_LOG
 from gossamer.storage.mailbox.shared_state import SHARED, copy_shared, restore_shared
 from gossamer.storage.members import members_of, write_members

@@ -1,42 +1,22 @@
 """How a crawl stands, as one value, with a part for each agent and master of several.
 
-Place in the flow: a crawl makes it while it runs; of a crawl at rest, :mod:`~gossamer.crawls.control.at_rest` makes it out of
-the ledger, and of several agents :mod:`~gossamer.crawls.control.at_rest` adds it up. The names are those of the line
-with which `--json` ends a crawl.
+Place in the flow: :mod:`~gossamer.crawls.control.at_work` makes it while the crawl runs; of a crawl at rest,
+:mod:`~gossamer.crawls.control.at_rest` makes it out of the ledger, and of several agents it adds it up. The names are those of
+the line with which `--json` ends a crawl.
 """
 
 import heapq
-import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from gossamer.crawls.children import Figures, figures_of
-from gossamer.crawls.control.problems import Problem, problems_of
-from gossamer.crawls.control.steering import blocked
-from gossamer.crawls.control.waits import DataSet, Wait, data_sets, disk_free, waits_of
-from gossamer.crawls.options import settings_of_options
-from gossamer.crawls.summary import Summary
-from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
-from gossamer.engine.sheet import show_seconds
+from gossamer.crawls.control.problems import Problem
+from gossamer.crawls.control.waits import DataSet, Wait
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.frontier.limits import RetriesWaiting
-from gossamer.frontier.politeness.rules import blocked_by_orders
 from gossamer.parsing.contract import SessionsStanding
-from gossamer.parsing.duplicates import UrlSeen
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
-from gossamer.storage.mailbox.exchange_files import FILES, written_files
-from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, read_key
-from gossamer.storage.tables.places import check_is_here
-from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.outcome import ERRORS
-
-if TYPE_CHECKING:
-    from gossamer.crawls.work import CrawlAtWork
-    from gossamer.frontier.limits import FrontierSheet
-
 
 # The part of one agent among several, and of one master.
 
@@ -96,9 +76,6 @@ def agent_standing(name: str, told: "CrawlStanding | None") -> AgentStanding:
 
 #: Hosts that are named as the slowest, or as those with the most errors.
 SLOWEST = 10
-
-#: Options that bound a crawl.
-LIMITS = ("max_pages", "max_time", "total_time", "max_bytes", "max_pages_per_host", "min_free_disk", "depth")
 
 
 class SlowHost(msgspec.Struct, frozen=True):
@@ -308,168 +285,10 @@ class CrawlStanding(msgspec.Struct, frozen=True):
         return self.process > 0
 
 
-def standing_of(
-    crawl: "CrawlAtWork", process: int, *, units: bool, elsewhere: Sequence[Figures] = (), alone: str = ""
-) -> CrawlStanding:
-    """How a running crawl stands, with all that takes a look at the disk or at other processes.
-
-    `elsewhere` is what other processes of it have counted; `alone` says why no other agents join.
-    """
-    glance = glance_at(crawl, process)
-    return msgspec.structs.replace(
-        glance,
-        alone=alone,
-        problems=problems_of(glance),
-        checkpoints=crawl.ledger.checkpoints(),
-        units=_units(crawl, elsewhere) if units else [],
-        connectors=_connectors(crawl, elsewhere) if units else [],
-    )
-
-
-def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
-    """How a running crawl stands, by what is in memory: cheap enough for every redraw of a terminal."""
-    figures, frontier = crawl.figures, crawl.units.frontier
-    summary, pulse = figures.summary(), figures.pulse
-    in_flight = int(frontier.metrics.snapshot()["in_flight"])
-    links, new_links = _links(crawl)
-    time_left, (pages_a_second, fetched_a_second) = time_left_of(frontier.sheet, summary), pulse.speeds
-    estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
-    return CrawlStanding(
-        **_shared(summary),
-        state=crawl.state_at_work,
-        errors=errors_of(summary.outcomes),
-        failing=failing_of(crawl.ledger.failing_hosts()),
-        links=links,
-        new_links=new_links,
-        in_flight=in_flight,
-        concurrency=frontier.sheet.concurrency,
-        busy=round(pulse.busy, 3),
-        disk_free=disk_free(crawl.directory),
-        process=process,
-        recent_pages_per_second=round(pages_a_second, 2),
-        limits=limits_of(crawl.graph),
-        time_left=time_left,
-        estimate=round(estimate, 1),
-        waits=waits_of(crawl, set_aside=summary.set_aside, queued=summary.queued, in_flight=in_flight),
-        sizes=data_sets(pulse.sizes, pulse.growth, discovered=summary.discovered, queued=summary.queued),
-        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in figures.slowest_hosts(SLOWEST)],
-        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in figures.slowed_hosts(SLOWEST)],
-        proxies=sorted(figures.proxies(), key=lambda one: -one.rests)[:100],
-        sessions=figures.sessions(SLOWEST),
-        suspended=sorted(crawl.suspensions.names),
-        blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
-        exchange=exchange_standing(crawl.ledger, crawl.directory),
-        stored=[
-            one.stored_agent() for one in crawl.units.running.providers.values() if isinstance(one, PublishesAgent)
-        ],
-    )
-
-
-def exchange_standing(ledger: RocksLedger, directory: Path) -> ExchangeStanding | None:
-    """The files that agents exchange, as a ledger has them; None where they exchange none."""
-    if not (directory / EXCHANGE_KEY).exists():
-        return None
-    key, counters = read_key(directory / EXCHANGE_KEY), ledger.counters()
-    ledger.spaces.open(FILES)
-    unconfirmed: dict[str, FilesForAgent] = {}
-    for file in (one for one in written_files(ledger.spaces) if one.urls):
-        before = unconfirmed.get(file.agent, FilesForAgent(file.agent))
-        unconfirmed[file.agent] = FilesForAgent(file.agent, before.files + 1, before.urls + file.urls)
-    return ExchangeStanding(
-        agent=ledger.sheet.agent,
-        agents=len(key.members),
-        owed=counters.get("owed", 0),
-        written=counters.get("written", 0),
-        unconfirmed=[unconfirmed[agent] for agent in sorted(unconfirmed)],
-        merged=counters.get("merged_files", 0),
-        received=counters.get("received", 0),
-    )
-
-
-def _links(crawl: "CrawlAtWork") -> tuple[int, int]:
-    counted = [unit.metrics.counters for unit in crawl.units.components(UrlSeen)]
-    return sum(int(one["looked_up"]) for one in counted), sum(int(one["new"]) for one in counted)
-
-
-def time_left_of(sheet: "FrontierSheet", now: Summary | CrawlStanding) -> str:
-    """How long until a limit of time or pages is reached at this pace; empty where there is none."""
-    limits = []
-    if sheet.max_time is not None:
-        limits.append(sheet.max_time - now.seconds)
-    if sheet.max_pages is not None and now.pages_per_second > 0:
-        limits.append((sheet.max_pages - now.pages) / now.pages_per_second)
-    return show_seconds(max(0.0, min(limits))) if limits else ""
-
-
 def failing_of(errors: Mapping[str, int]) -> list[FailingHost]:
     most = heapq.nlargest(SLOWEST, errors.items(), key=lambda pair: pair[1])
     return [FailingHost(host, count) for host, count in most]
 
 
-def limits_of(graph: Graph) -> dict[str, float]:
-    """The limits that are set, by the names of their options."""
-    found: dict[str, float] = {}
-    for option in LIMITS:
-        for unit, setting in settings_of_options()[option]:
-            if unit in graph.components:
-                sheet = graph.sheet(unit)
-                value = getattr(sheet, setting)
-                if value != getattr(type(sheet)(), setting):
-                    found[option] = value
-    return found
-
-
-def _shared(summary: Summary) -> dict[str, Any]:
-    """The fields that a summary has too, but for the state."""
-    plain = msgspec.structs.asdict(summary)
-    del plain["state"]
-    return plain
-
-
 def errors_of(outcomes: Mapping[str, int]) -> int:
     return sum(count for name, count in outcomes.items() if name in ERRORS)
-
-
-def _units(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
-    """Every unit of the crawl, in whichever process; what several processes have of one name is added up."""
-    nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
-    parts = [figures_of(crawl.graph_at_work), *elsewhere]
-    found = []
-    for name, node in nodes.items():
-        total: dict[str, float] = {}
-        for part in parts:
-            for key, value in part.units.get(name, {}).items():
-                total[key] = total.get(key, 0) + value
-        metrics = {key: round(value, 3) for key, value in sorted(total.items())}
-        found.append(UnitFigures(name, node.use, metrics, name in crawl.suspensions.names))
-    return found
-
-
-def _connectors(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
-    """Every connector; one that crosses counts where items are taken out."""
-    here, found = crawl.graph_at_work.statistics(), []
-    for name, node in crawl.graph.connectors.items():
-        is_taken_here = any(taker in crawl.graph_at_work.graph.components for taker in node.consumers)
-        others = [part.connectors[name] for part in elsewhere if name in part.connectors]
-        ends = [here[name]] if name in here and (is_taken_here or not others) else others
-        if ends:
-            one = max(ends, key=lambda end: end.passed)
-            found.append(ConnectorFigures(name, one.passed, one.waiting, one.peak, round(one.stalled, 3)))
-    return found
-
-
-def ledgers_of(directory: Path) -> list[RocksLedger]:
-    """The ledgers of a crawl's agents, not open. Raises CrawlDirectoryError: there is none."""
-    found = sorted(path.parent.name for path in (directory / STATE_DIRECTORY).glob("*/ledger"))
-    check_is_here(directory)
-    if not found:
-        raise CrawlDirectoryError(
-            f"{directory} has no ledger: the crawl ended before it kept anything, or its {STATE_DIRECTORY}/ is lost; "
-            "begin anew with --overwrite"
-        )
-    return [RocksLedger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]
-
-
-def checkpoint_name() -> str:
-    """A name for a checkpoint that has none: the time."""
-    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())

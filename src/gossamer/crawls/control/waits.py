@@ -1,8 +1,7 @@
 """Why a crawl waits and until when, and how large its data sets are: for `status`, progress and JSON.
 
-Place in the flow: :mod:`~gossamer.crawls.control.standing` asks here, of a crawl at work or of a ledger at rest. Each part of a
-crawl knows the reasons for which it waits, and each store its size; tables and sieves alone are folders of files, which are
-walked over seldom.
+Place in the flow: :mod:`~gossamer.crawls.control.at_work` and :mod:`~gossamer.crawls.control.at_rest` ask here. Each store
+knows its size; tables and sieves alone are folders of files, which are walked over seldom.
 """
 
 import heapq
@@ -11,22 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from gossamer.frontier.politeness.places import Held, HeldBy, HostNote, why_held
-from gossamer.frontier.politeness.provider import HostPoliteness
-from gossamer.storage.commit.commit_stage import Commit
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
 from gossamer.storage.ledger.waiting import Owed
 from gossamer.storage.tables.places import TABLES
 from gossamer.values.ledger_rows import HostState
 from gossamer.values.task import SetAside
-
-if TYPE_CHECKING:
-    from gossamer.crawls.work import CrawlAtWork
-
 
 # Sizes of the main data sets, and how fast they grow.
 
@@ -128,59 +120,20 @@ class Wait(msgspec.Struct, frozen=True):
     """There are more URLs than were counted."""
 
 
-def waits_of(crawl: "CrawlAtWork", *, set_aside: int, queued: int, in_flight: int) -> list[Wait]:
-    """Why a running crawl waits, the weightiest reason first; empty while nothing does."""
-    frontier, now = crawl.units.frontier, crawl.ledger.clock.now()
-    return [
-        *([Wait("paused", urls=queued)] if frontier.termination.is_paused else ()),
-        *_disk(crawl),
-        *_network(crawl, now),
-        *_retries(crawl.ledger.owed(MOST_COUNTED)),
-        *_hosts(crawl, now, 0 if in_flight else queued),
-        *([Wait("look_ups", hosts=look_ups)] if (look_ups := int(frontier.metrics.snapshot()["lookups"])) else []),
-        *_slow(crawl),
-        *lent_waits(crawl.ledger.counters()),
-        *_set_aside(set_aside, crawl.ledger.aside()),
-    ]
-
-
 def waits_at_rest(
     owed: Owed, hosts: Iterable[HostState], now: float, set_aside: int, families: Iterable[SetAside] = ()
 ) -> list[Wait]:
     """The waits of a crawl that rests if it went on at `now` (seconds since the epoch)."""
-    return [*_retries(owed), *_gathered(held_at_rest(hosts, now), now), *_set_aside(set_aside, families)]
+    return [*retry_waits(owed), *gathered(held_at_rest(hosts, now), now), *set_aside_waits(set_aside, families)]
 
 
-def _disk(crawl: "CrawlAtWork") -> Iterator[Wait]:
-    waiting = sum(int(unit.metrics.snapshot()["waits_for_disk"]) for unit in crawl.units.components(Commit))
-    if waiting:
-        yield Wait("disk_full")
-
-
-def _network(crawl: "CrawlAtWork", now: float) -> Iterator[Wait]:
-    for unit in crawl.providers(HostPoliteness):
-        probe = unit.network_probe
-        if probe is not None:
-            yield Wait("network_down", until=now + probe)
-
-
-def _retries(owed: Owed) -> Iterator[Wait]:
+def retry_waits(owed: Owed) -> Iterator[Wait]:
     if owed.urls:
         is_more = owed.urls >= MOST_COUNTED
         yield Wait("retries", owed.urls, owed.hosts, owed.until, list(owed.names), is_more=is_more)
 
 
-def _hosts(crawl: "CrawlAtWork", now: float, queued: int) -> list[Wait]:
-    rules = list(crawl.providers(HostPoliteness))
-    waits = _gathered((one for unit in rules for one in unit.held()), now, queued)
-    for wait in waits:
-        if wait.why == "delay":
-            delay = max(unit.delay(wait.names[0]) for unit in rules)
-            return [*waits[:-1], msgspec.structs.replace(wait, seconds=round(delay, 3))]
-    return waits
-
-
-def _gathered(held: Iterable[Held], now: float, queued: int = 0) -> list[Wait]:
+def gathered(held: Iterable[Held], now: float, queued: int = 0) -> list[Wait]:
     """Hosts by reason, the reasons that people should know of first; `queued` URLs wait for usual delays, if any do."""
     sums: dict[str, list[Held]] = {}
     counts: dict[str, int] = {}
@@ -216,15 +169,7 @@ def lent_waits(counters: Mapping[str, int]) -> Iterator[Wait]:
         yield Wait("crawlers", urls=urls, hosts=crawlers)
 
 
-def _slow(crawl: "CrawlAtWork") -> Iterator[Wait]:
-    slow = crawl.figures.pulse.slow_pages
-    if slow:
-        yield Wait(
-            "slow_pages", len(slow), names=[page.url for page in slow[:NAMED]], seconds=round(slow[0].seconds, 1)
-        )
-
-
-def _set_aside(number: int, families: Iterable[SetAside]) -> Iterator[Wait]:
+def set_aside_waits(number: int, families: Iterable[SetAside]) -> Iterator[Wait]:
     """Families that wait behind everything else; of the first families those are named that have most."""
     if number:
         counts = Counter[str]()

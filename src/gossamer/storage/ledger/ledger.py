@@ -42,6 +42,7 @@ from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.recovery import changed_files
+from gossamer.storage.tables.places import check_is_here
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 
 if TYPE_CHECKING:
@@ -403,3 +404,15 @@ class RocksLedger(LedgerReader):
 
     def restore(self, name: str, ends: Mapping[str, int] | None = None) -> None:
         restore(self.places.state, name, self.sheet, ends or {})
+
+
+def ledgers_of(directory: Path) -> list[RocksLedger]:
+    """The ledgers of a crawl's agents, not open. Raises CrawlDirectoryError: there is none."""
+    found = sorted(path.parent.name for path in (directory / STATE_DIRECTORY).glob("*/ledger"))
+    check_is_here(directory)
+    if not found:
+        raise CrawlDirectoryError(
+            f"{directory} has no ledger: the crawl ended before it kept anything, or its {STATE_DIRECTORY}/ is lost; "
+            "begin anew with --overwrite"
+        )
+    return [RocksLedger(LedgerSheet(directory=str(directory), agent=agent)) for agent in found]

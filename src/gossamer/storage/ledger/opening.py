@@ -124,6 +124,11 @@ def check_is_free(name: str, taken: Collection[str]) -> None:
         raise UsageError(f"there is a checkpoint {name!r} already; take another name")
 
 
+def checkpoint_name() -> str:
+    """A name for a checkpoint that has none: the time."""
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+
+
 class Places:
     """The names inside an agent's state directory."""
 
