@@ -453,7 +453,7 @@ def test_an_option_of_an_earlier_version_is_no_advice() -> None:
 @pytest.mark.parametrize("host", ["", "*.", "*.*.test", "a b", "http://a.test/"])
 def test_a_setting_of_no_host_is_refused_before_a_crawl_is_asked(host: str) -> None:
     status, _, err = gossamer("set", ".", "--host", host, "delay=1")
-    assert (status, "is not a host; write example.org" in err) == (2, True), err
+    assert (status, "is not a host or domain; write example.org" in err) == (2, True), err
 
 
 def test_a_seed_whose_name_has_no_address_is_told_in_words(tmp_path: Path) -> None:

@@ -191,8 +191,11 @@ def block(directory: str, names: Sequence[str]) -> None:
     A running crawl stops asking them within a second, and they stay blocked when it is resumed. URLs that wait in their
     queues end as `blocked`.
     """
+    from gossamer.frontier.politeness.rules import Blocklist
+
     path = Path(directory)
     begun_crawl(path)
+    Blocklist(names)
     try:
         _do(directory, messages.BlockHosts(list(names)))
     except NotRunning:

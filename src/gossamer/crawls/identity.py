@@ -21,7 +21,7 @@ from gossamer.engine.sheet import Sheet, build, setting
 from gossamer.fetcher.authentication import REFERENCE, field_of
 from gossamer.fetcher.request import EVERY_PORT
 from gossamer.values.errors import UnreadableUrl, UsageError
-from gossamer.values.hosts import HostTable
+from gossamer.values.hosts import HostTable, given_host
 from gossamer.values.request_identity import is_secret
 from gossamer.values.settings import HostDelay, MaxPerHost, PerHost
 from gossamer.values.url import authority_of, canonical, host_of, scheme_of, site_of
@@ -121,7 +121,9 @@ def _also(hosts: Sequence[str], own: Sequence[str]) -> list[str]:
         named = [host] if "://" in host else [f"{scheme}://{host}" for scheme in schemes]
         try:
             sites = [site_of(canonical(text)) for text in named]
-        except UnreadableUrl as error:
+            for site in sites:
+                given_host(host_of(f"{site}/"))
+        except (UnreadableUrl, UsageError) as error:
             raise UsageError(f"--header-for: {error}") from None
         has_port = re.search(r":[0-9]+/?\Z", host) is not None
         found += sites if has_port else [f"{site}{EVERY_PORT}" for site in sites]
@@ -132,7 +134,8 @@ def _sites(host: str, own: Sequence[str]) -> list[str]:
     """The sites of a host that a person named: over https always, over plain http only where a seed is so."""
     try:
         named = site_of(canonical(host if "://" in host else f"https://{host}"))
-    except UnreadableUrl as error:
+        given_host(host_of(f"{named}/"))
+    except (UnreadableUrl, UsageError) as error:
         raise UsageError(f"--auth: {error}") from None
     if "://" in host:
         return [named]

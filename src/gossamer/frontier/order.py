@@ -19,7 +19,7 @@ from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import DEEPEST, LEVELS, TaskStanding
 from gossamer.values.errors import UnreadableUrl
-from gossamer.values.hosts import registered_domain
+from gossamer.values.hosts import given_host, registered_domain
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
 
@@ -179,9 +179,7 @@ class Scores:
             self._put_url(what, value)
         else:
             below = what.startswith("*.")
-            host = host_of(canonical(f"http://{what.removeprefix('*.')}/"))
-            if not host or "*" in host:
-                raise ValueError(f"{what[:80]!r} is not a host")
+            host = given_host(what.removeprefix("*."), what)
             (self._below if below else self._hosts)[host] = value
 
     def _put_url(self, what: str, value: float) -> None:

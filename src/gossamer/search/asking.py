@@ -15,6 +15,7 @@ import tantivy
 from gossamer.rdf.terms import PREFIXES
 from gossamer.search.index import MARK, boosts, count_of, open_index, stem_field
 from gossamer.values.errors import UsageError
+from gossamer.values.hosts import given_host
 
 #: Characters of a snippet.
 SNIPPET = 200
@@ -131,7 +132,7 @@ class Search:
             yield tantivy.Query.term_set_query(self._schema, field, list(values))
 
     def _wanted(self, filters: SearchFilters) -> Iterator[tantivy.Query]:
-        yield from self._terms("host", [host.lower().rstrip(".") for host in filters.hosts])
+        yield from self._terms("host", [host.rstrip(".") for host in map(given_host, filters.hosts)])
         yield from self._terms("language", [language.lower() for language in filters.languages])
         yield from self._of_types(filters.types)
         if filters.depth is not None:

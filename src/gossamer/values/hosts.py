@@ -18,6 +18,7 @@ import msgspec
 from publicsuffixlist import PSLFILE, PublicSuffixList
 from xxhash import xxh32_intdigest
 
+from gossamer.values.addresses import judge_name
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.url import canonical, host_of
 
@@ -150,21 +151,25 @@ class HostTable(Generic[V]):
         return None
 
 
+#: Characters that no host name contains, though the URL parser might make one of it: parts of URLs, blanks, wildcards.
+_UNFIT = frozenset("/?#@\\*% \t\r\n")
+
+
 def given_host(name: str, text: str = "") -> str:
     """The canonical form of a host's name that a person wrote, as `text` where there is more to it. Raises UsageError: it is
-    none."""
+    none, or none that any name server could know."""
+    bare = f"[{name}]" if ":" in name and not name.startswith("[") else name
     try:
-        url = canonical(f"http://{name}/")
+        url = canonical(f"http://{bare}/") if name and not _UNFIT.intersection(name) else ""
     except UnreadableUrl:
         url = ""
-    if (
-        not url
-        or "*" in name
-        or any(one in name.rpartition("]")[2] for one in "/@?#:")
-        or url != f"http://{host_of(url)}/"
-    ):
-        raise UsageError(f"{text or name!r} is not a host; write example.org, or *.example.org for all hosts below it")
-    return host_of(url)
+    host = host_of(url) if url else ""
+    if not host or ":" in bare.rpartition("]")[2] or judge_name(host, seed=True):
+        told = (text or name)[:80]
+        raise UsageError(
+            f"{told!r} is not a host or domain; write example.org, or *.example.org for all hosts below it"
+        )
+    return host
 
 
 # -- a deletion: one URL, or a host or domain with everything below it

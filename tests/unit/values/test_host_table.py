@@ -15,9 +15,14 @@ def test_a_name_wins_then_the_longest_pattern() -> None:
 
 def test_names_are_compared_in_their_canonical_form() -> None:
     assert HostTable({"B\u00dcCHER.test": 1}).get("xn--bcher-kva.test") == 1
+    assert HostTable({"[::1]": 1}).get("::1") == HostTable({"0:0::1": 1}).get("::1") == 1
 
 
-@pytest.mark.parametrize("text", ["", "*", "a*.test", "http://a.test", "a.test:80", "a.test/x", "u@a.test", "*.*.test"])
+URLS = ["http://a.test", "a.test:80", "a.test/x", "u@a.test", "[::1]:80"]
+IMPOSSIBLE = ["", "a..test", "a" * 64, "a." * 130 + "b", "a%41"]
+
+
+@pytest.mark.parametrize("text", ["*", "a*.test", "*.*.test", *URLS, *IMPOSSIBLE])
 def test_what_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a host"):
         HostTable({text: 1})

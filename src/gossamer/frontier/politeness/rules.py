@@ -31,11 +31,10 @@ from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import OwesUrls
 from gossamer.values.addresses import is_address
-from gossamer.values.errors import UnreadableUrl, UsageError
-from gossamer.values.hosts import HostTable
+from gossamer.values.errors import UsageError
+from gossamer.values.hosts import HostTable, given_host
 from gossamer.values.settings import AddressDelay, Bandwidth, DomainDelay, HostDelay, PageRate, PerHost
 from gossamer.values.task import Task
-from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import ORDER, Block, Delay, Order, Record
 
 V = TypeVar("V")
@@ -176,9 +175,6 @@ def _by_host(name: str, values: Mapping[str, V]) -> HostTable[V]:
 
 # -- the blocklist
 
-#: Characters that no host name contains, though the URL parser might make one of it: parts of URLs, blanks, wildcards.
-_UNFIT = frozenset("/?#@\\*% \t\r\n")
-
 
 class Blocklist:
     """Names that are closed. `rule(host)` costs one look-up for each label of the name."""
@@ -195,7 +191,7 @@ class Blocklist:
     def block(self, entry: str) -> str:
         """Close a host or domain; returns the name as it is compared: lower case, in its ASCII form. Raises UsageError: it is
         no host name."""
-        name = _name(entry)
+        name = given_host(entry.strip().removeprefix("*.").strip("."), entry)
         self.entries[name] = None
         return name
 
@@ -216,19 +212,6 @@ class Blocklist:
     def lines(self) -> Iterator[str]:
         """The entries as lines, without their ends, in the order in which they came."""
         yield from self.entries
-
-
-def _name(entry: str) -> str:
-    bare = entry.strip().removeprefix("*.").strip(".")
-    if ":" in bare and not bare.startswith("["):
-        bare = f"[{bare}]"
-    try:
-        host = host_of(canonical(f"http://{bare}/")) if bare and not _UNFIT.intersection(bare) else ""
-    except UnreadableUrl:
-        host = ""
-    if not host:
-        raise UsageError(f"{entry!r} is not a host or domain; write it as example.org")
-    return host
 
 
 # -- orders of processors

@@ -36,7 +36,7 @@ def test_entries_are_compared_as_hosts_are_written_in_urls(entry: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry", ["", "*", "http://example.org/", "a b", "user@example.org", "example.org/path", "a\nb"]
+    "entry", ["", "*", "http://example.org/", "a b", "user@example.org", "example.org/path", "a\nb", "a" * 300, "a..b"]
 )
 def test_what_is_no_host_is_refused(entry: str) -> None:
     with pytest.raises(UsageError, match="is not a host or domain"):
