@@ -2,6 +2,7 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -9,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from tests.scattered import scattered
 
+from gossamer.analysis.mirror import write_mirror
 from gossamer.cli.main import main
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
@@ -207,3 +209,28 @@ def test_a_crawl_that_goes_on_writes_its_mirror_again(tmp_path: Path) -> None:
     after = len(json.loads((folder / ".gossamer-mirror.json").read_text())["files"])
     assert before < after
     assert not broken(folder, host)
+
+
+def test_two_mirrors_to_one_folder_at_once_leave_a_whole_one_and_nothing_beside_it(tmp_path: Path) -> None:
+    directory, folder = tmp_path / "crawl", tmp_path / "sites" / "site"
+    with FakeWeb.tree(4, 3) as web:
+        assert mirrored(web, directory, tmp_path / "first") == 0
+    with ThreadPoolExecutor(4) as threads:
+        told = list(threads.map(lambda _: write_mirror(directory, folder), range(8)))
+    mark = json.loads((folder / ".gossamer-mirror.json").read_text())
+    assert {one.files for one in told} == {len(mark["files"])} and all(
+        (folder / name).exists() for name in mark["files"]
+    )
+    assert [path.name for path in folder.parent.iterdir()] == ["site"]
+
+
+def test_a_crawl_whose_mirror_cannot_be_written_says_so_in_its_status(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory, folder = tmp_path / "crawl", tmp_path / "site"
+    with FakeWeb.tree(3, 2) as web:
+        assert mirrored(web, directory, folder, "--max-pages", "3") == 0
+        (folder / "mine.txt").write_text("kept", encoding="utf-8")
+        assert main(["resume", str(directory), "--max-pages", "100", "--quiet"]) == 4
+    assert "the mirror could not be written" in capsys.readouterr().err
+    assert (folder / "mine.txt").read_text(encoding="utf-8") == "kept"

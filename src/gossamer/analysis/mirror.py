@@ -12,10 +12,11 @@ upper and lower case are the same.
 """
 
 import codecs
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
-import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -28,6 +29,7 @@ from gossamer.crawls.companions import MIRROR_MARK, MirrorMark, check_folder, re
 from gossamer.crawls.directory import read_wiring
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
+from gossamer.engine.files import scratch
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Caller
@@ -358,19 +360,31 @@ def write_mirror(directory: Path, folder: Path) -> Mirrored:
         redirects: dict[str, str] = dict(iter(database.ask(_REDIRECTS)))
     if not documents:
         raise UsageError(f"{directory} has no document that could be written to {folder}")
-    fresh, old = folder.with_name(f".{folder.name}.new"), folder.with_name(f".{folder.name}.old")
     try:
-        shutil.rmtree(fresh, ignore_errors=True)
-        fresh.mkdir(parents=True)
-        done = _Mirror(directory, fresh, dict(documents), redirects).write()
-        shutil.rmtree(old, ignore_errors=True)
-        if folder.exists():
-            folder.rename(old)
-        fresh.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with scratch(place=folder.parent) as own:
+            fresh, old = Path(own, "new"), Path(own, "old")
+            fresh.mkdir()
+            done = _Mirror(directory, fresh, dict(documents), redirects).write()
+            with _alone(folder.parent):
+                check_folder(folder, directory)
+                if folder.exists():
+                    folder.rename(old)
+                fresh.rename(folder)
     except OSError as error:
         raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}") from None
     return done
+
+
+@contextlib.contextmanager
+def _alone(above: Path) -> Iterator[None]:
+    """No other mirror is put into place there meanwhile: two to one folder would each find the other's where its own belongs."""
+    descriptor = os.open(above, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class _Mirror:

@@ -116,17 +116,19 @@ class MirrorFolder:
                 raise UsageError(f"--mirror: {why}; name a folder where you may write") from None
             replace_file(self._directory / _NOTE, msgspec.json.encode(MirrorNote(str(self._folder.absolute()))))
 
-    async def finish(self) -> None:
-        """Write the folder, if the crawl has one. Reports what became of it."""
+    async def finish(self) -> str:
+        """Write the folder, if the crawl has one. Reports what became of it, and returns why it could not be written."""
         if read_note(self._directory) is None:
-            return
+            return ""
         use = Use("gossamer.analysis.mirror:write_noted", niceness=10)
         try:
             for line in msgspec.msgpack.decode(await answered(use, str(self._directory)), type=list[str]):
                 self._report(line)
         except WorkerFailed as failed:
-            why = str(failed)[:300]
-            self._report(f"the mirror could not be written ({why}); gossamer export --to folder does it later")
+            why = f"the mirror could not be written ({str(failed)[:300]})"
+            self._report(f"{why}; gossamer export --to folder does it later")
+            return why
+        return ""
 
 
 def write_hosts(running: RunningGraph) -> None:
@@ -280,9 +282,8 @@ class Companions:
         await self._following.finish()
 
     async def finish(self) -> str:
-        """Make the last tables, and write the mirror; returns why tables could not be made, empty where they were."""
+        """Make the last tables, and write the mirror; returns why one of them could not be made, empty where they were."""
         if self._tables is None:
             return ""
         why = await self._tables.finish()
-        await self._mirror.finish()
-        return why
+        return await self._mirror.finish() or why

@@ -77,10 +77,10 @@ class Summary(msgspec.Struct, frozen=True):
     relevant: int = 0
     """Judged pages that were relevant: `relevant / judged` is the harvest rate."""
     failure: str = ""
-    """Why tables and index could not be made; empty where they were."""
+    """Why tables and index, or the mirror, could not be made; empty where they were."""
 
     def with_failure(self, why: str) -> "Summary":
-        """The same, where tables could not be made for this reason; a later run has to make them. Empty: they were made."""
+        """The same, where tables or the mirror could not be made for this reason; a later run has to. Empty: they were made."""
         return msgspec.structs.replace(self, failure=why, state=with_failure(self.state, why))
 
     def status(self, fail_on: str) -> int:
@@ -90,7 +90,7 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """The exit status of the crawl: 0 finished or limit, 3 stopped, 4 incomplete or without tables."""
+        """The exit status of the crawl: 0 finished or limit, 3 stopped, 4 incomplete, or without tables or mirror."""
         return 4 if self.failure else {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}[self.state]
 
 
