@@ -501,6 +501,14 @@ def test_a_form_starts_a_crawl_below_the_folder_that_is_shown_as_the_command_wou
         status, told = start(name="secret", seeds=[web.url("/").replace("://", "://me:s3cret@")])
         assert status == 200 and web.url("/").replace("://", "://USER:PASSWORD@") in told["command"]
         assert "s3cret" not in json.dumps(told)
+        waiting = {"delay": "60s", "header": ["X-Api-Key: s3cret"], "scope": "host"}
+        status, told = start(name="seen", seeds=[web.url("/").replace("://", "://me:s3cret@")], options=waiting)
+        process = int(told["done"].rpartition(" ")[2])
+        seen = Path(f"/proc/{process}/cmdline").read_bytes()
+        os.kill(process, signal.SIGTERM)
+        assert b"seen" in seen and b"s3cret" not in seen, "every user of the machine sees the arguments of a process"
+        ended = f"/api/crawls/{told['key']}"
+        until(lambda: read.ask(ended)[0] != 409 and not json.loads(read.ask(ended)[1]).get("process"))
         refused = {
             "holds a crawl": {"name": "mine"},
             "contact": {"name": "other", "seeds": ["http://192.0.2.1/"]},
@@ -514,7 +522,9 @@ def test_a_form_starts_a_crawl_below_the_folder_that_is_shown_as_the_command_wou
         for words, fields in refused.items():
             status, told = start(**fields)
             assert status == 400 and words in told["error"], (fields, told)
-    assert sorted(path.name for path in folder.iterdir()) == ["mine", "secret"], "what was refused leaves nothing"
+    assert sorted(path.name for path in folder.iterdir()) == ["mine", "secret", "seen"], (
+        "what was refused leaves nothing"
+    )
 
 
 def test_exports_are_made_by_a_form_downloaded_and_removed(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -15,9 +15,8 @@ import click
 from gossamer.cli.helping import option
 from gossamer.cli.options import (
     OptionsInGroups,
-    config_seeds,
     crawl_options,
-    read_options,
+    read_given,
     read_seed_files,
     read_sets,
     resume_options,
@@ -126,7 +125,7 @@ def crawl(
     gossamer crawl http://localhost:8000/
     gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o mine
     """
-    options, more = read_options(given, config), config_seeds(config)
+    options, more = read_given(given, config)
     from gossamer.cli.dashboard import parted
 
     address, behind = parted(dashboard)
@@ -171,8 +170,8 @@ def resume(
     gossamer resume mycrawl --max-pages 100000 --set politeness.delay=5s
     """
     given |= {"output": directory, "resume": True}
-    options = read_options(given, config)
-    if config_seeds(config):
+    options, more = read_given(given, config)
+    if more:
         raise click.UsageError(f"{config}: a resumed crawl has its seeds already; leave out `seeds`")
     from gossamer.cli.dashboard import parted
 

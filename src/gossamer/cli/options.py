@@ -131,9 +131,22 @@ def _metavar(prop: Property) -> str:
 
 
 def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, Any] = {}) -> CrawlOptions:
-    """Options from a configuration file, overridden by those of the command line; `base` is what holds without either.
-    Raises SettingError: a value that does not do; names the option. Raises UsageError: the file cannot be read."""
-    values = {**base, **(read_config(config) if config else {})}
+    """The options of :func:`read_given`, for commands that need no seeds of the file. Errors as those of it."""
+    return read_given(given, config, base)[0]
+
+
+def read_given(
+    given: dict[str, Any], config: str | None, base: Mapping[str, Any] = {}
+) -> tuple[CrawlOptions, list[str]]:
+    """Options from a configuration file, overridden by those of the command line, and the seeds that the file lists. `base` is what
+    holds without either. The file is read once: it may be standard input, or a pipe.
+    Raises SettingError: a value that does not do; names the option. Raises UsageError: the file cannot be read, or `seeds` is no
+    list of texts."""
+    table = read_config(config) if config else {}
+    seeds = table.pop("seeds", [])
+    if not isinstance(seeds, list) or not all(isinstance(seed, str) for seed in seeds):
+        raise UsageError(f'{config}: seeds is a list of URLs, as ["https://example.org/"]')
+    values = {**base, **table}
     values.pop("seeds", None)
     values |= {name: value for name, value in given.items() if value is not None and value != ()}
     known = {p.name for p in properties(all_options())}
@@ -150,7 +163,7 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
     if nul := next((name for name, value in values.items() if "\0" in str(value)), ""):
         raise UsageError(f"{config}: {nul} holds a null character, which no path and no URL can; leave it out")
     try:
-        return build(all_options(), values)
+        return build(all_options(), values), seeds
     except SettingError as error:
         told = re.sub(r"^setting '(\w+)'", lambda match: _as_given(match, given), str(error))
         raise SettingError(told) from None
@@ -159,14 +172,6 @@ def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, A
 def _as_given(match: "re.Match[str]", given: Mapping[str, Any]) -> str:
     """The name of a setting in an error as the person knows it: that of an option that was given, or that of a file."""
     return option_name(match[1]) if given.get(match[1]) not in (None, ()) else match[0]
-
-
-def config_seeds(config: str | None) -> list[str]:
-    """The seeds that a configuration file lists under `seeds`. Raises UsageError: they are not a list of texts."""
-    seeds = read_config(config).get("seeds", []) if config else []
-    if not isinstance(seeds, list) or not all(isinstance(seed, str) for seed in seeds):
-        raise UsageError(f'{config}: seeds is a list of URLs, as ["https://example.org/"]')
-    return seeds
 
 
 def read_config(path: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import msgspec
+import tomli_w
 
 from gossamer.crawls.control.client import Control, NotRunning, holder
 from gossamer.crawls.options import all_options
@@ -63,15 +64,19 @@ class Beginning(NamedTuple):
         return self.status is not None and self.status not in WORKED
 
 
-def spawned(words: Sequence[str], **streams: Any) -> "subprocess.Popen[bytes]":
-    """`gossamer` with these words, in a session of its own."""
+def spawned(words: Sequence[str], given: bytes = b"", **streams: Any) -> "subprocess.Popen[bytes]":
+    """`gossamer` with these words, which every user of this machine can see, in a session of its own; `given` is its standard
+    input."""
     command, environment = processes.command("gossamer", *words), processes.environment()
-    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, **streams)
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+        return subprocess.Popen(command, env=environment, stdin=stdin, start_new_session=True, **streams)
 
 
-def begin(words: Sequence[str], directory: Path, console: BinaryIO) -> Beginning:
+def begin(words: Sequence[str], directory: Path, console: BinaryIO, given: bytes = b"") -> Beginning:
     """Run `gossamer` with these words until its crawl listens, it ends, or the time is over; it goes on after that."""
-    child = spawned(words, stdout=console, stderr=console)
+    child = spawned(words, given, stdout=console, stderr=console)
     deadline = time.monotonic() + BEGINNING
     while child.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(GossamerError), Control(directory, 1.0, changing=0.0):
@@ -244,16 +249,15 @@ def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
     for seed in form.seeds:
         if "://" not in seed or scheme_of(seed) not in SCHEMES:
             raise UsageError(f"seed {seed[:200]!r}: write it in full, as https://example.org/")
-    words = _words(form.options)
+    _judge(form.options)
     folder = next((one for one in folders if str(one) == form.folder), None)
     if folder is None:
         raise UsageError("this dashboard starts crawls in the folders that it shows, and in no other")
     directory = folder / _name_of(form)
-    line = ["crawl", *words, f"--output={directory}", "--", *form.seeds]
-    return _started(line, directory)
+    return _started(form, directory)
 
 
-def _started(line: Sequence[str], directory: Path) -> StartedCrawl:
+def _started(form: NewCrawl, directory: Path) -> StartedCrawl:
     try:
         # It is made here, so that of two forms with one name the second is refused, and none is told of the other's crawl.
         directory.mkdir()
@@ -263,19 +267,22 @@ def _started(line: Sequence[str], directory: Path) -> StartedCrawl:
     except OSError as error:
         raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
     try:
-        return _begun(line, directory)
+        return _begun(form, directory)
     except UsageError:
         with contextlib.suppress(OSError):  # it may hold what the command has left there
             directory.rmdir()
         raise
 
 
-def _begun(line: Sequence[str], directory: Path) -> StartedCrawl:
+def _begun(form: NewCrawl, directory: Path) -> StartedCrawl:
     # The command refuses a directory that holds anything, so that what it says lies beside it until it has begun.
     number, name = tempfile.mkstemp(prefix=f".{directory.name}-", suffix=".log", dir=directory.parent)
     beside = Path(name)
     with os.fdopen(number, "wb") as console:
-        beginning = begin(line, directory, console)
+        # Seeds and header fields may hold secrets, so that they are no arguments.
+        given = tomli_w.dumps({"seeds": form.seeds, "crawl": form.options}).encode()
+        beginning = begin(["crawl", f"--output={directory}", "--config=-"], directory, console, given)
+    line = ["crawl", *_words(form.options), f"--output={directory}", "--", *form.seeds]
     command = shlex.join(["gossamer", *(_USER.sub("USER:PASSWORD@", word) for word in line)])
     if (directory / CRAWL_FILE).is_file() and not beginning.has_failed:
         said = said_since(beside, 0).partition("\n")[0]
@@ -298,8 +305,8 @@ def _option(one: Property) -> StartOption:
     return StartOption(one.name, one.kind, default, one.unit, one.bounds, one.doc, one.words, is_many)
 
 
-def _words(given: dict[str, Value]) -> list[str]:
-    """The options as the command line takes them; each value is checked here too, for a message that names its field."""
+def _judge(given: dict[str, Value]) -> None:
+    """Check each value, for a message that names its field. Raises UsageError: one does not do."""
     known = {one.name: one for one in offered_options()}
     for name in given:
         if name not in known:
@@ -308,6 +315,10 @@ def _words(given: dict[str, Value]) -> list[str]:
         build(all_options(), {name: _plain(known[name], value) for name, value in given.items()})
     except SettingError as error:
         raise UsageError(str(error)) from None
+
+
+def _words(given: dict[str, Value]) -> list[str]:
+    """The options as the command line takes them."""
     words: list[str] = []
     for name, value in given.items():
         option = f"--{name.replace('_', '-')}"

@@ -13,8 +13,8 @@ from gossamer.cli.crawl import EPILOG, Telling, begun, run_job, told
 from gossamer.cli.fetch import OPTIONS, fetched, read
 from gossamer.cli.options import (
     OptionsInGroups,
-    config_seeds,
     options_named,
+    read_given,
     read_options,
     read_seed_files,
     read_sets,
@@ -59,8 +59,8 @@ def run(
         chosen.pop("wiring", None)
         if given["resume"]:
             chosen.pop("items", None)  # the crawl has its item files
-        options = read_options(given, config, chosen)
-        if more := [*seed, *config_seeds(config), *read_seed_files(seed_files)]:
+        options, listed = read_given(given, config, chosen)
+        if more := [*seed, *listed, *read_seed_files(seed_files)]:
             if options.resume:
                 raise click.UsageError("a resumed crawl has its seeds already; leave them out")
             seeds = more
