@@ -277,12 +277,13 @@ def _seeds(builder: Builder) -> None:
     if not builder.seeds:
         return
     seeds = normal_seeds(builder.wiring, builder.seeds)
-    # Of many seeds, few differ before their paths, and slicing costs a tenth of reading.
-    sites = dict.fromkeys([seed[: seed.find("/", seed.find("://") + 3) + 1] or seed for seed in seeds])
+    # Of many seeds, few differ before their paths, and splitting costs a tenth of reading.
+    sites = dict.fromkeys(["/".join(seed.split("/", 3)[:3]) for seed in seeds])
     hosts = list(filter(None, dict.fromkeys([place_of_site(site_of(site)) for site in sites])))
     builder.set("seeds", "seeds", {"urls": seeds})
     builder.set_where_present("scope", {"seeds": seeds})
-    if roots := sorted({root_of(seed) for seed in seeds if seed.startswith("file:")}):
+    if any(site.startswith("file:") for site in sites):
+        roots = sorted({root_of(seed) for seed in seeds if seed.startswith("file:")})
         builder.set_where_present("file", {"roots": roots})
     builder.set_where_present("dns", {"seed_hosts": hosts})
 

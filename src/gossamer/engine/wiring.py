@@ -278,25 +278,26 @@ def read_entry(entry: Any, table: str, name: str, source: str) -> Any:
 def to_toml(wiring: Wiring) -> str:
     plain = typing.cast("dict[str, Any]", msgspec.to_builtins(wiring))
     plain.pop("source", None)
-    long: list[str] = []
+    long: list[list[str]] = []
     text = tomli_w.dumps(_without_none(plain, long))
     for number, lines in enumerate(long):
-        text = text.replace(f'"{_LONG}{number}",\n', lines, 1)
+        text = text.replace(f'"{_LONG}{number}",\n', '",\n    "'.join(lines).join(('"', '",\n')))
     return text
 
 
-def _without_none(value: Any, long: list[str]) -> Any:
+def _without_none(value: Any, long: list[list[str]]) -> Any:
     """TOML has no null: a setting that is None is its default, and left out.
 
-    A long list of plain texts, as that of seeds, is written here, ten times as fast: `long` gets its lines, and a word is left.
+    A long list of plain texts, as that of seeds, is written here, ten times as fast: `long` gets it, once, and a word is left.
     """
     if isinstance(value, dict):
         return {key: _without_none(inner, long) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
-        is_text = len(value) > _MANY and set(map(type, value)) == {str}
-        if is_text and _IS_PLAIN("".join(value)) is not None:
-            long.append('",\n    "'.join(value).join(('"', '",\n')))
-            return [f"{_LONG}{len(long) - 1}"]
+        is_text = len(value) > _MANY and (value in long or set(map(type, value)) == {str})
+        if is_text and (value in long or _IS_PLAIN("".join(value)) is not None):
+            if value not in long:
+                long.append(value)
+            return [f"{_LONG}{long.index(value)}"]
         return [_without_none(inner, long) for inner in value]
     return value
 

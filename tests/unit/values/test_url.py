@@ -13,6 +13,7 @@ from gossamer.values.url import (
     is_machine,
     path_of,
     place_of_site,
+    plain_host,
     site_of,
 )
 
@@ -133,3 +134,27 @@ def test_a_site_names_the_place_that_is_connected_to(url: str) -> None:
     host, port = endpoint_of(url)
     assert place_of_site(site_of(url)) == place_of(host, port)
     assert place_of_site("file://") == place_of_site("") == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "plain"),
+    [
+        ("http://a.test:8080/x?y=z", True),
+        ("http://192.0.2.1/", True),
+        ("http://a.test:80/", False),
+        ("https://a.test:443/", False),
+        ("http://a.test/./x", False),
+        ("http://a.test/%2e/x", False),
+        ("http://a.test", False),
+        ("http://A.test/", False),
+        ("http://a.test/x\nhttp://b.test/", False),
+        ("http://a.test/\n", False),
+        ("http://xn--9ca.test/", False),
+        ("http://a.test/\u00e9", False),
+    ],
+)
+def test_many_urls_at_once_are_judged_as_each_alone(url: str, plain: bool) -> None:
+    many = [f"http://h{number}.test/p" for number in range(2_000)]
+    assert are_plain(tuple(many))
+    for place in (0, 1_000, 2_000):
+        assert are_plain((*many[:place], url, *many[place:])) is plain is bool(plain_host(url))
