@@ -11,7 +11,6 @@ import click
 from gossamer._version import __version__
 from gossamer.cli.helping import ASKED, EVERYTHING, CalledHelp, Entry, HelpGroup, HelpInPortions, write_groups
 from gossamer.cli.saying import finish, guard_terminal, interruptible, own_process, print_anything, tell, unwritten
-from gossamer.crawls.machine import load_without_collecting
 from gossamer.engine.subjects import Command, found_at, subjects
 
 #: Heading of `gossamer --help` -> command -> where it is below this package, and one line of help. It is loaded only when called,
@@ -205,7 +204,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return finish(_run(arguments))
     own_process()
-    load_without_collecting()
     print_anything()
     guard_terminal()
     click.Context.formatter_class = CalledHelp  # of every command, and of those below them

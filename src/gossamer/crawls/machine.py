@@ -80,9 +80,6 @@ def _of_group(group: Path) -> int | None:
 #: (measured over 1,700 documentation pages). 50,000 bounds what a cycle can hold back to some megabytes.
 COLLECT_AFTER = 50_000
 
-#: The same while a process starts: more than there are when a crawl begins (55,000), most of which stay.
-COLLECT_AT_START_AFTER = 100_000
-
 
 def loop_factory() -> "Callable[[], AbstractEventLoop] | None":
     """uvloop's, where it is installed."""
@@ -98,11 +95,6 @@ def coroutine_runner() -> "Runner":
     from asyncio import Runner
 
     return Runner(loop_factory=loop_factory())
-
-
-def load_without_collecting() -> None:
-    """Let the collector wait until all is imported: it would look 100 times at 500 modules, for 20 ms of CPU, and find nothing."""
-    gc.set_threshold(COLLECT_AT_START_AFTER, 20, 20)
 
 
 def tune_collector() -> None:
