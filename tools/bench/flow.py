@@ -22,7 +22,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +90,6 @@ class _Caller(Filter[NoSettings]):
 
 #: Batch sizes of table 6.2 and the thesis' microseconds a URL.
 THESIS_REMOTE = ((1, 921), (5, 628), (10, 419), (50, 408), (75, 359), (100, 359), (500, 372), (1000, 367))
-
-
-async def _median(measure: Callable[[], Awaitable[float]]) -> float:
-    return statistics.median([await measure() for _ in range(REPEATS)])
 
 
 async def provider_call() -> float:
@@ -225,7 +221,7 @@ async def _measure() -> BenchReport:
         ("one item through a simple filter", "32", "8", simple_filter),
         ("one item through a complex filter", "58", "15", complex_filter),
     ):
-        cost = await _median(measure)
+        cost = statistics.median([await measure() for _ in range(REPEATS)])
         table.add(action, thesis, bound, f"{cost:.2f}", f"{1e6 / cost:,.0f}")
     table = report.table(
         "Remote connector, one URL (Hunyadi 2007, table 6.2)", "link", "batch", "thesis us", "here us", "here 1/s"

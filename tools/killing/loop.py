@@ -120,7 +120,8 @@ class Lives:
             return
         self._await_work(process)
         if life.point.startswith(Point.CHECKPOINT):
-            self._ask_for_checkpoint()
+            with contextlib.suppress(GossamerError, OSError), Control(self._directory, PATIENCE) as control:
+                control.do(Checkpoint(f"life-{len(self.lives)}"))
         _wait(process, PATIENCE / 4 if life.how is How.POINT else self._chance.uniform(0.0, LONGEST))
         if process.poll() is not None:
             return
@@ -139,10 +140,6 @@ class Lives:
 
     def _asked(self) -> int:
         return self._log.stat().st_size if self._log.exists() else 0
-
-    def _ask_for_checkpoint(self) -> None:
-        with contextlib.suppress(GossamerError, OSError), Control(self._directory, PATIENCE) as control:
-            control.do(Checkpoint(f"life-{len(self.lives)}"))
 
     # -- a look at the dead
 

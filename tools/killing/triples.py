@@ -103,11 +103,6 @@ Said = list[tuple[str, str]]
 """Path of a page, and a text that it says."""
 
 
-def _said(server: TripleServer) -> Said:
-    rows = server.ask(f"SELECT ?g ?o {{ GRAPH ?g {{ ?s <{SAID}> ?o }} }}")
-    return sorted((_path(row["g"]), row["o"]) for row in rows)
-
-
 def run(folder: Path, say: Say, *, kills: int = 50, seed: int = 1) -> Told:
     """Kill crawls until there were so many kills; each round is crawled to its end and judged, and removed where all was right."""
     told, chance = Told(), random.Random(seed)
@@ -160,7 +155,9 @@ def _wrong(crawl: Path, server: TripleServer, expected: Said, number: int) -> li
     with current_copy(crawl, 60.0) as copy:
         quads = list(oxigraph.Store.read_only(str(copy)))
     store = sorted((_path(quad.graph_name.value), quad.object.value) for quad in quads)
-    found = {"table": table, "store": store, "store elsewhere": _said(server)}
+    rows = server.ask(f"SELECT ?g ?o {{ GRAPH ?g {{ ?s <{SAID}> ?o }} }}")
+    elsewhere = sorted((_path(row["g"]), row["o"]) for row in rows)
+    found = {"table": table, "store": store, "store elsewhere": elsewhere}
     return [
         f"round {number}: the {name} has {len(said)} triples instead of {len(expected)}, "
         f"lacks {len(set(expected) - set(said))} and has {len(set(said) - set(expected))} that no page says"

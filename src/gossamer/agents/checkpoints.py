@@ -6,7 +6,7 @@ Place in the flow: :mod:`steering` makes a checkpoint when people ask, and :mod:
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -95,7 +95,8 @@ async def _made(agents: list["AgentProcess"], masters: list["MasterProcess"], di
         with contextlib.suppress(AgentSilent):
             await _hold(agents, masters, is_held=False)
         if not is_made:
-            _remove(directory, (one.name for one in agents), name)
+            for one in agents:
+                shutil.rmtree(Places(place_of(directory, one.name)).checkpoints / name, ignore_errors=True)
             forget_copy(directory, name)
     return is_made
 
@@ -116,11 +117,6 @@ async def _hold(agents: list["AgentProcess"], masters: list["MasterProcess"], *,
     for error in told:
         if isinstance(error, BaseException) and not (isinstance(error, RequestRefused) and not is_held):
             raise error
-
-
-def _remove(directory: Path, agents: Iterable[str], name: str) -> None:
-    for agent in agents:
-        shutil.rmtree(Places(place_of(directory, agent)).checkpoints / name, ignore_errors=True)
 
 
 # Changes of the graph while agents work. An agent becomes another graph by beginning again: all agents rest for a moment, and begin

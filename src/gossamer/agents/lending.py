@@ -143,7 +143,8 @@ class PlaceTurns:
     def decide(self, now: float) -> dict[str, Lent]:
         """The news, by agent; the same again where it was not heard."""
         for name, one in list(self._places.items()):
-            if one.agent and one.queue and (one.is_recalled or now - one.begun >= self._turn(name)):
+            turn = SHORT_TURN if self._has_domains and not name.startswith(DOMAIN_MARK) else TURN
+            if one.agent and one.queue and (one.is_recalled or now - one.begun >= turn):
                 one.is_recalled = True
                 self._told.setdefault(one.agent, Lent({}, [], {})).recalled.append(name)
             elif not one.agent and one.queue:
@@ -155,9 +156,6 @@ class PlaceTurns:
                 del self._places[name]
         told_now, self._told = self._told, {}
         return {agent: lent for agent, lent in told_now.items() if not lent.is_empty}
-
-    def _turn(self, name: str) -> float:
-        return SHORT_TURN if self._has_domains and not name.startswith(DOMAIN_MARK) else TURN
 
     def _free(self, name: str, open_at: float) -> None:
         one = self._places[name]

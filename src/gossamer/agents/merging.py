@@ -397,7 +397,8 @@ async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number
 
     lost = agent_name(number)
     if lost not in outbox.key.names or lost == outbox.sheet.agent:
-        raise UsageError(f"--lost {number}: the other agents of this exchange are {', '.join(_others(outbox))}")
+        others = ", ".join(name for name in outbox.key.names if name != outbox.sheet.agent)
+        raise UsageError(f"--lost {number}: the other agents of this exchange are {others}")
     await outbox.owe_again()
     count = 0
     with Database(directory) as database:
@@ -412,7 +413,3 @@ async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number
             count += outbox.owe_known(list(theirs.values()))
             await asyncio.sleep(0)
     return count
-
-
-def _others(outbox: FileOutbox) -> list[str]:
-    return [name for name in outbox.key.names if name != outbox.sheet.agent]

@@ -296,7 +296,9 @@ class Spider:
             LOG.warning("the spider has no handlers: it crawls as gossamer crawl does")
         chosen = {**self.chosen, **options}
         urls = () if chosen.get("resume") else tuple(map(_url, begun))
-        return Made(urls, chosen, self.at_work(), self._file(), begun)
+        files = (code.co_filename for code in self.handlers.codes())
+        own = next((file for file in files if Path(file).is_file()), "")  # empty in a notebook
+        return Made(urls, chosen, self.at_work(), own, begun)
 
     def at_work(self) -> type[SpiderHandlers]:
         """Return the object that runs the handlers in a crawl."""
@@ -307,11 +309,6 @@ class Spider:
             "__doc__": SpiderHandlers.__doc__,
         }
         return type("ThisSpider", (SpiderHandlers,), own)
-
-    def _file(self) -> str:
-        """The file that the handlers stand in; empty in a notebook."""
-        files = (code.co_filename for code in self.handlers.codes())
-        return next((file for file in files if Path(file).is_file()), "")
 
 
 def _several(seeds: Seeds) -> tuple[str | Request, ...]:

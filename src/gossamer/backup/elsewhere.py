@@ -279,7 +279,8 @@ def read_here(text: str, most: float = CACHE_BYTES) -> tuple[Path, str]:
     are fetched that are read. Raises UsageError: it is no store, holds no crawl, or the crawl is larger than that;
     CrawlDirectoryError: the store cannot be read, or is damaged."""
     store = open_store(text)
-    home = _cache() / hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest()
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    home = Path(cache, "gossamer", "stores", hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest())
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         with flocked(home / _LOCK, fcntl.LOCK_EX):
@@ -350,8 +351,3 @@ def _make_room(home: Path, size: int, name: str, most: float) -> None:
         left -= sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
         if left < 0:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _cache() -> Path:
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(folder, "gossamer", "stores")

@@ -39,7 +39,7 @@ from gossamer.values.relations import RELATIONS
 from gossamer.values.request_identity import identity_of, requested
 from gossamer.values.task import WANT, Task
 from gossamer.values.url import canonical, host_of
-from gossamer.values.visit import Link, Location, Record, Response, Visit
+from gossamer.values.visit import Link, Location, Record, Visit
 
 #: Bytes of answers that are kept in memory: the scripts of some ten applications.
 KEPT = 64 << 20
@@ -301,7 +301,9 @@ class Wants(Provider[WantsSheet]):
         for visit in self._staged:
             identity, response = visit.task.identity, visit.response
             future = self._asked.pop(identity, None)
-            given = _given(response) if response.outcome in ANSWERED else None
+            given = None  # for the browser: the body without its coding
+            if response.outcome in ANSWERED:
+                given = WantedAnswer(response.status or 200, response.headers, response.content)
             if given is not None and response.outcome in (Outcome.OK, Outcome.CLIENT_ERROR, Outcome.REDIRECT):
                 self._keep(identity, response.started, given)
             if future is not None and not future.done():
@@ -332,11 +334,6 @@ class Wants(Provider[WantsSheet]):
         self._size += len(given.body)
         while self._size > KEPT:
             self._size -= len(self._kept.popitem(last=False)[1][1].body)
-
-
-def _given(response: Response) -> WantedAnswer:
-    """The answer for the browser: the body without its coding."""
-    return WantedAnswer(response.status or 200, response.headers, response.content)
 
 
 def _read(directory: Path, location: Location) -> WantedAnswer | None:

@@ -101,7 +101,9 @@ class RunFigures:
         limit = frontier.totals.reached or cut_by
         state = self._state(counters, queued, limit)
         ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""
-        set_aside = self._set_aside(counters)
+        # What a person has confirmed to be a trap is refused, and is no guess any more.
+        confirmed = [family for unit in self._units.providers(LearntTraps) for family in unit.confirmed]
+        set_aside = counters.get("set_aside", 0) - sum(self._units.ledger.set_aside(one).count for one in confirmed)
         seconds = time.monotonic() - self._began
         here = counters.get("pages", 0) - self.pages_before
         return Summary(
@@ -143,11 +145,6 @@ class RunFigures:
         """Whether this is one agent of several, and nothing of what is known so far is its part."""
         uses = {plan.use for plan in self._units.running.whole.wiring.providers.values()}
         return not (queued or counters.get("fetched") or uses.isdisjoint(_OUTBOXES))
-
-    def _set_aside(self, counters: Mapping[str, int]) -> int:
-        """URLs that are set aside by a guess: what a person has confirmed to be a trap is refused."""
-        confirmed = [family for unit in self._units.providers(LearntTraps) for family in unit.confirmed]
-        return counters.get("set_aside", 0) - sum(self._units.ledger.set_aside(family).count for family in confirmed)
 
     def _counters(self) -> Mapping[str, int]:
         return self._units.ledger.counters()

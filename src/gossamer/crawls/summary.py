@@ -245,7 +245,9 @@ class RunEnding:
                 why = f"its robots.txt did not come: {_reason(asked)}"
             elif row is None:
                 met = (
-                    why for site, why in reasons.items() if seed.startswith(f"{site}/") or f"//{_host(site)}/" in seed
+                    why
+                    for site, why in reasons.items()
+                    if seed.startswith(f"{site}/") or f"//{site.partition('://')[2] or site}/" in seed
                 )
                 why = next(met, "")
                 why = f"{HELD[why]} ({why})" if why in HELD else why or "no answer before the end"
@@ -296,10 +298,6 @@ class RunEnding:
         """The first rows of the log, as far as they can be read."""
         with contextlib.suppress(OSError, ValueError), (self._directory / LOG_PATH).open("rb") as log:
             yield from map(msgspec.json.decode, itertools.islice(log, most))
-
-
-def _host(site: str) -> str:
-    return site.partition("://")[2] or site
 
 
 def _at_the_end(row: Mapping[str, Any], targets: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

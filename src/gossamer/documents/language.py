@@ -76,7 +76,8 @@ def detect(text: str, declared: str = "") -> str:
     (`lang`, `Content-Language`), as it stands there."""
     said = primary(declared)
     sample = text[:SAMPLE]
-    ascii_letters, others = _letters(sample)
+    plain = sample.encode("ascii", "ignore")  # characters of other kinds are letters nearly all
+    ascii_letters, others = len(plain.translate(None, _NO_LETTERS)), len(sample) - len(plain)
     letters = ascii_letters + others
     step = len(sample) // _SCRIPT_SAMPLE + 1
     written = _by_script(sample[::step], letters / step) if others > _FOREIGN * letters else ""
@@ -105,12 +106,6 @@ _CODES = (
     "th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
 )
 CODES = frozenset(_CODES.split())
-
-
-def _letters(sample: str) -> tuple[int, int]:
-    """How many letters of ASCII there are, and how many characters of other kinds, which are letters nearly all."""
-    plain = sample.encode("ascii", "ignore")
-    return len(plain.translate(None, _NO_LETTERS)), len(sample) - len(plain)
 
 
 def _by_script(sample: str, letters: float) -> str:

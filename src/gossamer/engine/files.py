@@ -329,10 +329,6 @@ class Point(StrEnum):
     JOINING = "joining"
 
 
-def _nothing(point: Point) -> None:
-    """No point was asked for."""
-
-
 def _kill() -> NoReturn:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("unreachable")
@@ -349,7 +345,7 @@ def crasher(text: str, kill: Callable[[], object] = _kill) -> Callable[[Point], 
         SettingError: the text is something else.
     """
     if not text:
-        return _nothing
+        return lambda point: None  # no point was asked for
     name, _, number = text.partition(":")
     if name not in set(Point) or not number.isdigit() or int(number) < 1:
         known = ", ".join(Point)

@@ -99,9 +99,6 @@ class Gate:
             if crowd not in self._earlier and not future.done():
                 future.set_result(None)
         self._turnovers = [waiting for waiting in self._turnovers if waiting[0] in self._earlier]
-        self._watch()
-
-    def _watch(self) -> None:
         self.is_watched = bool(self._queue or self._repairing or self._turnovers)
 
     def resize(self, places: int) -> None:

@@ -65,8 +65,8 @@ def import_path(*, own: bool = False) -> list[str]:
     Args:
         own: the current folder belongs to it, at the end, where the parent has it as the empty entry of its own path.
     """
-    current = _current()
-    last = {current, _script_folder()}
+    current, script = _current(), getattr(sys.modules.get("__main__"), "__file__", None)
+    last = {current, str(Path(script).resolve().parent) if script else None}
     entries = [os.path.join(current, entry) for entry in sys.path if entry]  # noqa: PTH118  # Path would rewrite them
     path = [entry for entry in entries if os.path.normpath(entry) not in last]
     path += [entry for entry in entries if os.path.normpath(entry) in last]
@@ -80,11 +80,6 @@ def _current() -> str:
         return str(Path.cwd())
     except FileNotFoundError:
         return os.sep  # it was removed: nothing can be found there
-
-
-def _script_folder() -> str | None:
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    return str(Path(script).resolve().parent) if script else None
 
 
 # -- starting one, for an event loop

@@ -83,7 +83,8 @@ def scan(source: str) -> list[Token]:
     arguments = False
     place = 0
     while True:
-        place = _skip(source, place)
+        if (space := _SPACE.match(source, place)) is not None:
+            place = space.end()
         if place == len(source):
             tokens.append(Token("end", "", place, place))
             return tokens
@@ -100,11 +101,6 @@ def scan(source: str) -> list[Token]:
             arguments = False
         tokens.append(token)
         place = token.end
-
-
-def _skip(source: str, place: int) -> int:
-    match = _SPACE.match(source, place)
-    return match.end() if match is not None else place
 
 
 def _quoted(source: str, start: int) -> Token:

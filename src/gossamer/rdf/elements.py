@@ -142,9 +142,9 @@ class _XmlReading:
         parser.buffer_text = True
         parser.specified_attributes = True
         parser.StartDoctypeDeclHandler = self._doctype
-        parser.SkippedEntityHandler = self._skipped
+        parser.SkippedEntityHandler = lambda name, _: self._text(html5.get(f"{name};", "\ufffd"))
         parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
+        parser.EndElementHandler = lambda _: self._open.pop()
         parser.CharacterDataHandler = self._text
 
     def run(self, markup: bytes) -> list[Element]:
@@ -156,9 +156,6 @@ class _XmlReading:
         if has_declarations:
             raise NotXml("it declares entities or attributes")
 
-    def _skipped(self, name: str, _is_parameter: int) -> None:
-        self._text(html5.get(f"{name};", "\ufffd"))
-
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= MAX_DEPTH or len(self.elements) >= MAX_ELEMENTS:
             raise NotXml("it has too many elements")
@@ -167,9 +164,6 @@ class _XmlReading:
         if self._open:
             self._open[-1].pieces.append(content)
         self._open.append(content)
-
-    def _end(self, _name: str) -> None:
-        self._open.pop()
 
     def _text(self, text: str) -> None:
         if self._open:

@@ -29,10 +29,6 @@ class TriplesRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     visit: Annotated[str, column("The visit that found it, as in `pages`.")] = ""
 
 
-def _rows(told: RowSource) -> Iterable[TriplesRow]:
-    return [_frame(told, triples) for triples in _framed(told.visit.triples)]
-
-
 def _framed(triples: Iterable[Triple]) -> Iterator[list[Triple]]:
     """The triples, as many at a time as one line can hold. One that no line can hold stands alone, and is mended."""
     frame: list[Triple] = []
@@ -65,7 +61,7 @@ TRIPLES = Table(
     "triples",
     TriplesRow,
     "Triples that pages state in RDFa, JSON-LD and microdata; kept with `--rdf`, or where `tables` of the log names it.",
-    rows=_rows,
+    rows=lambda told: [_frame(told, triples) for triples in _framed(told.visit.triples)],
     page="graph",
     is_made=True,
 )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb import robots
-from gossamer.simweb.draws import CHUNK, Bits, Ints, Mask, Numbers, Weights, draw_all, first_of_each, low_bits, put_rows
+from gossamer.simweb.draws import CHUNK, Ints, Mask, Numbers, Weights, draw_all, first_of_each, low_bits, put_rows
 from gossamer.simweb.hosts import SimHost
 from gossamer.simweb.page import (
     DIRECTORY,
@@ -58,14 +58,10 @@ class WebGraph:
         self.index_of: Numbers = (np.arange(self.count, dtype=np.int64) - self.bases[self.host_of]).astype(np.int32)
         self.sites: list[SimHost] = [web.hosts.host(rank) for rank in ranks]
         self.keys: Ints = np.array([host.key for host in self.sites], dtype=np.int64)
-        self.bits = self._draw_bits()
+        self.bits = draw_all(web.pages.salt, (self.keys[self.host_of] + self.index_of).astype(np.uint64))
         self.kinds = self._draw_kinds()
         self.content = self._content()
         self.starts, self.targets = self._link()
-
-    def _draw_bits(self) -> Bits:
-        numbers = (self.keys[self.host_of] + self.index_of).astype(np.uint64)
-        return draw_all(self.web.pages.salt, numbers)
 
     def _inner(self) -> Ints:
         inner = np.maximum(1, (self.sizes - 2) // self.web.spec.branching + 1)
@@ -202,7 +198,8 @@ class WebGraph:
 
 def indegrees(graph: WebGraph) -> Ints:
     """Return how many links lead to each page, counting each link of each page."""
-    shown = _copies(graph)
+    links = np.isin(graph.kinds, (PageKind.REDIRECT, PageKind.GONE), invert=True)
+    shown = np.bincount(graph.content[links], minlength=graph.count)
     result = np.zeros(graph.count, dtype=np.float64)
     _spread(graph, shown.astype(np.float64), result)
     return result.round().astype(np.int64)
@@ -227,11 +224,6 @@ def importance_of(graph: WebGraph, rounds: int = 20, damping: float = 0.85) -> W
         fresh += (1.0 - fresh.sum()) / graph.count
         rank = fresh
     return rank
-
-
-def _copies(graph: WebGraph) -> Ints:
-    links = np.isin(graph.kinds, (PageKind.REDIRECT, PageKind.GONE), invert=True)
-    return np.bincount(graph.content[links], minlength=graph.count)
 
 
 def _spread(graph: WebGraph, weight: Weights, result: Weights) -> None:

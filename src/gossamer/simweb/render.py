@@ -288,7 +288,9 @@ class Renderer:
             note = b"</h1>\n<p>Copy number %d.</p>\n<ul>" % copy.number
             title = pool.title(copy.bits >> 34, skin.key + copy.number)
         local, external = self.pages.choice(skin.host, bits)
-        below = self._children(skin, shown) if shown < skin.inner else b""
+        below = b""
+        if shown < skin.inner:
+            below = b"".join([skin.pool.items[child] for child in self.pages.children(skin.host.size, shown)])
         links, leaving = skin.chains[local], realm.chains[external]
         # Whole paragraphs, so that the size is met to half of one.
         room = self._sizes[bits >> 16 & 4095] - skin.fixed - len(below) - len(links) - len(leaving)
@@ -309,10 +311,6 @@ class Renderer:
             parts.append(b'<p><a href="%b?utm_source=top">Top story</a></p>\n' % again)
         parts.append(b"<footer>Updated %d, revision %x.</footer></body></html>\n" % (changed, revision))
         return parts
-
-    def _children(self, skin: Skin, index: int) -> bytes:
-        items = skin.pool.items
-        return b"".join([items[child] for child in self.pages.children(skin.host.size, index)])
 
 
 SITEMAP_URLS: Final = 1000

@@ -27,7 +27,7 @@ from gossamer.query.following import Retried, RetryingFollower
 from gossamer.query.posting import Posting
 from gossamer.query.schema import tables_of, tells
 from gossamer.sinks.drivers import RowsRefusedError, connect_sink
-from gossamer.sinks.mapping import CRAWL, Row, SinkSpec, SinkTable, columns_of, read_sinks, row_maker
+from gossamer.sinks.mapping import CRAWL, Row, SinkSpec, columns_of, read_sinks, row_maker
 from gossamer.storage.logs import printable
 from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.contract import VISIT, FeedBatch, FeedMark
@@ -282,7 +282,8 @@ class WebhookSink:
         Raises UsageError: the secret is not there. Raises CrawlDirectoryError: the mark cannot be read."""
         self._to = spec.tables[at]
         self.table = self._to.source
-        self.columns = _columns_of(self._to)
+        when = {_WHEN} if self.table == "pages" else set()
+        self.columns = tuple(sorted({*columns_of(self._to), VISIT, *when}))
         self._names = (crawl, name)
         self._path = directory / WEBHOOK_MARKS / f"{name}.{at}.json"
         self._posting = Posting(spec.url)
@@ -324,7 +325,8 @@ class WebhookSink:
             visit = row[at[VISIT]]
             if (to.kind and row[at["kind"]] != to.kind) or (to.changes and row[at["change"]] not in to.changes):
                 continue
-            when = _text(row[at[_WHEN]]) if _WHEN in at else ""
+            told = row[at[_WHEN]] if _WHEN in at else ""
+            when = told.isoformat() if isinstance(told, datetime.datetime) else str(told or "")
             if when and when <= self._note.known_until:
                 continue
             newest = max(newest, when)
@@ -352,12 +354,3 @@ class WebhookSink:
 
     def close(self) -> None:
         self._posting.close()
-
-
-def _columns_of(to: SinkTable) -> tuple[str, ...]:
-    when = {_WHEN} if to.source == "pages" else set()
-    return tuple(sorted({*columns_of(to), VISIT, *when}))
-
-
-def _text(value: Any) -> str:
-    return value.isoformat() if isinstance(value, datetime.datetime) else str(value or "")

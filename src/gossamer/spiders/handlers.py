@@ -209,7 +209,8 @@ class HandlerTable:
     ) -> HandlerPlan:
         if not callable(function):
             raise UsageError(f"a handler is a function, not {function!r:.80}")
-        name, place = _name(function), place_of_function(function)
+        inner, place = _inner(function), place_of_function(function)
+        name = str(getattr(inner, "__qualname__", "") or type(function).__name__).rpartition("<locals>.")[2]
         try:
             inspect.signature(function).bind(object())
         except TypeError:
@@ -217,7 +218,7 @@ class HandlerTable:
             raise UsageError(
                 f"{place}: handler {name!r} takes {takes}; a handler takes one argument, the page"
             ) from None
-        is_async = _is_async(function)
+        is_async = inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner)
         if run is None:
             run = "loop" if is_async else "thread"
         if run not in ("loop", "thread", "process"):
@@ -315,17 +316,7 @@ def _file(function: Callable[..., Any]) -> str:
     return "" if code is None else code.co_filename
 
 
-def _name(function: Callable[..., Any]) -> str:
-    inner = _inner(function)
-    return str(getattr(inner, "__qualname__", "") or type(function).__name__).rpartition("<locals>.")[2]
-
-
 def place_of_function(function: Callable[..., Any]) -> str:
     """Return file and line of a function; empty if they are not known."""
     code = _code(function)
     return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    inner = _inner(function)
-    return inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner)

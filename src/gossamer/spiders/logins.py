@@ -104,7 +104,8 @@ class Session:
             response = await self._ask(task)
             location = response.header("location")
             if response.outcome is not Outcome.REDIRECT or not location or sent.redirects == "keep":
-                return _page(task, response)
+                mime = sniff_media_type(response.content, response.content_type)
+                return Page(Record(Visit(task=task, response=response, mime=mime)))
             target = self._resolved(location, url)
             sent = redirected(sent, response.status, is_same_site=site_of(target) == site_of(url))
             url = target
@@ -118,11 +119,6 @@ class Session:
         if host_of(url) not in self._hosts or (scheme_of(url) != "https" and scheme_of(self.url) == "https"):
             raise UsageError(f"{url} is not on {site_of(self.url)}; a log-in asks its own host alone")
         return url
-
-
-def _page(task: Task, response: Response) -> Page:
-    visit = Visit(task=task, response=response, mime=sniff_media_type(response.content, response.content_type))
-    return Page(Record(visit))
 
 
 class LogInPlan(msgspec.Struct, frozen=True):

@@ -85,7 +85,9 @@ def sniff_media_type(content: bytes, content_type: str, *, nosniff: bool = False
     """
     claim = essence(content_type)
     if claim in _HTML:
-        return claim if _may_be_html(content) else _not_html(content[:HEADER_BYTES], claim)
+        if content[:1] == b"<" and content[:3] not in _ROOT_STARTS:
+            return claim  # nearly every page, at the cost of a look at its first bytes
+        return _not_html(content[:HEADER_BYTES], claim)
     if claim in _UNKNOWN and not (nosniff and claim):
         return _unknown(content[:HEADER_BYTES])
     if nosniff:
@@ -171,12 +173,6 @@ def charset_of(content_type: str) -> str:
             if label and match[1].lower() == "charset":
                 return label.strip()
     return ""
-
-
-def _may_be_html(content: bytes) -> bool:
-    """True for nearly every page, at the cost of a look at its first bytes."""
-    start = content[:3]
-    return start[:1] == b"<" and start not in _ROOT_STARTS
 
 
 def _not_html(header: bytes, claim: str) -> str:

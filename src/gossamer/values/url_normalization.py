@@ -288,7 +288,7 @@ class Normaliser:
                 return url
         kept = [one for one in parts if not self._is_dropped(one)]
         if self._sorts:
-            kept.sort(key=_name)
+            kept.sort(key=lambda parameter: parameter.partition("=")[0])
         if kept == parts:
             return url
         # Where nothing is left, the question mark has nothing to say any more.
@@ -309,10 +309,6 @@ class Normaliser:
             self._harmless.clear()
         self._harmless.add(name)
         return False
-
-
-def _name(parameter: str) -> str:
-    return parameter.partition("=")[0]
 
 
 def _in_path(names: Iterable[str]) -> "re.Pattern[str] | None":

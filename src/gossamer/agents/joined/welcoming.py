@@ -186,9 +186,6 @@ class JoinedCluster:
             self._report(
                 "without a store (--store) the pages of each agent are on its machine alone, and its part waits while that is away"
             )
-        self._tell_place()
-
-    def _tell_place(self) -> None:
         where = f"{self._address.host}:{self._address.port}"
         self._report(f"agents join this crawl at {where}: gossamer agent --join HOST:{self._address.port}")
 

@@ -257,7 +257,8 @@ class ProcessorOrders(Provider[NoSettings]):
                     self._staged.append(order)
                     is_ours = all(outbox.is_ours(order.host) for outbox in self.outboxes.get("orders", ()))
                     if is_new and not is_ours:  # the agent that has the host has to know
-                        group.push([_task(order)])
+                        url = f"{_SCHEME}{msgspec.json.encode(order).decode()}"
+                        group.push([Task(url, order.host, relation=ORDER)])
 
     def _put(self, order: Order, group: Group) -> bool:
         is_kept = group.put(ORDERS, None, _key(order), msgspec.msgpack.encode(order))
@@ -313,10 +314,6 @@ def _usable(order: Order) -> Order | None:
     if isinstance(order, Block):
         return Block(host)
     return Delay(host, order.seconds) if math.isfinite(order.seconds) and order.seconds > 0 else None
-
-
-def _task(order: Order) -> Task:
-    return Task(f"{_SCHEME}{msgspec.json.encode(order).decode()}", order.host, relation=ORDER)
 
 
 def _order_of(task: Task) -> Order | None:

@@ -354,7 +354,7 @@ class HostAliases(Provider[AliasSheet]):
         return "alias"
 
     def _compared(self, one: str, other: str, *, is_equal: bool) -> Alias | None:
-        name, longer = sorted((one, other), key=_preference)
+        name, longer = sorted((one, other), key=lambda host: (host.startswith("www."), len(host), host))
         others = self._others(name)
         known = others.get(longer)
         if known is None:
@@ -401,7 +401,3 @@ def _read_pairs(data: bytes | None) -> dict[str, Alias]:
         return {one.other: one for one in _pairs.decode(data)} if data else {}
     except ValueError:
         return {}
-
-
-def _preference(host: str) -> tuple[bool, int, str]:
-    return host.startswith("www."), len(host), host

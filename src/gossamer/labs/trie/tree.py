@@ -72,7 +72,9 @@ class DiskTrie:
             if child is None:
                 child = kids[key[at]] = Node(key[at:])
             elif not key.startswith(child.text, at):
-                child = kids[key[at]] = _fork(child, _common(child.text, key, at))
+                most = min(len(child.text), len(key) - at)
+                shared = next((n for n in range(most) if child.text[n] != key[at + n]), most)
+                child = kids[key[at]] = _fork(child, shared)
             at += len(child.text)
             node = child
             path.append(node)
@@ -238,11 +240,6 @@ class DiskTrie:
 
     def close(self) -> None:
         self.files.close()
-
-
-def _common(text: str, key: str, at: int) -> int:
-    most = min(len(text), len(key) - at)
-    return next((n for n in range(most) if text[n] != key[at + n]), most)
 
 
 def _fork(child: Node, common: int) -> Node:

@@ -349,7 +349,9 @@ def _forget_lent(ledger: Ledger, target: DeletionTarget) -> int:
     ledger.spaces.open(CRAWLERS)
     book = CrawlerBook(ledger)
     for record in book.away():
-        if any(_concerns(target, host) for host in record.hosts):
+        if any(
+            target.has_host(host) if target.kind == "host" else host == host_of(target.name) for host in record.hosts
+        ):
             _lose(ledger, book, record)
     gone = 0
     for part in _parts(one for one in all_lent(ledger.spaces) if target.has(one.task.url)):
@@ -362,10 +364,6 @@ def _forget_lent(ledger: Ledger, target: DeletionTarget) -> int:
             for host in hosts:
                 group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
     return gone
-
-
-def _concerns(target: DeletionTarget, host: str) -> bool:
-    return target.has_host(host) if target.kind == "host" else host == host_of(target.name)
 
 
 def _lose(ledger: Ledger, book: CrawlerBook, record: CrawlerRecord) -> None:

@@ -86,7 +86,12 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
             )
         source: PageSource = FileSource(Path(folder), limit=OwnerLimits().max_page_size)
         self._closing.append(source.close)
-        pages = partial(GatedPages, _only({host: ServedSite(source)}), ObeyRobots(), self.clock)
+        served = ServedSite(source)  # on every port
+        pages = partial(
+            GatedPages,
+            lambda name: served if host in (name, name.rpartition(":")[0]) else None,
+            *(ObeyRobots(), self.clock),
+        )
         return HomeRuntime(pages, (OfferedHost(host, ("http", "https")),))
 
     async def stop(self) -> None:
@@ -95,11 +100,6 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
             await link.close()
         for close in self._closing:
             close()
-
-
-def _only(sites: dict[str, ServedSite]) -> Callable[[str], ServedSite | None]:
-    # A host is served on every port.
-    return lambda name: sites.get(name) or sites.get(name.rpartition(":")[0])
 
 
 #: Batches of one crawler that wait to be acknowledged, about 8 MB each before they are packed; it goes on when one is.

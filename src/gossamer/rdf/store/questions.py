@@ -46,13 +46,10 @@ class CleanText:
 
     def _write(self, text: str) -> None:
         if not (text.isascii() and text.translate(_LAYOUT).isprintable()):
-            text = _HIDDEN.sub(self._escaped, text)
+            text = _HIDDEN.sub(lambda match: match[0] if match[0].isprintable() else self._escape(match[0]), text)
         self._out.write(text)
         if text:
             self._is_line_ended = text.endswith("\n")
-
-    def _escaped(self, match: re.Match[str]) -> str:
-        return match[0] if match[0].isprintable() else self._escape(match[0])
 
 
 # What names with a prefix may have in Turtle, where no escape may stand. None of it reorders or commands anything.

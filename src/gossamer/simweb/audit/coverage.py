@@ -179,15 +179,13 @@ def judge_freshness(trace: RequestTrace, graph: WebGraph) -> Freshness:
         for place in np.flatnonzero(seen):
             held[place] += 1
             moment = int(trace.moment(moments[place : place + 1])[0])
-            fresh[place] += _last_change(graph, int(number), moment) <= copied[place]
+            at = int(number)
+            host = graph.web.hosts.host(int(graph.host_of[at]))
+            changed = graph.web.changed(host, at - host.base, PageKind(graph.kinds[at]), moment)
+            fresh[place] += changed <= copied[place]
     shares = fresh / np.maximum(held, 1)
     seconds = [round(float(value), 3) for value in (moments - begin) / 1e6]
     return Freshness(seconds, [round(float(share), 4) for share in shares])
-
-
-def _last_change(graph: WebGraph, page: int, moment: int) -> int:
-    host = graph.web.hosts.host(int(graph.host_of[page]))
-    return graph.web.changed(host, page - host.base, PageKind(graph.kinds[page]), moment)
 
 
 def judge_spending(trace: RequestTrace, graph: WebGraph) -> list[Spending]:

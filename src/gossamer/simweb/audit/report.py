@@ -127,8 +127,9 @@ def _lines(verdict: Audit) -> Iterator[str]:
     yield from _robots_lines(verdict.robots)
     for label, gaps in (("host", verdict.host), ("domain", verdict.domain), ("address", verdict.address)):
         yield from _gap_lines(label, gaps)
-    if verdict.statements is not None:
-        yield from _statement_lines(verdict.statements)
+    if (one := verdict.statements) is not None:
+        yield f"Statements   {_found(one, 'triples of these pages')}, {one.missed:,} missed, {one.extra:,} extra"
+        yield from _examples(one.missed_examples, map(repr, one.extra_examples))
     order = verdict.order
     yield (
         f"Order        {order.crawl_area:.3f} of an oracle's importance over time; "
@@ -152,11 +153,6 @@ def _coverage_lines(coverage: Coverage, repeats: Repeats) -> Iterator[str]:
         f"{repeats.aliases:,} under a second URL, {repeats.conditional:,} conditional "
         f"({repeats.not_modified:,} not modified)"
     )
-
-
-def _statement_lines(one: StatedTriples) -> Iterator[str]:
-    yield f"Statements   {_found(one, 'triples of these pages')}, {one.missed:,} missed, {one.extra:,} extra"
-    yield from _examples(one.missed_examples, map(repr, one.extra_examples))
 
 
 def _found(one: Coverage | StatedTriples, what: str) -> str:

@@ -173,17 +173,13 @@ class HostileWeb:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             target = (head.split(b" ", 2)[1:2] or [b"/"])[0].decode("ascii", "replace")
-            case = self._case(target)
+            case = self.cases.get("/".join(target.partition("?")[0].split("/")[:3]))
             if case is None:
                 writer.writelines(self._plain(target))
                 await writer.drain()
                 continue
             await self._play(case.script(target), writer)
             return
-
-    def _case(self, target: str) -> HostileCase | None:
-        parts = target.partition("?")[0].split("/")
-        return self.cases.get("/".join(parts[:3]))
 
     def _plain(self, target: str) -> Iterable[bytes]:
         """The pages that mean no harm."""
@@ -213,9 +209,5 @@ class HostileWeb:
                 self.stalled.set()
                 await asyncio.sleep(MOST_SECONDS)
             else:
-                _reset(writer)
-
-
-def _reset(writer: asyncio.StreamWriter) -> None:
-    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    writer.transport.abort()
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                writer.transport.abort()

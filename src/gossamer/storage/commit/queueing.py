@@ -372,7 +372,8 @@ class TaskQueueing:
         return kept
 
     def _rooms(self, host: str, domains: dict[str, "_Room"]) -> tuple["_Room", "_Room | None"]:
-        room = _Room(self._staged, "host", host, self._most(host))
+        most = self._budgets.get(host) if len(self._budgets) else None
+        room = _Room(self._staged, "host", host, self._sheet.max_per_host if most is None else most)
         if self._sheet.max_per_domain is None:
             return room, None
         name = registered_domain(host)
@@ -380,10 +381,6 @@ class TaskQueueing:
         if whole is None:
             whole = domains[name] = _Room(self._staged, "domain", name, self._sheet.max_per_domain)
         return room, whole
-
-    def _most(self, host: str) -> int | None:
-        most = self._budgets.get(host) if len(self._budgets) else None
-        return self._sheet.max_per_host if most is None else most
 
 
 class _Room:

@@ -62,10 +62,6 @@ _FLUSHES = 2
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def _never(name: str, value: bytes) -> None:
-    """Of a ledger that is only looked at, nothing is written."""
-
-
 class _Commit(msgspec.Struct, frozen=True):
     """The changes to memory that a written batch stands for."""
 
@@ -230,7 +226,9 @@ class RocksLedger(LedgerReader):
         self._state = state = read_state(self._store)
         self._ends = read_ends(self._store)
         self.keys = read_keys(self._store, self.sheet)
-        self.depths = DepthLimit(self._store, self.sheet.depth, self.put_meta if may_write else _never)
+        self.depths = DepthLimit(
+            self._store, self.sheet.depth, self.put_meta if may_write else lambda name, value: None
+        )
         self.seen = SeenUrls(self._store, self.keys, self.sheet.recent, depths=self.depths.keeps_depths)
         self.requests = KeptRequests(self._store, self.keys, session=os.urandom(8))
         self.queues = HostQueues(self._store, self.keys, self.sheet, state.marks, self.requests)

@@ -157,9 +157,9 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
             for one in told:
                 _note(msgspec.structs.replace(one, is_told=True), group)
         self._remove(before)
-        for entries in _stretches(part.entries):
+        for start in range(0, len(part.entries), STRETCH):
             with self.ledger.group() as group:
-                for host, key, value in entries:
+                for host, key, value in part.entries[start : start + STRETCH]:
                     self._move(host, key, value, bytes.fromhex(file.id), group)
             await asyncio.sleep(0)
         return file
@@ -307,8 +307,3 @@ def parted(value: bytes) -> tuple[str, Task]:
 
 def _note(file: MergedFile, group: Group) -> None:
     group.put(FILES, None, _MERGED + bytes.fromhex(file.id), msgspec.msgpack.encode(file))
-
-
-def _stretches(entries: Sequence[tuple[str, bytes, bytes]]) -> Iterator[Sequence[tuple[str, bytes, bytes]]]:
-    for start in range(0, len(entries), STRETCH):
-        yield entries[start : start + STRETCH]

@@ -192,7 +192,7 @@ class Table:
             (part and attrgetter(part), tuple(name for name, _ in those), _tuple_of([path for _, path in those]))
             for part, those in paths.items()
         )
-        self.rows = rows or (self._own_rows if len(sources) == len(found) else None)
+        self.rows = rows or ((lambda told: (self.row_of(told),)) if len(sources) == len(found) else None)
         try:
             plain = {"name": name, "doc": doc, "columns": specs, "page": page or None, "kind": kind or None}
             self.spec = msgspec.convert(
@@ -217,9 +217,6 @@ class Table:
         for name, of in self._made:
             columns[name] = of(told)
         return (row or self.row)(**columns)
-
-    def _own_rows(self, told: RowSource) -> Iterable[msgspec.Struct]:
-        return (self.row_of(told),)
 
 
 def _tuple_of(paths: Sequence[str]) -> Callable[[Any], Sequence[Any]]:

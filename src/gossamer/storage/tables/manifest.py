@@ -101,7 +101,9 @@ def notes_of(directory: Path) -> Notes:
     known = read_notes(directory)
     if known is not None:
         return known
-    found = {_name(path): noted(path) for path in sorted((directory / TABLES).glob("*/*.parquet")) if _counts(path)}
+    # The table of hosts is made anew each time, and holds nothing that others do not.
+    paths = [path for path in sorted((directory / TABLES).glob("*/*.parquet")) if path.parent.name != "hosts"]
+    found = {f"{path.parent.name}/{path.name}": noted(path) for path in paths}
     index = directory / INDEX
     return Notes(
         tables=dict(found),
@@ -247,12 +249,3 @@ def damaged_index(directory: Path, notes: Notes, *, deep: bool = False) -> Damag
         if not is_run and not any(one.table == "pages" and one.stem == stem for one in segments(directory)):
             return Damage(f"state/{stem.rsplit('-', 3)[0]}/index/{stem}.cdxj", "is missing")
     return None
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"
-
-
-def _counts(path: Path) -> bool:
-    """The table of hosts is made anew each time, and holds nothing that others do not."""
-    return path.parent.name != "hosts"
