@@ -105,7 +105,7 @@ KINDS = NameTable(
 )
 
 #: Inline tags that no form of a text shows: highlighted code is full of them.
-BARE = NameSet("span font big small nobr time wbr bdi bdo")
+BARE = NameSet("span font big small nobr time wbr bdi bdo acronym")
 
 
 #: Bytes of markup that one has at most. A longer one is a frame around the content, or was never closed; its text is kept.

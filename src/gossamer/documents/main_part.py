@@ -29,6 +29,7 @@ from gossamer.documents.element_names import (
     PRE,
     TAG_BYTES,
     NameSet,
+    NameTable,
     SaidNames,
     as_number,
     as_numbers,
@@ -63,8 +64,27 @@ _TOO_MUCH, _TOO_MUCH_HIDDEN = 0.5, 0.9
 _NO_PROSE, _LITTLE_PROSE, _FEW_BLOCKS = 10, 30, 3
 
 
-# Elements whose names are asked for.
-_NAMED = NameSet("div section ul ol table td form article header dl aside main figure")
+# Elements whose names are asked for, with the lengths of their own.
+_NAMED = NameTable(
+    {
+        as_number(name): len(name)
+        for name in (
+            "div",
+            "section",
+            "ul",
+            "ol",
+            "table",
+            "td",
+            "form",
+            "article",
+            "header",
+            "dl",
+            "aside",
+            "main",
+            "figure",
+        )
+    }
+)
 # Elements that are never dropped for their names.
 _SAFE = as_numbers("article main td")
 # Parts of a content: the best element is one around these.
@@ -74,12 +94,14 @@ _ROWS, _CELLS = NameSet("tbody tr td th li dd dt dl h"), NameSet("td th li dd dt
 # A list of links stays behind prose that introduces it: "The modules are:".
 _LISTS = NameSet("ul ol")
 _COLON = re.compile(rb"(?::|\xef\xbc\x9a)\s*(?:</?[a-z][^<>]*>\s*)*\Z")
+# Blocks that are no elements and have end tags.
+_TEXTS = NameSet("p h dt")
 _HEADING = as_number("h")  # a name ends before a digit
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 #: Elements that count, empty or not.
 _COLUMNS = NameSet("td th")
-_ARTICLE, _MAIN, _P, _PRE, _IMAGE, _TERMS, _TABLE = map(
-    as_number, ("article", "main", "p", "pre", "img", "dl", "table")
+_ARTICLE, _MAIN, _P, _PRE, _IMAGE, _TERMS, _TABLE, _ITEM = map(
+    as_number, ("article", "main", "p", "pre", "img", "dl", "table", "li")
 )
 #: Points that elements have by their kind, as Readability has them.
 _POINTS = {
@@ -153,17 +175,36 @@ class MainPart:
         """Its markup, part by part: the blocks that belong to it with their inline tags, and tags of the elements around."""
         if not len(self.shown):
             return
-        elements = self._elements
+        elements, (first, end) = self._elements, self.range
+        names, closing = self._blocks.names, self._blocks.closing
         some = elements.sums(self.shown) > 0
         some |= _COLUMNS.has(elements.names) & some[elements.parents]
+        some &= ~self._layout()
         tagged = np.zeros(len(self.shown) + 1, dtype=bool)
         tagged[elements.starts[some]] = tagged[elements.ends[some]] = True
-        images = (self._blocks.names == _IMAGE) & some[elements.owners]
+        images = (names == _IMAGE) & some[elements.owners]
         tagged[:-1] |= images
-        tagged[: self.range[0]] = tagged[self.range[1] :] = False
+        tagged[:first] = tagged[end:] = False
+        tagged[end] = end < len(names) and closing[end] and names[end] == names[first]
+        # The converter takes half the time where the end tag of each block is there.
+        texts = _TEXTS.has(names).nonzero()[0]
+        begin, behind = texts[:-1], texts[1:]
+        tagged[behind[self.shown[begin] & ~closing[begin] & closing[behind] & (names[begin] == names[behind])]] = True
         shown = self.shown | (images & tagged[:-1] & (self._blocks.words == 0))  # links end behind them
         for part, (start, end) in zip(self.parts, pairwise(self._ends), strict=True):
             yield part.fragments(shown[start:end], tagged[start:end])
+
+    def _layout(self) -> Any:
+        """Lists that lay out sections, and their items, as in javadoc: Markdown would indent all of the page."""
+        elements, parents = self._elements, self._elements.parents
+        items = elements.names == _ITEM
+        headed = items & (elements.sums(self.shown & (self._blocks.names == _HEADING)) > 0)
+        found = np.zeros(len(items), dtype=bool)
+        found[parents[headed]] = True
+        with_text = items & self.shown.take(elements.starts, mode="clip")
+        found[parents[with_text]] = False
+        found &= _LISTS.has(elements.names)
+        return found | (items & found[parents])
 
     def _tag(self, element: int) -> bytes:
         return self._tag_at(int(self._blocks.places[self._elements.starts[element]]))
@@ -214,13 +255,18 @@ class MainPart:
         self.shown[first:last] = shown[first:last]
         is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
         if not main or self.is_article or not (is_content or self._is_landmark(main)):
-            self._leave_out_links(bool(main), prose, total, density)
+            self._leave_out_links(bool(main), prose, total)
 
-    def _leave_out_links(self, is_part: bool, prose: Any, total: Any, density: Any) -> None:
+    def _leave_out_links(self, is_part: bool, prose: Any, total: Any) -> None:
         """Take lists of links and blocks of them away, but those that belong to the text around them. `is_part`: whether the main
-        part is less than the page; `total`, `density`: the words of each element, and the share of them in links."""
+        part is less than the page; `total`: the words of each element."""
         names, starts, ends, _, _ = elements = self._elements
-        words, linked, (first, last) = self._blocks.words, self._blocks.linked, self.range
+        words, linked, (first, last) = self._blocks.words, self._blocks.linked.copy(), self.range
+        of_links = (self.shown & (linked > _LINKED * words)).nonzero()[0]
+        ends_of_text = np.append(self._blocks.places[1:], len(self.markup))
+        edges = zip(self._blocks.places[of_links].tolist(), ends_of_text[of_links].tolist(), strict=True)
+        linked[of_links[[self.markup.find(b"<code", *edge) >= 0 for edge in edges]]] = 0  # no menu is code
+        density = elements.sums(linked) / np.maximum(total, 1)
         share, paragraph = linked / np.maximum(words, 1), prose & (words >= _PARAGRAPH)
         some = words.nonzero()[0]
         in_cells = elements.covered(_COLUMNS.has(names) & (total < _PARAGRAPH))
@@ -293,9 +339,12 @@ class MainPart:
         names = elements.names.tolist()
         weights = np.array([_POINTS.get(name, 0.0) for name in names])
         dropped, equals, talk = np.zeros((3, len(names)), dtype=bool)
-        some = (total > 0) & _NAMED.has(elements.names)
-        some[0] = False
-        for element in some.nonzero()[0].tolist():
+        lengths = _NAMED.of(elements.names)
+        some = ((total > 0) & (lengths > 0)).nonzero()[0]
+        some = some[some > 0]
+        behind = self._blocks.places[elements.starts[some]] + 1 + lengths[some]
+        tags = np.frombuffer(self.markup, np.uint8).take(behind, mode="clip")
+        for element in some[tags != ord(">")].tolist():  # half of them have no attribute
             tag = self._tag(element)
             if b"=" in tag or b"hidden" in tag:
                 said = names_of(tag)
@@ -364,7 +413,7 @@ class MainPart:
     def _landmark(self, total: Any) -> int:
         """The largest element that calls itself the content of the page; 0 if none does."""
         names = self._elements.names
-        some = (total > 0) & (_NAMED.has(names) | (names == _MAIN))
+        some = (total > 0) & ((_NAMED.of(names) > 0) | (names == _MAIN))
         some[0] = False
         marked = filter(self._is_landmark, some.nonzero()[0].tolist())
         return max(marked, key=lambda element: int(total[element]), default=0)

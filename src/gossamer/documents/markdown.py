@@ -52,7 +52,11 @@ _LANGUAGE = re.compile(
     rb"(?i)(?:^|\s)(?:language-|lang-|brush:\s*|highlight-source-|highlight-text-|highlight-|sourceCode\s+)([a-z][a-z0-9+#._-]*)"
 )
 _CODE = re.compile(rb"(?is)<pre\b([^<>]*)>(\s*+<code\b[^<>]*>)?(.*?)(</pre\b|\Z)")
-_LINK = re.compile(rb"(?i)</?a\b[^<>]*>")
+_LINK = re.compile(rb"(?i)(</?a\b[^<>]*>)")
+# Code in a line with links in it; and white space behind the break of a line.
+_CODE_LINKED = re.compile(rb"(?i)<(code|tt|samp|kbd)\b[^<>]*>((?:[^<>]*+</?a\b[^<>]*+>)++[^<>]*+)</\1>")
+_CODES = (b"<code", b"<tt", b"<samp", b"<kbd")
+_BREAK = re.compile(rb"(?i)(<br\b[^<>]*>)\s+")
 # What stands right before code, within so many bytes: generators name the language there.
 _AROUND = re.compile(rb"(?i)<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?\Z")
 _BEFORE = 300
@@ -105,23 +109,15 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
     converter = _converter()
     main, found = MainPart(markup), ""
     if not main.is_cut:
-        source = b"".join(main.fragments())
-        lower = source.lower()
-        if b"<pre" in lower:
-            source = _CODE.sub(_code, source)
-        if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
-            source = _MARK.sub(b"", source)
-        if not images and b"<img" in source:
-            source = _PICTURED.sub(_named, source)
-        if any(map(lower.__contains__, _SCHEMES)):
-            source = _LEADS_NOWHERE.sub(b"", source)
+        source = _source(main, images)
         decoded = source.decode("utf-8", "replace").replace("\0", "")
         if MARK_START in decoded or MARK_END in decoded:
             decoded = decoded.translate(_MARKS)
         if anchors:
             decoded = _HEADING.sub(_with_anchor, decoded.encode()).decode()
         try:
-            found = _as_written(str(converter.convert(decoded, _options(images, base)).content).strip())
+            options = _options(images, base, b"<table" in source.lower())
+            found = _as_written(str(converter.convert(decoded, options).content).strip())
             is_whole = most_open(source) <= MAX_DEPTH
         except converter.ConversionError:  # it refuses what it takes for no text
             is_whole = False
@@ -132,6 +128,25 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
         return Markdown(f"{found}\n")
     paragraphs = "\n\n".join(filter(None, text.split("\n")))
     return Markdown(f"{paragraphs}\n" if paragraphs else "", is_plain=True)
+
+
+def _source(main: MainPart, images: bool) -> bytes:
+    """The markup of a main part as the converter understands it."""
+    source = b"".join(main.fragments())
+    lower = source.lower()
+    if b"<pre" in lower:
+        source = _CODE.sub(_code, source)
+    if b"</a>" in lower and any(map(lower.__contains__, _CODES)):
+        source = _CODE_LINKED.sub(_links_around, source)
+    if b"<br" in lower:
+        source = _BREAK.sub(rb"\1", source)
+    if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
+        source = _MARK.sub(b"", source)
+    if not images and b"<img" in source:
+        source = _PICTURED.sub(_named, source)
+    if any(map(lower.__contains__, _SCHEMES)):
+        source = _LEADS_NOWHERE.sub(b"", source)
+    return source
 
 
 def needs(extra: str, package: str, purpose: str) -> UsageError:
@@ -162,7 +177,7 @@ _CHOICES = (
 
 
 @cache
-def _choices(images: bool) -> Any:
+def _choices(images: bool, tables: bool) -> Any:
     """Options of the converter, with the values of its choices instead of their names."""
     package = _converter()
     options = package.ConversionOptions(
@@ -171,7 +186,8 @@ def _choices(images: bool) -> Any:
         skip_images=not images,
         compact_tables=True,  # columns that are even for the eye cost a model ten times the words
         max_depth=MAX_DEPTH,
-        tier_strategy="tier1",  # half the time of the other, which also breaks code within lines
+        # The first takes a third of the time, leaves pages that it does not understand to the other, and pads tables.
+        tier_strategy="tier2" if tables else "tier1",
         hidden_content="all",  # the main part has no hidden elements but those that a reader opens
     )
     values = {}
@@ -181,8 +197,8 @@ def _choices(images: bool) -> Any:
     return replace(options, **values)
 
 
-def _options(images: bool, base: str) -> Any:
-    return replace(_choices(images), base_url=base if base.startswith(("http://", "https://")) else None)
+def _options(images: bool, base: str, tables: bool) -> Any:
+    return replace(_choices(images, tables), base_url=base if base.startswith(("http://", "https://")) else None)
 
 
 def _named(match: "re.Match[bytes]") -> bytes:
@@ -205,6 +221,13 @@ def _code(match: "re.Match[bytes]") -> bytes:
     language = _language_of((code, pre, around[0] if around else b""))
     start = b'<code class="language-' + language + b'">' if language else code and b"<code>"
     return b"<pre>" + start + _LINK.sub(b"", inside) + (b"</code>" if language and not code else b"") + end
+
+
+def _links_around(match: "re.Match[bytes]") -> bytes:
+    """Code within links instead of links within code: Markdown has only that, and the fast way of the converter, too."""
+    parts = _LINK.split(match[2])
+    parts[::2] = [b"<code>" + text + b"</code>" if text.strip() else text for text in parts[::2]]
+    return b"".join(parts)
 
 
 def _language_of(tags: "tuple[bytes, ...]") -> bytes:

@@ -45,6 +45,12 @@ def made(inner: str, **options: bool) -> str:
         ("<blockquote><p>said</blockquote>", "> said"),
         ("<p>\\(a_1 * b_2\\) and $x^2$", "\\(a_1 * b_2\\) and $x^2$"),
         ("<p>text<img src=i.png alt=i>", "text"),
+        (
+            "<p>call <code class=x><a href=m>map</a>(<a href=f>f</a>, x)</code>",
+            "call [`map`](http://a.test/b/m)`(`[`f`](http://a.test/b/f)`, x)`",
+        ),
+        ("<p><code>one<br>\n   two</code>", "`one`  \n`two`"),
+        ("<p>in <acronym title=s>SQL</acronym> and <tt>code</tt>", "in SQL and `code`"),
         ("<nav>menu</nav><script>x</script><style>y</style><!-- z -->", ""),
     ],
 )
@@ -61,6 +67,19 @@ def test_tables_have_no_padding_and_what_a_reader_opens_is_written() -> None:
     assert "| a | b |" in found and "the second tab" in found and "gone" not in found
 
 
+def test_tables_of_pages_whose_every_end_tag_is_there_have_no_padding() -> None:
+    cells = "<table><tr><th>a</th><th>b</th></tr><tr><td>a long cell of a table</td><td>c</td></tr></table>"
+    found = as_markdown(f"<body><main><p>{PROSE}</p>{cells}</main></body>".encode(), "http://a.test/").text
+    assert found.endswith("| a | b |\n| --- | --- |\n| a long cell of a table | c |\n")
+
+
+def test_headings_of_sections_that_a_list_lays_out_begin_their_lines() -> None:
+    layout = "<ul>" + f"<li><section><h3>Part</h3><p>{PROSE}</p><ul><li>one</li><li>two</li></ul></section></li>" * 2
+    found = made(f"</p>{layout}</ul><ul><li>own text<h4>under it</h4></li></ul>")
+    assert found.count("\n### Part\n") == 1 and found.startswith("### Part\n\nThe committee")
+    assert found.count("\n- one\n- two") == 2 and "\n- own text\n" in found
+
+
 def test_images_stay_by_choice() -> None:
     assert made("<p>text <img src=i.png alt=i>", images=True) == "text ![i](http://a.test/b/i.png)"
 
@@ -71,7 +90,17 @@ def test_no_word_is_lost_in_elements_without_end(opens: str) -> None:
     assert found.text.count("The committee") == 3 and len(found.text) < 2_000
 
 
-@pytest.mark.parametrize(("begins", "piece"), [("<p>", "word "), ("<table>", "<tr><td>a<td>b"), ("", "<"), ("", "")])
+@pytest.mark.parametrize(
+    ("begins", "piece"),
+    [
+        ("<p>", "word "),
+        ("<table>", "<tr><td>a<td>b"),
+        ("", "<"),
+        ("", ""),
+        ("<p>", "<code><a href=x>y"),
+        ("<p>", "<ul><li><h2>x"),
+    ],
+)
 def test_large_and_empty_pages_are_written_in_linear_time(begins: str, piece: str) -> None:
     assert is_linear(lambda size: as_markdown((begins + piece * size).encode(), ""), 25_000)
 
@@ -166,6 +195,13 @@ def test_links_of_an_article_that_are_no_menu_stay(inner: str) -> None:
 def test_tables_of_a_reference_stay(page: str) -> None:
     found = as_markdown(page.format(menu=MENU, prose=PROSE).encode(), "http://a.test/").text
     assert found.count("(http://a.test/z)") == page.count("=/z") and "entry" not in found
+
+
+def test_links_that_a_reference_lists_as_code_stay_in_an_article() -> None:
+    names = ", ".join(f"<a href=o#{name}>{name}</a>" for name in ("clone", "equals", "finalize", "notify", "wait"))
+    inherited = f"<div class=inherited><h3>Methods of <a href=o>Object</a></h3><code>{names}</code></div>"
+    found = made(f"</p><p>{PROSE * 5}</p>{inherited}<p>{PROSE}")
+    assert "### Methods of [Object](http://a.test/b/o)" in found and "[`wait`](http://a.test/b/o#wait)" in found
 
 
 @pytest.mark.parametrize("name", ["navheader", "navset top", "t-navbar", "navmenu"])
