@@ -12,14 +12,14 @@ from gossamer.engine.connector import without_codec
 from gossamer.engine.ends import declared
 from gossamer.engine.unit import Provider
 
-#: Parts and libraries that a plain crawl does not use.
+#: Parts and libraries that a plain crawl does not use: it makes tables of few rows itself, so those of tables are not among them.
 NOT_OF_A_PLAIN_CRAWL = {
-    "_duckdb", "brotli", "difflib", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
+    "brotli", "difflib", "duckdb", "email", "http", "importlib.metadata", "importlib.resources", "multiprocessing",
     "numpy", "pyarrow", "ray", "resiliparse", "rich", "sqlite3", "tantivy", "xml", "zipfile",
     "gossamer.api", "gossamer.crawls.control.steering", "gossamer.crawls.control.standing", "gossamer.crawls.control.at_work",
     "gossamer.analysis.reprocess",
     "gossamer.analysis.why", "gossamer.bench", "gossamer.engine.remote.connector", "gossamer.engine.remote.links",
-    "gossamer.query.convert", "gossamer.query.database", "gossamer.query.engine", "gossamer.query.feeds",
+    "gossamer.query.database", "gossamer.query.feeds",
     "gossamer.analysis.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
     "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.labs.trie", "gossamer.storage.seen.sieve",
     "gossamer.testing", "gossamer.spiders.running", "gossamer.mobile.crawler", "gossamer.mobile.wiring",

@@ -1,11 +1,13 @@
-"""Tables beside a crawl: made when rows are closed, by a process that may fail."""
+"""Tables beside a crawl: made when rows are closed, by a process that may fail, or by the crawl itself where they are few."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from gossamer.crawls.companions import INTERVAL, TableMaker
+import pytest
+
+from gossamer.crawls.companions import FEW_ROWS, INTERVAL, TableMaker
 from gossamer.engine.unit import meanwhile
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.manifest import failure_of
@@ -48,20 +50,27 @@ def test_closed_rows_become_tables_while_the_crawl_runs(tmp_path: Path, run: Run
     run(crawl())
 
 
-def test_the_process_makes_tables_of_everything_at_the_end(tmp_path: Path, run: Run) -> None:
+ELSEWHERE_AND_HERE = pytest.mark.parametrize("few", [0, FEW_ROWS], ids=["process", "thread"])
+
+
+@ELSEWHERE_AND_HERE
+def test_tables_are_made_of_everything_at_the_end(few: int, tmp_path: Path, run: Run) -> None:
     said: list[str] = []
     TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
-    run(TableMaker(tmp_path, said.append).finish())
+    maker = TableMaker(tmp_path, said.append, few=few)
+    run(maker.finish())
+    assert (maker._worker is None) == (few > 0), "few rows need no process"
     assert said == []
     assert segments(tmp_path) == []
     assert len(list(tmp_path.glob("tables/pages/*.parquet"))) == 1
 
 
-def test_a_process_that_fails_is_told_in_one_line_and_loses_nothing(tmp_path: Path, run: Run) -> None:
+@ELSEWHERE_AND_HERE
+def test_a_failure_is_told_in_one_line_and_loses_nothing(few: int, tmp_path: Path, run: Run) -> None:
     said: list[str] = []
     TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
     (tmp_path / "tables").write_text("a file stands in the way")
-    why = run(TableMaker(tmp_path, said.append).finish())
+    why = run(TableMaker(tmp_path, said.append, few=few).finish())
     [line] = said
     assert line.startswith(f"tables and index could not be made ({why})")
     assert failure_of(tmp_path) == why != ""
@@ -80,7 +89,7 @@ def test_without_rows_no_process_is_started(tmp_path: Path, run: Run) -> None:
 
 def test_who_insists_on_the_end_does_not_wait_for_tables(tmp_path: Path, run: Run) -> None:
     said: list[str] = []
-    maker = TableMaker(tmp_path, said.append)
+    maker = TableMaker(tmp_path, said.append, few=0)
     TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
 
     async def impatient() -> None:

@@ -156,7 +156,7 @@ def main() -> int:
 def _served(use: Use, frames: Frames) -> Failure | None:
     """Answer requests until one fails. Raises PeerGone."""
     try:
-        function = _found(use.function)
+        function = function_of(use)
         _limit(use)
         frames.put(READY)
         requests = msgspec.msgpack.Decoder(next(iter(function.__annotations__.values())))
@@ -169,19 +169,27 @@ def _served(use: Use, frames: Frames) -> Failure | None:
             frames.put(END)
     except PeerGone:
         raise
-    except MemoryError:
-        return Failure("memory", "it needs more memory than it may use")
     except Exception as error:
-        text = " ".join(str(error).split())
-        if (exit_code := getattr(error, "exit_code", None)) is not None:
-            return Failure("refused", text[:_LONGEST_COMPLAINT], exit_code)
-        traceback.print_exc()
-        return Failure("crashed", f"{type(error).__name__}: {text}"[:_LONGEST_COMPLAINT])
+        failure = failure_by(error)
+        if failure.reason == "crashed":
+            traceback.print_exc()
+        return failure
 
 
-def _found(name: str) -> Callable[[Any, Caller], object]:
-    module, _, function = name.partition(":")
-    found: Callable[[Any, Caller], object] = getattr(importlib.import_module(module), function)
+def failure_by(error: Exception) -> Failure:
+    """What an error of the function says of its request."""
+    if isinstance(error, MemoryError):
+        return Failure("memory", "it needs more memory than it may use")
+    text = " ".join(str(error).split())
+    if (exit_code := getattr(error, "exit_code", None)) is not None:
+        return Failure("refused", text[:_LONGEST_COMPLAINT], exit_code)
+    return Failure("crashed", f"{type(error).__name__}: {text}"[:_LONGEST_COMPLAINT])
+
+
+def function_of(use: Use) -> Callable[[Any, Any], object]:
+    """The function of a use. Loads its module."""
+    module, _, name = use.function.partition(":")
+    found: Callable[[Any, Any], object] = getattr(importlib.import_module(module), name)
     return found
 
 

@@ -14,7 +14,18 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from gossamer.engine import processes
-from gossamer.engine.worker import ANSWER, END, FAILED, FRAME_LIMIT, READY, Failure, Reason, Use
+from gossamer.engine.worker import (
+    ANSWER,
+    END,
+    FAILED,
+    FRAME_LIMIT,
+    READY,
+    Failure,
+    Reason,
+    Use,
+    failure_by,
+    function_of,
+)
 
 #: Seconds that a worker gets to load its function: imports on a loaded machine.
 START = 30.0
@@ -169,3 +180,20 @@ async def answered(use: Use, request: object, seconds: float | None = None) -> b
             return await worker.answer()
     except TimeoutError:
         raise WorkerFailed("time", f"there was no answer within {seconds:g} seconds") from None
+
+
+async def answered_here(use: Use, request: object) -> object:
+    """What the function of a use returns for one request, in a thread of this process.
+
+    It is for work that costs less than the start of a process. The function is given no caller, so it sends no parts; the limits of
+    the use are not held, and nothing ends it. Raises WorkerFailed: there is no answer.
+    """
+
+    def answer() -> object:
+        try:
+            return function_of(use)(request, None)
+        except Exception as error:
+            failure = failure_by(error)
+            raise WorkerFailed(failure.reason, failure.text, failure.exit_code) from error
+
+    return await asyncio.to_thread(answer)
