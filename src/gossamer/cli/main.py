@@ -32,7 +32,7 @@ _CORE = {
         "rewire": ("steering:rewire", "Change the graph of a running crawl."),
         "block": ("steering:block", "Send no more requests to hosts or domains."),
         "ask": ("steering:ask", "Send a running crawl a request that an installed package defines."),
-        "traps": ("query:traps", "List URLs that were set aside as likely traps; confirm or release them."),
+        "traps": ("steering:traps", "List URLs that were set aside as likely traps; confirm or release them."),
         "log": ("status:log", "Show one log of a crawl and all its agents, also while it runs."),
     },
     "Ask a crawl": {

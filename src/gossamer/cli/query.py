@@ -1,4 +1,4 @@
-"""Questions to a crawl: `gossamer query` in SQL, `report` ready-made, `rank` for PageRank, `why` and `cat` of one URL, `traps`."""
+"""Questions to a crawl: `gossamer query` in SQL, `report` ready-made, `rank` for PageRank, `why` and `cat` of one URL."""
 
 import datetime
 import re
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from gossamer.cli.helping import (
-    STORE,
     as_json,
     crawl_to_read,
     digits_of,
@@ -28,7 +27,6 @@ from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.analysis.traces import Story
-    from gossamer.crawls.trap_review import Suspicions
     from gossamer.query.database import Database
     from gossamer.query.reports import MadeReport
     from gossamer.storage.archive.reading import ArchivedRecord
@@ -257,8 +255,7 @@ def rank(directory: str, importance: str | None, urls: int, limit: int) -> None:
             out.write("\n")
 
 
-# `gossamer why`, `cat` and `traps`: the story of one URL, told from ledger, log, filters and robots rules; a document; families
-# of URLs.
+# `gossamer why` and `cat`: the story of one URL, told from ledger, log, filters and robots rules; a document.
 
 
 @click.command()
@@ -328,62 +325,6 @@ def story_lines(story: "Story") -> list[str]:
             f"robots.txt {_ROBOTS.get(story.host['robots_state'], story.host['robots_state'])}"
             + "".join(f", also called {name}" for name in story.host["aliases"])
         )
-    return lines
-
-
-# `gossamer traps DIR`: what was set aside and why; a person confirms a trap or releases what is none.
-
-
-@click.command()
-@crawl_to_read
-@option("--confirm ID...", "Refuse this family from now on, because it is a trap (repeatable).")
-@option("--release ID|all...", "Never suspect this family again, because it is no trap (repeatable).")
-@as_json
-def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as_json: bool) -> None:
-    """List the families of URLs that look like traps, with evidence, and hosts with unusually many URLs.
-
-    Such URLs are set aside: they wait behind all others, and the crawl fetches a few of them to see whether they bring
-    anything new. --confirm refuses a family from now on, --release lets the crawl fetch it; both work while the crawl
-    runs, and also apply to later runs.
-
-    \b
-    gossamer traps mycrawl
-    gossamer traps mycrawl --confirm 1f0c2ab39d
-    gossamer resume mycrawl --release all
-    """
-    from gossamer.crawls.control.client import Control, NotRunning
-    from gossamer.crawls.control.messages import Decide
-    from gossamer.crawls.trap_review import decide_at_rest, suspicions_of
-    from gossamer.storage.tables.places import begun_crawl
-
-    path, store = Path(directory), click.get_current_context().meta.get(STORE)
-    begun_crawl(path)
-    if store is not None and (confirm or release):
-        raise UsageError(
-            f"--confirm and --release change a crawl, and {store} is a store; first bring the crawl back: "
-            f"gossamer resume {store} -o DIR"
-        )
-    if confirm or release:
-        try:
-            with Control(path) as control:
-                print(control.do(Decide(list(confirm), list(release))))
-        except NotRunning:
-            decide_at_rest(path, confirm, release)
-            say_lines((f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families",))
-        return
-    found = suspicions_of(path)
-    say_json(found) if as_json else say_lines(trap_lines(found))
-
-
-def trap_lines(found: "Suspicions") -> list[str]:
-    """The pages that were set aside, for people."""
-    lines = [] if found.families else ["nothing is set aside"]
-    for one in found.families:
-        lines.append(f"{one.id}  {one.family}: {one.trap}, {one.state}; {one.set_aside} set aside, {one.probes} probed")
-        lines += [f"            {text}" for text in (one.evidence, *one.samples)]
-    if found.hosts:
-        lines.append("hosts with unusually many URLs:")
-        lines += [f"  {one.host}: {one.urls} URLs, {one.pages} pages" for one in found.hosts]
     return lines
 
 

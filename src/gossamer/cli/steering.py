@@ -1,4 +1,4 @@
-"""`gossamer pause | continue | stop | checkpoint | set | rewire | block | ask DIR`: steer a crawl that runs in another process.
+"""`gossamer pause | continue | stop | checkpoint | set | rewire | block | ask | traps DIR`: steer a crawl of another process.
 
 Each asks over the crawl's control socket (:mod:`gossamer.crawls.control`) and prints what was done. Where no crawl runs,
 the exit status is 2 and one line says how to go on.
@@ -6,11 +6,12 @@ the exit status is 2 and one line says how to go on.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.elsewhere import same_setting
-from gossamer.cli.helping import option
+from gossamer.cli.helping import STORE, as_json, crawl_to_read, option
 from gossamer.cli.saying import given_text, say_json, say_lines
 from gossamer.crawls.control import messages
 from gossamer.crawls.control.client import Control, NotRunning, NotSupervised
@@ -18,6 +19,9 @@ from gossamer.crawls.control.wire import ControlRequest, Listed, Malformed, Told
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import given_host
+
+if TYPE_CHECKING:
+    from gossamer.crawls.trap_review import Suspicions
 
 #: Seconds for a checkpoint, which flushes what the store has in memory, and for a change of the graph, which lets what leaves
 #: finish what it fetches.
@@ -237,3 +241,56 @@ def ask(directory: str, name: str, pairs: Sequence[str]) -> None:
             say_json(value)
         case _:
             print(answer.text)
+
+
+# `gossamer traps DIR`: what was set aside and why; a person confirms a trap or releases what is none.
+
+
+@click.command()
+@crawl_to_read
+@option("--confirm ID...", "Refuse this family from now on, because it is a trap (repeatable).")
+@option("--release ID|all...", "Never suspect this family again, because it is no trap (repeatable).")
+@as_json
+def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as_json: bool) -> None:
+    """List the families of URLs that look like traps, with evidence, and hosts with unusually many URLs.
+
+    Such URLs are set aside: they wait behind all others, and the crawl fetches a few of them to see whether they bring
+    anything new. --confirm refuses a family from now on, --release lets the crawl fetch it; both work while the crawl
+    runs, and also apply to later runs.
+
+    \b
+    gossamer traps mycrawl
+    gossamer traps mycrawl --confirm 1f0c2ab39d
+    gossamer resume mycrawl --release all
+    """
+    from gossamer.crawls.trap_review import decide_at_rest, suspicions_of
+
+    path, store = Path(directory), click.get_current_context().meta.get(STORE)
+    begun_crawl(path)
+    if store is not None and (confirm or release):
+        raise UsageError(
+            f"--confirm and --release change a crawl, and {store} is a store; first bring the crawl back: "
+            f"gossamer resume {store} -o DIR"
+        )
+    if confirm or release:
+        try:
+            with Control(path) as control:
+                print(control.do(messages.Decide(list(confirm), list(release))))
+        except NotRunning:
+            decide_at_rest(path, confirm, release)
+            say_lines((f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families",))
+        return
+    found = suspicions_of(path)
+    say_json(found) if as_json else say_lines(trap_lines(found))
+
+
+def trap_lines(found: "Suspicions") -> list[str]:
+    """The pages that were set aside, for people."""
+    lines = [] if found.families else ["nothing is set aside"]
+    for one in found.families:
+        lines.append(f"{one.id}  {one.family}: {one.trap}, {one.state}; {one.set_aside} set aside, {one.probes} probed")
+        lines += [f"            {text}" for text in (one.evidence, *one.samples)]
+    if found.hosts:
+        lines.append("hosts with unusually many URLs:")
+        lines += [f"  {one.host}: {one.urls} URLs, {one.pages} pages" for one in found.hosts]
+    return lines
