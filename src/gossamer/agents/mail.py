@@ -169,7 +169,9 @@ class MassMail(Provider[MassMailSheet]):
             self._away.discard(recipient.removeprefix(MAIL_TO))
             self.commits += 1
             self._room.set()
-            _release(arrived)
+            for one in arrived:
+                if one.receipt is not None:
+                    one.receipt.release()
 
     # -- who is away
 
@@ -223,12 +225,6 @@ class MassMail(Provider[MassMailSheet]):
             with self.shared.writing() as connection:
                 forget_older_mail(connection, [one.number for one in lot])
         self._has_older = False
-
-
-def _release(posted: Sequence[_Posted]) -> None:
-    for one in posted:
-        if one.receipt is not None:
-            one.receipt.release()
 
 
 class MassCommunicator(Consumer[NoSettings]):

@@ -385,10 +385,6 @@ class SeveralAgents(AnyCrawl):
         if self._supervisor is not None:
             self._supervisor.abort()
 
-    async def spread(self, request: "ControlRequest") -> None:
-        """Tell all agents to pause, or to go on; one that comes back later is told then."""
-        await self.supervisor.pause(request)
-
     def line_to(self, host: str) -> "AgentLine":
         agents = self.supervisor.agents
         owner = self.roster.division(self.graph).owner(host)

@@ -85,7 +85,7 @@ async def _answered(crawl: "SeveralAgents", request: ControlRequest) -> Answered
             done = await request.act(cast(Any, crawl))
             return Done(f"{cast(Done, done).text} (all agents rest for some seconds, and begin again with it)")
         case Pause() | Continue():
-            await crawl.spread(request)
+            await crawl.supervisor.pause(request)
             return Done(PAUSED if isinstance(request, Pause) else GOES_ON)
         case Suspend() | Unsuspend():
             return await _of_each(crawl, request)

@@ -155,11 +155,6 @@ def _proxy(options: CrawlOptions) -> Settings:
     return {"http": {"proxy": list(entries)}, "frontier": {"proxied": bool(entries)}}
 
 
-def _nofollow(options: CrawlOptions) -> Settings:
-    follows = options.follow_nofollow
-    return {"process": {"obey_nofollow": not follows}, "nofollow": {"follow": follows}}
-
-
 #: Option -> the settings that it comes to, where they are not its value.
 SETTINGS: dict[str, Callable[[CrawlOptions], Settings]] = {
     "normalize": lambda options: {"links": {"normalise": normal_steps(options.normalize)}},
@@ -171,7 +166,10 @@ SETTINGS: dict[str, Callable[[CrawlOptions], Settings]] = {
     "page_requisites": _requisites,
     "mirror": _requisites,
     "language": lambda options: {"process": {"languages": [word for word in options.language if word]}},
-    "follow_nofollow": _nofollow,
+    "follow_nofollow": lambda options: {
+        "process": {"obey_nofollow": not options.follow_nofollow},
+        "nofollow": {"follow": options.follow_nofollow},
+    },
     "analysis": lambda options: {
         "process": {"details": options.analysis},
         "html": {"anchors": options.analysis == "full"},

@@ -64,7 +64,10 @@ class CrawlPlan:
         self._subscribers = tuple(subscribers)
         self.graph = self.planned(with_subscribers(with_told_tls(with_durability(compiled)), self._subscribers))
         """The graph of all processes, as it begins."""
-        self.seeds = self._seeds(given)
+        sheets = (node.sheet for node in self.graph.components.values() if isinstance(node.sheet, SeedsSheet))
+        # What was read already is not read again, for seeds may be many.
+        found = [given if sheet.urls == given else read_seeds(sheet.urls, self._hostless) for sheet in sheets]
+        self.seeds = found[0] if len(found) == 1 else tuple(itertools.chain.from_iterable(found))
         """Canonical URLs, each once."""
         if not self.seeds:
             raise UsageError("there is nothing to crawl: give a seed URL, or --seeds FILE with one on each line")
@@ -84,12 +87,6 @@ class CrawlPlan:
     def keeps_triples(self) -> bool:
         sheets = (node.sheet for node in self.graph.providers.values())
         return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
-
-    def _seeds(self, given: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of the graph; what was read already is not read again, for seeds may be many."""
-        sheets = (node.sheet for node in self.graph.components.values() if isinstance(node.sheet, SeedsSheet))
-        found = [given if sheet.urls == given else read_seeds(sheet.urls, self._hostless) for sheet in sheets]
-        return found[0] if len(found) == 1 else tuple(itertools.chain.from_iterable(found))
 
     def _released(self, wiring: Wiring) -> Wiring:
         from gossamer.crawls.trap_review import with_released

@@ -84,7 +84,12 @@ def suspicions_of(directory: Path) -> Suspicions:
                 ListedHost(state.host, ledger.tally("host", state.host), state.counters.get("pages", 0))
                 for state in ledger.hosts()
             ]
-    return Suspicions(sorted(families, key=lambda one: -one.set_aside), _unusual(hosts))
+    hosts.sort(key=lambda one: -one.urls)
+    middle = hosts[len(hosts) // 2].urls if hosts else 0
+    unusual = [
+        one for one in hosts[:MANY_HOSTS] if one.urls >= MANY and (one.urls >= TIMES * middle or len(hosts) == 1)
+    ]
+    return Suspicions(sorted(families, key=lambda one: -one.set_aside), unusual)
 
 
 def _known(rows: Iterable[SetAside], settings: Mapping[str, Any]) -> list[SetAside]:
@@ -106,12 +111,6 @@ def _listed(ledger: "RocksLedger", row: SetAside, said: Mapping[str, set[str]]) 
         evidence=_RELEASED if state == "released" else evidence_of(ledger.learnt((family.owner,), WHAT)[0], family),
         samples=[task.url for task in islice(ledger.aside_tasks(family), SAMPLES)],
     )
-
-
-def _unusual(hosts: Iterable[ListedHost]) -> list[ListedHost]:
-    ranked = sorted(hosts, key=lambda one: -one.urls)
-    middle = ranked[len(ranked) // 2].urls if ranked else 0
-    return [one for one in ranked[:MANY_HOSTS] if one.urls >= MANY and (one.urls >= TIMES * middle or len(ranked) == 1)]
 
 
 # -- decisions

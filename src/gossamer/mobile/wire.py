@@ -79,17 +79,15 @@ def frame_of(value: MobileCrawler | CrawlerBatch) -> bytes:
     plain = msgspec.msgpack.encode(value)
     if len(plain) > MAX_UNPACKED:
         raise BytesRefused("too_large", f"{len(plain)} bytes are more than a frame may hold ({MAX_UNPACKED})")
+    is_whole = isinstance(value, CrawlerBatch) and any(page.whole is not None for page in value.pages)
     parameter = zstd.CompressionParameter
     # No larger than the frame: a window costs its size in memory on both sides.
     window = min(WINDOW_LOG, max(_SMALLEST_WINDOW_LOG, len(plain).bit_length()))
     level, window_log, checksum = parameter.compression_level, parameter.window_log, parameter.checksum_flag
-    frame: bytes = zstd.compress(plain, options={level: _level(value), window_log: window, checksum: 1})
+    frame: bytes = zstd.compress(
+        plain, options={level: WHOLE_LEVEL if is_whole else LEVEL, window_log: window, checksum: 1}
+    )
     return frame
-
-
-def _level(value: MobileCrawler | CrawlerBatch) -> int:
-    is_whole = isinstance(value, CrawlerBatch) and any(page.whole is not None for page in value.pages)
-    return WHOLE_LEVEL if is_whole else LEVEL
 
 
 def unpacked(frame: bytes, kind: type[Sent]) -> Sent:

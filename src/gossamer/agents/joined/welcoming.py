@@ -69,7 +69,9 @@ class JoinedCluster:
         odd += ["--exchange files"] * (options.exchange == "files")
         if odd:
             raise UsageError(f"{odd[0]} needs all agents on one machine; leave it or --cluster {options.cluster} out")
-        host, port = self._own_place(options)
+        if not options.listen:
+            raise UsageError("--cluster joined needs an address at which agents join; add --listen HOST:PORT")
+        host, port = link.host_and_port(options.listen, "--listen")
         self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
         self._lease = part_of(options, StoreOptions).lease
         self._has_store = False
@@ -84,12 +86,6 @@ class JoinedCluster:
         self._opened = 0.0
         self._servers: dict[str, ControlServer] = {}
         self._told_waiting: set[str] = set()
-
-    def _own_place(self, options: CrawlOptions) -> tuple[str, int]:
-        """Where machines join. Raises UsageError: that is not given, or malformed."""
-        if not options.listen:
-            raise UsageError("--cluster joined needs an address at which agents join; add --listen HOST:PORT")
-        return link.host_and_port(options.listen, "--listen")
 
     def _shared_secret(self, options: CrawlOptions) -> bytes:
         """What machines prove that they know. Raises UsageError: there is none, or it is too short."""

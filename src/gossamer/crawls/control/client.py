@@ -148,7 +148,10 @@ class Control:
         except TimeoutError:
             raise self._silent() from None
         except OSError:
-            self._await_end()
+            # The next reader of the ledger finds the last word of the crawl in it.
+            deadline = time.monotonic() + self._changing
+            while holder(self.directory) and time.monotonic() < deadline:
+                time.sleep(_LOOK)
             raise NotRunning(f"the crawl in {self.directory} has ended; `gossamer resume` goes on with it") from None
         except Malformed as error:
             raise CrawlDirectoryError(
@@ -182,12 +185,6 @@ class Control:
                 raise ConnectionResetError
             received += part
         return bytes(received)
-
-    def _await_end(self) -> None:
-        """The next reader of the ledger finds the last word of the crawl in it."""
-        deadline = time.monotonic() + self._changing
-        while holder(self.directory) and time.monotonic() < deadline:
-            time.sleep(_LOOK)
 
     def _silent(self) -> CrawlDirectoryError:
         return CrawlDirectoryError(

@@ -142,7 +142,8 @@ class Network(Generic[T]):
                 self._probe_wait = min(self.rules.longest_probe, 2.0 * self._probe_wait)
                 self._probe_at = now + self._probe_wait
                 if now - self.down_since >= self.rules.patience:
-                    self._give_in()
+                    self._is_out_of_patience, self.down_since = True, None
+                    self._clear()
                     return {}
             return {host: before}
         if not is_proof:
@@ -185,11 +186,6 @@ class Network(Generic[T]):
                 if len(found) >= self.rules.hosts:
                     break
         return len(found)
-
-    def _give_in(self) -> None:
-        self._is_out_of_patience = True
-        self.down_since = None
-        self._clear()
 
     def _clear(self) -> None:
         self._failures = 0

@@ -291,7 +291,10 @@ class ObeyRobots(Provider[RobotsSheet]):
 
     def _make_ready(self, name: str, site: RobotsState) -> _Ready:
         if site.rules is not None:
-            site = msgspec.structs.replace(site, rules=self._shared(site.rules))
+            # Many sites have the file of the program that runs them, so equal rules are kept once. The digest is a cryptographic
+            # one: otherwise a site could make a file that replaces the rules of another site.
+            digest = blake2b(msgspec.msgpack.encode(site.rules), digest_size=16).digest()
+            site = msgspec.structs.replace(site, rules=self._alike.setdefault(digest, site.rules))
         rules, agent = site.rules, self.sheet.agent
         ready = self._ready[name] = _Ready(site, weight=1)
         if rules:
@@ -300,14 +303,6 @@ class ObeyRobots(Provider[RobotsSheet]):
         self._rules += ready.weight
         self._shed()
         return ready
-
-    def _shared(self, rules: Rules) -> Rules:
-        """Equal rules that another site has, or else these: many sites have the file of the program that runs them.
-
-        The digest is a cryptographic one: otherwise a site could make a file that replaces the rules of another site.
-        """
-        digest = blake2b(msgspec.msgpack.encode(rules), digest_size=16).digest()
-        return self._alike.setdefault(digest, rules)
 
     def _unready(self, name: str) -> None:
         ready = self._ready.pop(name, None)

@@ -127,7 +127,9 @@ class DiskTrie:
         if found is None:
             return 0
         for chunk in chunks:
-            self._drop(chunk)
+            self.files.drop(chunk)
+            self._loaded.pop(chunk, None)
+            self._changed.discard(chunk)
         del self.kids_of(path[-1])[found.text[0]]
         self._changed.add(next(node.chunk for node in reversed(path) if node.chunk >= 0))
         if found.to_do:
@@ -200,11 +202,6 @@ class DiskTrie:
                 self._loaded[stub.chunk] = stub
         self._loaded[owner.chunk] = owner
         return kids
-
-    def _drop(self, chunk: int) -> None:
-        self.files.drop(chunk)
-        self._loaded.pop(chunk, None)
-        self._changed.discard(chunk)
 
     def trim(self) -> None:
         """Give back the chunks that were not used longest, as far as nothing in them has changed. Not within a walk that

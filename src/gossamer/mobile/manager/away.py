@@ -341,7 +341,7 @@ def _visit(
     visit = Visit(task, response, items=tuple(_items(first, page.url)), trouble=page.trouble)
     if not brought.is_part:
         return visit if response.body or not page.duplicate_of else _repeated(visit, page, known)
-    is_followed = page.is_expanded
+    links = [(one.url, one.relation, one.anchor, one.nofollow) for one in page.links]
     return msgspec.structs.replace(
         visit,
         mime=page.mime if _MIME.fullmatch(page.mime) else "",
@@ -351,8 +351,8 @@ def _visit(
         language=page.language,
         simhash=page.simhash,
         duplicate_of=page.duplicate_of,
-        found=tuple(_found(page)) if is_followed else (),
-        refused=() if is_followed else tuple(_links(page)),
+        found=tuple(Found(*one) for one in links) if page.is_expanded else (),
+        refused=() if page.is_expanded else tuple(Link(*one) for one in links if _is_canonical(one[0])),
     )
 
 
@@ -370,17 +370,6 @@ def _body(page: BroughtPage, brought: MobileOrigin) -> bytes:
     if brought.form == "elements":
         return "\n".join(element.markup for element in page.elements).encode("utf-8", "replace")
     return (page.text or "").encode("utf-8", "replace")
-
-
-def _found(page: BroughtPage) -> Iterator[Found]:
-    for link in page.links:
-        yield Found(link.url, link.relation, link.anchor, link.nofollow)
-
-
-def _links(page: BroughtPage) -> Iterator[Link]:
-    for link in page.links:
-        if _is_canonical(link.url):
-            yield Link(link.url, link.relation, link.anchor, link.nofollow)
 
 
 def _items(page: BroughtPage, url: str) -> Iterator[Item]:

@@ -187,7 +187,9 @@ class FileSource:
         if walk.file is not None:
             return _not_found("a file has nothing below it") if wants_directory else self._read(walk)
         if not wants_directory:
-            return _moved(url)
+            # To the one with a slash, which relative links on its page need.
+            path, mark, query = url.partition("#")[0].partition("?")
+            return Response(Outcome.REDIRECT, 301, headers=(("location", f"{path}/{mark}{query}"),))
         for index in INDEX_FILES:
             if walk.has(index):
                 return walk.follow((index,)) or self._index(walk)
@@ -349,9 +351,3 @@ def _failed(error: OSError) -> Response:
 
 def _no_index() -> Withheld:
     return Withheld("no_index", "the directory has no index file, and directories are never listed")
-
-
-def _moved(url: str) -> Response:
-    """The redirect from a directory without a slash to the one with it, which relative links on its page need."""
-    path, mark, query = url.partition("#")[0].partition("?")
-    return Response(Outcome.REDIRECT, 301, headers=(("location", f"{path}/{mark}{query}"),))

@@ -27,11 +27,6 @@ def _sha256(told: RowSource) -> str:
     return bodies.sha256(body) if told.hashes and body else ""
 
 
-def _media_type(told: RowSource) -> str:
-    mime = told.visit.mime
-    return mime if mime != told.response.mime else ""
-
-
 def _data(told: RowSource) -> Any:
     return None if told.task.request is None else unpacked(told.task.request.data)
 
@@ -69,7 +64,7 @@ class PageRow(
         str,
         found(
             "Media type that the document's bytes show; `mime` where they were not looked at.",
-            _media_type,
+            lambda told: told.visit.mime if told.visit.mime != told.response.mime else "",
             same_as="mime",
         ),
     ] = ""

@@ -118,11 +118,6 @@ class ItemRow(
     visit: Annotated[str, column("The visit that found it, as in `pages`.")] = ""
 
 
-def _item_rows(told: RowSource) -> Iterable[ItemRow]:
-    visit = told.visit.id
-    return [ItemRow(kind=item.kind, url=item.url, data=item.value, visit=visit) for item in told.visit.items]
-
-
 def _mended(row: ItemRow, size: int) -> ItemRow:
     """The row in the place of an item that is too large, or that no JSON can hold and was not refused where it was made."""
     told = {"too_large": size, "most": MAX_LINE_BYTES} if size else {"unwritable": True}
@@ -133,7 +128,9 @@ ITEMS = Table(
     "items",
     ItemRow,
     "Items that processors took out of pages.",
-    rows=_item_rows,
+    rows=lambda told: [
+        ItemRow(kind=item.kind, url=item.url, data=item.value, visit=told.visit.id) for item in told.visit.items
+    ],
     mend=_mended,
     kind="kind",
     is_made=True,
