@@ -201,7 +201,7 @@ def _read(text: str, url: str, now: float) -> tuple[Cookie, str] | None:
             case "path":
                 path = given if given.startswith("/") and len(given) <= _LONGEST_PATH and _OCTETS.match(given) else ""
             case "max-age" if _AGE.match(given):
-                age = 0.0 if given.startswith("-") else now + min(float(given[:12]), MAX_AGE)
+                age = 0.0 if given.startswith("-") else now + min(float(given), MAX_AGE)
             case "expires":
                 moment = read_date(given, zones=False)
                 end = end if moment is None else min(moment, now + MAX_AGE)

@@ -20,6 +20,8 @@ CASES = {
     "foo=bar; Expires=Fri, 07 Aug 2007 08:04:19 GMT\nfoo2=bar2; Expires=Fri, 07 Aug 2017 08:04:19 GMT": "foo2=bar2",
     "foo": "",
     "foo=bar; max-age=10000;": "foo=bar",
+    "foo=bar; max-age=00000000000010000": "foo=bar",
+    "foo=bar; max-age=99999999999999999999999": "foo=bar",
     "foo=bar; max-age=0;": "",
     "foo=bar; version=1;": "foo=bar",
     "foo=bar; customvalue=1000;": "foo=bar",
