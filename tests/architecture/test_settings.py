@@ -19,7 +19,7 @@ READ_WHOLE = {
     "RecrawlOptions": "recrawl/changes.py; tests/journeys/test_recrawl.py",
     "MobileOptions": "mobile/wiring.py; tests/journeys/test_crawl_mobile.py",
     **dict.fromkeys(
-        ("BasicOptions", "ProcessOptions", "CrawlOptions"),
+        ("BasicOptions", "CrawlOptions"),
         "crawls/compiling.py goes through all of them; tests/unit/crawls/test_compiling.py shows each",
     ),
 }

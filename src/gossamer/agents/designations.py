@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.agents.contract import DesignationPolicy, DomainCount, SharedState, as_json
 from gossamer.agents.ring import PlaceTable, Ring
-from gossamer.crawls.process_options import PlaceRules
+from gossamer.crawls.basic_options import PlaceRules
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider

@@ -24,7 +24,7 @@ from typing import Annotated, NamedTuple
 
 from xxhash import xxh32_intdigest
 
-from gossamer.crawls.process_options import PlaceRules
+from gossamer.crawls.basic_options import PlaceRules
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider

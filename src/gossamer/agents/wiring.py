@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from gossamer.engine import wiring as wirings
-from gossamer.engine.remote.peers import SECRET
+from gossamer.engine.remote.addresses import SECRET
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from gossamer.crawls.basic_options import CHANGES_GRAPH
-from gossamer.crawls.process_options import ProcessOptions
+from gossamer.crawls.basic_options import CHANGES_GRAPH, BasicOptions
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import Sheet, metas, setting
 from gossamer.engine.subjects import found_at, shipped, subjects
@@ -25,8 +24,8 @@ _BEGINNING = "it says how a crawl begins"
 _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 
 
-class CrawlOptions(ProcessOptions, frozen=True):
-    """The options of `gossamer crawl` and `gossamer.crawl()`: those of its bases, then network and results."""
+class CrawlOptions(BasicOptions, frozen=True):
+    """The options of `gossamer crawl` and `gossamer.crawl()`: those of its base, then network and results."""
 
     user_agent: settings.UserAgent = ""
     contact: Annotated[

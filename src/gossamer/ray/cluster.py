@@ -30,9 +30,8 @@ from gossamer.agents.wiring import has_store
 from gossamer.crawls.options import CrawlOptions
 from gossamer.documents.markdown import needs as needs_package
 from gossamer.engine.files import replace_file
-from gossamer.engine.remote.addresses import Address
+from gossamer.engine.remote.addresses import CERTIFICATE, Address
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
-from gossamer.engine.remote.peers import CERTIFICATE
 from gossamer.engine.wiring import read
 from gossamer.ray.host import AgentHost
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY

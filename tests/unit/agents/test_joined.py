@@ -18,10 +18,10 @@ from gossamer.agents.joined.placed import JoinedPlaced, Machine
 from gossamer.agents.joined.welcoming import JoinedCluster
 from gossamer.agents.supervision import Solitude
 from gossamer.engine.files import shared_scratch
+from gossamer.engine.remote.addresses import dialing, new_certificate, serving
 from gossamer.engine.remote.frames import FramePipe
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.engine.remote.links import HALF_OPEN
-from gossamer.engine.remote.peers import dialing, new_certificate, serving
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import UsageError
 

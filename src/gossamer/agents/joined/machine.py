@@ -35,10 +35,9 @@ from gossamer.crawls.control.server import read_request
 from gossamer.crawls.control.wire import Answered, Malformed, NotDone, RequestRefused
 from gossamer.engine.errors import FlowError
 from gossamer.engine.files import replace_file, replace_private
-from gossamer.engine.remote.addresses import Address
+from gossamer.engine.remote.addresses import ADDRESS, CERTIFICATE, LISTEN, SECRET, Address, new_certificate
 from gossamer.engine.remote.frames import About, FramePipe
 from gossamer.engine.remote.links import Exchange
-from gossamer.engine.remote.peers import ADDRESS, CERTIFICATE, LISTEN, SECRET, new_certificate
 from gossamer.engine.wiring import Wiring, read, write
 from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.mailbox.retaining import StorePoint, point_path

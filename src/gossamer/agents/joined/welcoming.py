@@ -32,11 +32,10 @@ from gossamer.crawls.control.wire import HEADER, Answered, ControlRequest, encod
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.errors import BrokenFrame, WiringError
 from gossamer.engine.files import replace_file
-from gossamer.engine.remote.addresses import Address
+from gossamer.engine.remote.addresses import CERTIFICATE, SECRET, Address, new_certificate
 from gossamer.engine.remote.frames import About, FramePipe, LinkLost
 from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
 from gossamer.engine.remote.links import Exchange
-from gossamer.engine.remote.peers import CERTIFICATE, SECRET, new_certificate
 from gossamer.engine.wiring import read
 from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE

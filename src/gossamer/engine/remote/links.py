@@ -20,14 +20,19 @@ from gossamer.engine.remote import handshake
 from gossamer.engine.remote.addresses import (
     BACKLOG,
     Address,
+    dialing,
     keep_alive,
     listening_unix_socket,
+    own_place,
+    peer_place,
     remove_unix_socket,
+    seen_certificate,
+    serving,
     stop_listening,
+    tell_place,
 )
 from gossamer.engine.remote.frames import FramePipe, LinkLost
 from gossamer.engine.remote.handshake import NotHere, Party
-from gossamer.engine.remote.peers import dialing, own_place, peer_place, seen_certificate, serving, tell_place
 
 _log = logging.getLogger(__name__)
 

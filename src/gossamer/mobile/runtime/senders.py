@@ -20,7 +20,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from gossamer.engine.files import NotPrivate, private, replace_private
-from gossamer.engine.remote.peers import new_certificate
+from gossamer.engine.remote.addresses import new_certificate
 from gossamer.values.errors import UsageError
 
 # The runtime's own key and certificate.
