@@ -11,6 +11,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from gossamer.cli.main import main
+from gossamer.crawls.http_server import listening_socket
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
@@ -100,11 +101,28 @@ def test_a_model_gets_one_clear_answer_for_what_it_may_not_do(tmp_path: Path) ->
         assert "there is no crawl '/etc'" in await call("read", crawl="/etc", url="http://a.test/")
         assert "is not in the archive" in await call("read", crawl="c", url="http://a.test/")
         assert "is no URL" in await call("read", crawl="c", url="nothing")
+        for tool, given in (("search", {"words": "bridge"}), ("read", {"url": "http://a.test/"})):
+            assert str(tmp_path) not in await call(tool, crawl="c", **given)
+        for given in (
+            {},
+            {"url": 5},
+            {"url": "http://a.test/", "cursor": "next"},
+            {"url": "http://a.test/", "cursor": -1},
+        ):
+            told = await call("fetch", **given)
+            assert told.startswith("fetch: ") and "\n" not in told and "pydantic" not in told
         assert (await call("crawls"))["budget"]["pages"] == 1_000
 
     with FakeWeb(SITE) as web:
         assert main(["crawl", web.url("/"), "-o", str(tmp_path / "c"), "--delay", "0", "--quiet"]) == 0
     served(work, str(tmp_path / "c"), "--host", "a.test", "--host", "127.0.0.1", "--host", "localhost")
+
+
+def test_a_port_that_another_program_has_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with listening_socket("127.0.0.1", 0, 1) as taken:
+        assert main(["mcp", "--http", str(taken.getsockname()[1])]) == 2
+    told = capsys.readouterr().err
+    assert "cannot listen at 127.0.0.1:" in told and told.count("\n") == 1
 
 
 def test_robots_txt_and_private_addresses_hold_for_models_too(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_a_crawl_becomes_files_of_markdown_without_menus(tmp_path: Path, capsys:
         port = web.url("/").rstrip("/").rpartition(":")[2]
     assert main(["export", str(tmp_path / "c"), "--to", "markdown", "-o", str(tmp_path / "m")]) == 0
     told = capsys.readouterr()
-    assert "wrote 3 pages" in told.out + told.err and "1 document: damaged PDF" in told.err
+    assert "wrote 3 pages" in told.out + told.err and "1 document: damaged PDF: http://127.0.0.1:" in told.err
     files = {str(path.relative_to(tmp_path / "m")) for path in (tmp_path / "m").rglob("*.md")}
     folder = f"127.0.0.1+{port}"
     assert files == {f"{folder}/index.html.md", f"{folder}/guide/index.html.md", f"{folder}/paper.pdf.md"}

@@ -19,7 +19,7 @@ from gossamer.documents.charset import in_charset
 from gossamer.documents.markup import RAW, SLICE, SPACE, TAG, end_of_other, end_of_raw, most_open, resolved
 from gossamer.documents.skim import Skim
 from gossamer.documents.statements import FieldLink, field_links
-from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TEXTS, TextChoice
+from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TextChoice, all_text, main_text
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
 from gossamer.values.instants import frequency_of
 from gossamer.values.url import canonical, host_of, scheme_of
@@ -28,6 +28,7 @@ from gossamer.values.visit import HTML_TYPES, XHTML, Visit
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+    from gossamer.documents.main_part import MainPart
     from gossamer.documents.markdown import PageMetadata
 
 
@@ -361,9 +362,17 @@ class Document:
         return self.url if foreign or scheme in _NO_BASE else base
 
     @cached_property
+    def main_part(self) -> "MainPart":
+        """The main part of the page, which its text and its Markdown are made of."""
+        from gossamer.documents.main_part import MainPart  # a plain crawl makes none
+
+        return MainPart(self.markup)
+
+    @cached_property
     def text(self) -> str:
         """The text of the page, one block a line (:mod:`gossamer.documents.text`): its prose, or all of it by choice."""
-        text = TEXTS[self.choice](self.markup, MAX_TEXT + 1)
+        is_main = self.choice == "main"
+        text = main_text(self.markup, MAX_TEXT + 1, self.main_part) if is_main else all_text(self.markup, MAX_TEXT + 1)
         if len(text) > MAX_TEXT:
             self.missed = self.missed or TEXT_CUT
         return text[:MAX_TEXT]
@@ -374,7 +383,7 @@ class Document:
         package that makes it is not installed (`gossamer[words]`)."""
         from gossamer.documents.markdown import as_markdown
 
-        made = as_markdown(self.markup, self.base)
+        made = as_markdown(self.markup, self.base, self.main_part)
         if made.is_plain:
             self.missed = self.missed or TEXT_CUT
         return made.text

@@ -95,11 +95,14 @@ class Markdown(NamedTuple):
     """A limit left paragraphs alone: the page has more blocks than are looked at, or elements too deep in each other."""
 
 
-def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool = False) -> Markdown:
+def as_markdown(
+    markup: bytes, base: str, main: MainPart | None = None, *, images: bool = False, anchors: bool = False
+) -> Markdown:
     """The main part of a page as Markdown.
 
     Args:
         base: what relative links are resolved against.
+        main: the main part, where it is known.
         images: whether images stay, as links to them.
         anchors: whether the id of a heading stands before it, between :data:`MARK_START` and :data:`MARK_END`.
 
@@ -107,7 +110,7 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
         UsageError: html-to-markdown is not installed.
     """
     converter = _converter()
-    main, found = MainPart(markup), ""
+    main, found = main or MainPart(markup), ""
     if not main.is_cut:
         source = _source(main, images)
         decoded = source.decode("utf-8", "replace").replace("\0", "")
@@ -123,7 +126,7 @@ def as_markdown(markup: bytes, base: str, *, images: bool = False, anchors: bool
             is_whole = False
         if is_whole:
             return Markdown(f"{found}\n" if found else "")
-    text = prose(markup, MAX_MARKDOWN) if main.is_cut else main_text(markup, MAX_MARKDOWN)
+    text = prose(markup, MAX_MARKDOWN) if main.is_cut else main_text(markup, MAX_MARKDOWN, main)
     if found and len(_WORD.findall(found)) >= _WHOLE * len(_WORD.findall(text)):
         return Markdown(f"{found}\n")
     paragraphs = "\n\n".join(filter(None, text.split("\n")))

@@ -26,6 +26,7 @@ from gossamer.documents.markup import SPACE
 
 if TYPE_CHECKING:
     from gossamer.documents.blocks import Part
+    from gossamer.documents.main_part import MainPart
 
 
 # -- blocks as lines of text: references resolved, white space made single spaces
@@ -135,12 +136,13 @@ HEAD = re.compile(
 _TAG_BEGINS = re.compile(rb"<[a-zA-Z/]")
 
 
-def main_text(markup: bytes, enough: int = MAX_TEXT) -> str:
-    """The text of the main part of a page, one block a line; empty where it has none. `enough`:
-    characters behind which no further part is added. The text can be longer by one part; the caller cuts it."""
-    from gossamer.documents.main_part import MainPart
+def main_text(markup: bytes, enough: int = MAX_TEXT, main: "MainPart | None" = None) -> str:
+    """The text of the main part of a page, one block a line; empty where it has none. `enough`: characters behind which no further
+    part is added; `main`: that part, where it is known. The text can be longer by one part; the caller cuts it."""
+    if main is None:
+        from gossamer.documents.main_part import MainPart
 
-    main = MainPart(markup)
+        main = MainPart(markup)
     if main.is_cut:  # a list or a dump of hundreds of thousands of blocks: no article, and nothing of it is lost
         return prose(markup, enough)
     found: list[str] = []

@@ -35,7 +35,7 @@ from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageErro
 from gossamer.values.visit import HTML_TYPES
 from gossamer.words.options import PDF, TEXT_TYPES
 from gossamer.words.pdf import PdfReading
-from gossamer.words.reading import told
+from gossamer.words.reading import LeftOut
 
 
 class Indexed(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class ArchivedTexts:
         self._reader = ArchiveReader(directory)
         self._choice = choice
         self._pdf = PdfReading()
-        self._left_out: Counter[str] = Counter()
+        self._left_out = LeftOut()
 
     def text(self, row: Mapping[str, Any]) -> tuple[str, str] | None:
         """The text of a page by the choice, all of plain text and PDF; empty for what is none of these.
@@ -81,7 +81,7 @@ class ArchivedTexts:
         document = Document(visit, choice=self._choice)
         if mime == PDF and not visit.is_part:
             read = self._pdf(document)
-            self._left_out[read.trouble] += bool(read.trouble)
+            self._left_out.add(read.trouble, row["url"])
             return title or read.title, "\n".join(read.texts)
         if mime in HTML_TYPES and not visit.is_part:
             return title, TEXTS[self._choice](document.markup, MAX_TEXT + 1)
@@ -91,7 +91,7 @@ class ArchivedTexts:
     @property
     def remarks(self) -> list[str]:
         """PDF that has no text, or not all of it."""
-        return told(self._left_out)
+        return self._left_out.told()
 
     def close(self) -> None:
         self._pdf.close()

@@ -20,10 +20,15 @@ from gossamer.engine.sheet import parse
 from gossamer.values.errors import GossamerError, UsageError
 
 if TYPE_CHECKING:
+    import socket
+
     from gossamer.words.tools import Tools
 
 #: Where the token for HTTP comes from, so that it stands in no list of processes.
 TOKEN = "GOSSAMER_MCP_TOKEN"  # noqa: S105  # the name of a variable
+
+#: Connections that may wait for the server over HTTP.
+CLIENTS = 16
 
 
 @click.command()
@@ -89,6 +94,7 @@ def mcp(
     """
     import asyncio
 
+    from gossamer.crawls.http_server import listening_socket
     from gossamer.engine.files import scratch
     from gossamer.storage.tables.places import crawl_directory
     from gossamer.words.reach import Budget, read_reach
@@ -110,8 +116,9 @@ def mcp(
             asyncio.run(serve_stdio(tools))
             return 0
         token = os.environ.get(TOKEN) or secrets.token_urlsafe(32)
-        tell(f"http://127.0.0.1:{port}/mcp" + ("" if os.environ.get(TOKEN) else f" with the token {token}"))
-        asyncio.run(serve_http(tools, port, token))
+        with listening_socket("127.0.0.1", port, CLIENTS) as listening:
+            tell(f"http://127.0.0.1:{port}/mcp" + ("" if os.environ.get(TOKEN) else f" with the token {token}"))
+            asyncio.run(serve_http(tools, listening, token))
     return 0
 
 
@@ -136,13 +143,24 @@ def build(tools: "Tools") -> Any:  # noqa: C901  # one function a tool, as the p
         from mcp.server.mcpserver import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
         from mcp.types import ToolAnnotations
-        from pydantic import Field
+        from pydantic import Field, ValidationError
     except ImportError:
         from gossamer.documents.markdown import needs
 
         raise needs("mcp", "the package mcp", "gossamer mcp") from None
 
-    server = MCPServer("gossamer", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
+    class Server(MCPServer[Any]):
+        async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+            """What a tool answers; wrong arguments are told in one line."""
+            try:
+                return await super().call_tool(name, arguments, context)
+            except ToolError as error:
+                if not isinstance(error.__cause__, ValidationError):
+                    raise
+                wrong = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.__cause__.errors())
+                raise ToolError(f"{name}: {'; '.join(wrong)}") from None
+
+    server = Server("gossamer", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     asks = ToolAnnotations(read_only_hint=True, open_world_hint=True)
     url_ = Annotated[str, Field(description="An http or https URL.", max_length=8_000)]
@@ -153,7 +171,7 @@ def build(tools: "Tools") -> Any:  # noqa: C901  # one function a tool, as the p
         try:
             return await work
         except GossamerError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(tools.named(str(error))) from None
 
     @server.tool(annotations=reads)
     async def crawls() -> dict[str, Any]:
@@ -190,7 +208,7 @@ def build(tools: "Tools") -> Any:  # noqa: C901  # one function a tool, as the p
         try:
             return tools.job(name)
         except GossamerError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(tools.named(str(error))) from None
 
     @server.tool(annotations=reads)
     async def search(
@@ -234,16 +252,16 @@ async def serve_stdio(tools: "Tools") -> None:
         await tools.close()
 
 
-async def serve_http(tools: "Tools", port: int, token: str) -> None:
+async def serve_http(tools: "Tools", listening: "socket.socket", token: str) -> None:
     """Serve clients on this machine that know the token, and send it as `Authorization: Bearer TOKEN`."""
     import asyncio
 
     import uvicorn
 
     app = guarded(build(tools).streamable_http_app(host="127.0.0.1"), token)
-    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+    config = uvicorn.Config(app, log_level="error", access_log=False)
     try:
-        await uvicorn.Server(config).serve()
+        await uvicorn.Server(config).serve([listening])
     finally:
         await asyncio.shield(tools.close())
 

@@ -11,7 +11,7 @@ exported at the mark has what an export of all of them has now.
 import contextlib
 import datetime
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -30,7 +30,7 @@ from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.words.chunks import OVERLAP, WORDS, chunks, ids_of
 from gossamer.words.options import TYPES
 from gossamer.words.pdf import PdfReading
-from gossamer.words.reading import told, words_of
+from gossamer.words.reading import LeftOut, words_of
 
 #: URLs whose older versions are asked for at once.
 _AT_ONCE = 200
@@ -58,8 +58,7 @@ class WordsReader:
         self._archive = ArchiveReader(directory)
         self._images, self._anchors = images, anchors
         self._pdf = PdfReading()
-        self.left_out: Counter[str] = Counter()
-        """Documents that have no words, or not all of them, by trouble: see :data:`gossamer.words.reading.TROUBLES`."""
+        self.left_out = LeftOut()
 
     def __enter__(self) -> "WordsReader":
         return self
@@ -72,11 +71,11 @@ class WordsReader:
         try:
             visit = archived_visit(self._archive, row)
         except (UsageError, CrawlDirectoryError):
-            self.left_out["no_body"] += 1
+            self.left_out.add("no_body", row["url"])
             return None
         mime = row["media_type"] or visit.media_type
         found = words_of(Document(visit), mime, self._pdf, images=self._images, anchors=self._anchors)
-        self.left_out[found.trouble] += bool(found.trouble)
+        self.left_out.add(found.trouble, row["url"])
         if not found.markdown:
             return None
         return WordsPage(
@@ -172,7 +171,7 @@ def write_markdown(
                     file.parent.mkdir(parents=True, exist_ok=True)
                     folders.add(file.parent)
                 file.write_text(front_matter(page) + page.markdown, encoding="utf-8", errors="replace")
-    return WordsWritten(pages, pages, mark, told(reader.left_out))
+    return WordsWritten(pages, pages, mark, reader.left_out.told())
 
 
 def front_matter(page: WordsPage) -> str:
@@ -237,7 +236,7 @@ def write_chunks(
                 out.writelines(msgspec.json.encode(row).decode() + "\n" for row in found)
         if is_parquet and target is not None:
             _as_parquet(folder, target)
-    return WordsWritten(pages, rows, mark, told(reader.left_out))
+    return WordsWritten(pages, rows, mark, reader.left_out.told())
 
 
 def _all(database: Database, reader: WordsReader, words: int, overlap: int) -> Iterator[list[ChunkRow]]:

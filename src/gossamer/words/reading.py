@@ -9,7 +9,8 @@ treat those of a person's own processors.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -87,7 +88,7 @@ def words_of(
         facts = document.metadata
         if not markdown:
             return Words(document.title, "", facts, document.canonical)
-        made = as_markdown(document.markup, document.base, images=images, anchors=anchors)
+        made = as_markdown(document.markup, document.base, document.main_part, images=images, anchors=anchors)
         found = Words(document.title, made.text, facts, document.canonical, "plain" if made.is_plain else "")
     elif mime == PDF:
         read = pdf(document)
@@ -133,13 +134,27 @@ def archived_words(url: str, document: "ArchivedDocument", *, images: bool = Fal
     return words_of_answer(url, response, images=images)
 
 
-def told(left_out: Mapping[str, int]) -> list[str]:
-    """Counts of documents by trouble, in words."""
-    return [
-        f"{number:,} {'document' if number == 1 else 'documents'}: {TROUBLES[trouble]}"
-        for trouble, number in sorted(left_out.items())
-        if number
-    ]
+class LeftOut:
+    """Documents without words, or with less than all of them, by trouble: how many, and the URL of the first."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._firsts: dict[str, str] = {}
+
+    def add(self, trouble: str, url: str) -> None:
+        """Count a document; one without a trouble is none."""
+        if trouble:
+            self._counts[trouble] += 1
+            self._firsts.setdefault(trouble, url)
+
+    def told(self) -> list[str]:
+        """The same in words."""
+        return [
+            f"1 document: {TROUBLES[trouble]}: {self._firsts[trouble]}"
+            if number == 1
+            else f"{number:,} documents: {TROUBLES[trouble]}; the first is {self._firsts[trouble]}"
+            for trouble, number in sorted(self._counts.items())
+        ]
 
 
 # Processors.

@@ -82,6 +82,12 @@ class Tools:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def named(self, text: str) -> str:
+        """A text with the names of crawls for their directories, which are no matter of a model's."""
+        for name, place in self._crawls.items():
+            text = text.replace(str(place), name)
+        return text.replace(f"{self._folder}/", "")
+
     def crawls(self) -> dict[str, Any]:
         """The crawls that can be asked, and the budget that is left."""
         left = self._budget
@@ -174,7 +180,7 @@ class Tools:
             job.told = await self._run_crawl(job.name, job.url, job.pages, granted, *more)
             job.state = "finished"
         except GossamerError as error:
-            job.state, job.error = "failed", str(error)
+            job.state, job.error = "failed", self.named(str(error))
 
     def job(self, name: str) -> dict[str, Any]:
         """How a crawl stands that a model started."""
@@ -252,7 +258,7 @@ class Tools:
             arguments = ("crawl", url, "-o", place, "--json", *limits, *self._reach.options(), *more, *self._options)
             # Limits that are reached and sites that answer nothing are told in the answer, not by the status.
             told = msgspec.json.decode(await self._gossamer(*arguments, deadline=seconds + 30, allowed=(0, 3, 4)))
-            return told
+            return told | {"crawl": name}
         finally:
             unused = pages - max(1, int(told.get("fetched", 0)))
             self._budget.give_back(unused, seconds - (time.monotonic() - begun), int(told.get("bytes", 0)))
