@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.commands import gave
 from tests.s3 import BUCKET, s3_server, variables
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
-from gossamer.testing.clock import HUNG_AFTER
 from tools.killing.loop import hits_of
 from tools.killing.site import Round, served
 
@@ -70,14 +70,8 @@ class Site:
         return (self.folder / f"{name}.said").read_text()
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [*GOSSAMER, *words],
-            capture_output=True,
-            text=True,
-            env=self.environment,
-            timeout=HUNG_AFTER,
-            cwd=self.folder,
-        )
+        status, out, said = gave(*words, cwd=self.folder, environment=self.environment)
+        return subprocess.CompletedProcess(words, status, out, said)
 
     def all_have_published(self) -> bool:
         """Each of two agents has published a checkpoint, by a store in a folder."""

@@ -1,4 +1,4 @@
-"""The command line as a person meets it, most of it in a process of its own: output, exit statuses, and one line for bad input."""
+"""The command line as a person meets it: output, exit statuses, and one line for bad input; in a process of its own where that counts."""
 
 import asyncio
 import json
@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.commands import gave
 from tests.sampling import sampled
 
 from gossamer.agents.crawl import SupervisedCrawl
@@ -21,11 +23,15 @@ from gossamer.testing.fakeweb import FakePage, FakeWeb
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 
 
+def patience(arguments: Sequence[str]) -> list[str]:
+    """Let a crawl that names no delay have none."""
+    return ["--delay", "0"] if arguments[:1] == ("crawl",) and "--delay" not in arguments else []
+
+
 def start(*arguments: str, stdin: int = subprocess.DEVNULL, cwd: Path | None = None) -> "subprocess.Popen[str]":
     """Start the command with nothing of the test's environment that it could lean on."""
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
-    patience = ["--delay", "0"] if arguments[:1] == ("crawl",) and "--delay" not in arguments else []
-    command = [sys.executable, "-m", "gossamer", *arguments, *patience]
+    command = [sys.executable, "-m", "gossamer", *arguments, *patience(arguments)]
     return subprocess.Popen(
         command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=cwd
     )
@@ -33,14 +39,19 @@ def start(*arguments: str, stdin: int = subprocess.DEVNULL, cwd: Path | None = N
 
 def gossamer(*arguments: str, given: str = "", cwd: Path | None = None) -> tuple[int, str, str]:
     """Run the command to its end: exit status, standard output, standard error."""
-    process = start(*arguments, stdin=subprocess.PIPE, cwd=cwd)
-    out, err = process.communicate(given, timeout=HUNG_AFTER)
-    return process.returncode, out, err
+    return gave(*arguments, *patience(arguments), given=given, cwd=cwd)
+
+
+def process(*arguments: str) -> tuple[int, str, str]:
+    """The same in a process of its own."""
+    started = start(*arguments)
+    out, err = started.communicate(timeout=HUNG_AFTER)
+    return started.returncode, out, err
 
 
 def test_json_prints_one_line_with_every_promised_field(tmp_path: Path) -> None:
     with FakeWeb.tree(2, 3) as web:
-        status, out, err = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
+        status, out, err = process("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--json")
     assert (status, err) == (0, "")
     told = json.loads(out)
     assert out.count("\n") == 1
@@ -54,7 +65,7 @@ def test_json_prints_one_line_with_every_promised_field(tmp_path: Path) -> None:
 
 def test_without_json_a_person_reads_one_report(tmp_path: Path) -> None:
     with FakeWeb.tree(1, 2) as web:
-        status, out, _ = gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))
+        status, out, _ = process("crawl", web.url("/"), "-o", str(tmp_path / "c"))
     assert status == 0
     assert out.startswith("finished: 3 pages, 3 fetched")
     assert "outcomes: 3 ok" in out
@@ -157,7 +168,7 @@ def test_bad_usage_is_one_clear_line_and_no_directory(
     monkeypatch.delenv("GOSSAMER_CONTACT", raising=False)
     line = ["crawl", *arguments, "-o", str(tmp_path / "c")]
     if any(not argument.isascii() for argument in arguments):
-        status, out, err = gossamer(*line)  # how the interpreter reads its arguments is part of it
+        status, out, err = process(*line)  # how the interpreter reads its arguments is part of it
     else:
         status, (out, err) = main(line), capfd.readouterr()
     assert status == 2, err

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from tests.commands import gave
 from tests.names import FakeDns, Zone
 
 from gossamer.crawls.crawl import Crawl, run
@@ -20,23 +21,9 @@ from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.crawls.summary import Summary
 from gossamer.engine.sheet import build
 from gossamer.frontier.limits import CrawlTotals, FrontierSheet
-from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
-
-
-def gossamer(*arguments: str) -> tuple[int, str, str]:
-    """Run the command to its end: exit status, standard output, standard error."""
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SOURCE, "HOME": os.environ.get("HOME", "/")}
-    done = subprocess.run(
-        [sys.executable, "-m", "gossamer", *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=HUNG_AFTER,
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 def closed_port() -> int:
@@ -50,7 +37,7 @@ def closed_port() -> int:
 def test_a_dead_second_seed_ends_the_crawl_with_one_line_that_names_it_and_the_command(tmp_path: Path) -> None:
     directory, dead = str(tmp_path / "c"), f"http://127.0.0.1:{closed_port()}/"
     with FakeWeb.tree(1, 2) as web:
-        status, out, err = gossamer(
+        status, out, err = gave(
             "crawl", dead, web.url("/"), "-o", directory, "--delay", "0", "--linger", "1s", "--json"
         )
         told = json.loads(out)
@@ -61,7 +48,7 @@ def test_a_dead_second_seed_ends_the_crawl_with_one_line_that_names_it_and_the_c
             "as `gossamer fetch` says it"
         )
         assert dead.rstrip("/") in line and f"gossamer resume {directory}" in line
-        again, out, _ = gossamer("resume", directory, "--json", "--linger", "0s")
+        again, out, _ = gave("resume", directory, "--json", "--linger", "0s")
     assert again == 4
     assert json.loads(out)["queued"] == 1, "what it owes is the same"
 
@@ -74,8 +61,8 @@ def test_a_seed_of_a_server_without_tls_is_told_in_the_words_of_one_fetch(tmp_pa
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Plain) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         seed = f"https://127.0.0.1:{server.server_address[1]}/"
-        _, _, err = gossamer("crawl", seed, "-o", str(tmp_path / "c"), "--linger", "0s")
-        _, fetched, _ = gossamer("fetch", seed)
+        _, _, err = gave("crawl", seed, "-o", str(tmp_path / "c"), "--linger", "0s")
+        _, fetched, _ = gave("fetch", seed)
         server.shutdown()
     [reason] = [line.removeprefix("reason").strip() for line in fetched.splitlines() if line.startswith("reason")]
     assert reason.endswith("the server speaks no TLS at this port, perhaps plain http")
@@ -93,7 +80,7 @@ def test_where_no_seed_brings_a_document_each_is_told_with_its_reason(
     tmp_path: Path, page: FakePage | None, why: str
 ) -> None:
     with FakeWeb({"/a": page} if page else {}) as web:
-        status, out, err = gossamer("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
+        status, out, err = gave("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
     assert status == 4
     assert f"seed {web.url('/a')}: {why}" in err
     assert out.startswith("incomplete: no document came: 0 pages")
@@ -102,7 +89,7 @@ def test_where_no_seed_brings_a_document_each_is_told_with_its_reason(
 def test_a_seed_that_robots_deny_is_told_with_the_line(tmp_path: Path) -> None:
     robots = FakePage(b"User-agent: *\nDisallow: /a\n", headers=(("content-type", "text/plain"),))
     with FakeWeb({"/robots.txt": robots, "/a": FakePage(b"<p>a")}) as web:
-        status, _, err = gossamer("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
+        status, _, err = gave("crawl", web.url("/a"), "-o", str(tmp_path / "c"), "--delay", "0")
     assert status == 4
     assert f"seed {web.url('/a')}: robots.txt denies it, line 2" in err
 
@@ -122,7 +109,7 @@ def test_a_seed_that_the_users_own_options_exclude_is_told_with_the_option(
     with FakeWeb({"/": FakePage("<p>here")}) as web:
         seed = f"http://a.test:{web.port}/"
         place = ("-o", str(tmp_path / "c"), "--delay", "0", "--resolve", web.resolve)
-        status, _, err = gossamer("crawl", seed, *place, *options)
+        status, _, err = gave("crawl", seed, *place, *options)
     assert status == 4
     assert f"seed {seed}: {why}" in err
 
@@ -130,13 +117,13 @@ def test_a_seed_that_the_users_own_options_exclude_is_told_with_the_option(
 def test_a_lone_pdf_is_a_success(tmp_path: Path) -> None:
     pdf = FakePage(b"%PDF-1.4\n", headers=(("content-type", "application/pdf"),))
     with FakeWeb({"/a.pdf": pdf}) as web:
-        status, out, err = gossamer("crawl", web.url("/a.pdf"), "-o", str(tmp_path / "c"), "--delay", "0")
+        status, out, err = gave("crawl", web.url("/a.pdf"), "-o", str(tmp_path / "c"), "--delay", "0")
     assert (status, err) == (0, "")
     assert out.startswith("finished: no page, 1 other document")
 
 
 def test_keep_trying_is_refused_with_what_stands_in_its_place() -> None:
-    status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "--keep-trying")
+    status, _, err = gave("crawl", "http://127.0.0.1:9/", "--keep-trying")
     assert status == 2
     assert err.strip() == "gossamer: --keep-trying no longer exists; write --linger forever"
 
@@ -144,10 +131,10 @@ def test_keep_trying_is_refused_with_what_stands_in_its_place() -> None:
 def test_a_limit_is_named_with_the_command_that_goes_on(tmp_path: Path) -> None:
     directory = str(tmp_path / "c")
     with FakeWeb.tree(2, 3) as web:
-        status, out, _ = gossamer("crawl", web.url("/"), "-o", directory, "--delay", "0", "--max-pages", "2")
+        status, out, _ = gave("crawl", web.url("/"), "-o", directory, "--delay", "0", "--max-pages", "2")
         assert status == 0
         assert f"gossamer resume {directory} --max-pages MORE" in out
-        _, out, _ = gossamer("resume", directory, "--max-pages", "3", "--json")
+        _, out, _ = gave("resume", directory, "--max-pages", "3", "--json")
     assert json.loads(out)["limit"] == "max_pages"
 
 
@@ -225,13 +212,13 @@ def test_a_host_that_asked_for_a_pause_is_left_alone_by_the_run_after_a_kill(tmp
         )
         try:
             web.wait_for(2)
-            while json.loads(gossamer("status", str(tmp_path / "c"), "--json")[1]).get("fetched", 0) < 2:
+            while json.loads(gave("status", str(tmp_path / "c"), "--json")[1]).get("fetched", 0) < 2:
                 time.sleep(0.05)  # a row in the log is not yet a commit
         finally:
             process.kill()
             process.wait()
         before = web.targets()
-        status, out, _ = gossamer("resume", str(tmp_path / "c"), "--linger", "0s", "--json")
+        status, out, _ = gave("resume", str(tmp_path / "c"), "--linger", "0s", "--json")
         assert web.targets() == before == ["/", "/busy"]
     told = json.loads(out)
     assert (status, told["state"], told["queued"]) == (4, "incomplete", 2)
@@ -265,21 +252,21 @@ def test_a_crawl_ends_at_the_first_page_that_until_holds_for(tmp_path: Path) -> 
     pages: dict[str, FakePage] = {f"/{n}": FakePage(f'<title>{n}</title><a href="/{n + 1}">') for n in range(9)}
     with FakeWeb(pages) as web:
         options = ("-o", directory, "--delay", "0", "--until", "title matches '^[3 6]$' and status(200)")
-        status, out, _ = gossamer("crawl", web.url("/0"), *options)
+        status, out, _ = gave("crawl", web.url("/0"), *options)
         assert status == 0
         assert out.startswith("limit: 4 pages")
         assert f"until:    {web.url('/3')}" in out
         assert f"go on:    gossamer resume {directory}\n" in out
-        status, out, _ = gossamer("resume", directory, "--json")
+        status, out, _ = gave("resume", directory, "--json")
         told = json.loads(out)
         assert (status, told["state"], told["limit"], told["goal"]) == (0, "limit", "until", web.url("/6"))
         assert told["pages"] == 7, "the crawl that goes on looks for the next such page"
-        _, out, _ = gossamer("resume", directory, "--json")
+        _, out, _ = gave("resume", directory, "--json")
     assert [json.loads(out)[name] for name in ("state", "limit", "goal", "pages")] == ["finished", "", "", 9]
 
 
 def test_an_expression_of_until_that_cannot_be_read_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    status, _, err = gossamer("crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "c"), "--until", "titel matches x")
+    status, _, err = gave("crawl", "http://127.0.0.1:9/", "-o", str(tmp_path / "c"), "--until", "titel matches x")
     assert status == 2
     assert "until" in err and "did you mean 'title'" in err and "Traceback" not in err
     assert not (tmp_path / "c").exists()
