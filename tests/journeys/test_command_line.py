@@ -1,4 +1,4 @@
-"""The command line as a person meets it: output, exit statuses, and one line for bad input; in a process of its own where that counts."""
+"""The command line as a person meets it, in a process of its own where that counts: output, exit statuses, one line for bad input."""
 
 import asyncio
 import json
