@@ -1,4 +1,4 @@
-"""The command line as a person meets it, in a process of its own where that counts: output, exit statuses, one line for bad input."""
+"""The command line as a person meets it, in a process of its own where that counts: output, statuses, one line for bad input."""
 
 import asyncio
 import json
