@@ -382,6 +382,8 @@ merge crawled crawled
 nothing
 crawl PAGE --listen x --agents 2 -o fresh
 crawl PAGE --archive file.txt -o fresh
+crawl PAGE --archive disk --no-warc -o fresh
+crawl PAGE --archive disk --copies 2 --no-warc -o fresh
 crawl PAGE --include '(?=x)' -o fresh
 crawl PAGE --exclude '(a)\\1' -o fresh
 crawl PAGE --cluster nothing -o fresh

@@ -312,6 +312,8 @@ def _permission(builder: Builder) -> None:
 
 
 def _archive(builder: Builder) -> None:
+    if builder.options.no_warc:
+        raise UsageError("--archive names disks for an archive that --no-warc does not keep; leave one of the two out")
     disks = [Path(one).absolute() for one in builder.options.archive]
     if wrong := next((disk for disk in disks if disk.exists() and not disk.is_dir()), None):
         raise UsageError(f"--archive {wrong}: is a file; name a folder on another disk")
