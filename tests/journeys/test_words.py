@@ -1,8 +1,10 @@
 """Words of a crawl: Markdown, chunks and PDF, as a person and a program take them out."""
 
+import fcntl
 import json
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -10,6 +12,7 @@ import pytest
 
 from gossamer.cli.main import main
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.words.exporting import write_chunks
 
 PROSE = (
     "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year. "
@@ -142,6 +145,17 @@ def test_chunks_since_a_mark_lead_from_the_export_then_to_the_one_now(tmp_path: 
     assert kinds == {"new": 1, "changed": 1, "gone": 1}
     [first] = duckdb.sql(f"SELECT headings, anchor, published FROM '{now}' WHERE text LIKE 'Changed%'").fetchall()
     assert first == (["Home", "More"], "more", "2026-03-01")
+
+
+def test_the_mark_of_a_crawl_at_work_lies_before_what_may_still_come(tmp_path: Path) -> None:
+    with FakeWeb(site()) as web:
+        crawled(web, tmp_path / "c")
+    marks = []
+    with (tmp_path / "c" / "state" / "agent-00" / "lock").open("rb") as lock:
+        for hold in (fcntl.LOCK_UN, fcntl.LOCK_EX):
+            fcntl.flock(lock, hold)
+            marks.append(datetime.fromisoformat(write_chunks(tmp_path / "c", tmp_path / "out.jsonl").mark))
+    assert marks[0] - marks[1] == timedelta(minutes=10)
 
 
 def test_links_of_pdf_are_followed_by_choice(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 
 import msgspec
 
+from gossamer.crawls.control.client import holder
 from gossamer.documents.document import Document
 from gossamer.documents.markdown import PageMetadata
 from gossamer.engine.files import name_beside, scratch
@@ -34,6 +35,9 @@ from gossamer.words.reading import LeftOut, words_of
 
 #: URLs whose older versions are asked for at once.
 _AT_ONCE = 200
+
+#: A visit of a crawl at work is in the tables so long after it began, at most: its fetch is given up after two minutes.
+_UNDER_WAY = datetime.timedelta(minutes=10)
 
 
 class WordsPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,10 +124,11 @@ class WordsWritten(msgspec.Struct, frozen=True):
     pages: int
     rows: int
     """Files, or lines."""
-    mark: str
-    """The time of the last visit that was seen: what `--since` takes next time; empty where there was none."""
     remarks: list[str]
     """Documents without words, or with less than all of them, in words."""
+    mark: str = ""
+    """The time that `--since` takes next: of the last visit, or ten minutes before it where the crawl is at work; empty where there
+    was none, and of an export of Markdown."""
 
 
 class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +160,6 @@ def write_markdown(
     pages, folders = 0, set[Path]()
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(_opened(directory))
-        mark = _last_visit(database)
         reader = stack.enter_context(WordsReader(directory, images=images))
         out = stack.enter_context(_out(target)) if names is None else None
         for row in rows_of(database):
@@ -171,7 +175,7 @@ def write_markdown(
                     file.parent.mkdir(parents=True, exist_ok=True)
                     folders.add(file.parent)
                 file.write_text(front_matter(page) + page.markdown, encoding="utf-8", errors="replace")
-    return WordsWritten(pages, pages, mark, reader.left_out.told())
+    return WordsWritten(pages, pages, reader.left_out.told())
 
 
 def front_matter(page: WordsPage) -> str:
@@ -219,9 +223,10 @@ def write_chunks(
         raise UsageError(f"an overlap of {overlap} words leaves nothing new in a chunk of {words}: make it smaller")
     pages = rows = 0
     is_parquet = target is not None and target.suffix == ".parquet"
+    is_at_work = bool(holder(directory))
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(_opened(directory))
-        mark = _last_visit(database)
+        mark = _mark(database, is_at_work)
         reader = stack.enter_context(WordsReader(directory, anchors=True))
         folder = Path(stack.enter_context(scratch("gossamer-chunks-")))
         with _out(folder / "chunks.jsonl" if is_parquet else target) as out:
@@ -236,7 +241,7 @@ def write_chunks(
                 out.writelines(msgspec.json.encode(row).decode() + "\n" for row in found)
         if is_parquet and target is not None:
             _as_parquet(folder, target)
-    return WordsWritten(pages, rows, mark, reader.left_out.told())
+    return WordsWritten(pages, rows, reader.left_out.told(), mark)
 
 
 def _all(database: Database, reader: WordsReader, words: int, overlap: int) -> Iterator[list[ChunkRow]]:
@@ -293,9 +298,10 @@ def _opened(directory: Path) -> Database:
     return Database(directory)
 
 
-def _last_visit(database: Database) -> str:
+def _mark(database: Database, is_at_work: bool) -> str:
+    """The time for the next `--since`. Of a crawl at work, visits may still come that began before the last one that is there."""
     [(last,)] = database.ask(f"SELECT max(fetched_at) FROM pages{EVERY}")  # noqa: S608
-    return instant_text(last)
+    return instant_text(last - _UNDER_WAY if last and is_at_work else last)
 
 
 @contextlib.contextmanager
