@@ -242,7 +242,7 @@ class Dispatch:
     def _next_task(self, host: FrontierHost, now: float) -> Task | None:
         """The next task of this host; None where it is not its turn after all."""
         frontier = self._frontier
-        if host.has_own:
+        if host.errands or host.wants:
             return self._next_own(host, now)
         if frontier.turns.is_withheld(host.name):
             frontier.turns.withhold(host)

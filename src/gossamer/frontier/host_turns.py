@@ -92,11 +92,6 @@ class FrontierHost:
         self.wants: list[Task] = []
         """Requests of pages that are being rendered."""
 
-    @property
-    def has_own(self) -> bool:
-        """It has something to ask for that is in no queue."""
-        return bool(self.errands or self.wants)
-
 
 #: Seconds after which a host is looked at again that is not asked, since it is about to go to another agent.
 WITHHELD = 1.0
@@ -214,7 +209,7 @@ class HostTurns:
                 self.leave(host)
         if not host.errands and (host.asking or not (host.is_held or host.wants)):
             return
-        if host.is_held and not host.has_own and len(self._hosts) > frontier.crowded:
+        if host.is_held and len(self._hosts) > frontier.crowded and not (host.errands or host.wants):
             wait = frontier.politeness.waits(name, frontier.clock.monotonic())
             if LONG_WAIT < wait < inf:
                 if not frontier.politeness.is_spent(name):
@@ -292,7 +287,7 @@ class HostTurns:
     def leave(self, host: FrontierHost) -> None:
         """Give a host no more turns: its queue is empty, or it rests."""
         host.is_held = False
-        if not (host.asking or host.has_own):
+        if not (host.asking or host.errands or host.wants):
             self._hosts.pop(host.name, None)
             self._left[host.name] = host
         while len(self._left) > REMEMBERED:

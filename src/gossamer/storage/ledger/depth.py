@@ -93,7 +93,10 @@ class DepthLimit:
         self._store = store
         self._put = put
         self._next = b""
-        self._is_over = True
+        self.limit: int | None = None
+        """The limit that holds; None where depths are not kept."""
+        self.is_owing = False
+        """There are pages whose links may have been cut, and are to be announced again."""
         self._reached = _Reached(0, 0)
         first = next(store.scan("seen", b"", _LAST), None)
         self.keeps_depths = limit is not None if first is None else bool(first[1])
@@ -113,10 +116,6 @@ class DepthLimit:
     @property
     def kept(self) -> bytes | None:
         return msgspec.msgpack.encode(self._reached) if self.keeps_depths else None
-
-    @property
-    def limit(self) -> int | None:
-        return self._reached.limit if self.keeps_depths else None
 
     def change(self, limit: int | None) -> None:
         """Another limit holds from now on. Raises SettingError: the crawl does not know the depths of its URLs."""
@@ -139,15 +138,11 @@ class DepthLimit:
         self._keep(_Reached(min(reached.floor, limit), limit, cursor))
 
     def _keep(self, reached: _Reached) -> None:
-        self._reached = reached
-        self._next, self._is_over = reached.cursor, reached.floor >= reached.limit
+        self._reached, self.limit = reached, reached.limit
+        self._next, self.is_owing = reached.cursor, reached.floor < reached.limit
         self._put(NAME, msgspec.msgpack.encode(reached))
 
     # -- pages to announce again
-
-    @property
-    def is_owing(self) -> bool:
-        return not self._is_over
 
     def owing(self, most: int) -> Sequence[Task]:
         """Some visited pages whose links may have been cut, at most so many: each at its lowest depth. The same again until
@@ -163,7 +158,7 @@ class DepthLimit:
                 keys[key] = depth
                 if len(keys) == most:
                     break
-        self._is_over = looked < LOOKED_AT and len(keys) < most
+        self.is_owing = looked == LOOKED_AT or len(keys) == most
         rows = self._store.get_many("documents", list(keys))
         return [
             _page(_rows.decode(row), depth) for depth, row in zip(keys.values(), rows, strict=True) if row is not None
@@ -172,10 +167,7 @@ class DepthLimit:
     def announced(self) -> None:
         """The links of the pages that :meth:`owing` gave are queued: go on behind them."""
         limit = self._reached.limit
-        if self._is_over:
-            self._keep(_Reached(limit, limit))
-        else:
-            self._keep(_Reached(self._reached.floor, limit, self._next))
+        self._keep(_Reached(self._reached.floor, limit, self._next) if self.is_owing else _Reached(limit, limit))
 
 
 def merged_reach(one: bytes | None, other: bytes | None) -> bytes | None:

@@ -111,7 +111,7 @@ class LedgerFrontier(Provider[NoSettings]):
         self.ledger.queues.rest(host, until)
 
     def next_rest(self) -> float:
-        return self.ledger.queues.next_rest
+        return self.ledger.queues.rotation.next_rest
 
     def next_due(self) -> float:
         return self.ledger.queues.delayed.next_due

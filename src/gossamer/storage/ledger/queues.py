@@ -103,7 +103,7 @@ class HostQueues:
         self._buffers: OrderedDict[str, ActiveHost] = OrderedDict()
         self._buffered = 0
         self._moves: dict[str, tuple[HostLeaving | None, float]] = {}
-        self._rotation = Rotation(store, marks)
+        self.rotation = Rotation(store, marks)
         self.delayed = DelayedTasks(store)
         for _, name in store.scan("frontier", HELD, after(HELD)):
             self._hold(name.decode())
@@ -127,11 +127,7 @@ class HostQueues:
     @property
     def moved(self) -> bool:
         """Whether a host has changed its place since the last commit: it is not found there before the next."""
-        return bool(self._moves or self._rotation.spent)
-
-    @property
-    def next_rest(self) -> float:
-        return self._rotation.next_rest
+        return bool(self._moves or self.rotation.spent)
 
     def flights(self, url: str) -> int:
         return self._flights.count(url)
@@ -148,13 +144,13 @@ class HostQueues:
                 found.append(name)
         room = min(most - len(found), self.limits.held - len(self._held))
         if room > 0:
-            woken = self._rotation.woken(now, room)
+            woken = self.rotation.woken(now, room)
             for name in woken:
                 self._hold(name)
                 self._moves[name] = (None, 0.0)
             found += woken
         while (room := min(most - len(found), self.limits.held - len(self._held))) > 0:
-            names = self._rotation.next_turns(room)
+            names = self.rotation.next_turns(room)
             if not names:
                 break
             found += self._take_turns(names)
@@ -184,7 +180,7 @@ class HostQueues:
         entry = self._held.get(name)
         if entry is None or entry.leaving is not None:
             return []
-        if entry.popped >= self.limits.turn and len(self._held) >= self.limits.held and not self._rotation.is_over:
+        if entry.popped >= self.limits.turn and len(self._held) >= self.limits.held and not self.rotation.is_over:
             self._leave(entry, HostLeaving.TURN)
             return []
         taken: list[Task] = []
@@ -230,7 +226,7 @@ class HostQueues:
         self._buffers[entry.name] = entry
         if entry.leaving is not None and not entry.is_flying:
             if entry.leaving is HostLeaving.REST:
-                self._rotation.rests(entry.until)
+                self.rotation.rests(entry.until)
             self._let_go(entry)
         self._trim()
 
@@ -281,7 +277,7 @@ class HostQueues:
         if entry.leaving is not HostLeaving.REST:
             entry.leaving = HostLeaving.TURN if entry.has_work else HostLeaving.EMPTY
         if entry.leaving is HostLeaving.REST:
-            self._rotation.rests(entry.until)
+            self.rotation.rests(entry.until)
         self._moves[entry.name] = (entry.leaving, entry.until)
         self._buffered -= entry.empty_buffers()
         self._buffers.pop(entry.name, None)
@@ -300,7 +296,7 @@ class HostQueues:
 
     def look_again(self) -> None:
         """Hosts and tasks may have come that no commit has brought."""
-        self._rotation.look_again()
+        self.rotation.look_again()
         self.delayed.look_again()
 
     # -- a commit
@@ -308,7 +304,7 @@ class HostQueues:
     def plan(self, changes: QueueChanges) -> Plan:
         """Work out what these changes, and the hosts that came and went, write."""
         plan = Plan(changes, self.marks)
-        plan.moves, plan.spent = dict(self._moves), list(self._rotation.spent)
+        plan.moves, plan.spent = dict(self._moves), list(self.rotation.spent)
         for lane, places in self._flights.places(changes.ended).items():
             ending = plan.ended.get(lane.entry.name)
             if ending is None:
@@ -317,7 +313,7 @@ class HostQueues:
         for ending in plan.ended.values():
             ending.decide()
         plan.rotated = [name for name, (why, _) in plan.moves.items() if why is HostLeaving.TURN]
-        held, waiting, known = self._held, self._rotation.waiting, set(plan.rotated)
+        held, waiting, known = self._held, self.rotation.waiting, set(plan.rotated)
         for name, _ in changes.pushed:
             if name not in held and name not in known and name not in waiting:
                 known.add(name)
@@ -375,7 +371,7 @@ class HostQueues:
             for name, (why, until) in plan.moves.items()
             if why is HostLeaving.REST
         ]
-        self._rotation.applied(plan.marks, resting, plan.rotated)
+        self.rotation.applied(plan.marks, resting, plan.rotated)
         changes, held = plan.changes, self._held
         for url, count in changes.ended.items():
             if self._flights.land(url, count):
