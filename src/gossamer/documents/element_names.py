@@ -245,6 +245,10 @@ _SLUG = 2
 _HIDING = re.compile(rb"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
 # Blocks that are not shown: elements have their names looked at, paragraphs and headings are found by this.
 HIDES_BLOCK = re2.compile(rb"display\s*:\s*none|visibility\s*:\s*hidden| hidden[=\s>]", BYTES)
+# A cell with the numbers of the lines of code, as highlighters and forges of code call it.
+LINE_NUMBERS = re.compile(
+    rb"""(?i)class\s*=\s*["']?(?:[^"'<>]*[\s])?(?:linenos?|line-?numbers?|gutter|blob-num|hljs-ln-numbers)\b"""
+)
 _ROLES_BESIDE = frozenset(
     b"menu menubar complementary navigation alert alertdialog dialog banner contentinfo search".split()
 )

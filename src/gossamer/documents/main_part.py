@@ -26,6 +26,7 @@ from gossamer.documents.block_elements import BlockElements
 from gossamer.documents.blocks import Blocks, Part
 from gossamer.documents.element_names import (
     HIDES_BLOCK,
+    LINE_NUMBERS,
     PRE,
     TAG_BYTES,
     NameSet,
@@ -99,9 +100,9 @@ _TEXTS = NameSet("p h dt")
 _HEADING = as_number("h")  # a name ends before a digit
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 #: Elements that count, empty or not.
-_COLUMNS = NameSet("td th")
-_ARTICLE, _MAIN, _P, _PRE, _IMAGE, _TERMS, _TABLE, _ITEM = map(
-    as_number, ("article", "main", "p", "pre", "img", "dl", "table", "li")
+_COLUMNS, _PARTS_OF_TABLE = NameSet("td th"), NameSet("td th tr tbody thead tfoot")
+_ARTICLE, _MAIN, _P, _PRE, _IMAGE, _TERMS, _TABLE, _ITEM, _CELL = map(
+    as_number, ("article", "main", "p", "pre", "img", "dl", "table", "li", "td")
 )
 #: Points that elements have by their kind, as Readability has them.
 _POINTS = {
@@ -148,6 +149,8 @@ class MainPart:
         self._elements = BlockElements.of(self._blocks.names, self._blocks.closing)
         self.shown = np.zeros(len(self._blocks.words), dtype=bool)
         """Which blocks belong to it, code among them."""
+        # Of elements that call themselves the body of an article, where the first ends and the last begins.
+        self._bodies = (len(self._blocks.words) + 1, -1)
         self.range = (0, len(self._blocks.words))
         """The blocks of the element that it is, those that are left out among them."""
         if len(self._blocks.words):
@@ -179,7 +182,7 @@ class MainPart:
         names, closing = self._blocks.names, self._blocks.closing
         some = elements.sums(self.shown) > 0
         some |= _COLUMNS.has(elements.names) & some[elements.parents]
-        some &= ~self._layout()
+        some &= ~(self._layout() | self._layout_tables(some))
         tagged = np.zeros(len(self.shown) + 1, dtype=bool)
         tagged[elements.starts[some]] = tagged[elements.ends[some]] = True
         images = (names == _IMAGE) & some[elements.owners]
@@ -205,6 +208,18 @@ class MainPart:
         found[parents[with_text]] = False
         found &= _LISTS.has(elements.names)
         return found | (items & found[parents])
+
+    def _layout_tables(self, some: Any) -> Any:
+        """Tables whose only cell with a text is their content, with all that they are made of: frames of old pages, and code beside
+        the numbers of its lines. `some`: elements with a text."""
+        names, parents = self._elements.names, self._elements.parents
+        tables, cells = names == _TABLE, _COLUMNS.has(names)
+        around = np.where(_PARTS_OF_TABLE.has(names), parents, 0)
+        for _ in range(2):
+            around = np.where(_PARTS_OF_TABLE.has(names[around]), parents[around], around)
+        shown = cells & (self._elements.sums(self.shown) > 0)
+        single = tables & (np.bincount(around[shown], minlength=len(names)) == 1)
+        return single | (_PARTS_OF_TABLE.has(names) & single[around])
 
     def _tag(self, element: int) -> bytes:
         return self._tag_at(int(self._blocks.places[self._elements.starts[element]]))
@@ -338,7 +353,7 @@ class MainPart:
         elements = self._elements
         names = elements.names.tolist()
         weights = np.array([_POINTS.get(name, 0.0) for name in names])
-        dropped, equals, talk = np.zeros((3, len(names)), dtype=bool)
+        dropped, equals, talk, bodies = np.zeros((4, len(names)), dtype=bool)
         lengths = _NAMED.of(elements.names)
         some = ((total > 0) & (lengths > 0)).nonzero()[0]
         some = some[some > 0]
@@ -347,14 +362,20 @@ class MainPart:
         for element in some[tags != ord(">")].tolist():  # half of them have no attribute
             tag = self._tag(element)
             if b"=" in tag or b"hidden" in tag:
+                if names[element] == _CELL and LINE_NUMBERS.search(tag):
+                    dropped[element] = True
+                    continue
                 said = names_of(tag)
                 weights[element] += said.weight
+                bodies[element] = said.is_body
                 is_beside = said.is_beside or (said.is_menu and (linked[element] or total[element] < _PROSE))
                 if is_beside and names[element] not in _SAFE:
                     most = _TOO_MUCH_HIDDEN if said.is_hidden else _TOO_MUCH
                     dropped[element] = total[element] < most * total[0]
                     equals[element] = dropped[element] and said.is_equal
                     talk[element] = dropped[element] and said.is_talk
+        if (bodies := bodies & ~dropped).any():
+            self._bodies = (int(elements.ends[bodies].min()), int(elements.starts[bodies].max()))
         if equals.any():
             left = prose * ~elements.covered(dropped)
             is_bare = left[left >= _PARAGRAPH].sum() < _NO_TEXT and prose.sum() > (1 + _MANY) * left.sum()
@@ -399,7 +420,7 @@ class MainPart:
         """The element to which the main part of a page that is no article widens: its sections stand side by side, so what is
         around belongs to it, but for menus. It ends at what calls itself the content."""
         at = main
-        while at and not self._is_landmark(main) and not names_of(self._tag(main)).is_body:
+        while at and not self._is_landmark(main) and not self._is_the_body(main):
             at = int(self._elements.parents[at])
             is_landmark = at > 0 and self._is_landmark(at)
             added = every[at] - every[main]
@@ -409,6 +430,12 @@ class MainPart:
             if is_landmark:
                 break
         return main
+
+    def _is_the_body(self, element: int) -> bool:
+        """Whether an element calls itself the body of an article, and no other one does: a question has several answers."""
+        first_end, last_start = self._bodies
+        is_alone = self._elements.starts[element] < first_end and last_start < self._elements.ends[element]
+        return is_alone and names_of(self._tag(element)).is_body
 
     def _landmark(self, total: Any) -> int:
         """The largest element that calls itself the content of the page; 0 if none does."""

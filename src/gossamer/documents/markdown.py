@@ -47,10 +47,12 @@ _NO_LANGUAGES = frozenset(
     b"nohighlight "
     b"hljs brush literal-block doctest syntaxhighlighter prism wp-block-code verbatim screen programlisting".split()
 )
-_CLASS = re.compile(rb"""(?i)\s(?:class|data-lang(?:uage)?)\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))""")
+_CLASS = re.compile(rb"""(?i)\s(?:class|(?:data-)?lang(?:uage)?)\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))""")
 _LANGUAGE = re.compile(
     rb"(?i)(?:^|\s)(?:language-|lang-|brush:\s*|highlight-source-|highlight-text-|highlight-|sourceCode\s+)([a-z][a-z0-9+#._-]*)"
 )
+# A `lang` of so many letters is a language that people speak.
+_LANGUAGE_OF_PEOPLE = 2
 _CODE = re.compile(rb"(?is)<pre\b([^<>]*)>(\s*+<code\b[^<>]*>)?(.*?)(</pre\b|\Z)")
 _LINK = re.compile(rb"(?i)(</?a\b[^<>]*>)")
 # Code in a line with links in it; and white space behind the break of a line.
@@ -238,8 +240,10 @@ def _language_of(tags: "tuple[bytes, ...]") -> bytes:
     for tag in tags:
         for named in _CLASS.finditer(tag):
             value = named[1] or named[2] or named[3]
-            if b"data-lang" in named[0].lower() and value.isalnum():
-                return value.lower()
+            if b"lang" in named[0].lower().partition(b"=")[0]:
+                if value.isalnum() and (b"data-" in named[0].lower() or len(value) > _LANGUAGE_OF_PEOPLE):
+                    return value.lower()
+                continue
             for language in _LANGUAGE.findall(value):
                 if language.lower() not in _NO_LANGUAGES:
                     return bytes(language.lower())

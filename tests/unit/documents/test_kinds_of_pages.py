@@ -80,6 +80,12 @@ CHINESE = "旧桥在第#个秋天终于修好了，这是居民们期待已久�
 JAPANESE = "古い橋は#年前の秋にゆっくりと直され、村の人々は長い間それを待っていました。"
 
 PAGES = {
+    "short answers": MENU
+    + "<div id=question><h1>«¤5»</h1><div class=post-text><p>«§1»</p></div></div><div id=answers><h2>«Answers to it»</h2>"
+    + many(3, "<div class=answer><div class=post-text><p>«§1»</p></div></div>")
+    + "</div>"
+    + LATEST
+    + DIVFOOT,
     "forum": MENU
     + "<div id=page-body role=main><h2><a href=t>«Repairing a bridge»</a></h2>"
     + many(8, f"<div class='post bg1'>{PROFILE}<div class=postbody><div class=content>«§3»</div></div></div>")

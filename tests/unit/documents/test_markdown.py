@@ -41,6 +41,15 @@ def made(inner: str, **options: bool) -> str:
             "```c\nint x;\n```",
         ),
         ("<div class=highlight><pre data-lang=Go>x</pre></div>", "```go\nx\n```"),
+        (
+            "<pre lang=sql>SELECT 1</pre><p>and</p><pre lang=en>words</pre>",
+            "```sql\nSELECT 1\n```\n\nand\n\n```\nwords\n```",
+        ),
+        (
+            "<table class=highlighttable><tr><td class=linenos><pre>1\n2</pre></td><td><pre>a\nb</pre></td></tr></table>",
+            "```\na\nb\n```",
+        ),
+        ("<table width=100%><tbody><tr><td></td><td><p>one</p><p>two</p></td></tr></table>", "one\n\ntwo"),
         ("<pre>plain &lt;b&gt;</pre>", "```\nplain <b>\n```"),
         ("<blockquote><p>said</blockquote>", "> said"),
         ("<p>\\(a_1 * b_2\\) and $x^2$", "\\(a_1 * b_2\\) and $x^2$"),
