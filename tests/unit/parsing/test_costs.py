@@ -1,14 +1,10 @@
-"""Reading a document costs what its size says: the worst that we know, each compared with itself at a fourth of its size.
+"""Reading a document costs what its size says: the worst that we know, each compared with itself at a fourth of its size."""
 
-The bound says nothing about the machine: a quadratic reader needs sixteen times the work for four times the document.
-"""
-
-import gc
 import random
-import time
 from collections.abc import Callable
 
 import pytest
+from tests.costs import costs_its_size
 
 from gossamer.documents.document import Document
 from gossamer.parsing.feeds import FeedLinks, SitemapLinks
@@ -21,9 +17,6 @@ from gossamer.values.task import Task
 from gossamer.values.visit import XHTML, Response, Visit
 
 Shape = Callable[[int], bytes]
-
-#: How much longer four times the document may take.
-MOST = 10
 
 _HTML = (HtmlLinks(HtmlLinksSheet(anchors=True, requisites=True)), StructuredDataProcessor())
 PROCESSORS = {
@@ -118,25 +111,15 @@ SHAPES: dict[str, tuple[str, Shape]] = {
 }
 
 
-def cost(mime: str, body: bytes) -> float:
-    """CPU seconds of reading a document with every detail, the least of three."""
-    best = float("inf")
-    charset = "" if b"charset" in body[:40] or body[:1] > b"~" else "; charset=utf-8"
-    headers = (("content-type", f"{mime}{charset}"),)
-    for _ in range(3):
-        visit = Visit(
-            Task("http://a.test/sitemap", "a.test"), Response(Outcome.OK, headers=headers, body=body), mime=mime
-        )
-        gc.disable()  # a collection looks through all that the tests before have left
-        begun = time.process_time()
-        read(Document(visit), PROCESSORS[mime], "full", language=True)
-        best = min(best, time.process_time() - begun)
-        gc.enable()
-    return best
-
-
 @pytest.mark.parametrize("kind", SHAPES)
 def test_reading_costs_what_the_size_of_the_document_says(kind: str) -> None:
     mime, shape = SHAPES[kind]
-    small = cost(mime, shape(50_000))
-    assert cost(mime, shape(200_000)) < MOST * small + 0.01  # a clock tick, where a limit ends both
+
+    def reading(size: int) -> Callable[[], object]:
+        body = shape(size)
+        charset = "" if b"charset" in body[:40] or body[:1] > b"~" else "; charset=utf-8"
+        response = Response(Outcome.OK, headers=(("content-type", f"{mime}{charset}"),), body=body)
+        document = Document(Visit(Task("http://a.test/sitemap", "a.test"), response, mime=mime))
+        return lambda: read(document, PROCESSORS[mime], "full", language=True)
+
+    assert costs_its_size(reading, 50_000)

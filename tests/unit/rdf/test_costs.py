@@ -1,27 +1,20 @@
-"""No page costs its reader more than its size: the worst that we know, each compared with itself at a fourth of its size.
+"""No page costs its reader more than its size: the worst that we know, each compared with itself at a fourth of its size."""
 
-The bound says nothing about the machine: a quadratic reader needs sixteen times the work for four times the page.
-"""
-
-import gc
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.costs import costs_its_size
 
 from gossamer.documents.document import Document
 from gossamer.rdf.jsonld import MAX_CHAIN
-from gossamer.rdf.page import StructuredData, structured_data
+from gossamer.rdf.page import structured_data
 from gossamer.values.errors import ReadApart
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Visit
 
 Shape = Callable[[int], str]
-
-#: How much longer four times the page may take.
-MOST = 10
 
 
 def page(markup: str, *, holds_up: bool) -> Document:
@@ -211,22 +204,10 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-def cost(markup: str) -> tuple[float, StructuredData]:
-    """CPU seconds of reading a page, the least of three, and what it says."""
-    best, found = float("inf"), None
-    for _ in range(3):
-        document = page(markup, holds_up=False)
-        gc.disable()  # a collection looks through all that the tests before have left
-        begun = time.process_time()
-        found = structured_data(document, rules=())
-        best = min(best, time.process_time() - begun)
-        gc.enable()
-    assert found is not None
-    return best, found
-
-
 @pytest.mark.parametrize("kind", SHAPES)
 def test_reading_costs_what_the_size_of_the_page_says(kind: str) -> None:
-    small, _ = cost("<!doctype html>" + SHAPES[kind](25_000))
-    large, _ = cost("<!doctype html>" + SHAPES[kind](100_000))
-    assert large < MOST * small + 0.01  # a clock tick, where a limit ends both
+    def reading(size: int) -> Callable[[], object]:
+        document = page("<!doctype html>" + SHAPES[kind](size), holds_up=False)
+        return lambda: structured_data(document, rules=())
+
+    assert costs_its_size(reading, 25_000)
