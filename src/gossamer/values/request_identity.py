@@ -32,7 +32,12 @@ _SECRET_NAME = re.compile(
     r"|authori[sz]|authentic|session|jwt|bearer|(?:^|[-_])(?:auth|key|sid|sig|otp|pwd)(?:$|[-_])",
     re.IGNORECASE,
 )
-_SECRET_VALUE = re.compile(r"(?:basic|bearer|digest|negotiate|token|apikey) +\S", re.IGNORECASE)
+#: A scheme of authentication before a value, a JSON Web Token (RFC 7519), or the mark by which a large service's tokens begin.
+_SECRET_VALUE = re.compile(
+    r"(?i:(?:basic|bearer|digest|negotiate|ntlm|oauth|hmac|aws4-hmac-sha256|token|apikey) +\S)"
+    r"|eyJ[\w-]{8,}\.[\w-]+\.|(?:gh[opsru]_|github_pat_|glpat-|xox[a-z]-|sk-|sk_live_|AKIA|AIza|ya29\.)[\w-]{8}",
+    re.ASCII,
+)
 
 #: Fields that frame a message or identify who sends it: a setting of another name, or not a person's to set.
 _RESERVED = "host user-agent accept-encoding connection content-length transfer-encoding te upgrade expect trailer"

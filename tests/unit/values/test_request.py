@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.values.errors import UsageError
 from gossamer.values.request import LONGEST_RETRY, LoggedOut, Request, Retry, unpacked
-from gossamer.values.request_identity import MAX_BODY, MAX_DATA
+from gossamer.values.request_identity import MAX_BODY, MAX_DATA, is_secret
 
 
 def sent(**parts: Any) -> Any:
@@ -122,3 +122,26 @@ def test_a_retry_says_how_long_it_waits_and_why() -> None:
         "no user is logged in",
         '"gone"',
     )
+
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjMifQ.c2lnbmF0dXJl"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "looks_secret"),
+    [
+        ("X-Api-Key", "1", True),
+        ("X-Custom", JWT, True),
+        ("X-Custom", "ghp_0123456789abcdef", True),
+        ("X-Custom", "AWS4-HMAC-SHA256 Credential=AKID/20260101", True),
+        ("X-Custom", "OAuth realm=x", True),
+        ("X-Custom", "eyJust.a.text", False),
+        ("X-Custom", "sk-", False),
+        ("Accept-Language", "de", False),
+        ("X-Custom", "basically open", False),
+    ],
+)
+def test_a_field_looks_secret_by_its_name_or_by_what_secrets_begin_with(
+    name: str, value: str, looks_secret: bool
+) -> None:
+    assert is_secret(name, value) is looks_secret
