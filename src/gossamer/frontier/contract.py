@@ -39,9 +39,6 @@ class Politeness(Protocol):
             address: the address of the host; empty if it is not known.
         """
 
-    def drop(self, host: str) -> None:
-        """Report that a host has no more tasks."""
-
     def next(self, now: float) -> str | float:
         """Take out and return the host whose turn it is. If there is none, return the monotonic time at which to call again."""
 

@@ -68,9 +68,7 @@ class JoinedCluster:
         odd += ["--exchange files"] * (options.exchange == "files")
         if odd:
             raise UsageError(f"{odd[0]} needs all agents on one machine; leave it or --cluster {options.cluster} out")
-        if not options.listen:
-            raise UsageError("--cluster joined needs an address at which agents join; add --listen HOST:PORT")
-        host, port = link.host_and_port(options.listen, "--listen")
+        host, port = self._own_place(options)
         self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
         self._lease = part_of(options, StoreOptions).lease
         self._has_store = False
@@ -85,6 +83,12 @@ class JoinedCluster:
         self._opened = 0.0
         self._servers: dict[str, ControlServer] = {}
         self._told_waiting: set[str] = set()
+
+    def _own_place(self, options: CrawlOptions) -> tuple[str, int]:
+        """Where machines join. Raises UsageError: that is not given, or malformed."""
+        if not options.listen:
+            raise UsageError("--cluster joined needs an address at which agents join; add --listen HOST:PORT")
+        return link.host_and_port(options.listen, "--listen")
 
     def _shared_secret(self, options: CrawlOptions) -> bytes:
         """What machines prove that they know. Raises UsageError: there is none, or it is too short."""
@@ -181,6 +185,9 @@ class JoinedCluster:
             self._report(
                 "without a store (--store) the pages of each agent are on its machine alone, and its part waits while that is away"
             )
+        self._tell_place()
+
+    def _tell_place(self) -> None:
         where = f"{self._address.host}:{self._address.port}"
         self._report(f"agents join this crawl at {where}: gossamer agent --join HOST:{self._address.port}")
 

@@ -120,9 +120,6 @@ class HostPoliteness(Provider[PolitenessSheet]):
             self.slow(host, 0.0)
         self.schedule.put(host, registered_domain(host), address, level)
 
-    def drop(self, host: str) -> None:
-        self.schedule.drop(host)
-
     def next(self, now: float) -> str | float:
         return self.schedule.pop(now)
 
