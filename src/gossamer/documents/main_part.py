@@ -36,6 +36,7 @@ from gossamer.documents.element_names import (
     as_numbers,
     names_of,
 )
+from gossamer.documents.formulas import with_formulas
 from gossamer.documents.markup import BYTES
 from gossamer.documents.text import HEAD, kept_as_prose, part_of
 
@@ -136,7 +137,7 @@ class MainPart:
 
     def __init__(self, markup: bytes) -> None:
         """It is found at once."""
-        self.markup = markup
+        self.markup = markup = with_formulas(markup)
         self.is_cut = False
         """The page has more blocks than are looked at."""
         self.is_article = False
