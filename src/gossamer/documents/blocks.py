@@ -30,6 +30,7 @@ from gossamer.documents.element_names import (
     as_number,
     end_of_advertisement,
 )
+from gossamer.documents.markup import end_of_declaration
 
 #: Among the kinds that are kept like any other: elements that call themselves advertisements.
 ADVERTISEMENTS = b""
@@ -444,8 +445,8 @@ def _hide(tags: _Tags, hidden: Any, offset: int) -> Any:
 def _end_of(kind: int, markup: bytes, place: int) -> int:
     """The place where prose goes on behind the thing at `place`; -1 if nowhere."""
     if kind == COMMENT:
-        end = markup.find(b"-->", place + 2)
-        return end + 3 if end >= 0 else end
+        end = end_of_declaration(markup, place)
+        return end if end < len(markup) or markup.endswith((b"-->", b"--!>")) else -1
     tag = f"</{HIDDEN_NAMES[kind - HIDES]}".encode()
     end = markup.find(tag, place)
     if end < 0:

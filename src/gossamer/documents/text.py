@@ -121,7 +121,7 @@ _BELIEVED = 3 / 4
 
 # What stands before the body, as far as it is plain: half a part, most often. What is not plain is read like anything else.
 HEAD = re.compile(
-    rb"(?i)(?:[%(s)s]++|<!--[^-]*+(?:-(?!->)[^-]*+)*+-->|%(raw)s"
+    rb"(?i)(?:[%(s)s]++|<!--(?!-?>)[^-]*+(?:-(?!-!?>)[^-]*+)*+-->|%(raw)s"
     rb"|<(?:!doctype|/?(?:html|head|meta|link|base))(?=[%(s)s/>])(?:=[%(s)s]*+(?:\"[^\"]*+\"|'[^']*+')?+|[^>=])*+>)*+"
     % {
         b"s": SPACE,

@@ -290,6 +290,14 @@ def test_an_element_that_begins_like_one_without_prose_is_none() -> None:
 
 
 @pytest.mark.parametrize(
+    "comment", ["<!-- no --!>", "<!-->", "<!--->", "<!-- no -->", "<!-- a > b --!>", "<!-- <p>no --!>"]
+)
+def test_a_comment_ends_where_it_ends_for_browsers(comment: str) -> None:
+    assert text(f"<p>{PROSE}{comment}</p><p>{PROSE}</p>{comment}<p>{PROSE}</p><!-- no -->") == "\n".join([PROSE] * 3)
+    assert text(f"<head>{comment}<body><p>{PROSE}</p><!-- no --><p>{PROSE}</p>") == f"{PROSE}\n{PROSE}"
+
+
+@pytest.mark.parametrize(
     ("opens", "closes"), [("<script>", "</script>"), ("<STYLE>", "</STYLE>"), ("<!-- ", "-->"), ("<nav>", "</nav>")]
 )
 def test_prose_is_found_behind_megabytes_without_any(opens: str, closes: str) -> None:
