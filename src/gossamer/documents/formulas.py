@@ -11,15 +11,17 @@ import html
 import re
 from collections.abc import Iterator
 
-from gossamer.documents.element_names import end_of_advertisement
+from gossamer.documents.element_names import TAG_BYTES, end_of_advertisement
 
 #: What a page without formulas does not have.
 _SIGNS = (b"<math", b"math/tex")
 
-# A formula of MathML, a script with TeX, or an element that a library drew beside them.
-_BEGINS = re.compile(
-    rb"""<math\b[^<>]*>|<script\b[^<>]*\btype\s*=\s*["']?math/tex[^<>]*>"""
-    rb"""|<span\b[^<>]*\bclass\s*=\s*["']?(?:katex-html|MathJax(?:_Preview|_Display|_SVG|_CHTML)?)\b[^<>]*>"""
+# A formula of MathML; and what may be a script with TeX, or an element that a library drew beside them.
+_BEGINS = re.compile(rb"<(?:math|script|span)\b[^<>]*+>")
+_OF_FORMULAS = re.compile(
+    rb"""\A<(?:math\b|script\b.*\btype\s*=\s*["']?math/tex|"""
+    rb"""span\b.*\bclass\s*=\s*["']?(?:katex-html|MathJax(?:_Preview|_Display|_SVG|_CHTML)?)\b)""",
+    re.DOTALL,
 )
 _TEX = re.compile(rb"""<annotation\b[^<>]*application/x-tex[^<>]*>([^<]*)</annotation>""")
 _SAID = re.compile(rb"""\balttext\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')""")
@@ -44,11 +46,13 @@ def with_formulas(markup: bytes) -> bytes:
 
 def _pieces(markup: bytes) -> Iterator[bytes]:
     at, is_closed = 0, True
-    while begin := _BEGINS.search(markup, at):
-        tag = begin[0]
+    for begin in _BEGINS.finditer(markup):
+        tag = begin[0][:TAG_BYTES]
+        if begin.start() < at or not _OF_FORMULAS.search(tag):
+            continue
         if tag.startswith(b"<span"):
             end = -1 if not is_closed else end_of_advertisement(markup, begin.start(), b"span")
-            made, behind = (b"", markup.find(b">", end) + 1) if end >= 0 else (tag, begin.end())
+            made, behind = (b"", markup.find(b">", end) + 1) if end >= 0 else (begin[0], begin.end())
             is_closed = end >= 0  # each search costs up to 64 KB
         else:
             closing = b"</math>" if tag.startswith(b"<math") else b"</script>"

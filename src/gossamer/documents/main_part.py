@@ -183,7 +183,7 @@ class MainPart:
         names, closing = self._blocks.names, self._blocks.closing
         some = elements.sums(self.shown) > 0
         some |= _COLUMNS.has(elements.names) & some[elements.parents]
-        some &= ~(self._layout() | self._layout_tables(some))
+        some &= ~(self._layout() | self._layout_tables())
         tagged = np.zeros(len(self.shown) + 1, dtype=bool)
         tagged[elements.starts[some]] = tagged[elements.ends[some]] = True
         images = (names == _IMAGE) & some[elements.owners]
@@ -210,16 +210,19 @@ class MainPart:
         found &= _LISTS.has(elements.names)
         return found | (items & found[parents])
 
-    def _layout_tables(self, some: Any) -> Any:
-        """Tables whose only cell with a text is their content, with all that they are made of: frames of old pages, and code beside
-        the numbers of its lines. `some`: elements with a text."""
+    def _layout_tables(self) -> Any:
+        """Tables of which one cell has the text, or most of an article, with all that they are made of: frames of old pages, and
+        code beside the numbers of its lines."""
         names, parents = self._elements.names, self._elements.parents
         tables, cells = names == _TABLE, _COLUMNS.has(names)
         around = np.where(_PARTS_OF_TABLE.has(names), parents, 0)
         for _ in range(2):
             around = np.where(_PARTS_OF_TABLE.has(names[around]), parents[around], around)
+        words = self._elements.sums(self._blocks.words * self.shown)
         shown = cells & (self._elements.sums(self.shown) > 0)
         single = tables & (np.bincount(around[shown], minlength=len(names)) == 1)
+        frames = around[shown & (words >= _ARTICLE_WORDS) & (words >= _ARTICLE_SHARE * words[around])]
+        single[frames] = tables[frames]
         return single | (_PARTS_OF_TABLE.has(names) & single[around])
 
     def _tag(self, element: int) -> bytes:

@@ -70,8 +70,9 @@ _MARK = re.compile(
 _MARKS_OF_HEADINGS = (b"headerlink", b"anchor", b"permalink", b"heading-link")
 _SCHEMES = (b"javascript:", b"data:", b"vbscript:")
 _ID = rb"""\sid\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))"""
+# Bounded, since a tag may have thousands of ids and no end.
 _HEADING = re.compile(
-    rb"(?i)(?:<(?:section|div|article|a)\b(?:[^<>]*?%s)?[^<>]*>\s*+(?:</a>\s*+)?)?(<h[1-6]\b(?:[^<>]*?%s)?[^<>]*>)"
+    rb"(?i)(?:<(?:section|div|article|a)\b(?:[^<>]{0,500}?%s)?[^<>]{0,4000}>\s*+(?:</a>\s*+)?)?(<h[1-6]\b(?:[^<>]{0,500}?%s)?[^<>]{0,4000}>)"
     % (_ID, _ID)
 )
 _LEADS_NOWHERE = re.compile(
@@ -79,6 +80,8 @@ _LEADS_NOWHERE = re.compile(
     rb"""|(?:javascript|data|vbscript):[^\s<>]*)"""
 )
 
+# Links around nothing, as icons of a style sheet are.
+_EMPTY = re.compile(rb"(?i)<a\b[^<>]*+>(?:\s|&nbsp;|&#160;|</?(?:i|b|em|strong)\b[^<>]*+>)*+</a>")
 # Links around images alone: without images, their alternative text is the text.
 _PICTURED = re.compile(rb"(?i)(<a\b[^<>]*>)\s*+((?:<img\b[^<>]*>\s*+)++)</a>")
 _ALT = re.compile(rb"""(?i)\salt\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))""")
@@ -149,6 +152,7 @@ def _source(main: MainPart, images: bool) -> bytes:
         source = _MARK.sub(b"", source)
     if not images and b"<img" in source:
         source = _PICTURED.sub(_named, source)
+    source = _EMPTY.sub(lambda link: b"" if b"href" in link[0].lower() else link[0], source)
     if any(map(lower.__contains__, _SCHEMES)):
         source = _LEADS_NOWHERE.sub(b"", source)
     return source

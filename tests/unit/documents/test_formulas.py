@@ -50,7 +50,15 @@ def test_a_page_without_formulas_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<math>", "<math><annotation ", "<span class=katex-html>x", "<script type=math/tex>", "<math>x</math>"]
+    "piece",
+    [
+        "<math>",
+        "<math><annotation ",
+        "<span class=katex-html>x",
+        "<script type=math/tex>",
+        "<span class=x ",
+        "<math>x</math>",
+    ],
 )
 def test_formulas_without_end_take_linear_time(piece: str) -> None:
     assert is_linear(lambda size: with_formulas(b"<math></math>" + piece.encode() * size), 20_000)

@@ -52,6 +52,7 @@ def made(inner: str, **options: bool) -> str:
         ("<table width=100%><tbody><tr><td></td><td><p>one</p><p>two</p></td></tr></table>", "one\n\ntwo"),
         ("<pre>plain &lt;b&gt;</pre>", "```\nplain <b>\n```"),
         ("<blockquote><p>said</blockquote>", "> said"),
+        ("<p>by A <a href=mailto:a@b.c><i class=icon></i> </a><a href=x>&nbsp;</a> today", "by A today"),
         ("<p>\\(a_1 * b_2\\) and $x^2$", "\\(a_1 * b_2\\) and $x^2$"),
         ("<p>text<img src=i.png alt=i>", "text"),
         (
@@ -89,6 +90,14 @@ def test_headings_of_sections_that_a_list_lays_out_begin_their_lines() -> None:
     assert found.count("\n- one\n- two") == 2 and "\n- own text\n" in found
 
 
+def test_an_article_in_a_cell_beside_others_is_no_table() -> None:
+    page = (
+        f"<body><table><tr><td>date</td></tr><tr><td><p>{PROSE * 4}</p><ul><li>one</li></ul></td></tr></table></body>"
+    )
+    found = as_markdown(page.encode(), "http://a.test/").text
+    assert "|" not in found and found.endswith("\n- one\n")
+
+
 def test_images_stay_by_choice() -> None:
     assert made("<p>text <img src=i.png alt=i>", images=True) == "text ![i](http://a.test/b/i.png)"
 
@@ -112,6 +121,12 @@ def test_no_word_is_lost_in_elements_without_end(opens: str) -> None:
 )
 def test_large_and_empty_pages_are_written_in_linear_time(begins: str, piece: str) -> None:
     assert is_linear(lambda size: as_markdown((begins + piece * size).encode(), ""), 25_000)
+
+
+def test_a_heading_with_thousands_of_ids_takes_linear_time() -> None:
+    assert is_linear(
+        lambda size: as_markdown(f"<p>{PROSE}<h2{' id=x' * size}<h2>x</h2>".encode(), "", anchors=True), 8_000
+    )
 
 
 def test_a_document_has_its_markdown_and_says_when_it_is_not_whole() -> None:
