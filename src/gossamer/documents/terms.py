@@ -198,9 +198,6 @@ def _words(text: str) -> list[str]:
     return words
 
 
-#: Bits in which the fingerprints of near-duplicates differ at the most (Manku et al., section 5.1.1).
-THRESHOLD = 3
-
 #: Words below which a text has no fingerprint: two short texts are alike by chance ("not found", "log in").
 MIN_WORDS = 24
 
@@ -291,11 +288,6 @@ def _mixed(values: Any) -> Any:
     values *= np.uint64(_MIX[1])
     values ^= values >> np.uint64(31)
     return values
-
-
-def distance(one: int, other: int) -> int:
-    """In how many bits two fingerprints differ."""
-    return (one ^ other).bit_count()
 
 
 # -- pages that seem to need a browser: shells that hold scripts and hardly anything that a person could read

@@ -7,15 +7,17 @@ a page is fetched, :class:`Beginnings` before anything is.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
-from gossamer.documents.document import Document
 from gossamer.fetcher.contract import RequestSender
 from gossamer.values.request_identity import Requested, identity_of
 from gossamer.values.task import Answer, RetryDecision, Task
 from gossamer.values.visit import Found, Item, Order, Raised, Response, Statements, Visit
+
+if TYPE_CHECKING:
+    from gossamer.documents.document import Document
 
 #: Most spellings of links and most items that are taken from one page: far more than are kept, and few enough for memory.
 MAX_FOUND = 50_000
@@ -46,7 +48,7 @@ class Processor(Protocol):
            links to follow.
     """
 
-    def process(self, document: Document) -> Iterable[Found | Item | Statements | Order]:
+    def process(self, document: "Document") -> Iterable[Found | Item | Statements | Order]:
         """Yield the links, items and triples of this document, and orders to the crawl.
 
         Orders are declared in :mod:`gossamer.values.visit`.
@@ -146,7 +148,7 @@ class PageHandlers(Protocol):
         """The handler of this visit, which ran in another process, gives up the session that asked for it."""
         ...
 
-    async def handle(self, document: Document) -> Handled:
+    async def handle(self, document: "Document") -> Handled:
         """Run the handler of this visit, and gather what it yields."""
         ...
 

@@ -13,10 +13,9 @@ from pathlib import Path
 import msgspec
 
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store
-from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.storage.archive.contract import Archive, Keeper
 from gossamer.storage.ledger.contract import Ledger
-from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex, LateSeenSet, SeenSet
+from gossamer.storage.seen.contract import THRESHOLD, ContentIndex, FingerprintIndex, LateSeenSet, SeenSet, distance
 from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

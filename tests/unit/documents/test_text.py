@@ -13,6 +13,7 @@ from gossamer.documents import terms
 from gossamer.documents.document import Document
 from gossamer.documents.language import detect, primary
 from gossamer.documents.text import GIST, MAX_PART, MAX_TEXT, PART, all_text, lines, main_text, prose
+from gossamer.storage.seen.contract import THRESHOLD, distance
 from gossamer.testing.clock import is_linear
 from gossamer.testing.storage import visit
 
@@ -412,13 +413,13 @@ WORDS = [f"word{n}" for n in range(400)]
 def test_similar_texts_have_near_fingerprints_and_others_do_not() -> None:
     one = terms.fingerprint(" ".join(WORDS))
     changed = [
-        terms.distance(one, terms.fingerprint(" ".join([*WORDS[:place], "other", *WORDS[place + 1 :]])))
+        distance(one, terms.fingerprint(" ".join([*WORDS[:place], "other", *WORDS[place + 1 :]])))
         for place in range(10, 390, 10)
     ]
-    assert statistics.median(changed) <= terms.THRESHOLD
+    assert statistics.median(changed) <= THRESHOLD
     assert max(changed) < 10
     for other in (" ".join(reversed(WORDS)), " ".join(f"{word}s" for word in WORDS), PROSE):
-        assert terms.distance(one, terms.fingerprint(other)) > 10
+        assert distance(one, terms.fingerprint(other)) > 10
 
 
 def test_a_fingerprint_is_what_its_definition_says() -> None:

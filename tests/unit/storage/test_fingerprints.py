@@ -2,7 +2,7 @@
 
 import random
 
-from gossamer.documents.terms import distance
+from gossamer.storage.seen.contract import distance
 from gossamer.storage.seen.memory import MAX_CANDIDATES, MemoryFingerprints, MemoryFingerprintsSheet
 
 

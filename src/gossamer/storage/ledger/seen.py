@@ -23,9 +23,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.storage.ledger.layout import LedgerKeys, after
 from gossamer.storage.ledger.store import Batch, RocksStore
+from gossamer.storage.seen.contract import THRESHOLD, distance
 from gossamer.storage.seen.memory import BLOCK_BITS, BLOCKS, RecentlyUsed, SecondChance, blocks
 from gossamer.values.ledger_rows import DocumentRow
 

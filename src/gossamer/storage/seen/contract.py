@@ -35,6 +35,15 @@ class ContentIndex(Protocol):
         """Empty if `digest` is new (it now belongs to `url`), otherwise the URL that it belongs to."""
 
 
+#: Bits in which the fingerprints of near-duplicates differ at the most (Manku et al., section 5.1.1).
+THRESHOLD = 3
+
+
+def distance(one: int, other: int) -> int:
+    """In how many bits two fingerprints differ."""
+    return (one ^ other).bit_count()
+
+
 class FingerprintIndex(Protocol):
     """Remembers fingerprints of texts, as many as it is told to.
 

@@ -24,11 +24,10 @@ from typing import Annotated, Generic, TypeVar
 
 from xxhash import xxh3_128_digest
 
-from gossamer.documents.terms import THRESHOLD, distance
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.storage.seen.contract import SeenSet
+from gossamer.storage.seen.contract import THRESHOLD, SeenSet, distance
 
 #: The greatest depth that one byte holds: a string that is known only deeper is not held.
 DEEPEST = 255

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.documents.terms import THRESHOLD
 from gossamer.storage.ledger.layout import LedgerKeys
 from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.ledger.seen import LEAST_CROWD, SLOTS, KeptFingerprints
 from gossamer.storage.ledger.store import RocksStore
+from gossamer.storage.seen.contract import THRESHOLD
 from gossamer.testing.storage import check_fingerprint_index, visit
 from gossamer.values.ledger_rows import document_row
 
