@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.commands import gave
 from tests.sampling import sampled
 
 from gossamer.agents.handing_over import NOTE, is_moving
@@ -96,14 +97,33 @@ def check_whole(web: FakeWeb, directory: Path) -> None:
     assert standing_at_rest(directory).unique_documents == HOSTS * PAGES - HOSTS + 1
 
 
-def check_refuses_deletions(web: FakeWeb, directory: Path, *, is_refused: bool) -> None:
-    """What is on its way between two agents cannot be deleted: it would come back."""
-    line = processes.command("gossamer", "delete", str(directory), web.url("http://www.h0.test/never"))
-    done = subprocess.run(
-        line, env=processes.environment(), capture_output=True, text=True, timeout=HUNG_AFTER, check=False
-    )
-    assert done.returncode == (5 if is_refused else 0), done.stderr
-    assert ("were just changing hands" in done.stderr) is is_refused
+def check_refused_on_the_way(web: FakeWeb, directory: Path, *, is_refused: bool) -> None:
+    """What is on its way between two agents cannot be deleted: it would come back. Nor is it in any checkpoint."""
+    for line in (["delete", str(directory), web.url("http://www.h0.test/never")], ["checkpoint", str(directory)]):
+        status, _, said = gave(*line)
+        assert status == (5 if is_refused else 0), said
+        assert ("were just changing hands" in said) is is_refused
+
+
+@pytest.mark.parametrize("passing", sampled([5, 1, 2, 3, 4, 6], 6))
+def test_a_crawl_goes_back_to_before_a_leave_that_was_killed(web: FakeWeb, tmp_path: Path, passing: int) -> None:
+    directory = tmp_path / "crawl"
+    begun(web, directory, agents=3)
+    assert gave("checkpoint", str(directory), "before")[0] == 0
+    before = len(web.requests)
+    killed = resumed(directory, "--agents", "2", crash=f"joining:{passing}")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    since = {web.url(f"http://{request.host}{request.target}") for request in web.requests[before:]}
+    status, _, said = gave("checkpoint", str(directory), "--restore", "before")
+    assert status == 0, said
+    assert not (directory / NOTE).exists()
+    done = resumed(directory)
+    assert done.returncode == 0, done.stderr
+    found = pages_in(directory)
+    assert len(found) == HOSTS * PAGES
+    assert {url for url, times in found.items() if times > 1} <= since
+    assert verify(directory, deep=True).findings == []
+    assert members_of(directory) == ("agent-00", "agent-01", "agent-02")
 
 
 def check_same(directory: Path) -> None:
@@ -138,7 +158,7 @@ def test_a_join_that_is_killed_is_finished_or_undone(web: FakeWeb, tmp_path: Pat
     begun(web, directory)
     killed = resumed(directory, "--agents", "3", crash=f"joining:{passing}")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    check_refuses_deletions(web, directory, is_refused=passing > 1)
+    check_refused_on_the_way(web, directory, is_refused=passing > 1)
     done = resumed(directory, *(["--agents", "3"] if passing % 2 else []))
     assert done.returncode == 0, done.stderr
     check_whole(web, directory)

@@ -11,6 +11,7 @@ from tests.journeys.test_agents import crawled, options_for, seed_of, urls_in, w
 from tests.waiting import awaited
 
 from gossamer.agents.crawl import SupervisedCrawl
+from gossamer.agents.handing_over import forget_note
 from gossamer.analysis.verifying import verify
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.control import resting
@@ -53,7 +54,7 @@ def test_a_checkpoint_of_agents_at_work_loses_no_url_when_the_crawl_goes_back_to
         assert (stopped.state, resting.checkpoints(directory)) == ("stopped", ["early"])
         # As if one of the two had left since: the checkpoint has hosts of both.
         write_members(directory, ("agent-00", "agent-01=0"))
-        resting.restore(directory, "early")
+        resting.restore(directory, "early", forget_note)
         assert members_of(directory) == ("agent-00", "agent-01")
         web.requests.clear()
         again = SupervisedCrawl([], options_for(web, directory, resume=True), tables=False)

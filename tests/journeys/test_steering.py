@@ -11,6 +11,7 @@ import pytest
 from tests.waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
+from gossamer.agents.handing_over import forget_note
 from gossamer.analysis.why import story_of
 from gossamer.crawls.control import resting
 from gossamer.crawls.control.at_rest import standing_at_rest
@@ -398,7 +399,7 @@ def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what
         with pytest.raises(RequestRefused, match="there is a checkpoint 'early' already"):
             control.do(Checkpoint("early"))
         with pytest.raises(CrawlDirectoryError, match="in use by process"):
-            resting.restore(folder, "early")
+            resting.restore(folder, "early", forget_note)
         assert control.names(Checkpoints()) == ["early"]
         control.do(Continue())
 
@@ -407,8 +408,8 @@ def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what
         assert whole.pages == len(web.expected)
         archived = len(records(folder))
         with pytest.raises(UsageError, match="there is no checkpoint 'late'; known: early"):
-            resting.restore(folder, "late")
-        resting.restore(folder, "early")
+            resting.restore(folder, "late", forget_note)
+        resting.restore(folder, "early", forget_note)
         back = standing_at_rest(folder)
         assert (back.state, back.pages, back.queued) == ("stopped", kept[0].pages, kept[0].queued)
         again = crawl([], folder, resume=True)

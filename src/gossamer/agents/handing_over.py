@@ -35,7 +35,7 @@ from gossamer.storage.mailbox.retaining import point_path
 from gossamer.storage.mailbox.shared_state import SharedFile
 from gossamer.storage.members import members_of, read_kept
 from gossamer.values.agents import agent_name, at_work, digest_names, member
-from gossamer.values.errors import GossamerError
+from gossamer.values.errors import CrawlDirectoryError, GossamerError
 from gossamer.values.hosts import domain_point
 
 #: Where it stands which domains have another agent than the ring says, inside the crawl directory.
@@ -331,6 +331,17 @@ def write_note(directory: Path, work: UnderWay) -> None:
 def under_way(directory: Path) -> UnderWay | None:
     """What is under way, if something is. Raises CrawlDirectoryError: its note is damaged."""
     return read_kept(directory / NOTE, UnderWay, _ADVICE) or _older(directory)
+
+
+def refuse_on_the_way(directory: Path) -> None:
+    """Refuse what needs all of a crawl in its ledgers: a parcel has what no ledger is asked for. Raises CrawlDirectoryError: hosts
+    are on their way between two agents."""
+    work = under_way(directory)
+    if work is not None and work.hand_overs is not None:
+        raise CrawlDirectoryError(
+            f"hosts of the crawl in {directory} were just changing hands between its agents; "
+            f"gossamer resume {directory} finishes that"
+        )
 
 
 def forget_note(directory: Path) -> None:

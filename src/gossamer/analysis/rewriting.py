@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.agents.handing_over import under_way
+from gossamer.agents.handing_over import refuse_on_the_way
 from gossamer.crawls.damage import accept_losses, damages_of
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.followers import Following
@@ -147,12 +147,7 @@ class CrawlRewriting(ABC):
     def check(self) -> None:
         """Refuse what cannot be done, before anything is. Raises UsageError, CrawlDirectoryError."""
         check_tables(self.directory)
-        work = under_way(self.directory)
-        if work is not None and work.hand_overs is not None:  # a parcel has what no ledger is asked for
-            raise CrawlDirectoryError(
-                f"hosts of the crawl in {self.directory} were just changing hands between its agents; "
-                f"gossamer resume {self.directory} finishes that"
-            )
+        refuse_on_the_way(self.directory)
 
     @abstractmethod
     def place(self) -> dict[str, Any]:

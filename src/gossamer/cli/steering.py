@@ -115,13 +115,15 @@ def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> N
 
 
 def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) -> list[str]:
+    from gossamer.agents.handing_over import forget_note, refuse_on_the_way
     from gossamer.crawls.control import resting
 
     if lists:
         return resting.checkpoints(directory)
     if restore is None:
+        refuse_on_the_way(directory)
         return [f"checkpoint {resting.checkpoint(directory, name)} is kept"]
-    resting.restore(directory, restore)
+    resting.restore(directory, restore, forget_note)
     return [f"the crawl is where it was at checkpoint {restore}; `gossamer resume {directory}` goes on from there"]
 
 

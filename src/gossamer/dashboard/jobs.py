@@ -146,13 +146,14 @@ def resume(directory: Path) -> JobDone:
 def restore(directory: Path, body: bytes) -> JobDone:
     """Go back to a checkpoint; only while no crawl runs. Raises UsageError: no checkpoint is named, or there is none of this
     name. Raises GossamerError: a crawl runs, or the checkpoint cannot be read."""
+    from gossamer.agents.handing_over import forget_note
     from gossamer.crawls.control import resting
 
     name = read_form("restore", body, Restore).name
     begun_crawl(directory)
     with contextlib.suppress(NotRunning), Control(directory, 5.0, changing=0.0):
         raise UsageError("the crawl runs; stop it first")
-    resting.restore(directory, name)
+    resting.restore(directory, name, forget_note)
     return JobDone(f"the crawl is where it was at checkpoint {name}")
 
 

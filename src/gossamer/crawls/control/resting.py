@@ -1,6 +1,6 @@
 """Changes of a crawl at rest: checkpoints, and hosts that it is not to ask when it goes on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -106,10 +106,10 @@ def _opened(ledger: RocksLedger) -> Iterator[None]:
             ledger.abandon()
 
 
-def restore(directory: Path, name: str) -> None:
-    """Go back to a checkpoint. What was archived since then stays in the archive. Raises UsageError: there is no such
-    checkpoint, or agents have joined since. Nothing has changed; CrawlDirectoryError: the ledger is in use, or the checkpoint
-    is damaged."""
+def restore(directory: Path, name: str, forget: Callable[[Path], None]) -> None:
+    """Go back to a checkpoint. What was archived since then stays in the archive; `forget` drops what agents have begun since.
+    Raises UsageError: there is no such checkpoint, or agents have joined since. Nothing has changed; CrawlDirectoryError: the
+    ledger is in use, or the checkpoint is damaged."""
     known = checkpoints(directory)
     if name not in known:
         raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
@@ -119,6 +119,7 @@ def restore(directory: Path, name: str) -> None:
         # Between two agents of which one has gone back and the other has not, URLs are lost.
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.write_text(name, encoding="utf-8")
+    forget(directory)
     for ledger in ledgers_of(directory):
         ledger.restore(name, _ends(directory, ledger))
         crash_at(Point.RESTORING)
