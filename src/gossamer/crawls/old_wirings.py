@@ -16,6 +16,8 @@ from gossamer.crawls import catalog
 from gossamer.engine import ends
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
+from gossamer.frontier.politeness.rules import Blocklist
+from gossamer.values.errors import UsageError
 
 P = TypeVar("P", ComponentPlan, ProviderPlan)
 
@@ -101,6 +103,8 @@ def _without_gone(wiring: Wiring) -> Wiring:
 
 def _known(plan: P, gone: set[str]) -> P:
     settings = {k: v for k, v in plan.settings.items() if k not in _SETTINGS_GONE.get(plan.use, ())}
+    if plan.use == "politeness" and "blocked" in settings:
+        settings["blocked"] = [name for name in settings["blocked"] if _closes(name)]
     roles: dict[str, Any] = {}
     for role, bound in plan.providers.items():
         if not isinstance(bound, str):
@@ -108,6 +112,14 @@ def _known(plan: P, gone: set[str]) -> P:
         elif bound not in gone:
             roles[role] = bound
     return msgspec.structs.replace(plan, settings=settings, providers=roles)
+
+
+def _closes(name: str) -> bool:
+    """Whether a host can have this name; people could block others too, which closed nothing."""
+    try:
+        return bool(Blocklist([name]))
+    except UsageError:
+        return False
 
 
 def _without(names: str | list[str], gone: set[str]) -> str | list[str]:

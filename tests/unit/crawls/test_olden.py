@@ -121,3 +121,10 @@ def test_an_edit_that_names_what_is_not_there_is_still_refused() -> None:
     edited = msgspec.structs.replace(wiring, providers=without(wiring.providers, "noise"))
     with pytest.raises(WiringError, match=r"there is no provider 'noise'"):
         plan(completed(edited), catalog())
+
+
+def test_names_that_no_host_can_have_close_none_and_keep_no_crawl_from_going_on() -> None:
+    blocked = ["a..b", "x" * 300, "*.shop.test", "a.test"]
+    mended = completed(changed("providers", "politeness", settings={"blocked": blocked}))
+    assert mended.providers["politeness"].settings == {"blocked": ["*.shop.test", "a.test"]}
+    plan(mended, catalog())
