@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gossamer.agents.handing_over import forget_note
 from gossamer.crawls.control import resting
 from gossamer.engine import processes
 from gossamer.engine.files import VARIABLE
@@ -51,25 +52,25 @@ def test_a_return_that_was_killed_is_finished_before_the_crawl_goes_on(directory
     assert sorted(counted(directory)) == [1, 2], "one of them has gone back"
     with pytest.raises(CrawlDirectoryError, match="--restore one"):
         resting.refuse_half_restored(directory)
-    resting.restore(directory, "one")
+    resting.restore(directory, "one", forget_note)
     resting.refuse_half_restored(directory)
     assert counted(directory) == [1, 1]
 
 
 def test_agents_that_have_left_since_are_back_with_the_checkpoint(directory: Path) -> None:
     write_members(directory, ("agent-00", "agent-01=0"))
-    resting.restore(directory, "one")
+    resting.restore(directory, "one", forget_note)
     assert members_of(directory) == AGENTS
 
 
 def test_a_crawl_does_not_go_back_where_agents_have_joined_since(directory: Path) -> None:
     write_members(directory, (*AGENTS, "agent-02"))
     with pytest.raises(UsageError, match="agent-02 joined the crawl after the checkpoint 'one'"):
-        resting.restore(directory, "one")
+        resting.restore(directory, "one", forget_note)
     assert counted(directory) == [2, 2]
     count(directory, ("agent-02",))
     with pytest.raises(UsageError, match="no checkpoint 'one'"):
-        resting.restore(directory, "one")
+        resting.restore(directory, "one", forget_note)
     assert counted(directory) == [2, 2]
 
 
