@@ -1,5 +1,6 @@
 """Crawls of a simulated web with a store, and what must hold of them by the server's log."""
 
+import fcntl
 import itertools
 import json
 import os
@@ -18,6 +19,7 @@ from tests.s3 import BUCKET, s3_server, variables
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
+from gossamer.storage.tables.places import flocked
 from tools.killing.loop import hits_of
 from tools.killing.site import Round, served
 
@@ -62,6 +64,19 @@ class Site:
             os.kill(number, signal.SIGKILL)
         until(lambda: not living(self.folder / name, everybody))
         shutil.rmtree(self.folder / name)
+
+    def suspend(self, process: "subprocess.Popen[bytes]") -> None:
+        """Stop a crawl between two changes of a store in a folder: one that has locked it keeps all others out, and they say so."""
+
+        def is_between() -> bool:
+            os.killpg(process.pid, signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)  # until it has stopped
+            with flocked(Path(self.store, ".lock"), fcntl.LOCK_EX | fcntl.LOCK_NB) as is_free:
+                if not is_free:
+                    os.killpg(process.pid, signal.SIGCONT)
+                return is_free
+
+        until(is_between)
 
     def resume(self, name: str, *more: str) -> "subprocess.Popen[bytes]":
         return self.begin(name, [*GOSSAMER, "resume", self.store, "-o", str(self.folder / name), "--json", *more])

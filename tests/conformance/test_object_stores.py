@@ -1,5 +1,6 @@
 """Every kind of store keeps the promises of `stores.contract`, and one that ignores conditions is refused."""
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.s3 import BUCKET, careless_server, denying_server, s3_server, variables
 
-from gossamer.backup.contract import Store, StoreFailed
-from gossamer.backup.opening import open_store, probe
+from gossamer.backup.contract import ABSENT, Store, StoreFailed
+from gossamer.backup.opening import FolderStore, open_store, probe
 from gossamer.backup.options import JOINED
 from gossamer.testing.storage import check_store
 
@@ -39,6 +40,19 @@ def test_a_store_that_obeys_conditions_passes_the_probe_which_leaves_nothing(sto
     assert told > 0
     assert odd == ""
     assert list(store.list("probes/")) == []
+
+
+def test_a_folder_that_a_suspended_process_has_locked_names_it_in_one_line(tmp_path: Path) -> None:
+    store, other = FolderStore(tmp_path / "store", is_new=True, patience=0.05), FolderStore(tmp_path / "store")
+    tag = store.put("a", b"1", ABSENT)
+    with other._alone():
+        with pytest.raises(
+            StoreFailed, match=rf"is locked by process {os.getpid()} on .*let it go on, or end it"
+        ) as told:
+            store.put("a", b"2", tag)
+        assert store.get("a") == b"1", "what needs no condition goes on"
+    assert "\n" not in str(told.value)
+    store.put("a", b"2", tag)
 
 
 def test_a_store_that_ignores_conditions_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

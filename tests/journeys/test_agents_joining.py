@@ -105,7 +105,8 @@ def check_refused_on_the_way(web: FakeWeb, directory: Path, *, is_refused: bool)
         assert ("were just changing hands" in said) is is_refused
 
 
-@pytest.mark.parametrize("passing", sampled([5, 1, 2, 3, 4, 6], 6))
+@pytest.mark.long
+@pytest.mark.parametrize("passing", [1, 2, 3, 4, 5, 6])
 def test_a_crawl_goes_back_to_before_a_leave_that_was_killed(web: FakeWeb, tmp_path: Path, passing: int) -> None:
     directory = tmp_path / "crawl"
     begun(web, directory, agents=3)

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, options_for, seed_of, urls_in, web_of_hosts
 
+from gossamer.agents.handing_over import forget_note
 from gossamer.agents.merging import REFUSED
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.verifying import verify
@@ -295,7 +296,7 @@ def test_files_are_merged_and_written_while_a_crawl_runs_and_again_after_it_went
     merged = standing_at_rest(crawl)
     assert merged.exchange is not None
     assert (merged.exchange.merged, merged.queued) == (1, 0)
-    restore(crawl, "before")
+    restore(crawl, "before", forget_note)
     assert standing_at_rest(crawl).queued == before.queued
     asyncio.run(crawl_on(crawl))
     again = standing_at_rest(crawl)

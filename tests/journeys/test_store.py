@@ -130,7 +130,7 @@ def test_an_owner_that_was_suspended_for_longer_than_its_lease_ends_and_harms_no
         assert refused.returncode == 5
         assert "is owned by process" in refused.stderr
         assert refused.stderr.count("\n") == 1
-        os.killpg(old.pid, signal.SIGSTOP)
+        one.suspend(old)
         head = Path(one.store, "agents", "agent-00", "head.json")
         until(lambda: time.time() - head.stat().st_mtime > LEASE)  # by the clock of the store, which is this one
         new = one.resume("second")

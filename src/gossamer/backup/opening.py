@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,8 +20,14 @@ from gossamer.values.errors import UsageError
 #: The folder of what is not whole yet; no key begins with a dot.
 _MAKING = ".making"
 
-#: Held while an object is replaced that must not have changed.
+#: Held while an object is replaced that must not have changed, by the process that it names.
 _LOCK = ".lock"
+
+#: Seconds for which a process may hold the lock: it looks at one file and renames another, so it is suspended after these.
+_PATIENCE = 10.0
+
+#: Seconds between two tries to have the lock.
+_TRY = 0.01
 
 _PRIVATE = 0o700
 
@@ -31,9 +38,11 @@ class FolderStore:
     The folder is made where the store `is_new`, and never again: its disk may be away.
     """
 
-    def __init__(self, root: Path, *, is_new: bool = False) -> None:
+    def __init__(self, root: Path, *, is_new: bool = False, patience: float = _PATIENCE) -> None:
+        """`patience`: seconds to wait for a process that holds the lock."""
         self.name = str(root)
         self._root = root
+        self._patience = patience
         if is_new:
             try:
                 if root.is_file():
@@ -100,7 +109,16 @@ class FolderStore:
     def _alone(self) -> Iterator[None]:
         descriptor = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            end = time.monotonic() + self._patience
+            while not _is_locked(descriptor):
+                if time.monotonic() > end:
+                    holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "a process"
+                    raise StoreFailed(
+                        f"the store {self.name} is locked by {holder}, which does not go on; let it go on, or end it"
+                    )
+                time.sleep(_TRY)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, this_process().encode(), 0)
             yield
         finally:
             os.close(descriptor)
@@ -117,6 +135,20 @@ class FolderStore:
             raise StoreFailed(
                 f"the store {self.name}: {error.strerror or error}{hints.get(type(error), '')}"
             ) from error
+
+
+def this_process() -> str:
+    """How people know this process."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Lock an open file, if no other process has."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _stat_of(seen: os.stat_result) -> Stat:

@@ -67,26 +67,8 @@ _NO_PROSE, _LITTLE_PROSE, _FEW_BLOCKS = 10, 30, 3
 
 
 # Elements whose names are asked for, with the lengths of their own.
-_NAMED = NameTable(
-    {
-        as_number(name): len(name)
-        for name in (
-            "div",
-            "section",
-            "ul",
-            "ol",
-            "table",
-            "td",
-            "form",
-            "article",
-            "header",
-            "dl",
-            "aside",
-            "main",
-            "figure",
-        )
-    }
-)
+_NAMES = "div section ul ol table td form article header dl aside main figure"
+_NAMED = NameTable({as_number(name): len(name) for name in _NAMES.split()})
 # Elements that are never dropped for their names.
 _SAFE = as_numbers("article main td")
 # Parts of a content: the best element is one around these.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.agents.handing_over import forget_note
+from gossamer.agents.handing_over import NOTE, forget_note
 from gossamer.crawls.control import resting
 from gossamer.engine import processes
 from gossamer.engine.files import VARIABLE
@@ -55,6 +55,16 @@ def test_a_return_that_was_killed_is_finished_before_the_crawl_goes_on(directory
     resting.restore(directory, "one", forget_note)
     resting.refuse_half_restored(directory)
     assert counted(directory) == [1, 1]
+
+
+def test_what_was_on_its_way_between_agents_is_forgotten_only_by_a_crawl_that_goes_back(directory: Path) -> None:
+    note = directory / NOTE
+    note.write_bytes(b"{}")
+    with pytest.raises(UsageError, match="no checkpoint 'two'"):
+        resting.restore(directory, "two", forget_note)
+    assert note.exists()
+    resting.restore(directory, "one", forget_note)
+    assert not note.exists()
 
 
 def test_agents_that_have_left_since_are_back_with_the_checkpoint(directory: Path) -> None:
