@@ -130,8 +130,8 @@ class LocalPlaced:
         return await self._process.wait()
 
     def kill(self) -> None:
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
+        if self._process is not None:
+            processes.kill(self._process)
 
 
 class FoundRunning(LocalPlaced):
@@ -212,7 +212,7 @@ class LocalCluster:
         """End those that wait and were not needed."""
         for name in list(self._prepared):
             if process := await self._waiting(name):
-                process.kill()
+                processes.kill(process)
                 await process.wait()
 
     async def _waiting(self, name: str) -> asyncio.subprocess.Process | None:

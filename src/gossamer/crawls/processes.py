@@ -249,8 +249,8 @@ class Fleet:
         """End a child that does not do what it is for, also one that hangs, where it is still in the life of this name, which
         begins with the number of its process; it is started again."""
         child = self.children.get(name)
-        if child is not None and child.returncode is None and life.startswith(f"{child.pid}-"):
-            child.kill()
+        if child is not None and life.startswith(f"{child.pid}-"):
+            processes.kill(child)
 
     async def watch_over(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work`; a child that keeps dying ends it."""
@@ -276,7 +276,7 @@ class Fleet:
                 try:
                     await asyncio.wait_for(child.wait(), GRACE)
                 except TimeoutError:
-                    child.kill()
+                    processes.kill(child)
                     await child.wait()
         for watcher in self._watchers.values():
             watcher.cancel()

@@ -6,7 +6,6 @@ loaded here. :mod:`gossamer.engine.worker` is the program of that process, and s
 
 import asyncio
 import contextlib
-import os
 import signal
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
@@ -142,10 +141,7 @@ class Worker:
 
     def kill(self) -> None:
         """End it, whatever it does. Safe to call at any time."""
-        if self._process.returncode is None:
-            # Not by `Process.kill`: it looks first whether the child has ended, and takes its status from the event loop.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGKILL)
+        processes.kill(self._process)
 
     async def end(self) -> None:
         self.kill()
