@@ -47,7 +47,7 @@ def test_a_folder_that_a_suspended_process_has_locked_names_it_in_one_line(tmp_p
     tag = store.put("a", b"1", ABSENT)
     with other._alone():
         with pytest.raises(
-            StoreFailed, match=rf"is locked by process {os.getpid()} on .*let it go on, or end it"
+            StoreFailed, match=rf"is locked by process {os.getpid()}, .*let it go on, or end it"
         ) as told:
             store.put("a", b"2", tag)
         assert store.get("a") == b"1", "what needs no condition goes on"

@@ -8,13 +8,13 @@ import socketserver
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from tests.commands import gave
 from tests.names import FakeDns, Zone
+from tests.waiting import until
 
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions, all_options
@@ -212,8 +212,7 @@ def test_a_host_that_asked_for_a_pause_is_left_alone_by_the_run_after_a_kill(tmp
         )
         try:
             web.wait_for(2)
-            while json.loads(gave("status", str(tmp_path / "c"), "--json")[1]).get("fetched", 0) < 2:
-                time.sleep(0.05)  # a row in the log is not yet a commit
+            until(lambda: json.loads(gave("status", str(tmp_path / "c"), "--json")[1]).get("fetched") == 2)  # committed
         finally:
             process.kill()
             process.wait()

@@ -11,7 +11,7 @@ from gossamer.crawls.companions import FEW_ROWS, INTERVAL, TableMaker
 from gossamer.engine.unit import meanwhile
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.manifest import failure_of
-from gossamer.storage.tables.places import segments
+from gossamer.storage.tables.places import converting, segments
 from gossamer.testing.clock import FakeClock
 from gossamer.testing.storage import visit
 
@@ -85,6 +85,22 @@ def test_without_rows_no_process_is_started(tmp_path: Path, run: Run) -> None:
     maker = Witness(tmp_path, FakeClock())
     run(maker.finish())
     assert maker.made == []
+
+
+def test_a_thread_waits_for_no_other_process_that_makes_tables(tmp_path: Path, run: Run) -> None:
+    maker = TableMaker(tmp_path, print)
+    TableLog(TableLogSheet(directory=str(tmp_path))).append([visit()], [None])
+
+    async def impatient() -> None:
+        with converting(tmp_path, wait=False):
+            making = asyncio.create_task(maker.finish())
+            while maker._worker is None:
+                await asyncio.sleep(0)
+            maker.abort()
+            await making
+
+    run(impatient())
+    assert len(segments(tmp_path)) == 1
 
 
 def test_who_insists_on_the_end_does_not_wait_for_tables(tmp_path: Path, run: Run) -> None:

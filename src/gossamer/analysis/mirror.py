@@ -13,7 +13,6 @@ upper and lower case are the same.
 
 import codecs
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
@@ -29,7 +28,7 @@ from gossamer.crawls.companions import MIRROR_MARK, MirrorMark, check_folder, re
 from gossamer.crawls.directory import read_wiring
 from gossamer.documents.content_coding import undone
 from gossamer.documents.document import Document
-from gossamer.engine.files import scratch
+from gossamer.engine.files import SUSPENDED_AFTER, scratch, take_lock
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Caller
@@ -381,7 +380,8 @@ def _alone(above: Path) -> Iterator[None]:
     """No other mirror is put into place there meanwhile: two to one folder would each find the other's where its own belongs."""
     descriptor = os.open(above, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not take_lock(descriptor, SUSPENDED_AFTER):
+            raise UsageError(f"another process has locked {above} and does not go on; let it go on, or end it")
         yield
     finally:
         os.close(descriptor)

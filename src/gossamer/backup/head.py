@@ -14,8 +14,10 @@ is read.
 
 import contextlib
 import hashlib
+import os
 import re
 import secrets
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +27,7 @@ import msgspec
 
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store, StoreFailed
 from gossamer.backup.copies import CopiedStore
-from gossamer.backup.opening import FolderStore, this_process
+from gossamer.backup.opening import FolderStore
 from gossamer.backup.options import JOINED
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import show_seconds
@@ -146,7 +148,7 @@ def owner_of(name: str) -> str:
 
 def new_life() -> tuple[str, str]:
     """A name for an owner that begins, and how people know it."""
-    return secrets.token_hex(8), this_process()
+    return secrets.token_hex(8), f"process {os.getpid()} on {socket.gethostname()}"
 
 
 class AgentInStore:

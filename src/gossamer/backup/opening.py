@@ -2,10 +2,8 @@
 system that knows locks and links."""
 
 import contextlib
-import fcntl
 import os
 import secrets
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from urllib.parse import urlsplit
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, Store, StoreFailed
 from gossamer.backup.copies import CopiedStore
 from gossamer.backup.options import JOINED
+from gossamer.engine.files import SUSPENDED_AFTER, take_lock
 from gossamer.engine.sheet import show_seconds
 from gossamer.values.errors import UsageError
 
@@ -22,12 +21,6 @@ _MAKING = ".making"
 
 #: Held while an object is replaced that must not have changed, by the process that it names.
 _LOCK = ".lock"
-
-#: Seconds for which a process may hold the lock: it looks at one file and renames another, so it is suspended after these.
-_PATIENCE = 10.0
-
-#: Seconds between two tries to have the lock.
-_TRY = 0.01
 
 _PRIVATE = 0o700
 
@@ -38,7 +31,7 @@ class FolderStore:
     The folder is made where the store `is_new`, and never again: its disk may be away.
     """
 
-    def __init__(self, root: Path, *, is_new: bool = False, patience: float = _PATIENCE) -> None:
+    def __init__(self, root: Path, *, is_new: bool = False, patience: float = SUSPENDED_AFTER) -> None:
         """`patience`: seconds to wait for a process that holds the lock."""
         self.name = str(root)
         self._root = root
@@ -109,16 +102,13 @@ class FolderStore:
     def _alone(self) -> Iterator[None]:
         descriptor = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            end = time.monotonic() + self._patience
-            while not _is_locked(descriptor):
-                if time.monotonic() > end:
-                    holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace") or "a process"
-                    raise StoreFailed(
-                        f"the store {self.name} is locked by {holder}, which does not go on; let it go on, or end it"
-                    )
-                time.sleep(_TRY)
+            if not take_lock(descriptor, self._patience):
+                holder = os.pread(descriptor, 32, 0).decode("ascii", "replace")
+                raise StoreFailed(
+                    f"the store {self.name} is locked by process {holder}, which does not go on; let it go on, or end it"
+                )
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, this_process().encode(), 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
             yield
         finally:
             os.close(descriptor)
@@ -135,20 +125,6 @@ class FolderStore:
             raise StoreFailed(
                 f"the store {self.name}: {error.strerror or error}{hints.get(type(error), '')}"
             ) from error
-
-
-def this_process() -> str:
-    """How people know this process."""
-    return f"process {os.getpid()} on {socket.gethostname()}"
-
-
-def _is_locked(descriptor: int) -> bool:
-    """Lock an open file, if no other process has."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _stat_of(seen: os.stat_result) -> Stat:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.browser.devtools import CommandFailed, DevTools
-from gossamer.engine.processes import child
+from gossamer.engine import processes
 from gossamer.values.errors import UsageError
 
 #: Programs that are looked for on the path and where systems put them, the best first.
@@ -142,7 +142,7 @@ class Chromium:
         await devtools.connect(our_read, our_write)
         limits = f"{PAGE_MEMORY},{MEMORY}"
         try:
-            process = await child(
+            process = await processes.child(
                 *(sys.executable, "-I", "-S", guard, str(to_browser), str(from_browser), limits, path, *_FLAGS),
                 pass_fds=(to_browser, from_browser),
                 stdin=DEVNULL,
@@ -191,7 +191,7 @@ class Chromium:
             async with asyncio.timeout(START):
                 await self._process.wait()
         except TimeoutError:
-            self._process.kill()
+            processes.kill(self._process)
 
 
 def _hint(path: str) -> str:

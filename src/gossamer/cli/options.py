@@ -130,9 +130,9 @@ def _metavar(prop: Property) -> str:
     return "N" if prop.type.startswith("int") else _OF_NAMED.get(prop.names, prop.name.upper())
 
 
-def read_options(given: dict[str, Any], config: str | None, base: Mapping[str, Any] = {}) -> CrawlOptions:
+def read_options(given: dict[str, Any], config: str | None) -> CrawlOptions:
     """The options of :func:`read_given`, for commands that need no seeds of the file. Errors as those of it."""
-    return read_given(given, config, base)[0]
+    return read_given(given, config)[0]
 
 
 def read_given(
@@ -147,7 +147,6 @@ def read_given(
     if not isinstance(seeds, list) or not all(isinstance(seed, str) for seed in seeds):
         raise UsageError(f'{config}: seeds is a list of URLs, as ["https://example.org/"]')
     values = {**base, **table}
-    values.pop("seeds", None)
     values |= {name: value for name, value in given.items() if value is not None and value != ()}
     known = {p.name for p in properties(all_options())}
     values = renamed(values, properties(all_options()))

@@ -208,10 +208,14 @@ class TableMaker:
         return ""
 
     async def _made(self, order: TablesOrder) -> str:
-        """What is to be told of the tables. Raises WorkerFailed."""
+        """Make the tables; returns a line about them for a person, mostly empty. Raises WorkerFailed."""
         use = Use("gossamer.query.convert:make_tables", niceness=0 if order.ended else _NICENESS)
         if order.ended and sum(one.path.stat().st_size for one in segments(self._directory)) <= self._few:
-            return str(await answered_here(use, order))
+            told = await answered_here(
+                use, msgspec.structs.replace(order, waits=False)
+            )  # a thread that waits cannot be ended
+            if told is not None:
+                return str(told)
         self._worker = worker = await Worker.start(use)
         try:
             await worker.put(order)

@@ -101,7 +101,7 @@ class RunFigures:
         limit = frontier.totals.reached or cut_by
         state = self._state(counters, queued, limit)
         ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""
-        # What a person has confirmed to be a trap is refused, and is no guess any more.
+        # A trap that a person has confirmed is refused, and is no guess any more.
         confirmed = [family for unit in self._units.providers(LearntTraps) for family in unit.confirmed]
         set_aside = counters.get("set_aside", 0) - sum(self._units.ledger.set_aside(one).count for one in confirmed)
         seconds = time.monotonic() - self._began

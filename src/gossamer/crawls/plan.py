@@ -65,7 +65,7 @@ class CrawlPlan:
         self.graph = self.planned(with_subscribers(with_told_tls(with_durability(compiled)), self._subscribers))
         """The graph of all processes, as it begins."""
         sheets = (node.sheet for node in self.graph.components.values() if isinstance(node.sheet, SeedsSheet))
-        # What was read already is not read again, for seeds may be many.
+        # Seeds may be many, so none is read twice.
         found = [given if sheet.urls == given else read_seeds(sheet.urls, self._hostless) for sheet in sheets]
         self.seeds = found[0] if len(found) == 1 else tuple(itertools.chain.from_iterable(found))
         """Canonical URLs, each once."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from gossamer.documents.element_names import TAG_BYTES, end_of_advertisement
 
-#: What a page without formulas does not have.
+#: A page without formulas has none of these.
 _SIGNS = (b"<math", b"math/tex")
 
 # A formula of MathML; and what may be a script with TeX, or an element that a library drew beside them.

@@ -21,6 +21,7 @@ import shutil
 import signal
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -298,6 +299,27 @@ def _locked(folder: Path) -> int | None:
         return descriptor
     os.close(descriptor)
     return None
+
+
+#: Seconds for which a process may hold a lock under which it does two things at once: one that holds it longer is suspended.
+SUSPENDED_AFTER = 10.0
+
+#: Seconds between two tries to have a lock.
+_TRY = 0.01
+
+
+def take_lock(descriptor: int, patience: float) -> bool:
+    """Lock an open file alone; false where another process holds it for so many seconds."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(_TRY)
+        else:
+            return True
 
 
 def too_little_memory() -> str:

@@ -82,19 +82,21 @@ def run_of(directory: Path, segment: Segment) -> Path:
     return directory / "state" / segment.agent / "index" / f"{segment.stem}.cdxj"
 
 
-def make_tables(order: TablesOrder, caller: Caller) -> str:
-    """Do as :func:`convert`; the answer says what had to be made again.
-    Raises CrawlDirectoryError: a directory cannot be written."""
-    done = convert(Path(order.directory), ended=order.ended)
-    if done.busy and order.ended:  # it waits for others, so it was the directory
+def make_tables(order: TablesOrder, caller: Caller) -> str | None:
+    """Do as :func:`convert`; the answer tells of parts that had to be made again, and is None where an order that does not wait
+    would have to. Raises CrawlDirectoryError: a directory cannot be written."""
+    done = convert(Path(order.directory), ended=order.ended, waits=order.waits)
+    if done.busy and order.ended:
+        if not order.waits:
+            return None
         raise CrawlDirectoryError("the directory cannot be written")
     return done.told
 
 
-def convert(directory: Path, *, ended: bool = False) -> Converted:
-    """Make tables of all closed segments. `ended` says that everything is committed: then all segments are closed, and the
-    index is written."""
-    with converting(directory, wait=ended) as held, ParquetWriter() as writer:
+def convert(directory: Path, *, ended: bool = False, waits: bool = True) -> Converted:
+    """Make tables of all closed segments. `ended` says that everything is committed: then all segments are closed, the index is
+    written, and it `waits` for another process that is at it."""
+    with converting(directory, wait=ended and waits) as held, ParquetWriter() as writer:
         if not held:
             return Converted(busy=True)
         if ended:

@@ -8,7 +8,6 @@ the server gave, never by paths; SQL only reads, in a process with limits; long 
 """
 
 import asyncio
-import contextlib
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import OrderedDict, defaultdict
@@ -281,10 +280,8 @@ class Tools:
         except TimeoutError:
             raise UsageError(f"this took longer than {deadline:.0f} s, and was ended") from None
         finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
+            processes.kill(process)
+            await process.wait()
         if process.returncode not in allowed or (not out and process.returncode):
             lines = complaint.decode("utf-8", "replace").strip().splitlines()
             raise UsageError(

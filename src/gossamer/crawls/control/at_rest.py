@@ -243,7 +243,7 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger, snapshot: Path | No
         figures = counted(counters)
         ended = msgspec.json.decode(told, type=CrawlStanding) if told else CrawlStanding(str(directory), "killed")
         queued, discovered = len(ledger.queues) + urls_elsewhere(counters), figures["discovered"]
-        # What a person has confirmed to be a trap was left out when the last run ended.
+        # The last run left out at its end all that a person had confirmed to be a trap.
         set_aside = ended.set_aside if told else counters.get("set_aside", 0)
         hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]
         sizes = {**sizes_of(ledger), **walked_sizes(directory)}

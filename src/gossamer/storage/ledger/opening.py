@@ -9,7 +9,6 @@ process works that made a ledger, `making` is a link to it, so that it need not 
 """
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.engine.files import Point, crash_at, scratch
+from gossamer.engine.files import Point, crash_at, scratch, take_lock
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.layout import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
 from gossamer.storage.ledger.reader import LedgerSheet, LedgerState
@@ -30,6 +29,10 @@ from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageErro
 from gossamer.values.hosts import DomainRule, domain_rule
 
 # One process for each ledger: the system takes the lock away from a process that dies (fault 107).
+
+
+#: Seconds for which a lock may be held by a process that only looks whether it is.
+_LOOK = 0.02
 
 
 class ProcessLock:
@@ -50,7 +53,7 @@ class ProcessLock:
         except OSError as error:
             text = f"cannot write to {path.parent}: {error.strerror}; resume where the crawl directory can be written"
             raise CrawlDirectoryError(text) from None
-        if not _locked(descriptor):
+        if not take_lock(descriptor, _LOOK):
             holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
             os.close(descriptor)
             text = f"{path.parent} is in use by process {holder or '(just starting)'}; stop that one first"
@@ -63,22 +66,6 @@ class ProcessLock:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
-
-
-#: Seconds after which a lock that is held is asked for once more: a process that only looks whether it is held, holds it for an
-#: instant.
-_AGAIN = 0.02
-
-
-def _locked(descriptor: int) -> bool:
-    for attempt in range(2):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            time.sleep(0 if attempt else _AGAIN)
-        else:
-            return True
-    return False
 
 
 # A ledger that lies where nothing can be written, made readable: the library writes a log of its own even to read.

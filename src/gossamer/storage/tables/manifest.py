@@ -62,6 +62,8 @@ class TablesOrder(msgspec.Struct, frozen=True):
     """Of the crawl."""
     ended: bool
     """The crawl has ended and everything is committed: all segments are closed, and the index is written."""
+    waits: bool = True
+    """For another process that is at it, where the crawl has ended."""
 
 
 class Damage(msgspec.Struct, frozen=True):
