@@ -1,6 +1,7 @@
 """A process that has shut itself in can open nothing, reach nobody and start nothing, by each layer alone where the kernel has
 it."""
 
+import codecs
 import contextlib
 import json
 import os
@@ -22,6 +23,9 @@ from gossamer.engine.confinement import LAYERS, Layer, Walls, confine, landlock_
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 MEMORY = 256 << 20
+
+# A connection to a host looks this codec up, and behind the walls it could not be loaded.
+codecs.lookup("idna")
 
 
 def told(work: Callable[[], Any]) -> Any:
