@@ -81,7 +81,7 @@ def trim(directory: str, versions: int | None, accept_loss: bool, as_json: bool)
     stays refers to it. Archive files that lose records are rewritten; tables, index and databases that follow the crawl
     lose the same visits. The crawl must not run. If the command is killed, call it again.
     """
-    from gossamer.analysis.deleting import trim as trim_crawl
+    from gossamer.analysis.trimming import trim as trim_crawl
     from gossamer.storage.tables.places import crawl_directory
 
     done = trim_crawl(crawl_directory(directory), versions, time.time(), accept=accept_loss, remark=tell)
