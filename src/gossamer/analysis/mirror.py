@@ -352,7 +352,11 @@ class Mirrored(msgspec.Struct, frozen=True):
 def write_mirror(directory: Path, folder: Path) -> Mirrored:
     """Write the documents of a crawl as a folder. Raises UsageError: the folder holds what no mirror wrote, or cannot be made,
     or there is nothing to write. Raises CrawlDirectoryError: the archive is damaged."""
-    check_folder(folder, directory)
+    try:
+        with _alone(folder.parent) if folder.parent.exists() else contextlib.nullcontext():
+            check_folder(folder, directory)
+    except OSError as error:
+        raise UsageError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
     convert(directory)
     with Database(directory) as database:
         documents = [(url, mime) for url, mime in database.ask(_DOCUMENTS)]

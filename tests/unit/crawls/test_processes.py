@@ -1,9 +1,8 @@
 """A child that keeps dying ends its crawl with a status that is documented."""
 
 import asyncio
+import signal
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -49,10 +48,13 @@ def test_a_child_that_cannot_run_its_wiring_ends_as_wrong_configuration(tmp_path
 
 
 def test_a_child_that_is_starting_is_not_ended_for_the_silence_of_the_one_before(tmp_path: Path) -> None:
-    fleet, ended = Dying(0, tmp_path), list[int]()
-    child = SimpleNamespace(pid=77, returncode=None, kill=lambda: ended.append(77))
-    fleet.children["parse"] = cast(asyncio.subprocess.Process, child)
-    fleet.end("parse", "7-before")
-    assert ended == []
-    fleet.end("parse", "77-now")
-    assert ended == [77]
+    async def ended() -> int:
+        fleet = Dying(0, tmp_path)
+        fleet.children["parse"] = child = await asyncio.create_subprocess_exec("sleep", "60")
+        fleet.end("parse", f"{child.pid - 1}-before")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(child.wait(), 0.1)
+        fleet.end("parse", f"{child.pid}-now")
+        return await child.wait()
+
+    assert asyncio.run(ended()) == -signal.SIGKILL
