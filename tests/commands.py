@@ -14,8 +14,8 @@ from gossamer.cli.main import main
 def gave(
     *arguments: str, given: str = "", cwd: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> tuple[int, str, str]:
-    """Run a command to its end: exit status, standard output, standard error; bytes that are no UTF-8, as a page in another encoding
-    has, are replaced."""
+    """Run a command to its end: exit status, standard output, standard error. Bytes that are no UTF-8, as pages in other encodings
+    have them, are replaced."""
     out, said = (io.TextIOWrapper(io.BytesIO(), "utf-8", "replace", write_through=True) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(said):
         patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given.encode()), encoding="utf-8"))

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from gossamer.analysis.mirror import LinkTargets, changed_css, changed_html
+from gossamer.analysis.changed_links import LinkTargets, changed_css, changed_html
 from gossamer.crawls.directory import read_wiring
 from gossamer.documents import charset
 from gossamer.documents.document import Document

@@ -3,7 +3,7 @@
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.analysis.mirror import changed_html
+from gossamer.analysis.changed_links import changed_html
 from gossamer.analysis.replaying import NOWHERE, disarm
 
 
