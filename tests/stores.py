@@ -1,6 +1,5 @@
 """Crawls of a simulated web with a store, and what must hold of them by the server's log."""
 
-import fcntl
 import itertools
 import json
 import os
@@ -10,7 +9,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,8 @@ from tests.s3 import BUCKET, s3_server, variables
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
-from gossamer.storage.tables.places import flocked
+from gossamer.backup.contract import ObjectMissing
+from gossamer.backup.opening import FolderStore
 from tools.killing.loop import hits_of
 from tools.killing.site import Round, served
 
@@ -65,19 +65,6 @@ class Site:
         until(lambda: not living(self.folder / name, everybody))
         shutil.rmtree(self.folder / name)
 
-    def suspend(self, process: "subprocess.Popen[bytes]") -> None:
-        """Stop a crawl between two changes of a store in a folder: one that has locked it keeps all others out, and they say so."""
-
-        def is_between() -> bool:
-            os.killpg(process.pid, signal.SIGSTOP)
-            os.waitpid(process.pid, os.WUNTRACED)  # until it has stopped
-            with flocked(Path(self.store, ".lock"), fcntl.LOCK_EX | fcntl.LOCK_NB) as is_free:
-                if not is_free:
-                    os.killpg(process.pid, signal.SIGCONT)
-                return is_free
-
-        until(is_between)
-
     def resume(self, name: str, *more: str) -> "subprocess.Popen[bytes]":
         return self.begin(name, [*GOSSAMER, "resume", self.store, "-o", str(self.folder / name), "--json", *more])
 
@@ -94,9 +81,10 @@ class Site:
 
     def head(self, agent: str) -> dict[str, Any]:
         """The head of an agent, by a store in a folder; nothing where it has none."""
-        path = Path(self.store, "agents", agent, "head.json")
-        found: dict[str, Any] = json.loads(path.read_bytes()) if path.exists() else {}
-        return found
+        with suppress(ObjectMissing):
+            found: dict[str, Any] = json.loads(FolderStore(Path(self.store)).get(f"agents/{agent}/head.json"))
+            return found
+        return {}
 
     def pages_of_store(self) -> set[str]:
         """The pages of the last checkpoint; none before the first."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.s3 import BUCKET, careless_server, denying_server, s3_server, variables
 
-from gossamer.backup.contract import ABSENT, Store, StoreFailed
+from gossamer.backup.contract import ABSENT, ObjectChanged, Store, StoreFailed
 from gossamer.backup.opening import FolderStore, open_store, probe
 from gossamer.backup.options import JOINED
 from gossamer.testing.storage import check_store
@@ -42,17 +42,42 @@ def test_a_store_that_obeys_conditions_passes_the_probe_which_leaves_nothing(sto
     assert list(store.list("probes/")) == []
 
 
-def test_a_folder_that_a_suspended_process_has_locked_names_it_in_one_line(tmp_path: Path) -> None:
-    store, other = FolderStore(tmp_path / "store", is_new=True, patience=0.05), FolderStore(tmp_path / "store")
-    tag = store.put("a", b"1", ABSENT)
-    with other._alone():
-        with pytest.raises(
-            StoreFailed, match=rf"is locked by process {os.getpid()}, .*let it go on, or end it"
-        ) as told:
-            store.put("a", b"2", tag)
-        assert store.get("a") == b"1", "what needs no condition goes on"
-    assert "\n" not in str(told.value)
-    store.put("a", b"2", tag)
+def test_a_process_that_is_suspended_while_it_replaces_an_object_blocks_no_one_and_loses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = FolderStore(tmp_path / "store", is_new=True), FolderStore(tmp_path / "store")
+    store.put("a", b"0", ABSENT)
+    expected, link, replaced = store.put("a", b"1", store.stat("a").tag), os.link, list[bytes]()
+
+    def suspended(fresh: Path, path: Path) -> None:
+        monkeypatch.setattr(os, "link", link)
+        for data in replaced:
+            other.put("a", data, other.stat("a").tag)
+        link(fresh, path)
+
+    for replaced in ([b"2"], [b"3", b"4", b"5"]):
+        monkeypatch.setattr(os, "link", suspended)
+        with pytest.raises(ObjectChanged):
+            store.put("a", b"late", expected)
+        assert store.get("a") == replaced[-1]
+        expected = store.stat("a").tag
+    store.put("a", b"6", expected)
+    assert store.get("a") == b"6"
+    assert len(list((tmp_path / "store" / ".a").iterdir())) == 1, "what was replaced is gone"
+
+
+def test_a_folder_in_which_objects_were_replaced_under_a_lock_is_a_store_still(tmp_path: Path) -> None:
+    (tmp_path / ".lock").write_text("123")
+    (tmp_path / "a").write_bytes(b"old")
+    store = FolderStore(tmp_path)
+    data, seen = store.read("a")
+    assert data == b"old"
+    store.put("a", b"new", seen.tag)
+    assert store.get("a") == b"new"
+    with pytest.raises(ObjectChanged):
+        store.put("a", b"late", seen.tag)
+    store.put("a", b"whatever is there")
+    assert store.get("a") == b"whatever is there"
 
 
 def test_a_store_that_ignores_conditions_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

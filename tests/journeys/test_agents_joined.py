@@ -18,6 +18,7 @@ from tests.sampling import sampled
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
+from gossamer.backup.opening import FolderStore
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
@@ -210,7 +211,9 @@ def test_an_agent_whose_supervisor_does_not_ask_pauses_and_goes_on_when_it_does(
 
 def published(store: Path) -> int:
     """The agents that have a checkpoint in a store."""
-    return sum(bool(json.loads(head.read_bytes())["checkpoint"]) for head in store.glob("agents/*/head.json"))
+    found = FolderStore(store)
+    keys = [key for key in found.list("agents/") if key.endswith("/head.json")]
+    return sum(bool(json.loads(found.get(key))["checkpoint"]) for key in keys)
 
 
 @pytest.mark.long

@@ -24,6 +24,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from gossamer.agents.cluster import living
+from gossamer.backup.head import AgentInStore
+from gossamer.backup.opening import FolderStore
 from gossamer.engine import processes
 from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.members import AGENTS as MEMBERS
@@ -77,14 +79,8 @@ class PublishingCrawl:
 
     def _counts(self) -> list[tuple[int, int]]:
         """Of each agent its owner, and how many checkpoints it has published."""
-        found = []
-        for agent in self._agents:
-            try:
-                head = json.loads((self._store / "agents" / agent / "head.json").read_bytes())
-                found.append((head["epoch"], head["count"]))
-            except (FileNotFoundError, ValueError):
-                found.append((0, 0))
-        return found
+        heads = [AgentInStore(FolderStore(self._store), agent).read() for agent in self._agents]
+        return [(head.epoch, head.count) if head is not None else (0, 0) for head in heads]
 
     def _have_published(self, agents: Collection[str]) -> bool:
         since = self._since or [(0, 0)] * len(self._agents)

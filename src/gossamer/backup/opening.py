@@ -1,5 +1,5 @@
 """How the name of a store becomes a store that can be trusted; and the store in a folder of another disk, or of a network file
-system that knows locks and links."""
+system that knows hard links."""
 
 import contextlib
 import os
@@ -7,20 +7,17 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, Store, StoreFailed
 from gossamer.backup.copies import CopiedStore
 from gossamer.backup.options import JOINED
-from gossamer.engine.files import SUSPENDED_AFTER, take_lock
 from gossamer.engine.sheet import show_seconds
 from gossamer.values.errors import UsageError
 
 #: The folder of what is not whole yet; no key begins with a dot.
 _MAKING = ".making"
-
-#: Held while an object is replaced that must not have changed, by the process that it names.
-_LOCK = ".lock"
 
 _PRIVATE = 0o700
 
@@ -28,14 +25,16 @@ _PRIVATE = 0o700
 class FolderStore:
     """Contract: `Store`. Each object is a file; its tag says which file, so that nothing is read to compare it.
 
+    What replaces `head.json` under a condition is `.head.json/1`, then `.head.json/2`, and the highest number counts: of several
+    processes, one can link its file under a number. Nothing is locked, as a process may be suspended while it holds a lock, and a
+    network file system may know none.
+
     The folder is made where the store `is_new`, and never again: its disk may be away.
     """
 
-    def __init__(self, root: Path, *, is_new: bool = False, patience: float = SUSPENDED_AFTER) -> None:
-        """`patience`: seconds to wait for a process that holds the lock."""
+    def __init__(self, root: Path, *, is_new: bool = False) -> None:
         self.name = str(root)
         self._root = root
-        self._patience = patience
         if is_new:
             try:
                 if root.is_file():
@@ -58,60 +57,49 @@ class FolderStore:
                     file.flush()
                     os.fsync(file.fileno())
                 tag = _stat_of(fresh.stat()).tag
-                if expect is None:
-                    fresh.replace(path)
-                elif expect == ABSENT:
-                    try:
-                        os.link(fresh, path)
-                    except FileExistsError:
-                        raise ObjectChanged(key) from None
-                else:
-                    with self._alone():
-                        if not path.exists() or _stat_of(path.stat()).tag != expect:
-                            raise ObjectChanged(key)
-                        fresh.replace(path)
+                while not _replaced(path, fresh, expect):
+                    if expect is not None:
+                        raise ObjectChanged(key)
                 return tag
             finally:
                 fresh.unlink(missing_ok=True)
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
-        with self._told(key), (self._root / key).open("rb") as file:
+        with self._told(key), self._open(key) as file:
             file.seek(start)
             return file.read(-1 if length is None else length)
 
     def read(self, key: str) -> tuple[bytes, Stat]:
-        with self._told(key), (self._root / key).open("rb") as file:
+        with self._told(key), self._open(key) as file:
             return file.read(), _stat_of(os.fstat(file.fileno()))
 
     def stat(self, key: str) -> Stat:
-        with self._told(key):
-            return _stat_of((self._root / key).stat())
+        with self._told(key), self._open(key) as file:
+            return _stat_of(os.fstat(file.fileno()))
 
     def list(self, prefix: str) -> Iterator[str]:
         with self._told():
-            for folder, _, names in os.walk(self._root / prefix):
+            for folder, folders, names in os.walk(self._root / prefix):
+                folders[:] = [name for name in folders if not name.startswith(".")]
                 inside = Path(folder).relative_to(self._root)
                 yield from ((inside / name).as_posix() for name in names if not name.startswith("."))
 
     def delete(self, keys: Sequence[str]) -> None:
         with self._told():
             for key in keys:
-                (self._root / key).unlink(missing_ok=True)
+                first, *later = _versions(self._root / key)
+                for path in (*later, first):
+                    path.unlink(missing_ok=True)
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        descriptor = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            if not take_lock(descriptor, self._patience):
-                holder = os.pread(descriptor, 32, 0).decode("ascii", "replace")
-                raise StoreFailed(
-                    f"the store {self.name} is locked by process {holder}, which does not go on; let it go on, or end it"
-                )
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-            yield
-        finally:
-            os.close(descriptor)
+    def _open(self, key: str) -> BinaryIO:
+        path = self._root / key
+        while True:
+            newest = _versions(path)[-1]
+            try:
+                return newest.open("rb")
+            except FileNotFoundError:  # it may have been replaced meanwhile
+                if newest == path:
+                    raise
 
     @contextlib.contextmanager
     def _told(self, key: str = "") -> Iterator[None]:
@@ -125,6 +113,40 @@ class FolderStore:
             raise StoreFailed(
                 f"the store {self.name}: {error.strerror or error}{hints.get(type(error), '')}"
             ) from error
+
+
+def _versions(path: Path) -> list[Path]:
+    """The files that an object may have, the newest last; the first one bears its name."""
+    later = list[Path]()
+    with contextlib.suppress(FileNotFoundError):
+        later = [one for one in path.with_name(f".{path.name}").iterdir() if one.name.isdigit()]
+    return [path, *sorted(later, key=lambda one: int(one.name))]
+
+
+def _replaced(path: Path, fresh: Path, expect: str | None) -> bool:
+    """Put a file in the place of an object; false where that is another one than expected."""
+    newest, tag, own = _versions(path)[-1], ABSENT, path
+    if expect is None and newest == path:
+        fresh.replace(path)
+        return True
+    with contextlib.suppress(FileNotFoundError):
+        tag = _stat_of(newest.stat()).tag
+    if expect and tag != expect:
+        return False
+    if expect != ABSENT:
+        own = path.with_name(f".{path.name}") / ("1" if newest == path else str(int(newest.name) + 1))
+        own.parent.mkdir(exist_ok=True)
+    try:
+        os.link(fresh, own)
+    except FileExistsError:
+        return False
+    if own == path:
+        return True
+    _, *older, newest = _versions(path)
+    # A number is free again after its file was replaced: a process that was suspended until then has replaced nothing.
+    for file in older if newest == own else [own]:
+        file.unlink(missing_ok=True)
+    return newest == own
 
 
 def _stat_of(seen: os.stat_result) -> Stat:

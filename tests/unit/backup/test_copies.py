@@ -93,10 +93,8 @@ def test_a_copy_that_was_away_is_brought_level_and_refused_before(tmp_path: Path
         async with copied(tmp_path) as one:
             assert one.said == []
             assert checkpoint(other) == checkpoint(tmp_path / "store")
-            files = [
-                {path.relative_to(top) for path in (top / "agents").rglob("*")} for top in (other, tmp_path / "store")
-            ]
-            assert files[0] == files[1]
+            keys = [set(FolderStore(top).list("agents/")) for top in (other, tmp_path / "store")]
+            assert keys[0] == keys[1]
         bring_back(str(other), str(tmp_path / "again"), given, lambda line: None)
         assert (tmp_path / "again" / WARC).read_bytes() == b"onetwo"
 
