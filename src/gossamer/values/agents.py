@@ -20,10 +20,12 @@ import msgspec
 
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import domain_point
+from gossamer.values.items import UnwritableItem, plain
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
+from gossamer.values.request import unpacked as unpacked_data
 from gossamer.values.request_identity import MAX_NAME, requested
-from gossamer.values.task import LAST_LEVEL, Task
+from gossamer.values.task import ANNOUNCED, LAST_LEVEL, ROBOTS, Task
 from gossamer.values.url import MAX_URL_BYTES, fault_of_url
 from gossamer.values.visit import ORDER, Visit
 
@@ -227,13 +229,16 @@ def fault_beside_url(task: Task) -> str:
         if not least <= number <= most:
             return f"its {name} is not from {least} to {most:,}"
     for name, text, longest in (
-        ("source", task.source, 2 * MAX_URL_BYTES),
         ("relation", task.relation, MAX_NAME),
         ("entity tag", task.etag, MOST_VALIDATOR),
         ("date", task.last_modified, MOST_VALIDATOR),
     ):
         if len(text) > longest or _CONTROLS.search(text):
             return f"its {name} is too long, or has control characters"
+    if task.source and (fault := fault_of_url(task.source)):
+        return f"the URL that it was found on: {fault}"
+    if task.relation in (ROBOTS, ANNOUNCED) or task.is_want:
+        return f"its relation {task.relation!r} is for what an agent asks for by itself"
     return _fault_of_request(task)
 
 
@@ -257,8 +262,10 @@ def _fault_of_request(task: Task) -> str:
             priority=told.priority,
             redirects=told.redirects,
             session=told.session,
+            actions=told.actions,
         )
-    except UsageError as error:
+        plain(unpacked_data(told.data), "data")
+    except (UsageError, UnwritableItem, ValueError, RecursionError) as error:
         return str(error)
     if made.mark and not told.mark:
         return "its request is no plain GET, and has no mark"

@@ -331,7 +331,7 @@ def test_a_request_about_another_agents_host_is_asked_there_as_it_was_made(tmp_p
             await side.start()
         host = HOSTS[AGENTS[1]][0]
         request = Requested(
-            "m1", "POST", b"q=1", (("X-One", "1"),), "found", b'{"a":1}', is_safe=True, priority=2, session="s"
+            "m1", "POST", b"q=1", (("X-One", "1"),), "found", b"\x81\xa1a\x01", is_safe=True, priority=2, session="s"
         )
         sides[0].find(Task(f"http://{host}/search", host, 1, request=request))
         await until(*sides)

@@ -62,6 +62,7 @@ ATTACKS: dict[str, tuple[CrawlerBatch, str]] = {
     "a robots.txt of its own making": (page(relation="robots"), "forged"),
     "an order to the crawl": (page(relation="order"), "forged"),
     "a page that nobody fetched": (page(relation="announced"), "forged"),
+    "a file that a browser asks for": (page(relation="render script"), "forged"),
     "a control character in a relation": (page(relation="a\r\nhref"), "forged"),
     "bytes that are not those of the digest": (page(whole=b"<title>B</title>"), "forged"),
     "a size that is not that of the bytes": (page(size=3), "forged"),

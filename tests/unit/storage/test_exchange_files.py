@@ -27,6 +27,7 @@ from gossamer.storage.mailbox.sealed_files import (
 )
 from gossamer.storage.mailbox.staging import DividedLedger
 from gossamer.testing.clock import FakeClock
+from gossamer.values.actions import Action
 from gossamer.values.agents import Claim, agent_name, as_task, claimed_by, fault_of
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import DeletionTarget
@@ -87,6 +88,7 @@ def test_a_file_brings_what_was_put_into_it(tmp_path: Path) -> None:
         (with_header(exchange="other"), "belongs to another crawl"),
         (with_header(receiver="agent-02"), "is for agent-02, and this is agent-01"),
         (with_header(sender="agent-07"), "divides the web in another way"),
+        (with_header(sender="agent-01"), "agent-01 sent it to itself"),
         (with_header(rule="other"), "divides the web in another way"),
         (with_header(urls=7), "is forged"),
         (with_header(merged=["11"]), "is forged"),
@@ -354,6 +356,15 @@ def told(tmp_path: Path, *lines: bytes) -> UrlFile:
         {"request": {"mark": "", "method": "POST", "body": "YQ=="}},
         {"request": {"mark": "GET - \n", "method": "GET"}},
         {"request": {"priority": 2**40}},
+        {"request": {"data": "AAAA"}},
+        {"request": {"data": "xwUBAAAAAAA="}},
+        {"request": {"actions": [{"do": "click"}]}},
+        {"request": {"actions": [{"do": "wait", "seconds": 1e300}]}},
+        {"source": "notaurl"},
+        {"source": "http://a.test/#x"},
+        {"relation": "robots"},
+        {"relation": "announced"},
+        {"relation": "render script"},
     ],
 )
 def test_a_url_that_no_crawl_can_keep_is_named_and_left_out_and_the_rest_is_read(
@@ -376,7 +387,8 @@ def test_a_line_that_is_no_task_is_left_out_however_deep_it_is(tmp_path: Path) -
 
 
 def test_requests_orders_and_claims_that_this_program_makes_can_be_kept(tmp_path: Path) -> None:
-    post = requested("POST", b"a=1", (("X-A", "b"),), key="k", priority=-3)
+    data = msgspec.msgpack.encode({"a": [1, None, "b"]})
+    post = requested("POST", b"a=1", (("X-A", "b"),), key="k", priority=-3, data=data, actions=(Action.click("a"),))
     led = redirected(post, 307, is_same_site=True)
     made = [
         task("b", 1),
@@ -385,6 +397,8 @@ def test_requests_orders_and_claims_that_this_program_makes_can_be_kept(tmp_path
         Task("http://b.test/", "b.test", request=redirected(post, 302, is_same_site=False)),
         Task("http://b.test/", "b.test", etag='"caf\xe9"', last_modified="Mon, 01 Jan 2024 00:00:00 GMT"),
         Task("http://[::1]:8080/", "::1"),
+        Task("http://b.test/", "b.test", source="http://[::1]:8080/sitemap.xml", relation="redirect sitemap"),
+        Task("http://b.test/", "b.test", source="https://xn--bcher-kva.test/?a=%7C|", relation="revisit sitemap"),
         Task('order:{"type":"block","host":"b.test"}', "b.test", relation=ORDER),
         as_task(Claim("A" * 32, "http://b.test/", 5.0)),
     ]

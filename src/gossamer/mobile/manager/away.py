@@ -34,7 +34,7 @@ from gossamer.values.agents import CLAIM
 from gossamer.values.body import sha1_base32
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.outcome import Outcome
-from gossamer.values.task import ANNOUNCED, REVISIT, ROBOTS, Task
+from gossamer.values.task import ANNOUNCED, REVISIT, ROBOTS, WANT, Task
 from gossamer.values.url import canonical, host_of, scheme_of
 from gossamer.values.visit import ORDER, BroughtForm, Found, Item, Link, MobileOrigin, Response, Visit
 
@@ -174,7 +174,7 @@ def is_worth_sending(program: int, pages: int | None, page: int = USUAL_PAGE) ->
 
 #: Relations that a page may have been found by: words, and none that means something else to the commit.
 _RELATION = re.compile(r"[a-z][a-z0-9 :._-]{0,99}")
-_RESERVED = frozenset({ROBOTS, ANNOUNCED, REVISIT, ORDER, CLAIM})
+_RESERVED = frozenset({ROBOTS, ANNOUNCED, REVISIT, ORDER, CLAIM, WANT.strip()})
 _MIME = re.compile(r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}")
 
 #: Bytes that may come home beyond the program's limit: the last batch is full, and was begun before the limit.

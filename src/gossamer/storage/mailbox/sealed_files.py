@@ -314,6 +314,8 @@ def _check_addresses(path: Path, header: UrlFileHeader, key: ExchangeKey, agent:
         )
     if header.receiver != agent:
         raise ForAnother(f"{path} is for {header.receiver}, and this is {agent}; merge it there")
+    if header.sender == agent:
+        raise UsageError(f"{path} says that {agent} sent it to itself; nothing of it is merged")
     if header.rule != key.rule or header.sender not in key.names:
         raise UsageError(
             f"{path} comes from an agent that divides the web in another way; give all agents the same key"
