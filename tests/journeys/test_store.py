@@ -269,6 +269,7 @@ def test_a_store_that_ignores_conditions_is_refused_before_anything_is_fetched(t
         (["--store", "s3://bucket/x", "--crawlers", "2"], "leave out --crawlers or --store"),
         (["--store", "s3://key:hushhush@bucket/x"], "give keys in the environment"),
         (["--store", "http://host/x"], "no store of this kind"),
+        (["--store", "s3:bucket/x"], "write it with two slashes, as s3://bucket/example"),
         (["--checkpoint-every", "10s"], "also give --store"),
         (["--store", "x/copy"], "lies in the directory of the crawl, and is lost with it"),
         (["--copies", "2"], "--copies 2: give --archive a folder on another disk"),
@@ -291,6 +292,14 @@ def test_what_cannot_be_is_refused_in_one_line(more: list[str], told: str, tmp_p
     assert "hushhush" not in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     assert not (tmp_path / "x").exists()
+
+
+def test_a_secret_in_the_url_of_a_store_that_is_resumed_is_not_told(tmp_path: Path) -> None:
+    one = Site(tmp_path, 1, "", {})
+    for words in (("s3://key:hushhush@bucket/x",), ("https://key:hushhush@bucket/x", "-o", "here")):
+        refused = one.run("resume", *words)
+        assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
+        assert "hushhush" not in refused.stderr
 
 
 def test_a_store_in_a_cloud_without_its_package_names_the_command_that_installs_it(tmp_path: Path) -> None:

@@ -71,21 +71,18 @@ def is_store(text: str) -> bool:
     return not Path(text, CRAWL_FILE).exists() and Path(text, "agents", AGENT, "head.json").exists()
 
 
-def bring_back(text: str, into: str, options: CrawlOptions, tell: Callable[[str], None]) -> CrawlOptions:
+def bring_back(text: str, into: str, options: CrawlOptions) -> CrawlOptions:
     """Become the owner of the crawl in a store, and write its last checkpoint into an empty folder; returns the options by which
     it goes on there. A kill leaves no folder, and the same call does it again. Raises UsageError: it is no store, holds no crawl,
     or the folder is not free; CrawlDirectoryError: the store does not do or is damaged, or the owner of the crawl may be
     alive."""
-    folder, given = Path(into), part_of(options, StoreOptions)
+    folder, given, store = Path(into), part_of(options, StoreOptions), open_store(text)
     if not into:
         raise UsageError(f"{text} is a store; name an empty folder for the crawl with -o")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is not empty; name an empty folder for the crawl of {text} with -o")
-    store = open_store(text)
     crawl = CrawlInStore(store)
-    now, odd = probe(store)
-    if odd:
-        tell(odd)
+    now, _ = probe(store)
     for place in crawl.places:
         place.refuse_older(now, take_over=given.take_over)
     if not given.take_over:

@@ -1,7 +1,7 @@
 """The head of a store: its objects, and the one writer.
 
     agents/NAME/head.json                     who owns the agent, and which checkpoint counts
-    agents/NAME/checkpoints/EPOCH-N.json      the files of a checkpoint, and the parts that each consists of
+    agents/NAME/checkpoints/EPOCH-N-LIFE.json the files of a checkpoint, and the parts that each consists of
     agents/NAME/data/EPOCH/DIGEST             a part: some bytes of a file
     agents/NAME/sent/DIGEST                   a request that may not be sent twice, until a checkpoint has its outcome
 
@@ -246,7 +246,8 @@ class AgentInStore:
         has changed."""
         assert self.head is not None
         self._number += 1
-        key = f"{self.folder}/checkpoints/{self.head.epoch:06d}-{self._number:06d}.json"
+        # With the name of the owner: another crawl may have been here, and readers keep what they have read by its key.
+        key = f"{self.folder}/checkpoints/{self.head.epoch:06d}-{self._number:06d}-{self.head.life}.json"
         self.store.put(key, msgspec.json.encode(checkpoint))
         holder = "" if has_ended else self.head.holder
         # The last one was begun after everything that the agent committed, so that it counts as two (`retaining`).

@@ -90,6 +90,8 @@ class FolderStore:
                 first, *later = _versions(self._root / key)
                 for path in (*later, first):
                     path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # another process may just be replacing it
+                    first.with_name(f".{first.name}").rmdir()
 
     def _open(self, key: str) -> BinaryIO:
         path = self._root / key
@@ -167,6 +169,8 @@ def store_name(text: str) -> str:
     """The name of a store as it is kept: a folder by its absolute path. Nothing is opened. Raises UsageError: it is none, or
     holds a secret, which would stand in files that others read."""
     scheme, colon, _ = text.partition("://")
+    if not colon and (cloud := text.partition(":")[0]) in CLOUDS and ":" in text:
+        raise UsageError(f"--store {cloud}:...: write it with two slashes, as {cloud}://bucket/example")
     if not colon:
         path = text.removeprefix(_FOLDER)
         if not path:

@@ -182,8 +182,8 @@ def resume(
         if not Path(directory, "crawl.toml").exists():
             from gossamer.backup.elsewhere import bring_back, is_store
 
-            if is_store(directory):
-                options, output = bring_back(directory, output or "", options, _say), None
+            if is_store(directory) or (output is not None and "://" in directory):
+                options, output = bring_back(directory, output or "", options), None
         if output is not None:
             raise click.UsageError(
                 f"-o says where a crawl of a store goes on, and {directory} is no store; leave it out"

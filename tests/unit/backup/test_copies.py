@@ -89,13 +89,13 @@ def test_a_copy_that_was_away_is_brought_level_and_refused_before(tmp_path: Path
         away.rename(other)
         given = build(all_options(), {"take_over": True})
         with pytest.raises(CrawlDirectoryError, match=f"older than that in {tmp_path / 'store'}; go on with that"):
-            bring_back(str(other), str(tmp_path / "again"), given, lambda line: None)
+            bring_back(str(other), str(tmp_path / "again"), given)
         async with copied(tmp_path) as one:
             assert one.said == []
             assert checkpoint(other) == checkpoint(tmp_path / "store")
             keys = [set(FolderStore(top).list("agents/")) for top in (other, tmp_path / "store")]
             assert keys[0] == keys[1]
-        bring_back(str(other), str(tmp_path / "again"), given, lambda line: None)
+        bring_back(str(other), str(tmp_path / "again"), given)
         assert (tmp_path / "again" / WARC).read_bytes() == b"onetwo"
 
     asyncio.run(body())

@@ -157,8 +157,8 @@ def options(**given: object) -> CrawlOptions:
     return all_options()(**given)  # type: ignore[arg-type]
 
 
-def back(folder: Path, name: str, tell: Callable[[str], None] = lambda line: None, **given: object) -> Path:
-    bring_back(str(folder / "store"), str(folder / name), options(**given), tell)
+def back(folder: Path, name: str, **given: object) -> Path:
+    bring_back(str(folder / "store"), str(folder / name), options(**given))
     return folder / name
 
 
@@ -421,10 +421,10 @@ def test_a_crawl_goes_on_only_into_an_empty_folder_and_from_a_store_that_holds_o
     with pytest.raises(UsageError, match="is not empty"):
         back(tmp_path, "crawl")
     with pytest.raises(UsageError, match="with -o"):
-        bring_back(str(tmp_path / "store"), "", options(), lambda line: None)
+        bring_back(str(tmp_path / "store"), "", options())
     with pytest.raises(UsageError, match="holds no crawl"):
-        bring_back(str(tmp_path / "nothing"), str(tmp_path / "new"), options(), lambda line: None)
-    given = bring_back(str(tmp_path / "store"), str(tmp_path / "new"), options(), lambda line: None)
+        bring_back(str(tmp_path / "nothing"), str(tmp_path / "new"), options())
+    given = bring_back(str(tmp_path / "store"), str(tmp_path / "new"), options())
     assert given.output == str(tmp_path / "new")
     assert given.store == str(tmp_path / "store")
 
@@ -646,6 +646,23 @@ def test_a_look_at_a_store_tells_who_has_the_crawl_and_how_old_its_checkpoint_is
             assert (now.fetched, now.hosts) == (1, 0)
             assert {one.name: one.bytes for one in now.sizes}["archive"] == 100
             assert not [problem for problem in now.problems if problem.what == "killed"]
+
+    asyncio.run(body())
+
+
+def test_readers_of_a_place_that_another_crawl_has_by_now_get_that_crawl(cache: Path, tmp_path: Path) -> None:
+    async def read(crawl: str, data: bytes) -> bytes:
+        async with crawled(tmp_path, crawl) as one:
+            one.commit(data)
+            await one.publish()
+            place, _ = await asyncio.to_thread(read_here, str(tmp_path / "store"))
+            with opened(place / WARC) as file:
+                return file.read()
+
+    async def body() -> None:
+        assert await read("one", b"1") == b"1"
+        shutil.rmtree(tmp_path / "store")
+        assert await read("other", b"22") == b"22"
 
     asyncio.run(body())
 
