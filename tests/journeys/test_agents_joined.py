@@ -17,8 +17,10 @@ from tests.journeys.test_agents import HOSTS, PAGES, gossamer, seed_of, urls_in,
 from tests.sampling import sampled
 from tests.waiting import until
 
+import gossamer as package
 from gossamer.agents.cluster import living
 from gossamer.backup.opening import FolderStore
+from gossamer.engine import processes
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
@@ -56,6 +58,17 @@ class Cluster:
 
     def begin(self, *words: object) -> "subprocess.Popen[str]":
         self.processes.append(gossamer(*words))
+        return self.processes[-1]
+
+    def begin_next(self, source: Path, *words: object) -> "subprocess.Popen[str]":
+        """Begin a command of the package in another folder."""
+        python, safe, _, *rest = processes.command("gossamer", *map(str, words))
+        variables = processes.environment()
+        variables[processes.PATH_VARIABLE] = os.pathsep.join((str(source), variables[processes.PATH_VARIABLE]))
+        command = [python, safe, str(source / "gossamer/engine/processes.py"), *rest]
+        self.processes.append(
+            subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        )
         return self.processes[-1]
 
     def machine(self, name: str, *more: object) -> "subprocess.Popen[str]":
@@ -209,6 +222,46 @@ def test_an_agent_whose_supervisor_does_not_ask_pauses_and_goes_on_when_it_does(
     assert (len(one.urls()), set(one.urls().values())) == (HOSTS * PAGES * 3, {1})
 
 
+def next_version(folder: Path) -> Path:
+    """A folder that has the package with the next patch version."""
+    source = Path(package.__file__).parent
+    shutil.copytree(source, folder / "gossamer", ignore=shutil.ignore_patterns("__pycache__"))
+    number = package.__version__.split(".")
+    fresh = ".".join((*number[:2], str(int(number[2]) + 1)))
+    (folder / "gossamer/_version.py").write_text(f'__version__ = "{fresh}"\n')
+    return folder
+
+
+def asked_twice(web: FakeWeb) -> list[str]:
+    times = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
+    return [page for page, count in times.items() if count > 1]
+
+
+@pytest.mark.long
+def test_agents_of_the_next_version_take_over_one_by_one_and_nothing_is_fetched_twice(tmp_path: Path) -> None:
+    source = next_version(tmp_path / "next")
+    with web_of_hosts(pages=PAGES * 4, latency=0.1) as web, cluster(tmp_path, web) as one:
+        crawl = one.begin(*one.command)
+        machines = {name: one.machine(name) for name in MACHINES}
+        web.wait_for(30, HUNG_AFTER)
+        for name in MACHINES:
+            machines[name].terminate()
+            assert (ended(machines[name]), machines[name].returncode)[1] == 0
+            assert not living(tmp_path / name, AGENTS)
+            one.begin_next(source, "agent", "--join", one.address, "-o", tmp_path / name)
+            until(lambda name=name: bool(living(tmp_path / name, AGENTS)))
+            web.wait_for(len(web.requests) + 10, HUNG_AFTER)
+        crawl.kill()
+        ended(crawl)
+        crawl = one.begin_next(source, "resume", one.directory, *one.joined, "--json")
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert "agent-00 and agent-01 went on without a supervisor, and have one again" in told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 4
+        assert not asked_twice(web)
+    assert (len(one.urls()), set(one.urls().values())) == (HOSTS * PAGES * 4, {1})
+
+
 def published(store: Path) -> int:
     """The agents that have a checkpoint in a store."""
     found = FolderStore(store)
@@ -250,6 +303,29 @@ def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_bac
             one.begin("query", store, "select count(*), count(distinct url) from pages", "--format", "csv")
         )
         assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 4},{HOSTS * PAGES * 4}"], wrong
+
+
+@pytest.mark.long
+def test_a_machine_that_is_told_to_end_hands_its_part_on_and_nothing_is_fetched_twice(tmp_path: Path) -> None:
+    store = f"folder:{tmp_path / 'store'}"
+    with (
+        web_of_hosts(pages=PAGES * 4, latency=0.1) as web,
+        cluster(tmp_path, web, "--store", store, "--lease", "4s") as one,
+    ):
+        crawl = one.begin(*one.command)
+        leaves, _ = [one.machine(name) for name in MACHINES]
+        web.wait_for(60, HUNG_AFTER)
+        spare = one.machine(SPARE)
+        leaves.terminate()
+        ended(leaves)
+        assert leaves.returncode == 0
+        until(lambda: bool(living(tmp_path / SPARE, AGENTS)))
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert "died" not in told
+        assert "goes on from its last checkpoint" in ended(spare)[1]
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 4
+        assert not asked_twice(web)
 
 
 @pytest.mark.long

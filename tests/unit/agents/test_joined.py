@@ -91,6 +91,13 @@ def test_a_machine_with_another_program_is_refused_in_one_line(program: link.Pro
     assert [line for line in asyncio.run(joined()) if "was refused" in line and why in line and "\n" not in line]
 
 
+@pytest.mark.parametrize("number", ["0", "7", "10"])
+def test_versions_that_differ_in_their_last_number_alone_work_together(number: str) -> None:
+    series = OURS.version.rpartition(".")[0]
+    assert not link.difference(msgspec.structs.replace(OURS, version=f"{series}.{number}"), OURS)
+    assert link.difference(msgspec.structs.replace(OURS, version=f"{series}.{number}.{number}"), OURS)
+
+
 def test_a_wrong_secret_is_refused_in_one_line_and_an_honest_machine_joins_beside_it(tmp_path: Path) -> None:
     async def joined() -> None:
         async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):

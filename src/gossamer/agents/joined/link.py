@@ -102,6 +102,8 @@ class AgentHasEnded(JoinMessage, frozen=True):
     """Exit status, or the signal below zero."""
     end: bytes
     """How it ended, as :class:`~gossamer.agents.ended.AgentEnd`; empty where it could not tell."""
+    is_leaving: bool = False
+    """Its machine was told to end, and runs no agent until the command is given again."""
 
 
 class AgentPlace(JoinMessage, frozen=True):
@@ -197,8 +199,9 @@ def own_program() -> Program:
 
 
 def difference(theirs: Program, ours: Program) -> str:
-    """Why a machine with another program is refused; empty where it runs the same."""
-    if theirs.version != ours.version:
+    """Why a machine with another program is refused; empty where it runs the same, or a version that differs in its last number
+    alone: such versions have the same messages, orders and ledgers, so that agents change to the next one by one."""
+    if theirs.version.rpartition(".")[0] != ours.version.rpartition(".")[0]:
         return f"it has Gossamer {theirs.version}, and this crawl runs {ours.version}; install that there"
     if theirs.python != ours.python:
         return f"it has Python {theirs.python}, and this crawl runs on {ours.python}; use that there"

@@ -275,7 +275,7 @@ class JoinedMachine:
         self._ended(code, _encoded(end))
 
     def _ended(self, code: int, end: bytes) -> None:
-        self._end = link.AgentHasEnded(code, end)
+        self._end = link.AgentHasEnded(code, end, self._is_leaving)
         self._put(self._end)
 
     def _say(self, line: str) -> None:

@@ -31,12 +31,14 @@ class Machine:
         """When it was heard of last."""
         self.told = link.AgentPlace("", b"")
         self.placed: JoinedPlaced | None = None
+        self.is_leaving = False
+        """It was told to end, and takes no agent any more."""
         self._asked: dict[int, asyncio.Future[bytes]] = {}
         self._number = 0
 
     @property
     def is_here(self) -> bool:
-        return self.pipe is not None
+        return self.pipe is not None and not self.is_leaving
 
     def put(self, message: link.JoinMessage) -> None:
         if self.pipe is not None:
@@ -83,8 +85,6 @@ class JoinedPlaced:
         self._end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._after = after
         self._is_killed = False
-        self.is_gone = False
-        """Its machine was not heard of for so long that another one may go on with it."""
 
     def __str__(self) -> str:
         return self.machine.joining.node
@@ -107,7 +107,6 @@ class JoinedPlaced:
         silent = time.monotonic() - self.machine.heard
         after = link.BEYOND if self._is_killed and not self.machine.is_here else self._after
         if after is not None and silent > after and not self._end.done():
-            self.is_gone = after == self._after
             if not self._is_killed:
                 self._say(
                     f"{self} has not been heard of for {show_seconds(silent)}, so that another machine may go on with it"

@@ -203,11 +203,10 @@ class JoinedCluster:
         return next((one for folder, one in self._machines.items() if one.is_here and folder not in taken), None)
 
     def _may_leave(self, machine: Machine | None) -> bool:
-        """Whether an agent may go on elsewhere, whose machine is away: the store has what that keeps, and the lease is over."""
-        if machine is None or machine.placed is None:
-            since = self._opened if machine is None else machine.heard
-            return self._has_store and time.monotonic() - since > self._lease + link.BEYOND
-        return machine.placed.is_gone
+        """Whether an agent may go on elsewhere, whose machine is away: the store has what that keeps, and the lease is over. One
+        that was told to end may come back meanwhile, with the next version."""
+        since = self._opened if machine is None else machine.heard
+        return self._has_store and time.monotonic() - since > self._lease + link.BEYOND
 
     def _home(self, name: str, machine: Machine) -> None:
         self._homes[name] = machine.joining.folder
@@ -303,7 +302,7 @@ class JoinedCluster:
             known.pipe.abort()
             known.lost()
         machine = known or Machine(joining, pipe)
-        machine.joining, machine.pipe, machine.heard = joining, pipe, time.monotonic()
+        machine.joining, machine.pipe, machine.heard, machine.is_leaving = joining, pipe, time.monotonic(), False
         self._machines[joining.folder] = machine
         if joining.agent:
             self._homes.setdefault(joining.agent, joining.folder)
@@ -335,6 +334,7 @@ class JoinedCluster:
                     placed.said(message.line)
             case link.AgentHasEnded():
                 machine.joining = msgspec.structs.replace(machine.joining, is_alive=False)
+                machine.is_leaving = message.is_leaving
                 self._note_end(machine.joining.agent, message.end)
                 if placed is not None:
                     placed.has_ended(message.code)

@@ -68,7 +68,7 @@ class RemoteSheet(Sheet, frozen=True):
     kept: Annotated[
         bool,
         setting(
-            "Leave what is not acknowledged at the end to the producers, which keep it and send it again.",
+            "Leave what is not acknowledged at the end to the producers, which keep it, come back and send it again.",
             restart=_WIRED,
         ),
     ] = False
@@ -209,8 +209,9 @@ class RemoteConnector(Connector[T]):
         return await self._sending().room()
 
     def end(self) -> None:
-        """All producers of this process have closed: when everything is acknowledged the other side is told."""
-        if self._sender is not None:
+        """All producers of this process have closed: when everything is acknowledged the other side is told. Not where they keep
+        what is not: they come back with it."""
+        if self._sender is not None and not self._options.kept:
             self._sender.intake.end()
 
     # -- the consumers' end

@@ -423,6 +423,30 @@ def test_stopping_tells_what_nobody_acknowledged(run: Run, socket_folder: Path) 
     run(test())
 
 
+def test_a_sender_that_keeps_what_it_sends_comes_back_after_its_end(run: Run, socket_folder: Path) -> None:
+    async def test() -> None:
+        address, environment = f"unix:{socket_folder}/s", Exchange({})
+        receiving = connector(address, side="receive", senders=frozenset({"oslo"}), exchange=environment)
+        await receiving.start()
+        for word in ("a", "b"):
+            options = RemoteSheet(kept=True, slot="oslo")
+            sending = connector(address, side="send", options=options, exchange=Exchange({}))
+            await sending.start()
+            out = Out("out", sending)
+            await out.send_many([word])
+            items, receipts = await receiving.take(1)
+            assert items == [word]
+            for receipt in receipts or ():
+                assert receipt is not None
+                receipt.release()
+            out.close()
+            await sending.idle()
+            await sending.stop()
+        await receiving.stop()
+
+    run(test())
+
+
 def test_what_consumers_still_hold_when_both_sides_stop_is_acknowledged_later(run: Run, socket_folder: Path) -> None:
     async def test() -> None:
         done: list[bool] = []
