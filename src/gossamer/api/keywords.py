@@ -245,6 +245,9 @@ class CrawlKeywords(TypedDict, total=False):
     """Send `POST` requests of rendered pages to their own hosts; they may change something there."""
     screenshot: bool
     """Keep a picture of each rendered page in the archive."""
+    profile: str
+    """Render pages, and send requests, with the cookies and the storage of this file of `gossamer profile`, which other
+    users must not be able to read."""
     browser: str
     """Render with this program; by default, the Chromium of this machine."""
     llms_txt: bool

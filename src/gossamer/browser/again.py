@@ -144,6 +144,8 @@ def rendered_again(wiring: Wiring, directory: Path, browser: str) -> Wiring:
         (RENDER, ComponentPlan(RENDER)),
     )
     settings = {**plan.settings, "browser": browser or plan.settings.get("browser", ""), "screenshot": False}
+    if not Path(str(settings.get("profile", ""))).is_file():
+        settings["profile"] = ""  # the log-in may be over, and its file gone
     program(str(settings["browser"]))
     providers = {**wiring.providers, KEPT_ANSWERS: ProviderPlan(KEPT_ANSWERS, settings={"directory": str(directory)})}
     components = dict(wiring.components)

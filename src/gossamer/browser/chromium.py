@@ -85,22 +85,41 @@ _FLAGS = (
     "--window-size=1280,1024",
 )
 
+#: A browser that a person sees has its windows, its network and its speed. It outlives its last window, so that what it has stored
+#: can be read then.
+_SHOWN_FLAGS = (
+    *("--remote-debugging-pipe", "--keep-alive-for-test", "--no-first-run", "--no-default-browser-check"),
+    *(
+        "--disable-breakpad",
+        "--disable-dev-shm-usage",
+        "--disable-sync",
+        "--password-store=basic",
+        "--use-mock-keychain",
+    ),
+)
 
-def program(named: str = "") -> str:
+
+def program(named: str = "", *, shown: bool = False) -> str:
     """The browser of this machine.
 
     Args:
         named: the program to take, by a person's choice.
+        shown: it has to have windows.
 
     Raises:
         UsageError: there is none; says what to install.
     """
-    for one in (named,) if named else PROGRAMS:
+    for one in (named,) if named else (one for one in PROGRAMS if not (shown and one.endswith("-headless-shell"))):
         if found := shutil.which(one):
             # A browser looks for its files beside itself, and a link may lie elsewhere.
             return str(Path(found).resolve()) if Path(found).is_symlink() else found
     if named:
         raise UsageError(f"there is no browser at {named}; name the program of a Chromium")
+    if shown:
+        raise UsageError(
+            "there is no Chromium with windows on this machine. Install one (Debian: apt install chromium; macOS: "
+            "brew install --cask chromium), or name it with --browser PROGRAM"
+        )
     raise UsageError(
         "pages cannot be rendered: there is no Chromium on this machine. Install one (Debian: apt install "
         "chromium-headless-shell; macOS: brew install --cask chromium), or name it with --browser PROGRAM"
@@ -126,12 +145,13 @@ class Chromium:
         """Why it has no network of its own, and lives behind a dead proxy instead; empty where it has one."""
 
     @classmethod
-    async def start(cls, path: str, guard: str = GUARD) -> "Chromium":
+    async def start(cls, path: str, guard: str = GUARD, *, shown: str = "") -> "Chromium":
         """Start a browser.
 
         Args:
             path: of its program.
             guard: of the program between.
+            shown: a URL that a person is to see in it: no wall stands then, and no limit of memory.
 
         Raises:
             CommandFailed: it does not start, or is too old; says what is known of the reason.
@@ -140,10 +160,10 @@ class Chromium:
         to_browser, our_write = os.pipe()
         our_read, from_browser = os.pipe()
         await devtools.connect(our_read, our_write)
-        limits = f"{PAGE_MEMORY},{MEMORY}"
+        limits, flags = ("", (*_SHOWN_FLAGS, shown)) if shown else (f"{PAGE_MEMORY},{MEMORY}", _FLAGS)
         try:
             process = await processes.child(
-                *(sys.executable, "-I", "-S", guard, str(to_browser), str(from_browser), limits, path, *_FLAGS),
+                *(sys.executable, "-I", "-S", guard, str(to_browser), str(from_browser), limits, path, *flags),
                 pass_fds=(to_browser, from_browser),
                 stdin=DEVNULL,
                 stderr=DEVNULL,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: The options of a crawl that go with it.
 OPTIONS = (
     *("contact", "user_agent", "header", "header_for", "auth", "proxy", "ca_file", "resolve", "allow_network"),
-    *("delay", "max_page_size", "robots", "i_own_these_hosts", "browser", "render_post"),
+    *("delay", "max_page_size", "robots", "i_own_these_hosts", "browser", "render_post", "profile"),
 )
 
 _WANTS = """
@@ -103,3 +103,58 @@ def _why(rows: list[dict[str, Any]]) -> str:
     if row["outcome"] == "redirect":
         return "it redirects elsewhere; `gossamer fetch` shows where"
     return f"{row['outcome']} {row['status'] or ''}, {row['mime'] or 'no document'}; {row['error'] or ''}".rstrip("; ")
+
+
+@click.command()
+@click.argument("url")
+@click.argument("file")
+@options_named(("browser",))
+def profile(url: str, file: str, **given: Any) -> int:
+    """Open URL in a browser, in which you log in, and keep what it has stored by then in FILE.
+
+    Close the window when you have logged in. FILE holds the cookies and the local storage of all sites that you have
+    visited in it: it opens your account as your password does, and only you can read it. Give it to `crawl --render`
+    or `render` as --profile FILE.
+
+    Exit status: 0 FILE is written, 2 wrong usage, no screen or no browser, 4 nothing was stored.
+    """
+    import contextlib
+    import os
+    import sys
+
+    import msgspec
+
+    from gossamer.browser.chromium import program
+    from gossamer.browser.devtools import CommandFailed
+    from gossamer.browser.profiles import NOBODY, logged_in
+    from gossamer.crawls.machine import coroutine_runner
+    from gossamer.engine.files import replace_file
+    from gossamer.values.errors import UnreadableUrl
+    from gossamer.values.url import canonical
+
+    place = Path(file).absolute()
+    if not place.parent.is_dir() or place.is_dir():
+        raise UsageError(f"{file} cannot be written: name a file in a folder that is there")
+    page = ""
+    with contextlib.suppress(UnreadableUrl):
+        page = canonical(url)
+    if not page.startswith(("http://", "https://")):
+        raise UsageError(f"{shown(url)}: a browser logs in at an http or https URL")
+    browser = program(read_options(given, None).browser, shown=True)  # type: ignore[attr-defined]  # an option of this subject
+    if sys.platform != "darwin" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise UsageError(
+            "there is no screen here: run `gossamer profile` where you see a browser, and bring FILE along"
+        )
+    tell("Log in, and close the window of the browser.")
+    try:
+        with coroutine_runner() as runner:
+            found = runner.run(logged_in(browser, page))
+    except CommandFailed as error:
+        why = "; root's browser runs as nobody, who may not use your screen" if os.geteuid() == 0 else ""
+        raise UsageError(f"{error}{why}") from None
+    if found == NOBODY:
+        tell(f"the browser has stored nothing; {file} is not written")
+        return 4
+    replace_file(place, msgspec.json.encode(found), mode=0o600)
+    tell(f"{file} has {len(found.cookies)} cookies, and the storage of {len(found.origins)} origins")
+    return 0

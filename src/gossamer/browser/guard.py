@@ -1,10 +1,10 @@
 """The program between an agent and its browser: it puts up the walls, starts the browser, watches its memory, and tidies up.
 
 Place in the flow: :mod:`gossamer.browser.chromium` starts it as a script, with the numbers of the browser's pipes, the limits of
-memory, the program and its flags. It writes one line of JSON to standard output, which says which walls stand, and ends when the
-browser has. The browser ends by itself when its pipe closes, as it does when the agent is killed; this program then takes its
-folder away, and ends every process that is left. It stands on the standard library alone, and imports nothing once it is another
-user, who may not be allowed to read the files of this Python.
+memory, the program and its flags; without limits, the browser is one that a person sees, which has no walls. It writes one line of
+JSON to standard output, which says which walls stand, and ends when the browser has. The browser ends by itself when its pipe
+closes, as it does when the agent is killed; this program then takes its folder away, and ends every process that is left. It stands
+on the standard library alone, and imports nothing once it is another user, who may not be allowed to read the files of this Python.
 
 Promises:
     1. The browser runs as an ordinary user: root becomes `nobody` first.
@@ -50,23 +50,24 @@ _DEAD_ENDS = (
 def main() -> int:
     """Run the browser until it ends."""
     _place(int(sys.argv[1]), int(sys.argv[2]))
-    page_memory, memory = (int(limit) for limit in sys.argv[3].split(","))
+    is_shown = not sys.argv[3]
+    page_memory, memory = (float(limit) for limit in (sys.argv[3] or "inf,inf").split(","))
     _become_ordinary()
-    missing = _leave_network()
+    missing = "" if is_shown else _leave_network()
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))  # it waits until there is a browser to end
     folder = tempfile.mkdtemp(prefix="gossamer-browser-")
     try:
         flags = [*sys.argv[4:], f"--user-data-dir={folder}", *(_DEAD_ENDS if missing else ())]
         browser = os.fork()
         if browser == 0:
-            _become_browser(flags, folder)
+            _become_browser(flags, folder, is_shown=is_shown)
         _guard(browser, missing, page_memory, memory)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
-def _guard(browser: int, missing: str, page_memory: int, memory: int) -> None:
+def _guard(browser: int, missing: str, page_memory: float, memory: float) -> None:
     """Tell of the browser, and watch it until it ends."""
     try:
         os.close(3)  # the browser sees the end of its pipe only if nothing else holds it
@@ -132,7 +133,7 @@ def _made_namespaces() -> int:
     return 0
 
 
-def _become_browser(flags: list[str], folder: str) -> None:
+def _become_browser(flags: list[str], folder: str, *, is_shown: bool) -> None:
     """Replace this process by the browser, in a session of its own; it dies with its guard."""
     os.setsid()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
@@ -141,21 +142,20 @@ def _become_browser(flags: list[str], folder: str) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in range(3):
         os.dup2(nothing, standard)
-    # Nothing of the agent's environment is its business; files that it writes lie in its own folder.
-    environment = {
-        "HOME": folder,
-        "TMPDIR": folder,
-        "PATH": os.environ.get("PATH", os.defpath),
-        "LANG": "C.UTF-8",
-        "TZ": "UTC",
-    }
+    # Files that it writes lie in its own folder. Of the agent's environment a person's browser needs the screen and the language;
+    # to another one it is no business.
+    environment = {"HOME": folder, "TMPDIR": folder}
+    if is_shown:
+        environment = {"XAUTHORITY": f"{os.environ.get('HOME', '')}/.Xauthority", **os.environ, **environment}
+    else:
+        environment |= {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "TZ": "UTC"}
     try:
         os.execve(flags[0], flags, environment)  # noqa: S606  # the program that a person has chosen
     finally:
         os._exit(127)
 
 
-def _watch(browser: int, page_memory: int, memory: int) -> None:
+def _watch(browser: int, page_memory: float, memory: float) -> None:
     """End a process of the browser that takes more memory than a page may, and the browser where all take more than they may."""
     taken = dict(_memory(browser))
     if sum(taken.values()) > memory:

@@ -1,5 +1,6 @@
 """Options of `gossamer crawl` for pages that need a browser, and what they change in its wiring."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -48,6 +49,15 @@ Post = Annotated[
 
 Screenshot = Annotated[bool, setting("Keep a picture of each rendered page in the archive.")]
 
+ProfileFile = Annotated[
+    str,
+    setting(
+        "Render pages, and send requests, with the cookies and the storage of this file of `gossamer profile`, which other users "
+        "must not be able to read.",
+        names="a file",
+    ),
+]
+
 Program = Annotated[str, setting("Render with this program; by default, the Chromium of this machine.", names="code")]
 
 
@@ -66,6 +76,7 @@ class RenderOptions(Sheet, frozen=True):
     render_places: PagesAtOnce = 4
     render_post: Post = False
     screenshot: Screenshot = False
+    profile: Annotated[ProfileFile, setting(restart="it says how a crawl begins")] = ""
     browser: Program = ""
 
 
@@ -79,12 +90,14 @@ def wire(builder: "Builder") -> None:
     if options.render == "never":
         if options != RenderOptions():
             raise UsageError(
-                "--screenshot, --browser and the options of rendering need --render asked, --render auto or --render always"
+                "--screenshot, --profile, --browser and the options of rendering need --render asked, --render auto or "
+                "--render always"
             )
         return
     if builder.options.crawlers:
         raise UsageError("--render works without processes of --crawlers: use --agents, or leave --crawlers out")
     builder.set_where_present("politeness", {"host_turns": True})  # requests of a page go to hosts of any agent
+    profile = _begin_with(builder, Path(options.profile).absolute()) if options.profile else ""
     wiring = builder.wiring
     if any(plan.use == RENDER for plan in wiring.components.values()):
         return  # it was kept with the crawl
@@ -106,17 +119,29 @@ def wire(builder: "Builder") -> None:
     components = {name: _passing_over(plan) if plan.use == "filter" else plan for name, plan in components.items()}
     settings: dict[str, Any] = {"pages": options.render, "browser": options.browser, "places": options.render_places}
     settings |= {"rules": list(options.render_rule), "actions": list(options.render_actions)}
+    settings |= {"profile": profile, "screenshot": options.screenshot}
     choosers: dict[str, str | list[str]] = {"pages": [SPIDER]} if SPIDER in wiring.providers else {}
     components[RENDER] = ComponentPlan(
         RENDER,
         ports={"inbox": SHOWN, "outbox": behind, "wants": WANTS},
         providers={"answers": WANTS, "choosers": choosers},
-        settings={**settings, "screenshot": options.screenshot},
+        settings=settings,
     )
     ledger = commit.providers["ledger"]
     providers = {**wiring.providers, WANTS: ProviderPlan(WANTS, {"ledger": ledger}, {"post": options.render_post})}
     connectors = {**wiring.connectors, SHOWN: ConnectorPlan(), WANTS: ConnectorPlan()}
     builder.wiring = msgspec.structs.replace(wiring, components=components, providers=providers, connectors=connectors)
+
+
+def _begin_with(builder: "Builder", profile: Path) -> str:
+    """Have requests begin with the cookies of a profile. Raises UsageError, SettingError: it cannot be used."""
+    from gossamer.browser.profiles import read_profile
+
+    if builder.options.cookie_file:
+        raise UsageError("--profile brings its own cookies: leave --cookie-file out")
+    read_profile(profile)
+    builder.set("profile", "http", {"cookie_file": str(profile)})
+    return str(profile)
 
 
 def _passing_over(plan: "ComponentPlan") -> "ComponentPlan":

@@ -13,12 +13,14 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Protocol
 
 import msgspec
 
 from gossamer.browser.chromium import program
-from gossamer.browser.options import Actions, Choice, PagesAtOnce, Program, Rules, Screenshot
+from gossamer.browser.options import Actions, Choice, PagesAtOnce, ProfileFile, Program, Rules, Screenshot
+from gossamer.browser.profiles import NOBODY, read_profile
 from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
 from gossamer.browser.wants import PageAnswers
@@ -48,6 +50,7 @@ class RenderSheet(Sheet, frozen=True):
         Choice, setting("Render the pages that seem to need it (`auto`), or every HTML page (`always`).")
     ] = "auto"
     browser: Annotated[Program, setting(restart="a browser runs already")] = ""
+    profile: Annotated[ProfileFile, setting(restart="tabs have begun with it")] = ""
     places: Annotated[PagesAtOnce, setting(restart="places are made at the start")] = 4
     rules: Rules = ()
     actions: Actions = ()
@@ -103,9 +106,11 @@ class Render(AsynchronousFilter[RenderSheet]):
 
         Raises:
             UsageError: every page is to be rendered, and there is none.
+            SettingError: the profile cannot be used.
         """
+        profile = read_profile(Path(self.sheet.profile)) if self.sheet.profile else NOBODY
         try:
-            self._tabs = Tabs(program(self.sheet.browser), self.sheet.places, self.report)
+            self._tabs = Tabs(program(self.sheet.browser), self.sheet.places, self.report, profile=profile)
         except UsageError as error:
             if self.sheet.pages == "always":
                 raise

@@ -22,6 +22,8 @@ import msgspec
 
 from gossamer.browser.acting import act
 from gossamer.browser.devtools import BrowserGone, CommandFailed, DevTools
+from gossamer.browser.profiles import NOBODY, BrowserProfile, furnish
+from gossamer.fetcher.authentication import NOT_KEPT
 from gossamer.values.actions import Action
 from gossamer.values.body import RenderedHow
 
@@ -134,14 +136,14 @@ class RenderedPage(msgspec.Struct, frozen=True):
 class Tab:
     """One tab of a browser, used for one page after another of a host."""
 
-    def __init__(self, devtools: DevTools) -> None:
-        self._devtools = devtools
+    def __init__(self, devtools: DevTools, profile: BrowserProfile = NOBODY) -> None:
+        self._devtools, self._profile = devtools, profile
         self._context = self._target = self._session = ""
         self.pages = 0
         """Pages that were rendered here."""
 
-    async def open(self) -> None:
-        """Make the tab, in a context that shares nothing with others.
+    async def open(self, url: str) -> None:
+        """Make the tab, in a context that shares nothing with others, for pages of the host of this URL.
 
         Raises:
             CommandFailed: the browser does not.
@@ -156,6 +158,7 @@ class Tab:
         attached = await call("Target.attachToTarget", {"targetId": self._target, "flatten": True})
         self._session = str(attached["sessionId"])
         await call("Page.addScriptToEvaluateOnNewDocument", {"source": _SETTING}, self._session)
+        await furnish(self._devtools, self._context, self._session, self._profile, url)
 
     async def close(self) -> None:
         """Forget the tab and what its host has stored.
@@ -177,7 +180,7 @@ class Tab:
             BrowserGone: the browser has ended meanwhile.
         """
         self.pages += 1
-        rendering = _Rendering(self._devtools, self._target, self._session, page, ask, busy)
+        rendering = _Rendering(self._devtools, self._target, self._session, page, ask, busy, self._profile)
         try:
             return await rendering.run()
         finally:
@@ -187,9 +190,18 @@ class Tab:
 class _Rendering:
     """One page on its way."""
 
-    def __init__(self, devtools: DevTools, target: str, session: str, page: FetchedPage, ask: Ask, busy: float) -> None:
+    def __init__(
+        self,
+        devtools: DevTools,
+        target: str,
+        session: str,
+        page: FetchedPage,
+        ask: Ask,
+        busy: float,
+        profile: BrowserProfile,
+    ) -> None:
         self._devtools, self._target, self._main = devtools, target, session
-        self._page, self._ask, self._busy = page, ask, busy
+        self._page, self._ask, self._busy, self._profile = page, ask, busy, profile
         self._sessions = {session}
         self._answering: set[asyncio.Task[None]] = set()
         self._counts = Counter[str]()
@@ -399,7 +411,8 @@ class _Rendering:
             reason = _STAYS if is_page else _FAILED
             self._devtools.post("Fetch.failRequest", {"requestId": number, "errorReason": reason}, session)
             return
-        fields = [{"name": name, "value": value} for name, value in given.headers if name not in _FRAMING]
+        kept = ((name, value) for name, value in given.headers if name not in _FRAMING and not value.endswith(NOT_KEPT))
+        fields = [{"name": name, "value": value} for name, value in kept]
         answer = {"requestId": number, "responseCode": given.status, "responseHeaders": fields}
         answer["body"] = base64.b64encode(given.body).decode()
         self._devtools.post("Fetch.fulfillRequest", answer, session)
@@ -422,7 +435,7 @@ class _Rendering:
             self._limit("wants")
         if self._is_over.is_set():
             raise WantRefused("late")
-        headers = tuple((str(name).lower(), str(value)) for name, value in paused.get("headers", {}).items())
+        headers = self._profile.left_out((str(name).lower(), str(value)) for name, value in paused["headers"].items())
         body = str(paused.get("postData", "")).encode("utf-8", "surrogatepass")
         given = await self._ask(Want(url, kind, str(paused["method"]), headers, body))
         self._bytes += len(given.body)

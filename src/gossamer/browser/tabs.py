@@ -17,6 +17,7 @@ from collections.abc import Callable, Hashable
 
 from gossamer.browser.chromium import GUARD, Chromium
 from gossamer.browser.devtools import BrowserGone, CommandFailed
+from gossamer.browser.profiles import NOBODY, BrowserProfile
 from gossamer.browser.rendering import BUSY, Ask, FetchedPage, RenderedPage, Tab
 
 #: Pages after which a browser ends and a new one begins: it keeps some of what each page has left behind.
@@ -41,6 +42,7 @@ class Tabs:
         busy: float = BUSY,
         guard: str = GUARD,
         lifetime: int = MOST_PAGES,
+        profile: BrowserProfile = NOBODY,
     ) -> None:
         """Start nothing yet.
 
@@ -51,8 +53,10 @@ class Tabs:
             busy: seconds without a want under way after which a page that works on is read as it is.
             guard: path of the program that starts the browser.
             lifetime: pages after which a browser ends.
+            profile: what each tab begins with.
         """
         self._program, self._guard, self._busy, self._lifetime = program, guard, busy, lifetime
+        self._profile = profile
         self._free = asyncio.Semaphore(most)
         self._most_tabs = 2 * most
         self._report = report
@@ -114,8 +118,8 @@ class Tabs:
         tab = self._tabs.pop(owner, None)
         try:
             if tab is None:
-                tab = Tab(browser.devtools)
-                await tab.open()
+                tab = Tab(browser.devtools, self._profile)
+                await tab.open(page.url)
             self._pages += 1
             shown = await tab.render(page, ask, self._busy)
         except BrowserGone:

@@ -71,7 +71,7 @@ def view_of(options: CrawlOptions) -> str:
         "proxy": bool(options.proxy),
         "ca_file": options.ca_file,
         # A client that proves its identity may be told rules that others are not.
-        "proves": bool(options.auth or options.header or options.cookie_file),
+        "proves": bool(options.auth or options.header or options.cookie_file or getattr(options, "profile", "")),
     }
     if not any(differing.values()):
         return ""

@@ -35,7 +35,7 @@ from gossamer.values.visit import Response
 _DIGEST_BYTES = 8
 
 #: Stands in the archive for the value of a cookie of a person's own.
-_BLANK = "(not kept)"
+NOT_KEPT = "(not kept)"
 _SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[^;\r\n]*")
 
 
@@ -204,12 +204,12 @@ def without_cookies(response: Response) -> Response:
 
 def _blanked(line: re.Match[bytes]) -> bytes:
     name = b"" if line[2] is None else line[2] + b"="
-    return line[1] + b" " + name + _BLANK.encode()
+    return line[1] + b" " + name + NOT_KEPT.encode()
 
 
 def _blank_value(value: str) -> str:
     name, equals, _ = value.partition(";")[0].partition("=")
-    return f"{name if equals else ''}{equals}{_BLANK}"
+    return f"{name if equals else ''}{equals}{NOT_KEPT}"
 
 
 #: `$NAME` of the environment, or `@FILE`: where a secret stands.
@@ -217,7 +217,7 @@ REFERENCE = re.compile(r"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)|@(?P<file>[^\0\n:]+)
 
 #: Bytes of a file with a secret, and of one with cookies, at most.
 _LARGEST_SECRET = 64 << 10
-_LARGEST_COOKIES = 16 << 20
+LARGEST_COOKIES = 16 << 20
 
 _TOKEN = re.compile(r"(?i)bearer +(?P<token>[\x21-\x7e]+)")
 
@@ -262,10 +262,10 @@ def secret_of(reference: str, what: str = "credentials", most: int = _LARGEST_SE
         if not text:
             raise SettingError(f"{what}: the environment has no {match['name']}; set it before the crawl starts")
         return text
-    return _private(Path(match["file"]), most).decode("utf-8-sig", "replace").strip()
+    return private(Path(match["file"]), most).decode("utf-8-sig", "replace").strip()
 
 
-def _private(path: Path, most: int) -> bytes:
+def private(path: Path, most: int) -> bytes:
     """A file that only its owner can read."""
     try:
         with path.open("rb") as file:
@@ -306,7 +306,7 @@ def fill(jar: CookieJar, path: Path, now: float) -> int:
     Raises:
         SettingError: the file cannot be read, others can read it, or it holds something else; names the line.
     """
-    content = _private(path, _LARGEST_COOKIES).removeprefix(codecs.BOM_UTF8)
+    content = private(path, LARGEST_COOKIES).removeprefix(codecs.BOM_UTF8)
     read = _of_json(content, path) if content.lstrip()[:1] in (b"[", b"{") else _of_lines(content, path)
     count = 0
     for domain, cookie in read[:IN_ALL]:
