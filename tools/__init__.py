@@ -3,8 +3,6 @@
 Nothing in `src/` imports from here, and an installed Gossamer does not have it.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from pathlib import Path

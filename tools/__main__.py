@@ -3,8 +3,6 @@
 Two tables say what there is: chores (:mod:`tools.chores`) and campaigns (:mod:`tools.killing`).
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import sys

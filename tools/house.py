@@ -10,8 +10,6 @@ ours one page passes: everything that is called between the commit of an early p
 works in another process.
 """
 
-from __future__ import annotations
-
 import ast
 import collections
 import io

@@ -7,8 +7,6 @@ end to end, and Gossamer's own, at the places that the ledger names. The crawl m
 tails that the next start would cut off are told as notes, not as findings.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -3,8 +3,6 @@
 `new-change KIND SLUG [TEXT...]` begins one; `changelog` gathers all under the version of this checkout.
 """
 
-from __future__ import annotations
-
 import datetime
 import re
 import sys

@@ -1,8 +1,6 @@
 """Everything but running the tests: lint, format, types, layers, locks, change fragments, reference, measures of the house, and
 whether the tests can be collected."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 site, and the picture of README.md.
 """
 
-from __future__ import annotations
-
 import html
 import os
 import subprocess

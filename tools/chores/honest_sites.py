@@ -10,8 +10,6 @@ are left out, so 20,000 pages take some eight seconds. A page of their hosts tha
 their traps are counted. Exit status 1 where anything is lost.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

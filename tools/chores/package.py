@@ -9,8 +9,6 @@ this chore has tried: everything runs in a folder and with a home of its own, wi
 gives a new user. Tests of the package itself are `./gossamer dev test`.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

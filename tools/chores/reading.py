@@ -5,8 +5,6 @@ into one element, and menus around it. The words of that element without `pre` a
 not there is boilerplate or code. `skimmed FOLDER...` compares what a skim finds with what the tree holds.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 import sys

@@ -8,8 +8,6 @@ such a page has no label, and is counted apart. Half of the sites are held out: 
 status 1 where the rule is right less often than it has to be.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import mimetypes

@@ -4,8 +4,6 @@ FILE is the `schemaorgcontext.jsonld` of a release, which schema.org keeps in th
 What the crawler needs of it is written to `src/gossamer/rdf/schema_org_terms.py`: no crawl reads the file itself.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import textwrap

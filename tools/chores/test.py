@@ -1,7 +1,5 @@
 """The tests, whole or in part, by pytest; and those that other programs take part in."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -6,8 +6,6 @@ follow, `--folder`, where everything goes, and `--json`. :mod:`site` is the web 
 holds what was seen against what must hold.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import inspect

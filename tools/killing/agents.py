@@ -8,8 +8,6 @@ with the other one. One that loses an agent works on, and the agent begins again
 every page of its web.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

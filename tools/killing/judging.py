@@ -3,8 +3,6 @@
 The numbers of the invariants are those of docs/design/kills.md.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum

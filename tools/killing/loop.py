@@ -2,8 +2,6 @@
 killed in one of several ways, and looked at while it is dead.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -6,8 +6,6 @@ more than there are agents, a store, and a lease of four seconds. Faults come on
 published since the one before.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import csv
@@ -62,7 +60,7 @@ class Network:
     def __init__(self) -> None:
         self._name = f"g{secrets.token_hex(3)}"
 
-    def __enter__(self) -> Network:
+    def __enter__(self) -> "Network":
         hub = self.space("hub")
         _ip("netns", "add", hub)
         _ip("-n", hub, "link", "add", "bridge", "type", "bridge")

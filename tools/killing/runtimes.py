@@ -9,8 +9,6 @@ journey. The runtime serves a folder of made pages, some of them relevant. Archi
 are compared with the folder; then another one begins.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import random

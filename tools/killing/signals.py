@@ -6,8 +6,6 @@ files must hold what was committed, and nothing may have been told that is no li
 end must have every page once.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

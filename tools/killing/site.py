@@ -4,8 +4,6 @@
 rounds a host without an end. Everything follows from the round's seed, so the expected pages are known.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

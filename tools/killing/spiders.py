@@ -11,8 +11,6 @@ each was asked for. A kill may bring pages again that were in flight; between tw
 `--min-interval`. The last life is let live for some times `--max-interval`, in which every page has to come.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -4,8 +4,6 @@ Each crawl has a web, limits and acts of its own, which follow from the seed; th
 equally fast. A crawl that a person stops is resumed, and judged at its end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

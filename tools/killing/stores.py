@@ -7,8 +7,6 @@ machine, it goes on in another folder; where its machine was only suspended, the
 publish nothing more.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -5,8 +5,6 @@ store elsewhere, a server of SPARQL updates, which is killed at some of the kill
 the crawl's own store and the store elsewhere must hold every triple of every page once, and nothing else.
 """
 
-from __future__ import annotations
-
 import contextlib
 import html
 import http.client

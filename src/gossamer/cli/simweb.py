@@ -4,8 +4,6 @@ Place in the flow: the command line's door to `gossamer.simweb`. Mistakes of the
 one line and exit code 2.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import signal
@@ -201,7 +199,7 @@ def _of(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in kind.__struct_fields__ if name in options}
 
 
-def _spec(options: dict[str, Any]) -> WebSpec:
+def _spec(options: dict[str, Any]) -> "WebSpec":
     from gossamer.simweb import WebSpec
 
     named = _of(WebSpec, options) | {
@@ -210,7 +208,7 @@ def _spec(options: dict[str, Any]) -> WebSpec:
     return WebSpec(**(named | _settings(options["settings"])))
 
 
-def _announce(serving: Serving) -> None:
+def _announce(serving: "Serving") -> None:
     hosts = serving.web.hosts
     count = f"{hosts.pages:,} pages on {show_count(len(hosts), 'host')}"
     click.echo(f"Serving {count} at {serving.url()}")
@@ -273,7 +271,7 @@ def _serve_hostile(port: int, ca_file: Path | None) -> None:
     asyncio.run(serve())
 
 
-def _interrupts() -> Event:
+def _interrupts() -> "Event":
     """The event that SIGINT and SIGTERM set. It is made before anything is told, for then a program may end this one."""
     import asyncio
 
@@ -283,7 +281,7 @@ def _interrupts() -> Event:
     return stop
 
 
-def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
+def _expected(spec: "WebSpec", options: dict[str, Any]) -> None:
     from gossamer.simweb import SimWeb
     from gossamer.simweb.graph import WebGraph, expected_pages
 
@@ -294,7 +292,7 @@ def _expected(spec: WebSpec, options: dict[str, Any]) -> None:
         click.echo(graph.url(int(page)))
 
 
-def _describe(spec: WebSpec, *, as_json: bool) -> None:
+def _describe(spec: "WebSpec", *, as_json: bool) -> None:
     from gossamer.simweb import SimWeb
     from gossamer.simweb.describe import describe, to_json, to_text
 

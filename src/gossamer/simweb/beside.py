@@ -5,8 +5,6 @@ process is told what to serve in one line on its standard input, says its port i
 its parent is killed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import signal

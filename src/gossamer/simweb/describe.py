@@ -4,8 +4,6 @@ Place in the flow: the command line prints it (`gossamer simweb --describe`), a 
 Links and kinds are counted over the whole graph, bytes over a sample of pages that is really made. Needs NumPy.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final

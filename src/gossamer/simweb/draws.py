@@ -5,8 +5,6 @@ like; :mod:`graph` does the same sums on whole arrays. For the two to agree to t
 arithmetic: a floating-point power may differ in its last bit between the scalar and the vector unit, an integer product may not.
 """
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 from typing import Final

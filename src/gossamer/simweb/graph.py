@@ -5,8 +5,6 @@ The draws are those of :mod:`page`, over whole arrays; a property test compares 
 `simweb`).
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import msgspec

@@ -8,8 +8,6 @@ Ranks 0..hosts-1 are hosts of their own, largest first; the ranks after them are
 exact copy of one of the former under another name.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import accumulate
 from typing import Final

@@ -11,8 +11,6 @@ Flags: G or H for the method (O for any other), c for a conditional request, a f
 the crawler did not wait for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
@@ -96,7 +94,7 @@ class RequestLog:
             header = msgspec.json.encode({"spec": spec_to_dict(spec), **clocks})
             os.write(self._file, MAGIC.encode() + header + b"\n")
 
-    def __enter__(self) -> RequestLog:
+    def __enter__(self) -> "RequestLog":
         return self
 
     def __exit__(self, *_: object) -> None:

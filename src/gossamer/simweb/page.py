@@ -10,8 +10,6 @@ a second tree through the hosts' home pages. Only leaves of the tree are copies,
 nothing hangs below them.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from enum import IntEnum
 from itertools import accumulate

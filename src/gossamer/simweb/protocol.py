@@ -7,8 +7,6 @@ write. Everything else is parsed with care. Requests that arrive together are an
 the other, in order.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 import zlib

@@ -10,8 +10,6 @@ such a host: there is always a next month, a deeper directory, a fresh session, 
 that is not there and says 200.
 """
 
-from __future__ import annotations
-
 import struct
 import time
 import zlib

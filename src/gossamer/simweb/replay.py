@@ -5,8 +5,6 @@ and HTTPS on one port, whatever host a request names. A crawler is told that all
 '*=127.0.0.1:PORT'`), so plain requests and TLS handshakes come in together; the first byte of a connection tells them apart.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket
@@ -66,7 +64,7 @@ class Replay:
         """The certificate to trust for HTTPS, in PEM."""
         return self._authority.certificate
 
-    async def __aenter__(self) -> Replay:
+    async def __aenter__(self) -> "Replay":
         self._listener.listen(1024)
         self._listener.setblocking(False)
         self._accepting = asyncio.create_task(self._accept())

@@ -8,8 +8,6 @@ The patterns used depend only on a page's directory and on the last digit of its
 relies on this to judge a million pages by some thousand representatives.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Final

@@ -7,8 +7,6 @@ needs no other set-up. It answers A queries for hosts of the web, "no such name"
 of a name that exists.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc

@@ -10,8 +10,6 @@ process, and the draws of a cell depend on page and cell alone. Looking up the l
 is empty, into the ones before it: 1.6 cells on average.
 """
 
-from __future__ import annotations
-
 import math
 import zlib
 from bisect import bisect_right

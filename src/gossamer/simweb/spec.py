@@ -6,8 +6,6 @@ the log and nothing else. Each default names the published source that it was ta
 choice" says that there is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

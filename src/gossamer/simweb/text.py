@@ -6,8 +6,6 @@ paragraphs, and near-duplicates are those that we make. What a page states in st
 number, all in one way: RDFa, JSON-LD or microdata, by turns. The auditor knows by them which triples a crawl has to find.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from functools import cache

@@ -5,8 +5,6 @@ trust; on each handshake the host's certificate is made at need and kept. :mod:`
 are made for each server anew; nothing here is secret. Needs the package `cryptography` (the extra `simweb`).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import ssl
 import tempfile
@@ -47,7 +45,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 class Signer:
     """An authority, or a stranger who signs like one."""
 
-    def __init__(self, name: str, by: Signer | None = None) -> None:
+    def __init__(self, name: str, by: "Signer | None" = None) -> None:
         self.key = new_key()
         self.name = _name(name)
         extensions: list[tuple[x509.ExtensionType, bool]] = [

@@ -2,8 +2,6 @@
 as hung.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import selectors

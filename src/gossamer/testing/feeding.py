@@ -1,7 +1,5 @@
 """Conformance suites for tables and for consumers of feeds: run them over implementations of your own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -8,8 +8,6 @@ Between processes a stored body crosses as bytes: a wiring whose arrows leave th
 their `frame_limit` (checked when a crawl is put together).
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

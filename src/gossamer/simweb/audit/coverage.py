@@ -5,8 +5,6 @@ Place in the flow: the rest of the auditor's judges; they compare a `RequestTrac
 the crawler was given; what each of them states follows from the web.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ it, tests look into it. The picture has importance gathered over the crawl, and 
 it needs nothing; it explains itself in any browser, in light and dark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import islice

@@ -6,8 +6,6 @@ the judges see arrays and never a line of text. A gap is the time from the end o
 request; where two requests overlap there is no gap, and the number of requests in flight counts instead.
 """
 
-from __future__ import annotations
-
 from array import array
 from itertools import pairwise
 from pathlib import Path
@@ -161,7 +159,7 @@ def read_trace(path: Path, agent: str = "") -> RequestTrace:
     return trace
 
 
-def _packed(flat: array[int]) -> dict[str, Ints]:
+def _packed(flat: "array[int]") -> dict[str, Ints]:
     table = np.array(flat, dtype=np.int64).reshape(-1, len(COLUMNS))
     return {name: table[:, number].astype(kind) for number, (name, kind) in enumerate(COLUMNS.items())}
 

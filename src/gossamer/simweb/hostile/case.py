@@ -3,8 +3,6 @@
 Place in the flow: the files of this folder write cases, `server` gathers and plays them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum

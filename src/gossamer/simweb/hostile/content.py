@@ -5,8 +5,6 @@ Place in the flow: a part of `server.CASES`. The fetch of most of these is an or
 parsed, stored, shown or followed, and what a crawl owes comes after it.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import zipfile

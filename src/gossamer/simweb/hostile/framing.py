@@ -4,8 +4,6 @@ HTTP, or that contradict themselves.
 Place in the flow: a part of `server.CASES`.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ Place in the flow: a part of `server.CASES`. Each way in which TLS goes wrong ha
 shown there when cases of TLS are played, and `server` plays the handshakes that no TLS library would.
 """
 
-from __future__ import annotations
-
 import ssl
 import warnings
 from datetime import timedelta

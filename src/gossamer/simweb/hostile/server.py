@@ -6,8 +6,6 @@ step by step. A healthy page stands beside the hostile ones at `/healthy`, and `
 loose on the whole. Nothing is endless for this server: each connection ends after so many bytes and so much time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import socket

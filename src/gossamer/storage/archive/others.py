@@ -8,8 +8,6 @@ An answer is status line, header fields and body. Fields that speak of one conne
 the body as it is stored; everything else goes out as it came, content coding included.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
@@ -71,7 +69,7 @@ class ReplayIndex:
         """Records without a URL that can be asked for."""
         self._database: sqlite3.Connection
 
-    def __enter__(self) -> ReplayIndex:
+    def __enter__(self) -> "ReplayIndex":
         if not self.path.exists():
             self._make()
         self._database = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
