@@ -35,7 +35,7 @@ from gossamer.storage.ledger.moving import Arc
 from gossamer.storage.mailbox.contract import MASTERS, Designation
 from gossamer.values.agents import Member, agent_name, digest_names, member
 from gossamer.values.errors import UsageError
-from gossamer.values.hosts import Division, DomainRule, domain_point, domain_rule
+from gossamer.values.hosts import Division, DomainRule, Remembered, domain_point, domain_rule
 from gossamer.values.task import Task
 from gossamer.values.url import MAX_URL_BYTES
 
@@ -216,7 +216,7 @@ class RingDesignation(Provider[RingSheet]):
         """The ring of the sheet. Raises UsageError: the sheet names agents, places or domains in a way that cannot be read."""
         super().__init__(sheet)
         self._rule = DomainRule()
-        self._owners: dict[str, str] = {}
+        self._owners = Remembered(self._owner, REMEMBERED)
         self._moved: dict[str, str] = {}
         self._ring = self._made()
         self.metrics.gauge("agents", lambda: len(self._ring.members))
@@ -233,13 +233,11 @@ class RingDesignation(Provider[RingSheet]):
 
     def owner(self, host: str) -> str:
         """The agent that a host belongs to."""
-        known = self._owners.get(host)
-        if known is None:
-            if len(self._owners) >= REMEMBERED:
-                self._owners.clear()
-            domain = self._rule.assignable(host)
-            known = self._owners[host] = self._moved.get(domain) or self._ring.owner(domain)
-        return known
+        return self._owners[host]
+
+    def _owner(self, host: str) -> str:
+        domain = self._rule.assignable(host)
+        return self._moved.get(domain) or self._ring.owner(domain)
 
 
 # Places of hosts: latencies that agents at several places have measured become rules for the ring (`places`), or for the policy
@@ -326,17 +324,14 @@ class HeldDomains(Provider[HeldDomainsSheet]):
 
     def __init__(self, sheet: HeldDomainsSheet | None = None) -> None:
         super().__init__(sheet)
-        self._owners: dict[str, str] = {}
+        self._owners = Remembered(self._owner, REMEMBERED)
         self._rule: DomainRule = domain_rule(self.sheet.division, self.sheet.together)
 
     async def start(self) -> None:
         self.ledger.spaces.open(HELD)
 
     def owner(self, host: str) -> str:
-        known = self._owners.get(host)
-        if known is None:
-            known = self._remembered(host, self._owner(host))
-        return known
+        return self._owners[host]
 
     def _owner(self, host: str) -> str:
         domain = self._rule.assignable(host)
@@ -347,12 +342,6 @@ class HeldDomains(Provider[HeldDomainsSheet]):
             is_held = self.ledger.spaces.get(HELD, domain) is not None
         return self.sheet.agent if is_held else MASTERS
 
-    def _remembered(self, host: str, owner: str) -> str:
-        if len(self._owners) >= REMEMBERED:
-            self._owners.clear()
-        self._owners[host] = owner
-        return owner
-
     def hold(self, hosts: Iterable[str], group: Group) -> None:
         """Hold the domains of these hosts from this group on."""
         digests = digest_names()
@@ -360,10 +349,10 @@ class HeldDomains(Provider[HeldDomainsSheet]):
             if domain_point(domain) not in digests and group.get(HELD, domain, b"") is None:
                 group.put(HELD, domain, b"", domain.encode())
                 self.metrics.count("domains")
-                self._remembered(domain, self.sheet.agent)  # the group itself asks, and does not see what it holds
+                self._owners[domain] = self.sheet.agent  # the group itself asks, and does not see what it holds
         for host in hosts:
             # Where the group fails, the master sends its URLs again, and their domains are noted then.
-            self._remembered(host, self.sheet.agent)
+            self._owners[host] = self.sheet.agent
 
     def has_task(self, task: Task) -> bool:
         """Whether this agent has a task that came as mail; that it has met the URL says nothing, since it may be who found it."""

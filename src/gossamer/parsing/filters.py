@@ -24,9 +24,10 @@ from gossamer.expressions.compiling import Expression
 from gossamer.expressions.contract import GATES, Gate, TaskGate, UrlFilter, VisitFilter, VisitGate, refusal
 from gossamer.expressions.predicates import DomainConstraint, any_of
 from gossamer.expressions.syntax import ExpressionError
+from gossamer.values.hosts import Remembered
 from gossamer.values.settings import Exclude, FollowNofollow, Include, Never, Only, Until
 from gossamer.values.task import Task
-from gossamer.values.url import authority_of, host_of
+from gossamer.values.url import host_of
 from gossamer.values.visit import Link, Visit
 
 # Judging is pure: the stage does it, and so does code that judges away from a crawl's graph.
@@ -110,27 +111,6 @@ class NofollowFilter(Provider[NofollowSheet]):
         return ["nofollow" if link.nofollow else "" for link in links]
 
 
-# The pages of a site repeat their links, and a look-up costs a tenth of a judgement.
-
-#: URLs that are remembered; then all are forgotten, which costs each one more look. About 2 MB.
-MOST = 8_192
-
-
-class RememberedVerdicts(dict[str, str]):
-    """URL -> verdict. Ask by `remembered[url]`: what is not known yet is judged."""
-
-    def __init__(self, judge: Callable[[str], str], most: int = MOST) -> None:
-        super().__init__()
-        self._judge = judge
-        self._most = most
-
-    def __missing__(self, url: str) -> str:
-        if len(self) >= self._most:
-            self.clear()
-        verdict = self[url] = self._judge(url)
-        return verdict
-
-
 # `--include` and `--exclude`. Patterns are RE2: linear, whatever they are (fault 63).
 
 #: URLs whose verdict is remembered: a match costs 2 us by way of Python, and the pages of a site repeat their links.
@@ -171,7 +151,7 @@ class PatternFilter(Provider[PatternSheet]):
 
 # `--only` and `--never`: domain constraints (Hunyadi 2007, section 5.3.2), as :mod:`gossamer.expressions.predicates` reads them.
 
-#: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
+#: Hosts whose verdict is remembered at once.
 REMEMBERED_HOSTS = 65_536
 
 
@@ -194,31 +174,20 @@ class ConstraintFilter(Provider[ConstraintSheet]):
         except ValueError as error:
             raise SettingError(str(error)) from None
         self._only, self._never = only, never
-        self._verdicts: dict[str, str] = {}
+        self._of_host = Remembered(self._judge, REMEMBERED_HOSTS)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`never` or `only` for each link that is refused."""
         if not (self._only or self._never):
             return [""] * len(links)
-        return [self._judge(link.url) for link in links]
+        return [self._of_host[host_of(link.url)] for link in links]
 
     def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
         if not (self._only or self._never):
             return [""] * len(tasks)
-        # Under most hosts' names stands what was judged by their authority, which is the same.
-        known = self._verdicts.get
-        return [self._judge(task.url) if (verdict := known(task.host)) is None else verdict for task in tasks]
+        return [self._of_host[task.host] for task in tasks]
 
-    def _judge(self, url: str) -> str:
-        authority = authority_of(url) or host_of(url)
-        verdict = self._verdicts.get(authority)
-        if verdict is None:
-            if len(self._verdicts) >= REMEMBERED_HOSTS:
-                self._verdicts.clear()
-            verdict = self._verdicts[authority] = self._judge_host(host_of(url))
-        return verdict
-
-    def _judge_host(self, host: str) -> str:
+    def _judge(self, host: str) -> str:
         if any(one.holds(host) for one in self._never):
             return "never"
         return "only" if self._only and not any(one.holds(host) for one in self._only) else ""

@@ -6,7 +6,7 @@ host; a host is looked for among the names of the list once.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated
@@ -15,9 +15,8 @@ from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.predicates import any_of, glob
-from gossamer.parsing.filters import RememberedVerdicts
 from gossamer.values.errors import UnreadableUrl
-from gossamer.values.hosts import registered_domain
+from gossamer.values.hosts import Remembered, registered_domain
 from gossamer.values.relations import REDIRECTS, SITEMAPS, belongs, leads_beside
 from gossamer.values.settings import Scope
 from gossamer.values.task import Task
@@ -34,8 +33,9 @@ from gossamer.values.url import (
 )
 from gossamer.values.visit import Link
 
-#: Hosts whose verdict is remembered at once; then all are forgotten, which costs each one more look.
-REMEMBERED_HOSTS = 65_536
+#: Hosts and URLs whose verdict is remembered at once, about 2 MB of URLs: the pages of a site repeat their links, and a look-up
+#: costs a tenth of a judgement.
+REMEMBERED_HOSTS, REMEMBERED_URLS = 65_536, 8_192
 
 
 class ScopeSheet(Sheet, frozen=True):
@@ -86,8 +86,8 @@ class ScopeFilter(Provider[ScopeSheet]):
         except UnreadableUrl as error:
             raise SettingError(f"setting 'seeds': {error}; write it in full, as https://example.org/") from None
         self._rule = f"scope:{self.sheet.scope}"
-        self._verdicts: dict[str, str] = {}
-        self._of_url = RememberedVerdicts(self._judge_host)
+        self._of_host = Remembered(self._judge_host, REMEMBERED_HOSTS)
+        self._of_url: Mapping[str, str] = Remembered(lambda url: self._of_host[host_of(url)], REMEMBERED_URLS)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
@@ -111,7 +111,7 @@ class ScopeFilter(Provider[ScopeSheet]):
             is_inside = self._is_page if self.sheet.scope == "page" else self._is_below
             return ["" if is_inside(link) else self._rule for link in links]
         home = f"{site_of(source.url) or host_of(source.url)}/"
-        at_home, of_url = self._judge_host(home), self._of_url
+        at_home, of_url = self._of_host[host_of(home)], self._of_url
         return [at_home if link.url.startswith(home) else of_url[link.url] for link in links]
 
     def _is_page(self, link: Link) -> bool:
@@ -123,18 +123,10 @@ class ScopeFilter(Provider[ScopeSheet]):
         rest = _rest(link.url)
         return any(rest[:length] in folders for length in lengths)
 
-    def _judge_host(self, url: str) -> str:
-        authority = authority_of(url) or host_of(url)
-        verdict = self._verdicts.get(authority)
-        if verdict is None:
-            host, around = host_of(url), self._around
-            is_inside = host in around.hosts
-            if self.sheet.scope == "domain":
-                is_inside = registered_domain(host) in around.domains
-            if len(self._verdicts) >= REMEMBERED_HOSTS:
-                self._verdicts.clear()
-            verdict = self._verdicts[authority] = "" if is_inside else self._rule
-        return verdict
+    def _judge_host(self, host: str) -> str:
+        around = self._around
+        is_inside = registered_domain(host) in around.domains if self.sheet.scope == "domain" else host in around.hosts
+        return "" if is_inside else self._rule
 
 
 def _directory_of(url: str) -> str:
@@ -274,9 +266,10 @@ class NoiseFilter(Provider[NoiseSheet]):
         found = _read(self.sheet.file) if self.sheet.drop else NoiseList(())
         patterns = any_of(f"list {self.sheet.file}", [glob(one, segments=True) for one in found.paths])
         self._list = found
-        self._hosts: dict[str, tuple[str, ...] | None] = {}
+        self._paths = Remembered(found.paths_of, HOSTS_OF_LIST)
+        """Beginnings of paths that are noise on a host; empty for all of them, None for none."""
         self._of_path = None if patterns is None else patterns.search
-        self._of_url = RememberedVerdicts(self._judge)
+        self._of_url = Remembered(self._judge, REMEMBERED_URLS)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`noise` for each link that is refused."""
@@ -284,7 +277,7 @@ class NoiseFilter(Provider[NoiseSheet]):
             return [""] * len(links)
         of_url = self._of_url
         verdicts = [of_url[link.url] for link in links]
-        if not any(verdicts) or self._paths(source.url) is None:
+        if not any(verdicts) or self._paths[host_of(source.url)] is None:
             return verdicts
         # Who crawls an advertiser's own site wants it: the list of domains does not hold for its links to itself.
         home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
@@ -294,7 +287,7 @@ class NoiseFilter(Provider[NoiseSheet]):
         ]
 
     def _judge(self, url: str) -> str:
-        paths = self._paths(url)
+        paths = self._paths[host_of(url)]
         if paths is not None and (not paths or path_of(url).lower().startswith(paths)):
             return RULE
         return self._judge_path(url)
@@ -303,17 +296,6 @@ class NoiseFilter(Provider[NoiseSheet]):
         if self._of_path is None:
             return ""
         return RULE if self._of_path(path_of(url).partition("?")[0].lower()) is not None else ""
-
-    def _paths(self, url: str) -> tuple[str, ...] | None:
-        """Beginnings of paths that are noise on the host of a URL; empty for all of them, None for none."""
-        authority = authority_of(url)
-        try:
-            return self._hosts[authority]
-        except KeyError:
-            if len(self._hosts) >= HOSTS_OF_LIST:
-                self._hosts.clear()
-            paths = self._hosts[authority] = self._list.paths_of(host_of(url))
-            return paths
 
 
 @cache

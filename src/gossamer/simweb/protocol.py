@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, cast
 from gossamer.simweb.log import RequestLog, before, behind, clean
 from gossamer.simweb.page import index_in
 from gossamer.simweb.site import Conditions, Door, SimWeb, SiteAnswer
+from gossamer.values.hosts import Remembered
 
 HEADER_LIMIT: Final = 65_536
 """Bytes of a request's header; more is answered 431. Twice what crawlers send with many cookies."""
@@ -65,7 +66,8 @@ class Shared:
         self._epoch, self._started, self._scale = web.spec.epoch, int(started * 1e9), web.spec.time_scale / 1e9
         self.local_only = local_only
         """Refuse connections to addresses outside 127.0.0.0/8."""
-        self.fields: dict[bytes, Fields] = {}
+        self.fields = Remembered(parse_fields, REMEMBERED)
+        """The header fields of a request, by everything after its first line."""
         self.routes: dict[tuple[str, str], dict[bytes, Route]] = {}
         """For each scheme and address that we are reached at: routes by all of a request from `VERSION` to its end."""
         self.connections: set[Connection] = set()
@@ -83,15 +85,6 @@ class Shared:
         if len(self.routes) >= REMEMBERED:
             self.routes.clear()
         return self.routes.setdefault((scheme, address), {})
-
-    def parse(self, block: bytes) -> Fields:
-        """Return the header fields of a request; `block` is everything after its first line."""
-        known = self.fields.get(block)
-        if known is None:
-            if len(self.fields) >= REMEMBERED:
-                self.fields.clear()
-            known = self.fields[block] = parse_fields(block)
-        return known
 
 
 def parse_fields(block: bytes) -> Fields:
@@ -240,7 +233,7 @@ class Connection(asyncio.Protocol):
         if not version.startswith("HTTP/1."):
             self._refuse(505)
             return
-        fields = self._shared.parse(block)
+        fields = self._shared.fields[block]
         host = fields.host
         if not target.startswith("/"):
             # The form that crawlers use towards a proxy: http://host/path.

@@ -18,6 +18,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from gossamer.values.hosts import Remembered
+
 CONTEXTS: Final = 4096
 """Host certificates kept; the memory starts again when it is full."""
 
@@ -126,7 +128,7 @@ class Authority(Signer):
             self.name = self.signed_by.subject
         # One key serves all hosts: making one is most of the work.
         self._host_key = new_key()
-        self._contexts: dict[str, ssl.SSLContext] = {}
+        self._contexts = Remembered(self.fixed_context, CONTEXTS)
 
     @property
     def pem(self) -> bytes:
@@ -134,22 +136,14 @@ class Authority(Signer):
 
     def server_context(self) -> ssl.SSLContext:
         """Return the context to listen with; each handshake gets the certificate of its host."""
-        context = self._context("localhost")
+        context = self._contexts["localhost"]
 
         def choose(socket: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
             if name is not None:
-                socket.context = self._context(name)
+                socket.context = self._contexts[name]
 
         context.sni_callback = choose
         return context
-
-    def _context(self, name: str) -> ssl.SSLContext:
-        known = self._contexts.get(name)
-        if known is None:
-            if len(self._contexts) >= CONTEXTS:
-                self._contexts.clear()
-            known = self._contexts[name] = self.fixed_context(name)
-        return known
 
     def fixed_context(self, name: str, addresses: Collection[str] = ("127.0.0.1",)) -> ssl.SSLContext:
         """Return a context whose certificate is for `name`, whichever name is asked for; one for `localhost`, and one for several

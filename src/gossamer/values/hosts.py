@@ -9,7 +9,7 @@ judged by the rules under its own top-level domain alone, so the library is give
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
@@ -32,6 +32,26 @@ def registered_domain(host: str) -> str:
     if ":" in host or host.rpartition(".")[2].isdigit():
         return host
     return below_suffix(host) or host
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Remembered(dict[K, V]):
+    """What was found out of hosts and the like: ask by `remembered[host]`, and what is not known yet is found out. A hit costs no
+    call of Python; a table that is full is emptied, which costs each entry one more look."""
+
+    def __init__(self, find: Callable[[K], V], most: int) -> None:
+        super().__init__()
+        self._find = find
+        self._most = most
+
+    def __missing__(self, key: K) -> V:
+        if len(self) >= self._most:
+            self.clear()
+        found = self[key] = self._find(key)
+        return found
 
 
 #: What belongs to one agent as a whole: all hosts of a registered domain, or each host alone.
@@ -119,8 +139,6 @@ def _rules() -> dict[str, list[str]]:
 
 
 # -- values for some hosts: by name, or for all hosts below one
-
-V = TypeVar("V")
 
 
 class HostTable(Generic[V]):

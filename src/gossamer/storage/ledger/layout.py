@@ -41,7 +41,7 @@ meta       `space/` and the same without a host        the same of what belongs 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -51,7 +51,7 @@ from xxhash import xxh3_128_digest
 
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.errors import CrawlDirectoryError
-from gossamer.values.hosts import DomainRule, domain_point
+from gossamer.values.hosts import DomainRule, Remembered, domain_point
 from gossamer.values.request_identity import Requested
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
@@ -83,36 +83,27 @@ _LEVELS = [bytes([level]) for level in range(256)]
 class LedgerKeys:
     """Makes keys. XXH3 resists accidents, not people, so it is keyed with a secret of this crawl that no server knows."""
 
-    __slots__ = ("_by_beginning", "_ids", "_rule", "_secret")
+    __slots__ = ("_of_beginning", "_rule", "_secret", "host")
 
     def __init__(self, secret: int, rule: DomainRule | None = None) -> None:
         """Keys under this secret; `rule` says which hosts lie together."""
         self._secret = secret
         self._rule = rule or DomainRule()
-        self._ids: dict[str, bytes] = {}
-        self._by_beginning: dict[str, bytes] = {}
-
-    def host(self, host: str) -> bytes:
+        self.host: Callable[[str], bytes] = Remembered(self._id, REMEMBERED_HOSTS).__getitem__
         """The id of a host. The domain's part is the same in every crawl: agents agree on who owns it."""
-        known = self._ids.get(host)
-        if known is None:
-            if len(self._ids) >= REMEMBERED_HOSTS:
-                self._ids.clear()
-            domain = domain_point(self._rule.assignable(host)).to_bytes(DOMAIN_BYTES)
-            name = xxh3_128_digest(host.encode("utf-8", "surrogatepass"), self._secret)
-            known = self._ids[host] = domain + name[:HOST_BYTES]
-        return known
+        self._of_beginning: Mapping[str, bytes] = Remembered(
+            lambda beginning: self.host(host_of(beginning)), REMEMBERED_BEGINNINGS
+        )
+
+    def _id(self, host: str) -> bytes:
+        domain = domain_point(self._rule.assignable(host)).to_bytes(DOMAIN_BYTES)
+        return domain + xxh3_128_digest(host.encode("utf-8", "surrogatepass"), self._secret)[:HOST_BYTES]
 
     def url(self, url: str) -> bytes:
         """The key of a canonical URL, or of the identity of a request, which begins with one."""
         # A beginning that ends at a slash behind `https://` holds the whole authority: it fixes the host.
         slash = url.find("/", 8)
-        beginning = url if slash < 0 else url[:slash]
-        host = self._by_beginning.get(beginning)
-        if host is None:
-            if len(self._by_beginning) >= REMEMBERED_BEGINNINGS:
-                self._by_beginning.clear()
-            host = self._by_beginning[beginning] = self.host(host_of(url))
+        host = self._of_beginning[url if slash < 0 else url[:slash]]
         return host + xxh3_128_digest(url.encode("utf-8", "surrogatepass"), self._secret)[:URL_BYTES]
 
 

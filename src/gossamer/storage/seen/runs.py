@@ -35,6 +35,7 @@ from xxhash import xxh3_64_digest, xxh3_128_digest
 from gossamer.engine.files import replace_file
 from gossamer.storage.members import read_kept
 from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.hosts import Remembered
 
 #: Bytes of the host's part: 3, padded in front so that they can be read as a number.
 HOST_BYTES = 4
@@ -68,7 +69,7 @@ class FingerprintMaker:
 
     def __init__(self, secret: int) -> None:
         self._secret = secret
-        self._hosts: dict[str, bytes] = {}
+        self._hosts = Remembered(self._host, REMEMBERED)
 
     def of(self, urls: Iterable[str]) -> SieveKeys:
         """The fingerprints of canonical URLs, in order."""
@@ -82,7 +83,7 @@ class FingerprintMaker:
                 # What ends at a slash behind `https://` holds the whole authority.
                 slash = url.find("/", 8)
                 beginning = url[: slash + 1] if slash > 0 else f"{url}/"
-                host = known.get(beginning) or self._host(beginning)
+                host = known[beginning]
                 if slash < 0:
                     beginning = "\n"  # it says nothing of the next one
             hosts.append(host)
@@ -92,13 +93,9 @@ class FingerprintMaker:
         return keys
 
     def _host(self, beginning: str) -> bytes:
-        if len(self._hosts) >= REMEMBERED:
-            self._hosts.clear()
         # Without the scheme: the same host by http and https is one place.
         name = beginning.partition("//")[2] or beginning
-        key = b"\0" + xxh3_64_digest(name.encode(), self._secret)[: HOST_BYTES - 1]
-        self._hosts[beginning] = key
-        return key
+        return b"\0" + xxh3_64_digest(name.encode(), self._secret)[: HOST_BYTES - 1]
 
 
 class Recent:
