@@ -10,9 +10,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from gossamer.analysis.mirror import mirror_names
 from gossamer.cli.main import main
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.words.exporting import write_chunks
+from gossamer.words.exporting import write_chunks, write_markdown
 
 PROSE = (
     "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year. "
@@ -99,6 +100,13 @@ def test_a_crawl_becomes_files_of_markdown_without_menus(tmp_path: Path, capsys:
     assert main(["export", str(tmp_path / "c"), "--to", "markdown", "-o", str(tmp_path / "m.jsonl")]) == 0
     lines = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
     assert [line["title"] for line in lines] == ["Home", "Guide", "A paper"]
+
+
+def test_pages_that_a_crawl_brings_during_an_export_wait_for_the_next_one(tmp_path: Path) -> None:
+    with FakeWeb(site()) as web:
+        crawled(web, tmp_path / "c")
+    done = write_markdown(tmp_path / "c", tmp_path / "m", lambda pages: mirror_names(list(pages)[1:]))
+    assert done.pages == 2 and len(list((tmp_path / "m").rglob("*.md"))) == 2
 
 
 def test_one_document_is_written_as_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

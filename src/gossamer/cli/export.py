@@ -152,18 +152,12 @@ def _folder(place: Path, folder: Path) -> int:
 
 def _markdown(place: Path, target: Path, images: bool) -> int:
     from gossamer.analysis.mirror import mirror_names
-    from gossamer.query.database import Database
-    from gossamer.words.exporting import rows_of, write_markdown
+    from gossamer.words.exporting import write_markdown
 
-    names = None
-    if target.suffix != ".jsonl":
-        from gossamer.query.convert import convert
-
-        convert(place)
-        with Database(place) as database:
-            names = mirror_names((row["url"], row["media_type"]) for row in rows_of(database))
+    is_folder = target.suffix != ".jsonl"
+    if is_folder:
         target.mkdir(parents=True, exist_ok=True)
-    done = write_markdown(place, target, names, images=images)
+    done = write_markdown(place, target, mirror_names if is_folder else None, images=images)
     for remark in done.remarks:
         tell(remark)
     tell_plain(f"wrote {show_count(done.pages, 'page')} to {target}")

@@ -12,7 +12,7 @@ import contextlib
 import datetime
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -153,23 +153,31 @@ class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_markdown(
-    directory: Path, target: Path | None, names: Mapping[str, str] | None, *, images: bool = False
+    directory: Path,
+    target: Path | None,
+    named: Callable[[Iterable[tuple[str, str]]], Mapping[str, str]] | None = None,
+    *,
+    images: bool = False,
 ) -> WordsWritten:
-    """Write every page as Markdown: into a folder, by `names` of files (URL -> name without `.md`), or without these as JSON
-    lines to a file or standard output. Images stay by choice, as links. Raises UsageError: html-to-markdown is not installed."""
+    """Write every page as Markdown: into a folder, or as JSON lines to a file or standard output where no files are `named`.
+    Images stay by choice, as links. `named`: names of files without `.md`, by URL, for pages with their media types. Raises
+    UsageError: html-to-markdown is not installed."""
     pages, folders = 0, set[Path]()
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(_opened(directory))
         reader = stack.enter_context(WordsReader(directory, images=images))
-        out = stack.enter_context(_out(target)) if names is None else None
+        out = stack.enter_context(_out(target)) if named is None else None
+        names = named((row["url"], row["media_type"]) for row in rows_of(database)) if named is not None else {}
         for row in rows_of(database):
+            if named is not None and row["url"] not in names:
+                continue  # a crawl at work has brought it since
             page = reader.read(row)
             if page is None:
                 continue
             pages += 1
             if out is not None:
                 out.write(msgspec.json.encode(page).decode() + "\n")
-            elif target is not None and names is not None:
+            elif target is not None:
                 file = target / f"{names[page.url]}.md"
                 if file.parent not in folders:
                     file.parent.mkdir(parents=True, exist_ok=True)
