@@ -39,10 +39,12 @@ class BlockElements(NamedTuple):
     @classmethod
     def of(cls, tags: Any, closing: Any) -> "BlockElements":
         """The elements of blocks, by the names of the tags before them. An end tag without a start ends nothing."""
-        names, starts, ends, parents, tops = [0], [0], [len(tags)], [0], [0]
-        stack, top = [0], 0
-        opened: dict[int, int] = {}
         some = ~_NONE.has(tags)
+        starts = np.append(0, (some & ~closing).nonzero()[0])
+        all_names = np.append(np.zeros(1, np.uint64), tags[starts[1:]])
+        names, ends, parents, tops = all_names.tolist(), [len(tags)] * len(starts), [0], [0]
+        stack, top, number = [0], 0, 0
+        opened: dict[int, int] = {}
         for at, name, is_end in zip(
             some.nonzero()[0].tolist(), tags[some].tolist(), closing[some].tolist(), strict=True
         ):
@@ -63,15 +65,13 @@ class BlockElements(NamedTuple):
                         stack.pop()
                         top = stack[-1]
                 parents.append(top)
-                top = len(names)
-                names.append(name)
-                starts.append(at)
-                ends.append(len(tags))
+                number += 1
+                top = number
                 stack.append(top)
                 opened[name] = opened.get(name, 0) + 1
             tops.append(top)
         owners = np.array(tops)[some.cumsum()]
-        return cls(np.array(names, np.uint64), np.array(starts), np.array(ends), np.array(parents), owners)
+        return cls(all_names, starts, np.array(ends), np.array(parents), owners)
 
     def points(self, words: Any) -> Any:
         """The points that blocks of prose give to the elements around them."""

@@ -319,6 +319,8 @@ def _without_marks_in_values(data: bytes, tags: _Tags, hidden: list[tuple[int, i
     named = (tags.names != 0) & ~tags.closing
     plain: bytearray | None = None
     for quote in (b'"', b"'"):
+        if b"=" + quote not in data:
+            continue
         marks = (codes == ord(quote)).nonzero()[0]
         last = marks.searchsorted(tags.starts)
         odd = (named & ((last - marks.searchsorted(tags.places)) & 1 > 0)).nonzero()[0]
@@ -354,7 +356,7 @@ def _words(data: bytes, tags: _Tags) -> Any:
 
 def _between(marks: Any, tags: _Tags) -> Any:
     """How many bytes of the text behind each tag are marked."""
-    before = marks.cumsum()
+    before = marks.astype(np.int32).cumsum(dtype=np.int32)  # in half the time of numbers of 64 bits
     return before.take(tags.ends - 1) - before.take(tags.starts - 1)
 
 

@@ -26,7 +26,9 @@ from gossamer.documents.block_elements import BlockElements
 from gossamer.documents.blocks import Blocks, Part
 from gossamer.documents.element_names import (
     HIDES_BLOCK,
+    HIDING,
     LINE_NUMBERS,
+    NOTHING_SAID,
     PRE,
     TAG_BYTES,
     NameSet,
@@ -37,7 +39,7 @@ from gossamer.documents.element_names import (
     names_of,
 )
 from gossamer.documents.formulas import with_formulas
-from gossamer.documents.markup import BYTES
+from gossamer.documents.markup import BYTES, folded
 from gossamer.documents.text import HEAD, kept_as_prose, part_of
 
 #: Bytes of markup whose tags are looked at together; arrays of one take some 50 times as much.
@@ -81,6 +83,7 @@ _COLON = re.compile(rb"(?::|\xef\xbc\x9a)\s*(?:</?[a-z][^<>]*>\s*)*\Z")
 # Blocks that are no elements and have end tags.
 _TEXTS = NameSet("p h dt")
 _HEADING = as_number("h")  # a name ends before a digit
+_TITLE = re.compile(rb"(?i)<title\b[^<>]*>([^<]*)")
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 #: Elements that count, empty or not.
 _COLUMNS, _PARTS_OF_TABLE = NameSet("td th"), NameSet("td th tr tbody thead tfoot")
@@ -135,7 +138,8 @@ class MainPart:
         # Of elements that call themselves the body of an article, where the first ends and the last begins.
         self._bodies = (len(self._blocks.words) + 1, -1)
         self.range = (0, len(self._blocks.words))
-        """The blocks of the element that it is, those that are left out among them."""
+        """The blocks of the element that it is, those that are left out among them, and of its title above."""
+        self._begins = 0  # where the element begins
         if len(self._blocks.words):
             self._choose()
 
@@ -171,7 +175,7 @@ class MainPart:
         images = (names == _IMAGE) & some[elements.owners]
         tagged[:-1] |= images
         tagged[:first] = tagged[end:] = False
-        tagged[end] = end < len(names) and closing[end] and names[end] == names[first]
+        tagged[end] = end < len(names) and closing[end] and names[end] == names[self._begins]
         # The converter takes half the time where the end tag of each block is there.
         texts = _TEXTS.has(names).nonzero()[0]
         begin, behind = texts[:-1], texts[1:]
@@ -193,8 +197,8 @@ class MainPart:
         return found | (items & found[parents])
 
     def _layout_tables(self) -> Any:
-        """Tables of which one cell has the text, or most of an article, with all that they are made of: frames of old pages, and
-        code beside the numbers of its lines."""
+        """Tables of which one cell has the text, or most of an article, or that have sections in their cells, with all that they
+        are made of: frames of old pages, and code beside the numbers of its lines."""
         names, parents = self._elements.names, self._elements.parents
         tables, cells = names == _TABLE, _COLUMNS.has(names)
         around = np.where(_PARTS_OF_TABLE.has(names), parents, 0)
@@ -203,6 +207,10 @@ class MainPart:
         words = self._elements.sums(self._blocks.words * self.shown)
         shown = cells & (self._elements.sums(self.shown) > 0)
         single = tables & (np.bincount(around[shown], minlength=len(names)) == 1)
+        # A cell with a heading and something under it is a section.
+        headings = self._elements.sums(self._blocks.words * (self.shown & (self._blocks.names == _HEADING)))
+        sections = around[cells & (headings > 0) & (words > headings)]
+        single[sections] = tables[sections]
         frames = around[shown & (words >= _ARTICLE_WORDS) & (words >= _ARTICLE_SHARE * words[around])]
         single[frames] = tables[frames]
         return single | (_PARTS_OF_TABLE.has(names) & single[around])
@@ -252,11 +260,31 @@ class MainPart:
             and (main := self._headed(total, density, shown & (linked == 0)))
         ):
             shown = words > 0  # a table of contents is a menu beside other content, and is all of this one
-        first, last = self.range = int(starts[main]), int(ends[main])
+        self._begins, last = int(starts[main]), int(ends[main])
+        first = self._with_its_title(shown)
+        self.range = first, last
         self.shown[first:last] = shown[first:last]
         is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
         if not main or self.is_article or not (is_content or self._is_landmark(main)):
             self._leave_out_links(bool(main), prose, total)
+
+    def _with_its_title(self, shown: Any) -> int:
+        """The block from which a reference page has its content: that of the main heading right above it, as manual pages have
+        it, if it has none itself and this one begins as the title of the page does, or the other way round."""
+        blocks, elements, begins = self._blocks, self._elements, self._begins
+        headings = (shown & (blocks.names == _HEADING)).nonzero()[0].tolist()
+        last = max((block for block in headings if self.markup[blocks.places[block] + 2] == ord("1")), default=begins)
+        if last >= begins or (self.is_article and int(shown[begins:].argmax()) + begins not in headings):
+            return begins  # the title of an article is told elsewhere
+        first, at = last, int(elements.owners[last])
+        while at and elements.ends[at] <= begins:
+            first, at = int(elements.starts[at]), int(elements.parents[at])
+        words, linked = blocks.words[first:begins].sum(), blocks.linked[first:begins].sum()
+        stated = _TITLE.search(self.markup)
+        own = self.markup[blocks.places[last] : blocks.places[last + 1]]
+        short, long = sorted((folded(own).lower(), folded(stated[1]).lower() if stated else ""), key=len)
+        is_title = short and long.startswith(short) and words <= _FEW_WORDS and linked <= _LITTLE * words
+        return first if is_title else begins
 
     def _leave_out_links(self, is_part: bool, prose: Any, total: Any) -> None:
         """Take lists of links and blocks of them away, but those that belong to the text around them. `is_part`: whether the main
@@ -266,7 +294,9 @@ class MainPart:
         of_links = (self.shown & (linked > _LINKED * words)).nonzero()[0]
         ends_of_text = np.append(self._blocks.places[1:], len(self.markup))
         edges = zip(self._blocks.places[of_links].tolist(), ends_of_text[of_links].tolist(), strict=True)
-        linked[of_links[[self.markup.find(b"<code", *edge) >= 0 for edge in edges]]] = 0  # no menu is code
+        # No menu is code, or a heading that links to itself.
+        own = [self.markup.find(b"<code", *edge) >= 0 or self._links_to_itself(edge[0]) for edge in edges]
+        linked[of_links[own]] = 0
         density = elements.sums(linked) / np.maximum(total, 1)
         share, paragraph = linked / np.maximum(words, 1), prose & (words >= _PARAGRAPH)
         some = words.nonzero()[0]
@@ -287,7 +317,7 @@ class MainPart:
         headings = (linking & (self._blocks.names == _HEADING)).nonzero()[0]
         for block, behind in zip(headings.tolist(), some.searchsorted(headings, "right").tolist(), strict=True):
             is_of_text = behind < len(some) and bool((paragraph if self.is_article else prose)[some[behind]])
-            linking[block] = not (is_of_text or self._links_to_itself(block))
+            linking[block] = not is_of_text
         self.shown &= ~linking
         if not is_part:  # all of the page is as good as any part of it
             kept = np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
@@ -323,9 +353,8 @@ class MainPart:
     def _is_landmark(self, element: int) -> bool:
         return bool(self._elements.names[element] == _MAIN) or names_of(self._tag(element)).is_landmark
 
-    def _links_to_itself(self, block: int) -> bool:
-        """Whether a heading is a link to its own anchor."""
-        place = int(self._blocks.places[block])
+    def _links_to_itself(self, place: int) -> bool:
+        """Whether a heading that is a link to its own anchor stands there."""
         return bool(_OWN_ANCHOR.match(self.markup, place, place + TAG_BYTES))
 
     def _follows_colon(self, block: int) -> bool:
@@ -338,28 +367,33 @@ class MainPart:
         blocks of prose."""
         elements = self._elements
         names = elements.names.tolist()
-        weights = np.array([_POINTS.get(name, 0.0) for name in names])
+        points = [_POINTS.get(name, 0.0) for name in names]
+        words, of_links = total.tolist(), linked.tolist()
         dropped, equals, talk, bodies = np.zeros((4, len(names)), dtype=bool)
         lengths = _NAMED.of(elements.names)
         some = ((total > 0) & (lengths > 0)).nonzero()[0]
         some = some[some > 0]
         behind = self._blocks.places[elements.starts[some]] + 1 + lengths[some]
         tags = np.frombuffer(self.markup, np.uint8).take(behind, mode="clip")
-        for element in some[tags != ord(">")].tolist():  # half of them have no attribute
-            tag = self._tag(element)
+        some = some[tags != ord(">")]  # half of them have no attribute
+        places = self._blocks.places[elements.starts[some]].tolist()
+        for element, tag in zip(some.tolist(), map(self._tag_at, places), strict=True):
             if b"=" in tag or b"hidden" in tag:
                 if names[element] == _CELL and LINE_NUMBERS.search(tag):
                     dropped[element] = True
                     continue
                 said = names_of(tag)
-                weights[element] += said.weight
+                if said == NOTHING_SAID:
+                    continue
+                points[element] += said.weight
                 bodies[element] = said.is_body
-                is_beside = said.is_beside or (said.is_menu and (linked[element] or total[element] < _PROSE))
+                is_beside = said.is_beside or (said.is_menu and (of_links[element] or words[element] < _PROSE))
                 if is_beside and names[element] not in _SAFE:
                     most = _TOO_MUCH_HIDDEN if said.is_hidden else _TOO_MUCH
-                    dropped[element] = total[element] < most * total[0]
+                    dropped[element] = words[element] < most * words[0]
                     equals[element] = dropped[element] and said.is_equal
                     talk[element] = dropped[element] and said.is_talk
+        weights = np.array(points)
         if (bodies := bodies & ~dropped).any():
             self._bodies = (int(elements.ends[bodies].min()), int(elements.starts[bodies].max()))
         if equals.any():
@@ -373,7 +407,7 @@ class MainPart:
     def _hide(self, shown: Any) -> None:
         """Take away paragraphs and headings that a browser does not show."""
         places = self._blocks.places
-        for match in HIDES_BLOCK.finditer(self.markup):
+        for match in HIDES_BLOCK.finditer(self.markup) if any(map(self.markup.__contains__, HIDING)) else ():
             place = self.markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
             block = int(places.searchsorted(place))
             if block < len(places) and places[block] == place and names_of(self._tag_at(place)).is_hidden:

@@ -58,6 +58,13 @@ _LINK = re.compile(rb"(?i)(</?a\b[^<>]*>)")
 # Code in a line with links in it; and white space behind the break of a line.
 _CODE_LINKED = re.compile(rb"(?i)<(code|tt|samp|kbd)\b[^<>]*>((?:[^<>]*+</?a\b[^<>]*+>)++[^<>]*+)</\1>")
 _CODES = (b"<code", b"<tt", b"<samp", b"<kbd")
+# Emphasis within emphasis: its marks would mean something else.
+_EMPHASIS = rb"(?:em|i|var|cite|dfn)\b"
+_NESTED = re.compile(
+    rb"(?i)(<((?:%(e)s))[^<>]*+>)((?:[^<>]*+<(%(e)s)[^<>]*+>[^<>]*+</\4>)++)([^<>]*+</\2>)" % {b"e": _EMPHASIS}
+)
+_KINDS_OF_EMPHASIS = (b"<var", b"<cite", b"<dfn", b"<em><i", b"<i><em", b"<em><em", b"<i><i")
+_EMPHASIZED = re.compile(rb"(?i)</?%s[^<>]*+>" % _EMPHASIS)
 _BREAK = re.compile(rb"(?i)(<br\b[^<>]*>)\s+")
 # What stands right before code, within so many bytes: generators name the language there.
 _AROUND = re.compile(rb"(?i)<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?\Z")
@@ -87,8 +94,13 @@ _PICTURED = re.compile(rb"(?i)(<a\b[^<>]*>)\s*+((?:<img\b[^<>]*>\s*+)++)</a>")
 _ALT = re.compile(rb"""(?i)\salt\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))""")
 
 _WORD = re.compile(r"\w+")
-# Code, in its fence or its marks; and the two backslashes that the converter writes for one.
-_CODE_OR_BACKSLASHES = re.compile(r"(^```.*?^```|`[^`\n]*`|\\\\)", re.DOTALL | re.MULTILINE)
+# A line that begins or ends code.
+_FENCE = re.compile(r"^(?:[ \t>]|[-*+] |\d{1,9}[.)] )*(`{3,})[^`\n]*$", re.MULTILINE)
+# In text: code in its marks; the two backslashes that the converter writes for one; and a `<` at which HTML would begin.
+_CODE_OR_ESCAPED = re.compile(
+    r"(`[^`\n]+`|``[^\n]+?``|\\\\|<(?=/?[a-zA-Z][a-zA-Z0-9-]{0,100}(?:\s[^<>]{0,500})?/?>|!--|\?|![a-zA-Z]))"
+)
+_ESCAPED = {"\\\\": "\\", "<": "\\<"}
 
 
 class Markdown(NamedTuple):
@@ -146,6 +158,8 @@ def _source(main: MainPart, images: bool) -> bytes:
         source = _CODE.sub(_code, source)
     if b"</a>" in lower and any(map(lower.__contains__, _CODES)):
         source = _CODE_LINKED.sub(_links_around, source)
+    if any(map(lower.__contains__, _KINDS_OF_EMPHASIS)):
+        source = _NESTED.sub(lambda found: found[1] + _EMPHASIZED.sub(b"", found[3]) + found[5], source)
     if b"<br" in lower:
         source = _BREAK.sub(rb"\1", source)
     if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
@@ -255,11 +269,26 @@ def _language_of(tags: "tuple[bytes, ...]") -> bytes:
 
 
 def _as_written(found: str) -> str:
-    """Backslashes outside of code as the page has them: mathematics is full of them."""
-    if "\\\\" not in found:
+    """Text outside of code as the page has it: with its backslashes, of which mathematics is full, and with `<` that begin no
+    HTML, as in `List<T>`."""
+    if "\\\\" not in found and "<" not in found:
         return found
-    parts = _CODE_OR_BACKSLASHES.split(found)
-    return "".join("\\" if part == "\\\\" else part for part in parts if part is not None)
+    pieces, fence, at = [], "", 0
+    for match in _FENCE.finditer(found):
+        if not fence:
+            pieces.append(_text_as_written(found[at : match.start()]))
+            fence, at = match[1], match.start()
+        elif match[1].startswith(fence):
+            pieces.append(found[at : match.end()])
+            fence, at = "", match.end()
+    pieces.append(found[at:] if fence else _text_as_written(found[at:]))
+    return "".join(pieces)
+
+
+def _text_as_written(text: str) -> str:
+    parts = _CODE_OR_ESCAPED.split(text)
+    parts[1::2] = [_ESCAPED.get(part, part) for part in parts[1::2]]
+    return "".join(parts)
 
 
 #: Characters of a fact that are kept.

@@ -52,6 +52,16 @@ def made(inner: str, **options: bool) -> str:
         ("<table width=100%><tbody><tr><td></td><td><p>one</p><p>two</p></td></tr></table>", "one\n\ntwo"),
         ("<pre>plain &lt;b&gt;</pre>", "```\nplain <b>\n```"),
         ("<blockquote><p>said</blockquote>", "> said"),
+        ("<p>a List&lt;T&gt; of &lt;name&gt; if a < b", "a List\\<T> of \\<name> if a < b"),
+        (
+            "<p>by <code>List&lt;T&gt;</code><ul><li>as<pre>a &lt;b&gt;</pre></ul>",
+            "by `List<T>`\n\n- as\n\n  ```\n  a <b>\n  ```",
+        ),
+        ("<p>the <em><var>object</var> = <i>x</i></em> and <em>y</em>", "the *object = x* and *y*"),
+        (
+            "<table><tr><td><h2>A</h2><ul><li>a</ul></td><td><h2>B</h2><p>b</td></tr></table>",
+            "## A\n\n- a\n\n## B\n\nb",
+        ),
         ("<p>by A <a href=mailto:a@b.c><i class=icon></i> </a><a href=x>&nbsp;</a> today", "by A today"),
         ("<p>\\(a_1 * b_2\\) and $x^2$", "\\(a_1 * b_2\\) and $x^2$"),
         ("<p>text<img src=i.png alt=i>", "text"),
@@ -96,6 +106,29 @@ def test_an_article_in_a_cell_beside_others_is_no_table() -> None:
     )
     found = as_markdown(page.encode(), "http://a.test/").text
     assert "|" not in found and found.endswith("\n- one\n")
+
+
+@pytest.mark.parametrize(
+    ("above", "written"),
+    [
+        (
+            "<div><h1>tool(1) Manual Page</h1><h2>NAME</h2><p>tool - shows a column</p></div>",
+            "# tool(1) Manual Page\n\n## NAME",
+        ),
+        ("<div><h1><a href=/>tool(1)</a></h1><p><a href=/a>one</a> <a href=/b>another</a></p></div>", "## Synopsis"),
+    ],
+)
+def test_a_manual_page_has_its_title_and_name_from_above_its_content(above: str, written: str) -> None:
+    sections = "".join(f"<h2>{name}</h2><p>{PROSE}" for name in ("Synopsis", "Options"))
+    page = f"<title>tool(1)</title><body>{above}<div id=content>{sections}</div><div id=footer><p>Last updated.</div>"
+    assert as_markdown(page.encode(), "http://a.test/").text.startswith(f"{written}\n")
+
+
+def test_a_short_answer_under_a_heading_that_links_to_itself_stays() -> None:
+    asked = "<section><h3><a href=#q>Do I have to like the show that it is named after?</a></h3><p>No, but it helps.</section>"
+    page = f"<main><p>{PROSE}<p>{PROSE}<p>{PROSE}<p>{PROSE}{asked}<p>{PROSE}</main>"
+    text = as_markdown(page.encode(), "http://a.test/").text
+    assert "### [Do I have to like" in text and "No, but it helps." in text
 
 
 def test_images_stay_by_choice() -> None:
