@@ -7,8 +7,6 @@ end to end, and Gossamer's own, at the places that the ledger names. The crawl m
 tails that the next start would cut off are told as notes, not as findings.
 """
 
-import base64
-import hashlib
 import io
 import sys
 from collections import Counter
@@ -25,7 +23,7 @@ from gossamer.query.database import Database
 from gossamer.storage.archive.reading import read_record
 from gossamer.storage.ledger.ledger import RocksLedger, ledgers_of
 from gossamer.storage.logs import LOG_PATH
-from gossamer.values.body import Body, pieces
+from gossamer.values.body import sha1_base32
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import ANSWERED, DOCUMENTS, Outcome
@@ -162,18 +160,11 @@ def _records_of(path: Path, name: str, committed: int, told: Verified) -> Iterat
                 told.find(f"{name} at byte {offset}: a record without a length")
             if kind in ("response", "revisit"):
                 said = (fields.get_header("WARC-Payload-Digest") or "").removeprefix("sha1:")
-                digest = said if kind == "revisit" else _digest(body)
+                digest = said if kind == "revisit" else sha1_base32(body)
                 if kind == "response" and said and said != digest:
                     told.find(f"{name} at byte {offset}: {url} has another body than its record says")
                 yield (name, offset, size), _Record(url, kind, digest)
     told.check(f"end of the last committed record of {name}", end, committed)
-
-
-def _digest(body: Body) -> str:
-    digest = hashlib.sha1(usedforsecurity=False)
-    for piece in pieces(body):
-        digest.update(piece)
-    return base64.b32encode(digest.digest()).decode()
 
 
 def _logged(directory: Path, told: Verified) -> Iterator[dict[str, Any]]:
@@ -276,7 +267,7 @@ def _check_row(
         return
     told.check(f"URL by our own reader at {place}", ours.fields.get("warc-target-uri"), row.url)
     if row.digest and ours.kind == "response":
-        told.check(f"digest by our own reader of {row.url}", _digest(ours.body), row.digest)
+        told.check(f"digest by our own reader of {row.url}", sha1_base32(ours.body), row.digest)
 
 
 def _place_of(line: dict[str, Any]) -> Place | None:

@@ -24,8 +24,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.bench.harness import Spent, apart, by_turns, crawled, middle, pages_option, resident
+from gossamer.bench.harness import Spent, apart, by_turns, crawled, middle, pages_option
 from gossamer.bench.report import BenchReport
+from gossamer.engine import processes
 from gossamer.engine.unit import SystemClock
 from gossamer.frontier.contract import Outlook
 from gossamer.frontier.order import BreadthFirst, WeightedPrioritizer
@@ -268,7 +269,7 @@ def measured(size: int, is_scheduled: bool) -> list[str]:
                 kept = sum(group.visited(visit, _AT) for visit in part)
             spent += time.process_time() - began
             assert kept == len(part), "a visit that no task waits for is not kept"
-        words = [f"{spent / size * 1e6:.1f}", f"{resident() / 1e6:.0f}", f"{store.size() / size:.0f}"]
+        words = [f"{spent / size * 1e6:.1f}", f"{processes.resident() / 1e6:.0f}", f"{store.size() / size:.0f}"]
         if isinstance(into, RevisitLedger):
             words += _woken(into, clock, size)
         store.close()
@@ -293,7 +294,7 @@ def _woken(ledger: RevisitLedger, clock: _Clock, size: int) -> list[str]:
             break
     spent = time.process_time() - began
     asked = max(policy.asked, 1)
-    return [f"{spent / asked * 1e6:.1f}", f"{woken / asked:.0%}", f"{resident() / 1e6:.0f}"]
+    return [f"{spent / asked * 1e6:.1f}", f"{woken / asked:.0%}", f"{processes.resident() / 1e6:.0f}"]
 
 
 def _beside(report: BenchReport, repeats: int) -> None:

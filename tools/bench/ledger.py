@@ -11,8 +11,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-from gossamer.bench.harness import Spent, apart, resident
+from gossamer.bench.harness import Spent, apart
 from gossamer.bench.report import BenchReport
+from gossamer.engine import processes
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.storage.seen.memory import MemorySeen
@@ -113,7 +114,7 @@ def _queues(size: int, hosts: int) -> tuple[str, ...]:
     popped, more, last = min(size // 2, 200_000), min(size, 200_000), min(size // 8, 200_000)
     with tempfile.TemporaryDirectory() as folder:
         ledger, queues = opened(folder)
-        before, held = resident() / 1e6, list[str]()
+        before, held = processes.resident() / 1e6, list[str]()
         pushing = _fill(ledger, names, 0, size, chance)
         first, _ = _pop(ledger, queues, held, popped)
         _pop(ledger, queues, held, min(size // 4, 1_000_000))
@@ -124,7 +125,7 @@ def _queues(size: int, hosts: int) -> tuple[str, ...]:
             ledger, queues = opened(folder)
             while not any(queues.pop(state.host) for state in queues.admit(time.time(), 1)):
                 pass
-        memory = resident() / 1e6
+        memory = processes.resident() / 1e6
         ledger.close()
     return (
         *(f"{size:,}", f"{hosts:,}", _rates(pushing, size), _rates(again, more)),
@@ -160,9 +161,9 @@ def _memory(size: int, hosts: int) -> tuple[str, ...]:
             with ledger.group() as group:
                 group.offer([task.url for task in tasks])
                 group.push(tasks[: BULK // 2])
-        filled = resident() / 1e6
+        filled = processes.resident() / 1e6
         _pop(ledger, queues, [], 100_000)
-        popped = resident() / 1e6
+        popped = processes.resident() / 1e6
         ledger._store.flush()  # a crawl does so beside its groups, see `checkpoint_at_work`
         with Spent() as held:
             ledger.checkpoint("kept")

@@ -27,7 +27,6 @@ from gossamer.bench.harness import (
     nginx,
     pages_option,
     repeats_option,
-    resident,
     site_option,
 )
 from gossamer.bench.peers import PER_HOST, environment, folders, times
@@ -251,7 +250,7 @@ async def _pool(pages: int, report: BenchReport) -> None:
     async def ask(want: Want) -> WantedAnswer:
         return answers[want.url.rpartition(".")[2]]
 
-    before, tabs = resident(), Tabs(program(), PLACES)
+    before, tabs = processes.resident(), Tabs(program(), PLACES)
     numbers = iter(range(pages))
 
     async def worker() -> None:
@@ -260,7 +259,9 @@ async def _pool(pages: int, report: BenchReport) -> None:
             shown = FetchedPage(f"http://{host}/", WantedAnswer(200, _HTML, page(number)), 1.77e9)
             await tabs.render(host, shown, ask)
             if (number + 1) % (pages // LOOKS) == 0:
-                table.add(number + 1, f"{_memory() / 1e6:.0f}", f"{(resident() - before) / 1e6:+.0f}", tabs.started)
+                table.add(
+                    number + 1, f"{_memory() / 1e6:.0f}", f"{(processes.resident() - before) / 1e6:+.0f}", tabs.started
+                )
 
     try:
         await asyncio.gather(*(worker() for _ in range(2 * PLACES)))

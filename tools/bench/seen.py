@@ -20,8 +20,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from gossamer.bench.harness import Spent, apart, resident
+from gossamer.bench.harness import Spent, apart
 from gossamer.bench.report import BenchReport
+from gossamer.engine import processes
 from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
 from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet
 from gossamer.storage.seen.memory import MemorySeen
@@ -205,7 +206,7 @@ def measure(name: str, size: int) -> tuple[str, ...]:
     """One row: a set at one size. What other threads do for a set is all theirs."""
     web = _Web(size)
     with tempfile.TemporaryDirectory() as folder:
-        before = resident() / 1e6
+        before = processes.resident() / 1e6
         seen = SETS[name][0](folder, size)
         peak, new = before, 0
         filling, others = Spent(), _others()
@@ -213,7 +214,7 @@ def measure(name: str, size: int) -> tuple[str, ...]:
             with filling:
                 new += seen.offer(pages)
             if number % 100 == 0:
-                peak = max(peak, resident() / 1e6)
+                peak = max(peak, processes.resident() / 1e6)
         with filling:
             new += seen.end()
         filled = filling.thread + _others() - others
@@ -232,7 +233,7 @@ def measure(name: str, size: int) -> tuple[str, ...]:
         with asking:
             seen.end()
         spent = asking.thread + _others() - others
-        peak, disk = max(peak, resident() / 1e6), seen.disk()
+        peak, disk = max(peak, processes.resident() / 1e6), seen.disk()
     return (
         *(name, f"{size:,}", f"{filled / size * 1e6:.2f}", f"{size / filled / 1e3:,.0f}k"),
         *(f"{spent / asked * 1e6:.2f}", f"{asked / spent / 1e3:,.0f}k", f"{longest * 1e3:.0f}"),

@@ -150,17 +150,13 @@ class FoundRunning(LocalPlaced):
             await asyncio.sleep(_LOOK)
         # Its exit status is not ours to have: what it leaves says how it ended, once it has let go of its ledger.
         until = time.monotonic() + _LAST_WORDS
-        while (end := noted_end(self._directory, self._name)) is None and self._is_there and time.monotonic() < until:
+        while (
+            (end := noted_end(self._directory, self._name)) is None
+            and processes.is_alive(self.number)
+            and time.monotonic() < until
+        ):
             await asyncio.sleep(_LOOK)
         return 0 if end is not None and end.is_clean else -signal.SIGKILL
-
-    @property
-    def _is_there(self) -> bool:
-        try:
-            os.kill(self.number, 0)
-        except ProcessLookupError:
-            return False
-        return True
 
     def kill(self) -> None:
         if self.is_alive:

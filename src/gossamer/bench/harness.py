@@ -101,15 +101,6 @@ def cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def resident() -> int:
-    """Bytes of this process in memory: now where the system tells, else the most there ever were."""
-    told = Path("/proc/self/statm")
-    if told.exists():
-        return int(told.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024)
-
-
 class Spent:
     """The time that passes inside, added up: by the clock, and of processors, in this thread and in all."""
 

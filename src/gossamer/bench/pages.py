@@ -20,12 +20,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from gossamer.bench.harness import PLAIN, at, cpu_of_children, pages_option, resident, simulated, watched
+from gossamer.bench.harness import PLAIN, at, cpu_of_children, pages_option, simulated, watched
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.machine import coroutine_runner, tune_collector
 from gossamer.crawls.options import all_options
 from gossamer.crawls.summary import Summary
+from gossamer.engine import processes
 from gossamer.engine.sheet import build
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
@@ -139,7 +140,7 @@ class Samples:
 
     def __init__(self, crawl: Crawl, job: CrawlJob) -> None:
         nothing = dict.fromkeys(("seconds", "pages", "queued", "seen", "hosts"), 0.0)
-        self.looks: list[dict[str, float]] = [{**nothing, "rss": resident()}]
+        self.looks: list[dict[str, float]] = [{**nothing, "rss": processes.resident()}]
         self.joined = 0.0
         """When further seeds joined, in seconds of the monotonic clock; 0 where they have not."""
         self._crawl, self._job = crawl, job
@@ -159,7 +160,7 @@ class Samples:
     def look(self, now: Summary) -> None:
         """Write down what there is."""
         held = {"pages": now.pages, "queued": now.queued, "seen": now.discovered, "hosts": now.hosts}
-        self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": resident()})
+        self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": processes.resident()})
 
 
 def crawl_of(job: CrawlJob) -> Crawl:

@@ -20,6 +20,7 @@ import msgspec
 
 from gossamer.dashboard.jobs import spawned
 from gossamer.dashboard.sites import read_form
+from gossamer.engine import processes
 from gossamer.query.contract import EXPORT_FORMS, TABLE_FORMS
 from gossamer.values.errors import UsageError
 
@@ -200,7 +201,7 @@ def _sweep(folder: Path) -> None:
     """Remove what dashboards that are gone have left unfinished."""
     for path in folder.iterdir():
         match = _PART.fullmatch(path.name)
-        if match and not _is_there(int(match["process"])):
+        if match and not processes.is_alive(int(match["process"])):
             _discard(path)
 
 
@@ -210,13 +211,3 @@ def _discard(part: Path) -> None:
     else:
         with contextlib.suppress(OSError):
             part.unlink()
-
-
-def _is_there(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

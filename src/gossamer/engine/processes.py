@@ -14,6 +14,7 @@ standard library alone, since the import path that it sets is where everything e
 
 import contextlib
 import os
+import resource
 import runpy
 import signal
 import sys
@@ -37,6 +38,27 @@ ENDS_WITH = "GOSSAMER_ENDS_WITH"
 
 #: The request of `prctl` for a signal at the death of the parent (linux/prctl.h).
 _PR_SET_PDEATHSIG = 1
+
+
+def is_alive(number: int) -> bool:
+    """Whether there is a process of this number on this machine, whoever has it. One in another container is none for us."""
+    try:
+        os.kill(number, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True
+
+
+def resident() -> int:
+    """Bytes of this process in memory; where the system does not tell, the most there ever were."""
+    try:
+        pages = Path("/proc/self/statm").read_bytes().split()[1]
+    except OSError:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak * (1 if sys.platform == "darwin" else 1024)
+    return int(pages) * resource.getpagesize()
 
 
 def command(module: str, *arguments: str) -> list[str]:

@@ -9,9 +9,7 @@ stage judges like any other; so does :mod:`gossamer.mobile.judging`.
 """
 
 import importlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import msgspec
@@ -20,6 +18,7 @@ from gossamer.documents.document import Document
 from gossamer.documents.language import primary
 from gossamer.documents.terms import seems_empty
 from gossamer.documents.text import TextChoice
+from gossamer.engine import processes
 from gossamer.engine.unit import Provider
 from gossamer.engine.worker import FRAME_LIMIT, Caller
 from gossamer.parsing.contract import (
@@ -393,7 +392,7 @@ def parse(request: ParseRequest, caller: Caller) -> bytes:
     findings = read(document, processors, how.details, language=how.language)
     if "raised:MemoryError" in findings.counts:
         raise MemoryError  # half of what the page says would pass for all of it
-    is_last = _resident() > GROWN and all(getattr(one, "divisible", False) for one in _made.values())
+    is_last = processes.resident() > GROWN and all(getattr(one, "divisible", False) for one in _made.values())
     reply = msgspec.msgpack.encode(ParseReply(findings, is_last))
     if len(reply) < FRAME_LIMIT:
         return reply
@@ -408,15 +407,6 @@ def _with_document(request: ParseRequest, caller: Caller) -> Visit:
         document.write(caller.take())
     response = msgspec.structs.replace(request.visit.response, body=document.take())
     return msgspec.structs.replace(request.visit, response=response)
-
-
-def _resident() -> int:
-    """Bytes of memory that this process holds; 0 where the system does not say."""
-    try:
-        pages = Path("/proc/self/statm").read_bytes().split()[1]
-    except OSError:
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _processor(spec: ProcessorSpec) -> Any:

@@ -16,6 +16,7 @@ import msgspec
 
 from gossamer.simweb import draws
 from gossamer.simweb.spec import WebSpec
+from gossamer.values.hosts import Remembered
 
 PORTFOLIO: Final = (0, 1, 2, 3, 0, 0, 4, 4)
 """Which of a block's five domains each of eight consecutive ranks belongs to: most domains have one
@@ -130,7 +131,7 @@ class SimHosts:
         self._robots = draws.pick_table(ROBOTS_KINDS, 256)
         self._validators = draws.pick_table(VALIDATORS, 256)
         self._latencies = draws.lognormal_table(1000, spec.latency_sigma, 256, 1, 1_000_000)
-        self._cache: dict[int, SimHost] = {}
+        self._cache = Remembered(self._make, self.CACHE)
 
     def __len__(self) -> int:
         return self.spec.hosts + self.mirrors
@@ -213,17 +214,12 @@ class SimHosts:
 
     def host(self, rank: int) -> SimHost:
         """Return a host by its rank, 0..len-1; raises IndexError for any other."""
-        known = self._cache.get(rank)
-        if known is None:
-            if not 0 <= rank < len(self):
-                raise IndexError(f"no host of rank {rank}: this web has {len(self)}")
-            if len(self._cache) >= self.CACHE:
-                self._cache.clear()
-            known = self._cache[rank] = self._make(rank)
-        return known
+        return self._cache[rank]
 
     def _make(self, rank: int) -> SimHost:
         """Draw a host. The largest is kept plain, so that every crawl has a sound place to start."""
+        if not 0 <= rank < len(self):
+            raise IndexError(f"no host of rank {rank}: this web has {len(self)}")
         spec = self.spec
         source = self._sources[rank - spec.hosts] if rank >= spec.hosts else rank
         bits = draws.draw(self._salt, source)

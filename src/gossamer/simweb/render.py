@@ -21,6 +21,7 @@ from gossamer.simweb import draws, text
 from gossamer.simweb.hosts import SimHost, SimHosts
 from gossamer.simweb.page import EXTERNAL_BLOCKS, LOCAL_BLOCKS, PageKind, Pages, path_of, size_class
 from gossamer.simweb.text import markup_of
+from gossamer.values.hosts import Remembered
 
 _FACETS: Final = {
     "color": ("red", "green", "blue", "black"),
@@ -151,7 +152,7 @@ class Realm:
     def __init__(self, pages: Pages, scheme: str, by_address: bool, port: str) -> None:
         self._hosts, self._scheme = pages.hosts, scheme
         self._by_address, self._port = by_address, port
-        self._known: dict[int, bytes] = {}
+        self._prefixes = Remembered(self._prefix, SimHosts.CACHE)
         self.chains = Chains(EXTERNAL_BLOCKS, pages.external_chain, self._block)
         """Chains of links to other hosts."""
         self._pages = pages
@@ -159,14 +160,11 @@ class Realm:
 
     def prefix(self, rank: int) -> bytes:
         """Return scheme and authority of a host, such as http://www.amber0.sim:8080."""
-        known = self._known.get(rank)
-        if known is None:
-            if len(self._known) >= SimHosts.CACHE:
-                self._known.clear()
-            hosts = self._hosts
-            name = hosts.own_address(rank) if self._by_address else hosts.name(rank)
-            known = self._known[rank] = f"{self._scheme}://{name}{self._port}".encode()
-        return known
+        return self._prefixes[rank]
+
+    def _prefix(self, rank: int) -> bytes:
+        name = self._hosts.own_address(rank) if self._by_address else self._hosts.name(rank)
+        return f"{self._scheme}://{name}{self._port}".encode()
 
     def _block(self, number: int) -> bytes:
         links = (self.prefix(rank) + path_of(index).encode() for rank, index in self._pages.external_block(number))

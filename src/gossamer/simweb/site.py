@@ -24,6 +24,7 @@ from gossamer.simweb.hosts import SimHost, SimHosts
 from gossamer.simweb.page import PageKind, Pages, index_of, path_of
 from gossamer.simweb.render import IMAGES, Copy, Realm, Renderer, date_bytes, http_date
 from gossamer.simweb.spec import WebSpec
+from gossamer.values.hosts import Remembered
 
 REASONS: Final = {
     200: "OK",
@@ -108,7 +109,7 @@ class SimWeb:
         self.changes = ChangeHistory()
         self.renderer = Renderer(self.pages)
         self._realms: dict[tuple[str, bool, str], Realm] = {}
-        self._doors: dict[tuple[str, str], Door | None] = {}
+        self._doors = Remembered(self._find_door, self.DOORS)
         self._failures: dict[int, int] = {}
         self._date = (0, b"")
 
@@ -120,14 +121,10 @@ class SimWeb:
 
         Links will name other hosts in the same way: by address if this one is, with its port.
         """
-        key = (scheme, authority)
-        if key not in self._doors:
-            if len(self._doors) >= self.DOORS:
-                self._doors.clear()
-            self._doors[key] = self._find_door(authority, scheme)
-        return self._doors[key]
+        return self._doors[scheme, authority]
 
-    def _find_door(self, authority: str, scheme: str) -> Door | None:
+    def _find_door(self, named: tuple[str, str]) -> Door | None:
+        scheme, authority = named
         name, colon, port = authority.strip().lower().rpartition(":")
         if not colon:
             name, port = port, ""

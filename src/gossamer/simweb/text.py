@@ -13,6 +13,7 @@ from random import Random
 from typing import Final
 
 from gossamer.simweb.page import path_of
+from gossamer.values.hosts import Remembered
 
 #: The predicate of all statements.
 SAID: Final = "http://schema.org/name"
@@ -90,26 +91,8 @@ UNROLLED: Final = 16
 PARAGRAPH_BYTES: Final = 1100
 """About how long a paragraph is once encoded; pages are whole paragraphs long."""
 
-
-class ListItems(dict[int, bytes]):
-    """List items that link to a page of the same host, by the page's index.
-
-    Paths do not depend on the host and popular pages are linked often, so most of a page's links
-    are found here ready-made. Bounded: it starts again when it is full.
-    """
-
-    LIMIT: Final = 100_000
-
-    def __init__(self, anchors: list[bytes]) -> None:
-        self._anchors = anchors
-
-    def __missing__(self, index: int) -> bytes:
-        if len(self) >= self.LIMIT:
-            self.clear()
-        word = self._anchors[index % len(self._anchors)]
-        item = b'<li><a href="%b">%b</a>\n' % (path_of(index).encode(), word)
-        self[index] = item
-        return item
+ITEMS: Final = 100_000
+"""List items kept ready."""
 
 
 class Pool:
@@ -129,7 +112,12 @@ class Pool:
         self._firsts = [(word[0].upper() + word[1:] + self._gap).encode(charset) for word in self.words]
         self._seconds = [word.encode(charset) for word in self.words]
         self.anchors = [word.encode(charset) for word in self.words[-12:]]
-        self.items = ListItems(self.anchors)
+        self.items = Remembered(self._item, ITEMS)
+        """List items that link to a page of the same host, by the page's index. Paths do not depend on the host, and popular pages
+        are linked often, so most of a page's links are found here ready-made."""
+
+    def _item(self, index: int) -> bytes:
+        return b'<li><a href="%b">%b</a>\n' % (path_of(index).encode(), self.anchors[index % len(self.anchors)])
 
     def _sentence(self, generator: Callable[[], float]) -> bytes:
         """Write one sentence: 8 to 20 words by Zipf's law."""

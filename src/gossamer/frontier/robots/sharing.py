@@ -24,6 +24,7 @@ from typing import Annotated
 import msgspec
 import xxhash
 
+from gossamer.engine import processes
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
@@ -261,13 +262,7 @@ def _holds(until: object, process: object, now: float) -> bool:
 
 def _is_alive(process: object) -> bool:
     """Whether this process of ours lives. One in another container does not for us: it is asked for twice then, at worst."""
-    if not isinstance(process, int) or process <= 0:
-        return False
-    try:
-        os.kill(process, 0)
-    except (OSError, OverflowError):
-        return False
-    return True
+    return isinstance(process, int) and process > 0 and processes.is_alive(process)
 
 
 #: Seconds by which the clock of another process may be ahead of ours.
