@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import msgspec
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.analysis.verifying import verify as verify_crawl
+from gossamer.analysis import verifying
 from gossamer.crawls.control.resting import has_gone_back
 from gossamer.query.database import Database
 from gossamer.storage.archive.reading import read_record
@@ -29,34 +29,18 @@ from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import ANSWERED, DOCUMENTS, Outcome
 from gossamer.values.visit import HTML_TYPES
 
-#: Findings that are told in full; a damaged disk would fill pages.
-MOST = 50
-
 #: Where in the archive a record lies: file, offset, length.
 Place = tuple[str, int, int]
 
 
-class Verified(msgspec.Struct):
-    directory: str
-    findings: list[str] = []
-    notes: list[str] = []
-    records: int = 0
-    """Response and revisit records that were read back."""
-    rows: int = 0
-    """Document rows of the ledger."""
+class Verified(verifying.Verified):
+    """What `gossamer verify` says, and the rest. Records are responses and revisits that were read back."""
+
     lines: int = 0
     """Visits in the crawl's log, robots.txt among them."""
-    counters: dict[str, int] = {}
+    counters: dict[str, int] = msgspec.field(default_factory=dict)
     is_torn: bool = False
     """There are bytes behind what was committed, as a kill leaves them."""
-
-    @property
-    def is_whole(self) -> bool:
-        return not self.findings
-
-    def find(self, text: str) -> None:
-        if len(self.findings) < MOST:
-            self.findings.append(text)
 
     def check(self, what: str, found: object, wanted: object) -> None:
         """Two figures must be the same."""
@@ -79,7 +63,7 @@ def verify(directory: Path) -> Verified:
     """
     told = Verified(str(directory))
     ledgers = ledgers_of(directory)
-    for finding in verify_crawl(directory, deep=True).findings:
+    for finding in verifying.verify(directory, deep=True).findings:
         told.find(finding)
     records = dict(_archived(directory, _ends(ledgers, told), told))
     lines = list(_logged(directory, told))

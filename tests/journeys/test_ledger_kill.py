@@ -126,7 +126,7 @@ def check(directory: Path) -> tuple[int, int]:
                 witness.pushed |= pushed
                 witness.ended |= ended
             else:
-                assert [url for url, _ in ledger.seen.unseen(sorted(pushed))] == sorted(pushed)
+                assert ledger.seen.unseen(sorted(pushed)) == sorted(pushed)
     assert (counters.get("discovered", 0), counters.get("visits", 0)) == (len(witness.pushed), len(witness.ended))
     assert ledger.seen.unseen(sorted(witness.pushed)) == [], "a URL was forgotten"
     assert {row.url for row in ledger.documents()} == witness.ended

@@ -136,7 +136,6 @@ def _documentation(report: BenchReport, site: Path, pages: int, repeats: int) ->
 
 
 def _from(seeds: Sequence[str], port: int, more: Sequence[str]) -> tuple[BenchedCrawl, list[Summary]]:
-    """A crawl from these seeds."""
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         listed = Path(folder, "seeds.txt")
         listed.write_text("\n".join(seeds))

@@ -84,12 +84,10 @@ class ChangingPages:
         self._lied_at = self.now
 
     def url(self, page: int) -> str:
-        """The URL of a page; its host has a thousand of them."""
         return f"http://h{page // PAGES_A_HOST}.test/{page}"
 
     @staticmethod
     def page(url: str) -> int:
-        """The page of a URL."""
         return int(url.rpartition("/")[2])
 
     def step(self, seconds: float) -> NDArray[np.int64]:

@@ -69,7 +69,6 @@ class DividedWeb:
         return len(self.links)
 
     def url(self, page: int) -> str:
-        """The URL of a page."""
         return f"http://{self.hosts[self.host_of[page]]}/{page}"
 
 

@@ -50,7 +50,6 @@ Table = Callable[[Sequence[str]], Sequence[str]]
 
 
 def thesis_table(capacity: int) -> Table:
-    """The table of the thesis."""
     return _filled(SaturatingTable(capacity))
 
 

@@ -117,7 +117,6 @@ def _visits(bodies: list[bytes]) -> Iterator[list[Visit]]:
 
 
 def _timed(spent: Spent, act: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, and its time is counted."""
 
     def counted(*arguments: Any) -> Any:
         with spent:

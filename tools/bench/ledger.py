@@ -206,7 +206,7 @@ def _group_of_pages(
             if tasks:
                 task = tasks[0]
                 held.append(host)
-        new = [url for url, _ in ledger.seen.unseen(links)]
+        new = ledger.seen.unseen(links)
         found = tuple(Task(url, url.split("/", 3)[2], task.depth + 1, task.url, "a href") for url in new)
         visits.append(Visit(task, Response(Outcome.OK, status=200, body=b"x", started=1e9), new=found))
     with ledger.group() as group:

@@ -291,7 +291,6 @@ class TopicalWeb:
         ]
 
     def words(self, topic: int) -> list[str]:
-        """The vocabulary of a topic."""
         return [f"topic{topic}word{n}" for n in range(VOCABULARY)]
 
     def page(self, page: int) -> PageWords:

@@ -150,7 +150,6 @@ def _processes(first: int = 0) -> list[Path]:
 
 
 def _fields(path: Path) -> list[str]:
-    """The fields of `stat` from the state on."""
     return (path / "stat").read_text().rpartition(")")[2].split()
 
 

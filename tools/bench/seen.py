@@ -243,7 +243,6 @@ def measure(name: str, size: int) -> tuple[str, ...]:
 
 
 def _others() -> float:
-    """CPU time of all threads but this one."""
     return time.process_time() - time.thread_time()
 
 

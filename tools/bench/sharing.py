@@ -171,7 +171,6 @@ def _crawled(directory: Path, port: int, options: Sequence[str]) -> SharedCrawl:
 
 
 def _times(directory: Path) -> list[float]:
-    """When each page was there."""
     found = []
     with (directory / "logs/crawl.jsonl").open("rb") as lines:
         for line in lines:

@@ -322,7 +322,6 @@ class RuntimeProcess:
         self._address = self.url.rpartition("//")[2].strip("/")
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """End it by this signal."""
         if self._process is not None:
             self._process.send_signal(number)
             self._process.communicate()

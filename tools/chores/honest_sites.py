@@ -68,7 +68,6 @@ class Shelves:
         self.probes: set[str] = set()
 
     def takes(self, gate: TaskGate, task: Task) -> bool:
-        """Whether a task is set aside."""
         family = self.learnt.place(gate, [task])[0]
         if family is None or task.url in self.probes:
             return False

@@ -84,7 +84,6 @@ class WatchedCrawl:
 
     @property
     def everybody(self) -> list[str]:
-        """The names of agents and masters."""
         return [*self.agents, *self.masters]
 
     @property

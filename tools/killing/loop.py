@@ -90,7 +90,6 @@ class Lives:
         return life
 
     def errors(self) -> str:
-        """What all lives have said on standard error."""
         return self._stderr.read_text(errors="replace") if self._stderr.exists() else ""
 
     def _start(self, command: list[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
@@ -109,7 +108,6 @@ class Lives:
     # -- endings
 
     def _end(self, process: subprocess.Popen[str], life: Life) -> None:
-        """Wait for the moment, and let this life end."""
         if life.how is How.END:
             _wait(process, TO_THE_END)  # what has not ended by then is judged as it is
             return

@@ -144,7 +144,6 @@ def _command(directory: Path, seed: str, chance: random.Random) -> list[str]:
 
 
 def _disturbed(command: list[str], chance: random.Random) -> DisturbedRun:
-    """Start a run, disturb it, and wait for its end."""
     how, at = chance.choice(list(Disturbance)), chance.uniform(0.0, LATEST)
     if how is Disturbance.READER:
         command = [*command, "--max-time", "2s"]  # nothing else ends it
@@ -185,7 +184,6 @@ def _left(stream: IO[bytes]) -> str:
 
 
 def _judged(one: DisturbedRun, directory: Path) -> Iterator[str]:
-    """What is wrong after a run."""
     if one.said == "hung":
         yield f"it did not end within {PATIENCE:g} s"
         return
@@ -221,7 +219,6 @@ def _is_finished(directory: Path) -> bool:
 
 
 def _judged_at_the_end(directory: Path, web: FakeWeb) -> Iterator[str]:
-    """What is wrong with a crawl that is done."""
     kept = Counter(
         row["url"]
         for line in (directory / "logs" / "crawl.jsonl").read_bytes().splitlines()

@@ -85,7 +85,6 @@ class Round(msgspec.Struct, frozen=True):
 
 
 def resume_command(directory: Path) -> list[str]:
-    """What goes on with it."""
     return [sys.executable, "-P", "-m", "gossamer", "resume", str(directory), "--json"]
 
 

@@ -60,7 +60,6 @@ class TripleServer:
 
     @property
     def update(self) -> str:
-        """The URL that takes SPARQL updates."""
         return f"http://127.0.0.1:{self._port}/update"
 
     def start(self) -> None:
@@ -82,7 +81,6 @@ class TripleServer:
         raise TimeoutError("the server does not start")
 
     def kill(self) -> None:
-        """Kill the server, if it runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -53,7 +53,6 @@ class HelpInPortions(click.Command):
     """A command whose `--help` takes the name of a group."""
 
     def groups(self, ctx: click.Context) -> Mapping[str, HelpGroup]:
-        """The groups by their headings, in order."""
         raise NotImplementedError
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:

@@ -107,7 +107,6 @@ def all_commands() -> dict[str, Command]:
 
 
 def find_command(name: str) -> click.Command:
-    """The command of a known name, out of its module."""
     known = COMMANDS.get(name) or all_commands()[name]
     command: click.Command = found_at(known.place)
     return command

@@ -202,7 +202,6 @@ class CrawlAtWork:
 
     @property
     def figures(self) -> RunFigures:
-        """Its figures, and how it stands."""
         assert self._figures is not None, "it does not run yet"
         return self._figures
 

@@ -155,7 +155,6 @@ def addresses(crawls: Crawls, streams: Streams, replays: questions.Replays, expo
 
 
 def application(crawls: Crawls, streams: Streams | None = None, replays: questions.Replays | None = None) -> Starlette:
-    """The dashboard of these crawls."""
     exporter = Exporter()
 
     @contextlib.asynccontextmanager

@@ -76,7 +76,6 @@ class Exporter:
         self._turn = threading.RLock()
 
     def listed(self, directory: Path) -> Exports:
-        """The exports of a crawl, and what can be made."""
         from gossamer.storage.tables.contract import SHIPPED
 
         folder = folder_of(directory)

@@ -143,7 +143,6 @@ class Questions:
         return msgspec.Raw(await self._words.to(question))
 
     async def page(self, directory: Path, title: str) -> msgspec.Raw:
-        """The :class:`ShownPage` of this title."""
         if all(one.title != title for one in page_names()):
             raise UsageError("no subject has a page of this title")
         return msgspec.Raw(await self._pages.to(PageQuestion(str(directory), title)))

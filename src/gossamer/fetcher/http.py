@@ -312,7 +312,6 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
             future.set_exception(error)
 
     def _response(self, transfer: Transfer, asked: Asked, address: str, ending: tuple[int, str]) -> Response:
-        """The response to a transfer that has ended in one way or another."""
         now = self.clock.monotonic()
         elapsed = now - transfer.began - transfer.held(now)
         counters = self.metrics.counters
@@ -336,5 +335,4 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
 
 
 def _took_none(response: Response) -> bool:
-    """Whether an address took no connection."""
     return response.outcome is Outcome.CONNECT_FAILED and not response.address and not response.is_met

@@ -273,7 +273,6 @@ def joined(one: Findings, more: Findings) -> Findings:
 
 
 def _added(one: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
-    """The sums of two groups of counts."""
     return {name: one.get(name, 0) + more.get(name, 0) for name in (*one, *(more.keys() - one.keys()))}
 
 
@@ -324,7 +323,6 @@ def disowned(visit: Visit) -> Visit:
 
 
 def _led_on(request: Requested, url: str, status: int, target: str) -> Requested:
-    """The request at the target of a redirect."""
     try:
         is_same_site = site_of(canonical(target, url)) == site_of(url)
     except UnreadableUrl:

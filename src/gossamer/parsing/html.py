@@ -342,14 +342,12 @@ def _of_link(raw: bytes) -> Found | None:
 
 
 def _refreshes(attributes: Mapping[str, str]) -> str | None:
-    """The target of a `meta` that refreshes its page."""
     is_refresh = attributes.get("http-equiv", "").strip().lower() == "refresh"
     return refresh_target(attributes.get("content", "")) if is_refresh else None
 
 
 @lru_cache(maxsize=1024)
 def _leads_on(rel: str) -> bool:
-    """Whether a `link` of this `rel` leads to a document."""
     tokens = frozenset(rel.lower().split())
     return bool(tokens & FOLLOWED_RELATIONS) and not tokens & LINK_TYPES
 

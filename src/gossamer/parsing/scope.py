@@ -265,7 +265,7 @@ class NoiseFilter(Provider[NoiseSheet]):
     def read_sheet(self) -> None:
         found = _read(self.sheet.file) if self.sheet.drop else NoiseList(())
         patterns = any_of(f"list {self.sheet.file}", [glob(one, segments=True) for one in found.paths])
-        self._list = found
+        self._list, self._is_idle = found, not len(found)
         self._paths = Remembered(found.paths_of, HOSTS_OF_LIST)
         """Beginnings of paths that are noise on a host; empty for all of them, None for none."""
         self._of_path = None if patterns is None else patterns.search
@@ -273,7 +273,7 @@ class NoiseFilter(Provider[NoiseSheet]):
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`noise` for each link that is refused."""
-        if not len(self._list):
+        if self._is_idle:
             return [""] * len(links)
         of_url = self._of_url
         verdicts = [of_url[link.url] for link in links]

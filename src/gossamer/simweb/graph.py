@@ -66,7 +66,6 @@ class WebGraph:
         return inner[self.host_of]
 
     def _draw_kinds(self) -> npt.NDArray[np.uint8]:
-        """Return `Pages.kind` of all pages."""
         ends = np.array([end for end, _ in self.web.pages.thresholds], dtype=np.int64)
         table = np.array([kind for _, kind in self.web.pages.thresholds] + [PageKind.PLAIN], np.uint8)
         kinds = table[np.searchsorted(ends, low_bits(self.bits, 0, 65535), side="right")]

@@ -90,7 +90,6 @@ class GraphPicture(msgspec.Struct, frozen=True):
 
 
 def graph_picture(graph: Graph, agents: tuple[str, ...] = ()) -> GraphPicture:
-    """Everything that the graph says of itself."""
     return GraphPicture(
         units=[*map(_component, graph.components.values()), *map(_provider, graph.providers.values())],
         connectors=[

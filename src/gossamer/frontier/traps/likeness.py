@@ -114,7 +114,6 @@ class _Kind:
             self.counts = Counter(mark for mark in marks if mark < self.limit)
 
     def record(self) -> tuple[int, bytes, list[bytes]]:
-        """The bytes to keep."""
         core, limit = sorted(self.core), self.limit
         if len(core) > KEPT_MARKS:
             limit = core[KEPT_MARKS]

@@ -308,19 +308,14 @@ class WarcArchive(Provider[WarcSheet]):
     def _kept(self, group: Sequence[Written | Location | None]) -> list[Location | None]:
         """Write a group to the open file."""
         fresh = [records for records in group if type(records) is Written]
-        if not fresh:
-            return self._located(group, iter(()))
-        file = self._files.open(self._main)
-        self._last.about_to(file)
-        start = file.end
-        locations = self._write(file, fresh)
-        self._ends[f"{WARC_DIRECTORY}/{file.path.name}"] = file.end
-        self.metrics.count("bytes", file.end - start)
-        return self._located(group, iter(locations))
-
-    def _located(
-        self, group: Sequence[Written | Location | None], written: Iterator[Location]
-    ) -> list[Location | None]:
+        written: Iterator[Location] = iter(())
+        if fresh:
+            file = self._files.open(self._main)
+            self._last.about_to(file)
+            start = file.end
+            written = iter(self._write(file, fresh))
+            self._ends[f"{WARC_DIRECTORY}/{file.path.name}"] = file.end
+            self.metrics.count("bytes", file.end - start)
         locations: list[Location | None] = []
         for records in group:
             if type(records) is Location:

@@ -419,12 +419,9 @@ class Tally(Consumer[NoSettings]):
         if visit.is_answered:
             kind = f"type:{visit.response.mime or 'none'}"
             counters[kind if kind in counters or len(counters) < COUNTED_TYPES else "type:other"] += 1
-        self._note_pace(visit.task.host, visit.response.elapsed)
-
-    def _note_pace(self, host: str, elapsed: float) -> None:
-        """A moving average for each host; the table is bounded by forgetting the fastest."""
-        before = self.slowest.get(host, elapsed)
-        self.slowest[host] = 0.8 * before + 0.2 * elapsed
+        # A moving average for each host; the table is bounded by forgetting the fastest.
+        host, elapsed = visit.task.host, visit.response.elapsed
+        self.slowest[host] = 0.8 * self.slowest.get(host, elapsed) + 0.2 * elapsed
         if len(self.slowest) > SLOWEST_HOSTS:
             del self.slowest[min(self.slowest, key=self.slowest.__getitem__)]
 

@@ -274,15 +274,19 @@ class LedgerGroup(StagedSpaces):
     def write(self, batch: Batch) -> None:
         self._seen.put(self._new, self._depths, batch)
         self._seen.put(self._lowered, self._depths, batch)
-        self._seen.drop(self._given_up, batch)
+        if self._given_up:
+            self._seen.drop(self._given_up, batch)
         for key in self._undone:
             batch.delete("documents", key)
         for key, row in self._rows.items():
             batch.put("documents", key, row)
-        self._ledger.contents.drop(self._disowned, batch)
-        self._ledger.page_links.put(self._links, batch)
+        if self._disowned:
+            self._ledger.contents.drop(self._disowned, batch)
+        if self._links:
+            self._ledger.page_links.put(self._links, batch)
         self._ledger.contents.put(self._owners, batch)
-        self._ledger.fingerprints.put(self._originals, batch)
+        if self._originals:
+            self._ledger.fingerprints.put(self._originals, batch)
         self._ledger.host_table.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
         self._aside.write(batch)
         for name, value in self._own.items():
@@ -292,8 +296,11 @@ class LedgerGroup(StagedSpaces):
     def applied(self) -> None:
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
-        self._seen.dropped(self._given_up)
-        self._ledger.contents.dropped(self._disowned)
+        if self._given_up:
+            self._seen.dropped(self._given_up)
+        if self._disowned:
+            self._ledger.contents.dropped(self._disowned)
         self._ledger.contents.applied(self._owners)
-        self._ledger.fingerprints.applied(self._originals)
+        if self._originals:
+            self._ledger.fingerprints.applied(self._originals)
         self._ledger.host_table.applied(self._hosts, self._tallies)

@@ -27,7 +27,7 @@ class LedgerSeen(Provider[NoSettings]):
     keeps_state = True
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        return [url for url, _ in self.ledger.seen.unseen(urls, depth)]
+        return self.ledger.seen.unseen(urls, depth)
 
     def offer(self, urls: Sequence[str]) -> list[str]:
         open_group = self.ledger.open_group

@@ -49,8 +49,8 @@ class SeenUrls:
         self._fresh: dict[str, bytes] = {}
         """URLs that the store does not have, with their keys: what the stage asks, the committer offers soon after."""
 
-    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[tuple[str, bytes]]:
-        return [(url, key) for url, key, _ in self.weigh(urls, depth)]
+    def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
+        return [url for url, _, _ in self.weigh(urls, depth)]
 
     def weigh(self, urls: Sequence[str], depth: int = 0) -> list[tuple[str, bytes, int | None]]:
         """Those of `urls` that are new or known at a greater depth, in order, with their keys and known depths.
@@ -210,7 +210,10 @@ class KeptFingerprints:
         self._store = store
         self._keys = keys
         self._claims: OrderedDict[int, str] = OrderedDict()
-        self._generation, self._filled = _state(store.get("contents", _STATE))
+        state = store.get("contents", _STATE)
+        self._generation, self._filled = (
+            (0, 0) if state is None else msgspec.msgpack.decode(state, type=tuple[int, int])
+        )
         self._written = self._generation, self._filled
         self._size = 0
         """Fingerprints of a generation."""
@@ -281,8 +284,7 @@ class KeptFingerprints:
         return ""
 
     def put(self, originals: Mapping[int, str], batch: Batch) -> None:
-        if not originals:
-            return
+        """Remember these, of which there are some."""
         generation, filled = self._generation, self._filled
         added: list[tuple[bytes, bytes, bytes]] = []
         for fingerprint, url in originals.items():
@@ -313,14 +315,9 @@ class KeptFingerprints:
         return chunk + entry
 
     def applied(self, originals: Mapping[int, str]) -> None:
-        if originals:
-            self._generation, self._filled = self._written
-            for fingerprint in originals:
-                self._claims.pop(fingerprint, None)
-
-
-def _state(data: bytes | None) -> tuple[int, int]:
-    return (0, 0) if data is None else msgspec.msgpack.decode(data, type=tuple[int, int])
+        self._generation, self._filled = self._written
+        for fingerprint in originals:
+            self._claims.pop(fingerprint, None)
 
 
 def _prefix(table: int, block: int) -> bytes:

@@ -271,7 +271,6 @@ class Mailbox(StagesOwed[MailboxSheet]):
 
     @property
     def owes(self) -> bool:
-        """Whether anything is owed to others."""
         return self.ledger.counters().get("owed", 0) > 0
 
     def _read(self, recipient: str, box: "_Box") -> None:

@@ -130,7 +130,6 @@ class TableSpec(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns' names, in order."""
         return tuple(one.name for one in self.columns)
 
     def made(self) -> tuple[str, ...]:
