@@ -191,7 +191,7 @@ _LOCK = "lock"
 
 #: Bytes of address space below which the libraries that store and ask cannot start a thread, and end their process without a word:
 #: a crawl with its tables ran with 0.9 GB and died with 0.7 (x86-64, 2 cores).
-LEAST_SPACE = 1_000_000_000
+LEAST_SPACE = 1_280_000_000
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ MAX_NAMES = 64
 SERVER_SIDE = frozenset(
     (
         *("php", "php3", "php4", "php5", "php7", "php8", "phtml", "phps", "pht", "phar", "inc", "hh"),
-        *("cgi", "fcgi", "pl", "pm", "py", "pyc", "pyo", "wsgi", "rb", "erb", "lua", "tcl", "sh"),
+        *("cgi", "fcgi", "pl", "pm", "py", "pyw", "pyc", "pyo", "wsgi", "rb", "erb", "lua", "tcl", "sh"),
         *("jsp", "jspx", "jspf", "jsw", "jsv", "jhtml", "do", "action", "class", "jar", "war"),
         *("asp", "aspx", "asa", "asax", "ascx", "ashx", "asmx", "axd", "cshtml", "vbhtml", "config", "dll"),
         *("shtml", "shtm", "stm", "ssi", "cfm", "cfml", "cfc"),
@@ -47,6 +47,9 @@ SERVER_SIDE = frozenset(
 
 #: Types that are words as well: with others behind them, as in `plan.do-not-delete.pdf`, they count at the end of a name alone.
 _WORDS: Final = frozenset(("do", "action", "class", "config", "inc", "hh", "jar", "war", "pl", "py", "sh"))
+
+#: Types that no type of documents begins with: whatever follows one of them, it is a copy.
+_UNMISTAKABLE: Final = frozenset(one for one in SERVER_SIDE - _WORDS if len(one) > 2)
 
 #: The type at the beginning of a part, and what stands behind it.
 _TYPE: Final = re.compile(r"[\W_]*([a-z0-9]*)(.*)", re.DOTALL)
@@ -105,8 +108,12 @@ def _is_program(part: str, *, is_last: bool) -> bool:
     kind, rest = match.groups()
     if kind in SERVER_SIDE:
         return is_last or not rest.strip("~# ") or kind not in _WORDS
-    known = SERVER_SIDE - _WORDS if is_last else ()
-    return any(kind.startswith(one) and _PUT_ASIDE.fullmatch(kind[len(one) :]) for one in known)
+    for one in SERVER_SIDE if is_last else SERVER_SIDE - _WORDS:
+        if kind.startswith(one):
+            aside = kind[len(one) :]
+            if (_PUT_ASIDE.fullmatch(aside) and (is_last or aside.isalpha())) or (is_last and one in _UNMISTAKABLE):
+                return True
+    return False
 
 
 #: Names that are tried for a directory, in the order of common servers.
