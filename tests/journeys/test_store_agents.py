@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.stores import SEVERAL, Site, check_web, on
+from tests.stores import AGENTS, SEVERAL, Site, check_web, on
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
@@ -77,6 +77,22 @@ def test_agents_join_leave_and_join_again_while_the_crawl_has_a_store(first: int
         assert not list((tmp_path / "first" / "state").glob("*/parcels/*")), "those who took have published"
 
 
+def test_a_crawl_that_its_first_agent_has_left_goes_on_elsewhere_with_what_was_set_since(tmp_path: Path) -> None:
+    with on("folder", tmp_path) as one:
+        process = begun(one, *SEVERAL)
+        os.kill(living(tmp_path / "first", ALL)["agent-00"], signal.SIGTERM)
+        until(lambda: have_changed(one, 1, 2))
+        told = one.run("set", str(tmp_path / "first"), "archive.rotate_bytes=123MB")
+        assert told.returncode == 0, told.stderr
+        since = one.head("agent-01")["count"]
+        until(lambda: one.head("agent-01")["division"] == 2 and one.head("agent-01")["count"] > since + 1)
+        one.lose("first", process)
+        process = one.resume("second", "--take-over")
+        check_end(one, "second", process)
+        assert one.head("agent-01")["members"] == ["agent-00=0", "agent-01"]
+        assert "123000000" in (tmp_path / "second" / "crawl.toml").read_text()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "lost",
@@ -119,11 +135,16 @@ def test_a_machine_that_is_lost_before_all_agents_have_published_how_they_change
         for place in places:
             if place.exists():
                 shutil.copytree(place, tmp_path / "rested" / place.name, copy_function=os.link)
+        joining = [agent for agent in late if agent not in AGENTS]
+        for agent in joining:  # once it has published, the others keep nothing for it
+            until(lambda agent=agent: agent in living(tmp_path / "first", joining))
+            os.kill(living(tmp_path / "first", joining)[agent], signal.SIGSTOP)
         assert all(one.head(agent).get("division", 0) < 2 for agent in late)
-        until(lambda: all(one.head(agent).get("division") == 2 for agent in ALL[: max(2, number)]))
+        others = [agent for agent in ALL[: max(2, number)] if agent not in joining]
+        until(lambda: all(one.head(agent).get("division") == 2 for agent in others))
         one.lose("first", process)
         for place in places:
-            shutil.rmtree(place)
+            shutil.rmtree(place, ignore_errors=True)
             if (tmp_path / "rested" / place.name).exists():
                 shutil.copytree(tmp_path / "rested" / place.name, place)
         process = one.resume("second", "--take-over")

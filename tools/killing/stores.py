@@ -176,8 +176,11 @@ class StoredCrawl(PublishingCrawl):
             case StoreFault.AGENT:
                 self._lose_one()
             case StoreFault.CHANGE:
-                number = self._chance.choice([one for one in (1, 2, 3) if one != len(agents)])
-                self._steer("set", str(self._directory), f"agents={number}")
+                number = self._chance.choice([one for one in (0, 1, 2, 3) if one != len(agents)])
+                if number:
+                    self._steer("set", str(self._directory), f"agents={number}")
+                else:  # the first one leaves
+                    send(signal.SIGTERM, {agents[name] for name in sorted(agents)[:1]})
                 time.sleep(self._chance.uniform(0.0, 2 * _LONGEST))
                 if self._chance.random() < 0.5:
                     self._let(StoreFault.MACHINE)

@@ -134,10 +134,10 @@ class Roster:
         return members
 
     def let_go(self, graph: Graph, agent: str) -> bool:
-        """Let an agent leave as soon as the crawl rests; False where it has to stay: the only one, and the one that publishes what
-        belongs to the whole crawl."""
+        """Let an agent leave as soon as the crawl rests; False where it has to stay: the only one, and in a crawl with a store the
+        last one that is at work already."""
         members = without(self._wanted or self.members, agent)
-        if not at_work(members) or (agent == agent_name(0) and has_store(graph.wiring)):
+        if not at_work(members) or (has_store(graph.wiring) and at_work(members)[0] not in at_work(self.members)):
             return False
         try:
             self.check(graph, members)

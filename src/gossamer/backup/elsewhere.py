@@ -28,6 +28,7 @@ from gossamer.backup.head import (
     new_life,
     note_owned,
     owned,
+    owner_of,
 )
 from gossamer.backup.one_agent import agree_on_tables
 from gossamer.backup.opening import CLOUDS, open_store, probe
@@ -153,7 +154,7 @@ class CrawlInStore:
     def __init__(self, store: Store) -> None:
         """Look at the heads. Raises UsageError: there is no crawl, or nothing of it; CrawlDirectoryError: the store is damaged."""
         self.first = AgentInStore(store, AGENT)
-        """The agent that publishes what belongs to the whole crawl."""
+        """The one that names the others."""
         if (head := self.first.read()) is None:
             raise UsageError(f"the store {store.name} holds no crawl; name the place that --store had")
         if not head.checkpoint:
@@ -209,7 +210,7 @@ class CrawlInStore:
     def _told(self, now: float) -> list[StoredAgent]:
         found = []
         for place in self.places:
-            if (head := place.head) is not None and (place is self.first or place.agent in at_work(self.members)):
+            if (head := place.head) is not None and place.agent in (at_work(self.members) or (AGENT,)):
                 published = max(0.0, now - head.published) if head.checkpoint else None
                 age = place.age(now)
                 found.append(StoredAgent(place.agent, head.holder, age, head.lease, published, head.epoch))
@@ -226,11 +227,21 @@ class CrawlInStore:
     def files(
         self, checkpoints: Mapping[str, StoredCheckpoint]
     ) -> tuple[dict[str, tuple[StoredPart, ...]], dict[str, tuple[InStore, tuple[StoredPart, ...]]]]:
-        """The files of all agents, each by its parts; and those of the archive apart, which also say where they are."""
+        """The files of all agents, each by its parts; and those of the archive apart, which also say where they are. What belongs
+        to the whole crawl is as the first agent at work has published it by the newest division."""
         found, archive = {}, {}
-        for place in reversed(self.places):
-            key = place.head.checkpoint if place.head is not None else ""
-            for name, parts in checkpoints.get(key, StoredCheckpoint({})).files.items():
+        heads = {place: place.head or StoreHead(0, "", "", 0.0) for place in self.places}
+        have = {place: checkpoints.get(head.checkpoint, StoredCheckpoint({})).files for place, head in heads.items()}
+
+        def newness(place: AgentInStore) -> tuple[bool, int, bool]:
+            head = heads[place]
+            return CRAWL_FILE in have[place], head.division, place.agent in at_work(head.members)
+
+        whole = max(self.places, key=newness)
+        for place, files in have.items():
+            for name, parts in files.items():
+                if place is not whole and not owner_of(name):
+                    continue
                 if name.startswith(f"{WARC_DIRECTORY}/"):
                     size = sum(part.size for part in parts)
                     archive[name] = InStore(place.agent, size, place.store.name), parts

@@ -35,7 +35,7 @@ from gossamer.storage.recovery import in_store, noted
 from gossamer.storage.rewrite_journals import DELETED
 from gossamer.storage.tables.manifest import read_notes, write_notes
 from gossamer.storage.tables.places import TABLES, converting
-from gossamer.values.agents import member
+from gossamer.values.agents import at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 
 #: An owner as the head has it, and the seconds between two looks at whether it is there.
@@ -76,8 +76,9 @@ def claimed(store: Store, directory: Path, agent: str, lease: float, now: float)
 def _is_of_a_lost_change(store: Store, directory: Path, agent: str) -> bool:
     """Whether a place in the store is that of an agent which joined on a machine that was lost before any other agent had published
     that: the crawl, which is owned here, went back to before it."""
-    first, note = AgentInStore(store, AGENT), owned(directory, AGENT)
-    head = first.read() if agent != AGENT and note is not None else None
+    first = next(iter(at_work(members_of(directory))), AGENT)
+    note = owned(directory, first)
+    head = AgentInStore(store, first).read() if agent != first and note is not None else None
     if note is None or head is None or not head.checkpoint or head.life not in note.lives:
         return False
     return agent not in {member(text).agent for text in head.members}

@@ -18,7 +18,7 @@ PUBLISHER = "store"
 #: Joins the folders of copies in the name of their store.
 JOINED = "|folder:"
 
-#: The first agent of a crawl, or its only one: it publishes what belongs to the whole crawl.
+#: The agent that a crawl begins with, and whose place in the store names the others; it stays there after the agent has left.
 AGENT = "agent-00"
 
 #: Providers that keep state in files that no checkpoint of a ledger covers.

@@ -76,6 +76,8 @@ class Publisher(Lapsing[PublisherSheet]):
         self._members: tuple[str, ...] = ()
         """All agents, where several share the directory."""
         self._division = 0
+        self._first = AGENT
+        """The first of them at work: it was there before those who joined last."""
         self._is_unknown = False
         """The agent has joined, and what the store has of the crawl does not name it: who goes on with that takes nothing over."""
         self._place: AgentInStore | None = None
@@ -211,7 +213,8 @@ class Publisher(Lapsing[PublisherSheet]):
         self._place = claimed(store, self._directory, agent, self.sheet.lease, now)
         self._shipping = Shipping(self._directory, self._place, self._members, self.metrics)
         self._ends = {name: size_of(parts) for name, parts in self._shipping.known.files.items()}
-        self._is_unknown = self._division > 1 and agent != AGENT and not self._shipping.known.files
+        self._first = next(iter(at_work(self._members)), AGENT)
+        self._is_unknown = self._division > 1 and agent != self._first and not self._shipping.known.files
         self._stand_in(self._place, self.ledger.committed_ends())
 
     async def _work(self) -> None:
@@ -221,7 +224,7 @@ class Publisher(Lapsing[PublisherSheet]):
             await self._in_store(self._renew)
             if self._is_fenced:
                 self.lapsed()
-            if self._is_unknown and (first := owned(self._directory, AGENT)) is not None:
+            if self._is_unknown and (first := owned(self._directory, self._first)) is not None:
                 self._is_unknown = first.division < self._division
             is_time = self._is_due or time.monotonic() - self._published >= self.sheet.every
             self._look_behind()

@@ -24,7 +24,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLe
 from gossamer.storage.recovery import is_away
 from gossamer.storage.rewrite_journals import DELETED
 from gossamer.storage.tables.manifest import failure_of
-from gossamer.values.agents import member
+from gossamer.values.agents import at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 
 #: Threads that ship at once.
@@ -90,6 +90,7 @@ class Shipping:
         CrawlDirectoryError: an archive file is in the store alone, and that has no checkpoint of it."""
         self._directory, self._place, self._metrics = directory, place, metrics
         self._among = {member(text).agent for text in members}
+        self._of_all = (AGENT, *at_work(members)[:1])
         self.known = place.checkpoint()
         """The last checkpoint."""
         self._signatures: dict[str, tuple[int, int, int]] = {}
@@ -143,12 +144,12 @@ class Shipping:
                     yield name, self._directory / name
 
     def _is_ours(self, name: str) -> bool:
-        """Whether this agent publishes a file: its own ones and, as the first of several, those of the whole crawl."""
+        """Whether this agent publishes a file: its own ones and, as the first of those at work, what belongs to the whole crawl."""
         if not self._among or name == DELETED:
             return True
         if (owner := owner_of(name)) in self._among:
             return owner == self._place.agent
-        return self._place.agent == AGENT and not _MADE_AGAIN.fullmatch(name)
+        return self._place.agent in self._of_all and not _MADE_AGAIN.fullmatch(name)
 
     def ship(self, snapshot: Path, files: Mapping[str, ShippedFile]) -> StoredCheckpoint:
         """Ship what is not in the store yet; returns the checkpoint, which is the last one where nothing has changed."""
