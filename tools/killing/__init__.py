@@ -101,6 +101,12 @@ CAMPAIGNS = {
         _KILLS,
         "nothing lost, nothing twice",
     ),
+    "kill-ray": Campaign(
+        "ray",
+        "Kill and suspend nodes, workers and drivers of crawls that Ray has placed (as root; `dev ray` makes its environment).",
+        {"faults": "how many, up to eight in each crawl"},
+        "nothing is lost, no host is asked too early, and no agent of a lost node goes on",
+    ),
     "kill-recrawl": Campaign(
         "spiders:come_back",
         "Kill a crawl that comes back to its pages, and prove that none comes too soon and none is forgotten.",

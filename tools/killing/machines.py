@@ -8,7 +8,6 @@ published since the one before.
 
 import asyncio
 import contextlib
-import csv
 import secrets
 import shutil
 import signal
@@ -125,7 +124,7 @@ class JoinedCrawl(PublishingCrawl):
                 self._check_old()
             finally:
                 self._kill_all()
-        self._judge()
+        self._judge_store()
         return done
 
     # -- processes
@@ -221,19 +220,6 @@ class JoinedCrawl(PublishingCrawl):
         for process in (self.process, *self._old, *(process for process, _ in self._machines.values())):
             process.kill()
             process.wait()
-
-    def _judge(self) -> None:
-        words = ["query", f"folder:{self._store}", "select url, outcome from pages_all", "--format", "csv"]
-        environment = {**self._environment, "XDG_CACHE_HOME": str(self._folder / "cache")}
-        told = subprocess.run(
-            processes.command("gossamer", *words), env=environment, capture_output=True, text=True, check=False
-        )
-        if told.returncode:
-            self._told.wrong.append(f"{self._folder.name}: the store cannot be asked: {told.stderr}")
-            return
-        rows = list(csv.DictReader(told.stdout.splitlines()))
-        self._told.figures["pages"] += len({row["url"] for row in rows if row["outcome"] == "ok"})
-        self._judge_rows(rows, self._folder.name)
 
 
 def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:

@@ -7,6 +7,7 @@ machine, it goes on in another folder; where its machine was only suspended, the
 publish nothing more.
 """
 
+import csv
 import json
 import math
 import os
@@ -107,6 +108,19 @@ class PublishingCrawl:
         self._told.figures["requests"] += len(hits)
         self._told.figures["asked again"] += sum(count - 1 for count in asked.values())
         self._told.wrong_of(judgement.breaches, f"{name}: ")
+
+    def _judge_store(self) -> None:
+        """The same, by what the store says of pages."""
+        words = ["query", f"folder:{self._store}", "select url, outcome from pages_all", "--format", "csv"]
+        environment = {**processes.environment(), "XDG_CACHE_HOME": str(self._folder / "cache")}
+        command = processes.command("gossamer", *words)
+        told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if told.returncode:
+            self._told.wrong.append(f"{self._folder.name}: the store cannot be asked: {told.stderr}")
+            return
+        rows = list(csv.DictReader(told.stdout.splitlines()))
+        self._told.figures["pages"] += len({row["url"] for row in rows if row["outcome"] == "ok"})
+        self._judge_rows(rows, self._folder.name)
 
 
 class StoredCrawl(PublishingCrawl):

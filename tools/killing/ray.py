@@ -1,0 +1,242 @@
+"""Crawls whose agents Ray has placed: nodes, workers and drivers are killed and suspended; what must hold, by the web's log.
+
+Ray has a head without processors and two nodes, all on loopback, in the environment that `./gossamer dev ray` makes. Each node has
+a disk of its own for the folders of agents: a mount of Linux (root is needed) that only its processes see. There is a store, and a
+lease of four seconds. Faults come one after the other, each as soon as both agents have published since the one before.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from gossamer.agents.cluster import living
+from gossamer.values.agents import agent_name
+from tools import ROOT
+from tools.killing import Say, Told
+from tools.killing.site import served
+from tools.killing.stores import PublishingCrawl, play, send
+
+AGENTS = (agent_name(0), agent_name(1))
+LEASE = 4.0
+
+_PYTHON = str(ROOT / ".ray/bin/python")
+
+#: Ports for which a raylet otherwise waits until its helpers have chosen them; on a busy machine it then gives up.
+_PORTS = (
+    "node-manager-port",
+    "object-manager-port",
+    "dashboard-agent-grpc-port",
+    "dashboard-agent-listen-port",
+    "runtime-env-agent-port",
+    "metrics-export-port",
+)
+
+#: How soon Ray takes a node for lost that does not answer: a busy machine is slow, and a campaign does not wait for half a minute.
+_HEALTH = {
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "4000",
+    "RAY_health_check_failure_threshold": "5",
+    "RAY_raylet_start_wait_time_s": "300",
+}
+
+#: Seconds until a fault at most, once both agents have published; seconds in which a node has to begin.
+_LONGEST, _BEGINS = 2.0, 120.0
+
+
+class RayFault(StrEnum):
+    """Something that happens to a node that has an agent, or to the driver."""
+
+    RAYLET = "a raylet is killed, and the disk of its node is gone"
+    WORKER = "a worker of Ray is killed"
+    SUSPENDED = "all of a node is suspended until the other one has its agents, and wakes up then"
+    DRIVER = "the driver, which is the supervisor, is killed"
+
+
+class RayNode:
+    """One node, in processes that it has begun."""
+
+    def __init__(self, home: Path, environment: dict[str, str], address: str, disk: Path | None, seen: Path) -> None:
+        """Begin it. The head has no `address` of another one, and no disk; others see their disk at `seen`."""
+        with contextlib.ExitStack() as held:
+            sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in (*_PORTS, "port")]
+            ports = [one.getsockname()[1] for one in sockets]
+        self.disk = disk or seen
+        self.address = address or f"127.0.0.1:{ports[-1]}"
+        words = [f"--{name}={port}" for name, port in zip(_PORTS, ports, strict=False)]
+        words += ["--block", "--disable-usage-stats", "--node-ip-address=127.0.0.1", "--object-store-memory=80000000"]
+        words += ["--min-worker-port=0", "--max-worker-port=0"]
+        if disk is None:
+            words += [
+                "--head",
+                f"--port={ports[-1]}",
+                "--num-cpus=0",
+                "--include-dashboard=false",
+                f"--temp-dir={home}",
+            ]
+        else:
+            words += [f"--address={address}", "--num-cpus=2"]
+        command = [_PYTHON, "-P", "-m", "ray.scripts.scripts", "start", *words]
+        if disk is not None:
+            disk.mkdir()
+            mounted = 'mount --bind "$0" "$1" && shift && exec "$@"'
+            command = ["unshare", "-m", "sh", "-c", mounted, str(disk), str(seen), *command]
+        said = seen.with_name(f"ray-{ports[0]}.said")
+        with said.open("wb") as file:
+            self.process = subprocess.Popen(
+                command, stdout=file, stderr=file, env=environment, cwd=home.parent, start_new_session=True
+            )
+        self._raylet = f"--node_manager_port={ports[0]}".encode()
+        until = time.monotonic() + _BEGINS
+        while "Ray runtime started" not in said.read_text("utf-8", "replace"):
+            if self.process.poll() is not None or time.monotonic() > until:
+                self.end()
+                raise ChildProcessError(said.read_text("utf-8", "replace")[-2_000:])
+            time.sleep(0.2)
+
+    def raylets(self) -> set[int]:
+        found = set[int]()
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                words = path.read_bytes().split(b"\0")
+                if words[0].endswith(b"/raylet") and self._raylet in words:
+                    found.add(int(path.parent.name))
+        return found
+
+    def agents(self) -> dict[str, int]:
+        return {name: number for place in self.disk.glob("*") for name, number in living(place, AGENTS).items()}
+
+    def end(self) -> None:
+        send(signal.SIGKILL, {self.process.pid, *self.raylets()})
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+class RayCrawl(PublishingCrawl):
+    def __init__(self, folder: Path, seed: int, told: Told) -> None:
+        """Choose what is crawled, and what happens. Everything lies in `folder`."""
+        super().__init__(folder, seed, told, AGENTS, (1_600,))
+        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        self._environment = {**os.environ, **token, **_HEALTH}
+        self._nodes: list[RayNode] = []
+        self._count = 0
+
+    def run(self, faults: int) -> int:
+        """Play it; returns how many faults came before it ended."""
+        self._folder.mkdir(parents=True)
+        (self._folder / "crawl.nodes").mkdir()
+        done = 0
+        with self._ray(), served(self._round, self._log) as port:
+            more = ["--cluster", "ray", "--agents", str(len(AGENTS)), "--store", f"folder:{self._store}"]
+            more += ["--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
+            self._drive([_PYTHON, *self._round.command(self._folder / "crawl", port)[1:], *more])
+            try:
+                while done < faults and self._until(lambda: self._have_published(AGENTS)):
+                    time.sleep(self._chance.uniform(0.0, _LONGEST))
+                    if self.process.poll() is not None:
+                        break
+                    self._let(self._chance.choice(list(RayFault)))
+                    self._since = self._counts()
+                    done += 1
+                self._end("driver.said")
+            finally:
+                self.process.kill()
+                self.process.wait()
+        self._judge_store()
+        return done
+
+    @contextlib.contextmanager
+    def _ray(self) -> Iterator[None]:
+        with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as short:
+            self._home = Path(short) / "r"
+            head = RayNode(self._home, self._environment, "", None, self._folder / "crawl.nodes")
+            self._environment["RAY_ADDRESS"] = head.address
+            try:
+                self._begin_node()
+                self._begin_node()
+                yield
+            finally:
+                for node in (*self._nodes, head):
+                    node.end()
+
+    def _begin_node(self) -> None:
+        self._count += 1
+        disk, seen = self._folder / f"node-{self._count}", self._folder / "crawl.nodes"
+        self._nodes.append(RayNode(self._home, self._environment, self._environment["RAY_ADDRESS"], disk, seen))
+
+    def _drive(self, command: list[str]) -> None:
+        with (self._folder / "driver.said").open("ab") as said:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=self._environment, cwd=self._folder
+            )
+
+    # -- what happens
+
+    def _let(self, fault: RayFault) -> None:
+        if not self._until(lambda: any(node.agents() for node in self._nodes)):
+            return
+        self._told.figures[fault.name.lower()] += 1
+        node = self._chance.choice([node for node in self._nodes if node.agents()] or self._nodes)
+        agents = set(node.agents().values())
+        begun = time.monotonic()
+        match fault:
+            case RayFault.WORKER:
+                send(signal.SIGKILL, {_parent(_parent(agent)) for agent in agents})
+            case RayFault.DRIVER:
+                send(signal.SIGKILL, {self.process.pid})
+                self.process.wait()
+                words = ["resume", str(self._folder / "crawl"), "--cluster", "ray", "--json"]
+                self._drive([_PYTHON, "-P", "-m", "gossamer", *words])
+            case RayFault.RAYLET:
+                send(signal.SIGKILL, node.raylets())
+                self._lose(node)
+                shutil.rmtree(node.disk, ignore_errors=True)
+            case RayFault.SUSPENDED:
+                machines = set(map(_parent, agents))
+                everybody = {*agents, *machines, *map(_parent, machines), *node.raylets()}
+                send(signal.SIGSTOP, everybody)
+                self._until(lambda: self._are_elsewhere(node))
+                send(signal.SIGCONT, everybody)
+                self._lose(node)
+        if fault in (RayFault.RAYLET, RayFault.SUSPENDED) and self._until(lambda: self._are_elsewhere(node)):
+            seconds = round(time.monotonic() - begun, 1)
+            self._told.figures["slowest"] = max(seconds, self._told.figures["slowest"])
+
+    def _are_elsewhere(self, node: RayNode) -> bool:
+        """Both agents live on other nodes."""
+        return len({name for one in self._nodes if one is not node for name in one.agents()}) == len(AGENTS)
+
+    def _lose(self, node: RayNode) -> None:
+        """What a lost node had must end by itself; then there is another node."""
+        until = time.monotonic() + 60
+        while node.agents() and time.monotonic() < until:
+            time.sleep(0.2)
+        if node.agents():
+            self._told.wrong.append(f"{self._folder.name}: agents of a lost node go on")
+        self._nodes.remove(node)
+        node.end()
+        self._begin_node()
+
+
+def _parent(number: int) -> int:
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+    return number
+
+
+def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
+    """Play crawls until so many faults have come."""
+
+    def live(place: Path, number: int, told: Told, most: int) -> int:
+        return RayCrawl(place, number, told).run(min(8, most))
+
+    return play(folder, say, seed, faults, live)
