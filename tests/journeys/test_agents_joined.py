@@ -328,6 +328,53 @@ def test_a_machine_that_is_told_to_end_hands_its_part_on_and_nothing_is_fetched_
         assert not asked_twice(web)
 
 
+def test_a_crawl_whose_agents_are_here_goes_to_machines_by_a_store_alone(tmp_path: Path) -> None:
+    with web_of_hosts(pages=1) as web, cluster(tmp_path, web) as one:
+        words = [word for word in one.command if word not in one.joined][:-5]
+        ended(one.begin(*words, "-o", one.directory, "--agents", 1))
+        refused = one.begin("resume", one.directory, *one.joined, "--agents", 2)
+        _, told = ended(refused)
+        assert refused.returncode == 2
+        assert "keep their parts here; add --store" in told and len(told.splitlines()) == 1
+        assert (one.directory / "state/agent-00/ledger").exists()
+
+
+@pytest.mark.long
+def test_a_crawl_goes_on_from_its_store_on_machines_in_any_number_and_nothing_is_fetched_twice(tmp_path: Path) -> None:
+    """From a laptop to two machines, and by another supervisor to three."""
+    store = f"folder:{tmp_path / 'store'}"
+    with web_of_hosts(pages=PAGES * 4, latency=0.1) as web, cluster(tmp_path, web) as one:
+        words = [word for word in one.command if word not in one.joined][:-5]
+        crawl = one.begin(*words, "-o", one.directory, "--agents", 1, "--store", store, "--lease", "4s")
+        web.wait_for(30, HUNG_AFTER)
+        ended(one.begin("stop", one.directory))
+        assert (ended(crawl), crawl.returncode)[1] == 3
+
+        crawl = one.begin("resume", one.directory, *one.joined, "--agents", 2)
+        machines = [one.machine(name) for name in MACHINES]
+        web.wait_for(len(web.requests) + 60, HUNG_AFTER)
+        ended(one.begin("stop", one.directory))
+        assert (ended(crawl), crawl.returncode)[1] == 3
+        for machine in machines:
+            ended(machine)
+        refused = one.begin("resume", one.directory, *one.joined, "--agents", 3)
+        assert "go on from its store: gossamer resume STORE -o DIR --agents N" in ended(refused)[1]
+
+        fresh = tmp_path / "fresh"
+        crawl = one.begin("resume", store, "-o", fresh, *one.joined, "--agents", 3, "--json")
+        machines = [one.machine(f"{name}-again") for name in (*MACHINES, SPARE)]
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert (summary := json.loads(out))["pages"] == HOSTS * PAGES * 4, summary
+        assert not asked_twice(web)
+        assert all((ended(machine), machine.returncode)[1] == 0 for machine in machines)
+        assert not list(fresh.glob("state/*/ledger"))
+        rows, wrong = ended(
+            one.begin("query", store, "select count(*), count(distinct url) from pages", "--format", "csv")
+        )
+        assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 4},{HOSTS * PAGES * 4}"], wrong
+
+
 @pytest.mark.long
 def test_a_crawl_that_lost_all_its_machines_goes_on_from_its_store_on_one(tmp_path: Path) -> None:
     store = f"folder:{tmp_path / 'store'}"

@@ -160,7 +160,7 @@ async def change_members(
             known = members_of(directory)
         if has_store(wiring):
             try:
-                await _publish(directory, wiring, agents)
+                await publish(directory, wiring, agents)
             except CrawlDirectoryError:
                 forget_note(directory)
                 raise
@@ -184,12 +184,12 @@ async def publish_left(directory: Path, wiring: Wiring, report: Callable[[str], 
     if has_store(wiring) and len(at_work(members := members_of(directory))) < len(members):
         async with AgentsAtRest(directory, wiring) as agents:
             try:
-                await _publish(directory, wiring, agents, has_left=True)
+                await publish(directory, wiring, agents, has_left=True)
             except CrawlDirectoryError as error:
                 report(f"agents that have left are not published yet: {error}")
 
 
-async def _publish(directory: Path, wiring: Wiring, agents: AgentsAtRest, *, has_left: bool = False) -> None:
+async def publish(directory: Path, wiring: Wiring, agents: AgentsAtRest, *, has_left: bool = False) -> None:
     """Publish all agents, which rest, or those that have left; nothing is shipped of one that has published that it rests."""
     from gossamer.backup.one_agent import bring_agent_back
 

@@ -6,6 +6,7 @@ what is in flight comes in, what they owe each other is delivered, and they end.
 """
 
 import math
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,9 +14,10 @@ from typing import Any
 
 import msgspec
 
+from gossamer.agents.cluster import living
 from gossamer.agents.contract import Cluster
 from gossamer.agents.domain_moves import DomainMoves
-from gossamer.agents.ended import is_ledger_gone
+from gossamer.agents.ended import is_ledger_gone, write_agent_end
 from gossamer.agents.handing_over import Divided, division, is_changing, read_moved, write_moved
 from gossamer.agents.lost import is_table_lost, note_loss, noted_losses
 from gossamer.agents.masters import check_places, check_shared, designation_policy, masters_for
@@ -24,6 +26,7 @@ from gossamer.agents.membership import (
     change_members,
     check_can_change,
     needs_rest,
+    publish,
     publish_left,
     read_wishes,
     settle,
@@ -35,15 +38,18 @@ from gossamer.agents.parcels import AgentsAtRest, ends_of
 from gossamer.agents.process import AgentOrders, check_can_divide, check_concurrency, write_orders
 from gossamer.agents.supervisor import Supervisor
 from gossamer.agents.wiring import has_store, ledger_settings
+from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import ComponentFailed
-from gossamer.engine.files import Point, crash_at
+from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.unit import meanwhile
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
+from gossamer.storage.ledger.opening import Places
+from gossamer.storage.logs import log_path
 from gossamer.storage.mailbox.shared_state import SHARED
-from gossamer.storage.members import members_of, write_members
+from gossamer.storage.members import JOINED, members_of, write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
@@ -112,6 +118,34 @@ class Roster:
     def division(self, graph: Graph, members: Sequence[str] = ()) -> Divided:
         among, settings = members or self.members, ledger_settings(graph.wiring)
         return division(self._directory, among, settings, by_table=bool(self.masters))
+
+    @property
+    def told_kept(self) -> str:
+        """Why agents on machines of their own stay as they are, and what to do."""
+        return (
+            "agents on machines of their own keep the hosts that they have, and their number; to change that, stop the crawl "
+            f"(gossamer stop {self._directory}), and go on from its store: gossamer resume STORE -o DIR --agents N, and --cluster "
+            "as before"
+        )
+
+    def goes_out(self, graph: Graph) -> bool:
+        """Whether the agents of a crawl on other machines are here, as :meth:`send_out` lets them go. Raises UsageError: they
+        cannot, or are elsewhere, and are to be others."""
+        names = at_work(self.members)
+        if (self._directory / JOINED).exists() or all(is_ledger_gone(self._directory, name) for name in names):
+            if self.has_changed:
+                raise UsageError(self.told_kept)
+            return False
+        if living(self._directory, names):
+            raise UsageError(
+                f"agents of {self._directory} are at work on this machine; stop the crawl before others join it"
+            )
+        if not has_store(graph.wiring):
+            raise UsageError(
+                f"the agents of {self._directory} keep their parts here; add --store with a place that all machines reach, so that "
+                "they can go on elsewhere"
+            )
+        return True
 
     def write(self) -> None:
         write_members(self._directory, self.members)
@@ -285,6 +319,19 @@ class Roster:
         if kept and await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
             await self._deliver(graph, cluster, kept)
         await self._have(graph, members)
+
+    async def send_out(self, graph: Graph) -> None:
+        """Let agents that rest here go on from the store, on machines of their own: it gets all of them, and their ledgers and logs
+        here go. Raises CrawlDirectoryError: the store cannot be reached; nothing is gone."""
+        directory, names = self._directory, at_work(self.members)
+        async with AgentsAtRest(directory, graph.wiring) as agents:
+            await publish(directory, graph.wiring, agents)
+        ends = await ends_of(directory, graph.wiring, names)
+        replace_file(directory / JOINED, msgspec.json.encode(dict.fromkeys(names, "")))
+        for name in names:
+            (directory / log_path(name)).unlink(missing_ok=True)
+            shutil.rmtree(Places(place_of(directory, name)).ledger)
+            write_agent_end(directory, name, msgspec.structs.replace(ends[name], opening=0))
 
     async def _have(self, graph: Graph, members: tuple[str, ...]) -> None:
         lines: list[str] = []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gossamer.agents.checkpoints import GraphChanges
-from gossamer.agents.cluster import cluster_of, meeting, supervisor_lock
+from gossamer.agents.cluster import LocalCluster, cluster_of, meeting, supervisor_lock
 from gossamer.agents.contract import Cluster, ClusterNeeds
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, note_end, summary_of_run
@@ -117,7 +117,13 @@ class SeveralAgents(AnyCrawl):
         if not self.options.resume:
             share_secret(self.directory / STATE_DIRECTORY)
             return
-        await self.roster.prepare(self.graph, self._cluster)
+        cluster = self._cluster
+        if not self.is_shared and self.roster.goes_out(self.graph):
+            cluster = LocalCluster(self.directory, folder)
+            held.push_async_callback(cluster.close)
+        await self.roster.prepare(self.graph, cluster)
+        if cluster is not self._cluster:
+            await self.roster.send_out(self.graph)
         await self.roster.look_at_left(self.graph)
         resting = set(self.roster.names) - (await self._cluster.living(self.roster.names)).keys()
         so_far = added(self.directory, await ends_of(self.directory, self.graph.wiring, resting)).pages
@@ -434,7 +440,7 @@ class SeveralAgents(AnyCrawl):
         """Refuse to let hosts change hands, by a UsageError, where the crawl is about to end, or agents cannot bring them."""
         self.check_goes_on()
         if not self._cluster.is_shared:
-            raise UsageError("agents on machines of their own keep the hosts that they have, and their number")
+            raise UsageError(self.roster.told_kept)
 
     def check_goes_on(self) -> None:
         """Refuse to begin again where the crawl is about to end, by a UsageError."""

@@ -19,7 +19,7 @@ from gossamer.storage.archive.contract import Keeper
 from gossamer.storage.archive.warc import WARC_DIRECTORY, WarcArchive
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_FOLDER
-from gossamer.storage.members import members_of
+from gossamer.storage.members import JOINED, members_of
 from gossamer.storage.recovery import (
     QUARANTINE,
     ROW_LOG,
@@ -290,7 +290,9 @@ def _add_files_of_others(directory: Path, ledger: RocksLedger, holes: _Holes, to
 def refuse_without_ledger(directory: Path) -> None:
     """Refuse to begin a new ledger where files of a crawl lie whose ledger is gone. Raises CrawlDirectoryError: that is so."""
     state = directory / STATE_DIRECTORY
-    if any(next(state.glob(f"*/{name}"), None) for name in ("ledger", "made", "replaced")):
+    if (directory / JOINED).exists() or any(
+        next(state.glob(f"*/{name}"), None) for name in ("ledger", "made", "replaced")
+    ):
         return
     for pattern in (f"{WARC_DIRECTORY}/*.warc.gz", "logs/crawl.jsonl", f"{TABLES}/*/*.parquet"):
         if next(directory.glob(pattern), None) is not None:

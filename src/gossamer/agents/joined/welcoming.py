@@ -79,7 +79,7 @@ class JoinedCluster:
         self._machines: dict[str, Machine] = {}
         """By the names of their folders."""
         self._homes: dict[str, str] = {}
-        """Agent -> the folder that has what it keeps."""
+        """Agent -> the folder that has what it keeps; empty where the store alone has that, until a machine does."""
         self._opened = 0.0
         self._servers: dict[str, ControlServer] = {}
         self._told_waiting: set[str] = set()
@@ -122,7 +122,7 @@ class JoinedCluster:
 
     async def living(self, names: Iterable[str]) -> "Mapping[str, Placed]":
         await self._open()
-        homes = {name: self._homes[name] for name in names if name in self._homes}
+        homes = {name: home for name in names if (home := self._homes.get(name))}
         until = time.monotonic() + _COMING_BACK
         while time.monotonic() < until and not all(
             (one := self._machines.get(home)) is not None and one.is_here for home in homes.values()
@@ -193,11 +193,11 @@ class JoinedCluster:
 
     def _free_for(self, name: str) -> Machine | None:
         """The machine on which an agent can begin now."""
-        home = self._homes.get(name)
-        machine = self._machines.get(home) if home is not None else None
+        home = self._homes.get(name, "")
+        machine = self._machines.get(home)
         if machine is not None and machine.is_here:
             return machine
-        if home is not None and not self._may_leave(machine):
+        if home and not self._may_leave(machine):
             return None
         taken = {*self._homes.values()}
         return next((one for folder, one in self._machines.items() if one.is_here and folder not in taken), None)
@@ -219,8 +219,7 @@ class JoinedCluster:
         if name in self._told_waiting:
             return
         self._told_waiting.add(name)
-        home = self._homes.get(name)
-        whose = "a machine" if home is None else "the machine that has its folder"
+        whose = "the machine that has its folder" if self._homes.get(name) else "a machine"
         self._report(f"{name} waits for {whose}: gossamer agent --join HOST:{self._address.port}")
 
     def _files(self) -> dict[str, bytes]:
