@@ -16,7 +16,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, BinaryIO
@@ -83,10 +83,17 @@ class _Host:
     def __init__(self, handle: Any) -> None:
         self.handle = handle
         self.begun = time.monotonic()
-        self.ready: asyncio.Future[None] = asyncio.wrap_future(handle.ready.remote().future())
-        """Done when Ray has found room for it."""
+        self.ready: asyncio.Future[str] = asyncio.wrap_future(handle.ready.remote().future())
+        """Done when Ray has found room for it; the id of its node."""
+        self.leaving: Any = None
         self.over: asyncio.Future[list[str]] = asyncio.wrap_future(handle.ended.remote().future())
         """Done when its process has ended, or nothing is there any more that could tell."""
+
+    @property
+    def node(self) -> str:
+        """Empty until it is known."""
+        is_known = self.ready.done() and not self.ready.cancelled() and self.ready.exception() is None
+        return self.ready.result() if is_known else ""
 
     def forget(self) -> None:
         for future in (self.ready, self.over):
@@ -228,6 +235,11 @@ class RayCluster(JoinedCluster):
             self._tell_end(host)
             _end(host)
             self._not_before = now + _PAUSE
+        draining = _draining()
+        for host in self._hosts:
+            if host.leaving is None and host.node in draining:
+                host.leaving = host.handle.leave.remote()
+                self._report("Ray is about to take a node away, so that its agent ends in order and goes on elsewhere")
         unserved = [name for name in sorted(self._wanted) if not self._is_served(name)]
         if now >= self._not_before:
             for name in unserved[: max(0, len(self._wanted) - len(self._hosts))]:
@@ -251,7 +263,8 @@ class RayCluster(JoinedCluster):
         home = self._homes.get(name, "")
         machine = self._machines.get(home)
         before = "" if machine is None else machine.joining.node
-        nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeManagerHostname"] == before]
+        there = [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeManagerHostname"] == before]
+        nodes = [node for node in there if node not in _draining()]
         here = self._address.host if self._address.host not in _EVERYWHERE else ray.util.get_node_ip_address()
         address = f"[{here}]:{self._address.port}" if ":" in here else f"{here}:{self._address.port}"
         host = ray.remote(AgentHost).options(
@@ -294,6 +307,14 @@ def check_version(installed: str) -> None:
     if tuple(int(word) for word in installed.split(".")[:2]) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise UsageError(f"--cluster ray needs Ray {oldest} or newer, and this is {installed}; upgrade it")
+
+
+def _draining() -> Collection[str]:
+    """The nodes that Ray is about to take away. No public function of Ray 2.60 says so."""
+    from ray._private.state import state
+
+    found: Collection[str] = state.get_draining_nodes()
+    return found
 
 
 def _end(host: _Host) -> None:

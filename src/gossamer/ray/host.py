@@ -12,6 +12,7 @@ import json
 import os
 import runpy
 import secrets
+import signal
 import sys
 import threading
 from collections import deque
@@ -40,6 +41,7 @@ class AgentHost:
         """
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._has_ended = False
+        self._process: asyncio.subprocess.Process | None = None
         self._folder = _own_folder(Path(parent), folder)
         words = [sys.executable, "-P", "-m", __name__, "agent", "--join", to, "-o", str(self._folder)]
         # Not what Ray has put on this worker's path: the variables of the node, and those of the crawl.
@@ -48,7 +50,7 @@ class AgentHost:
 
     async def _run(self, words: list[str], environment: dict[str, str]) -> None:
         try:
-            process = await child(
+            process = self._process = await child(
                 *words, env=environment, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL
             )
             assert process.stderr is not None
@@ -59,8 +61,16 @@ class AgentHost:
             self._lines.append(str(error))
         self._has_ended = True
 
-    async def ready(self) -> None:
-        """Say that there is room."""
+    async def ready(self) -> str:
+        """Say that there is room; returns the id of the node."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
+
+    async def leave(self) -> None:
+        """Let the agent hand back what it has, and end, as its node is to go away."""
+        if self._process is not None and not self._has_ended:
+            os.kill(self._process.pid, signal.SIGTERM)
 
     async def ended(self) -> list[str]:
         """Wait until the process has ended; returns its last lines."""
