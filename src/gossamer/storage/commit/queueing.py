@@ -7,6 +7,7 @@ another time, or counted. Of hosts it keeps figures of their visits, the notes o
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import repeat
 from math import inf
 from typing import Annotated
 
@@ -82,7 +83,7 @@ def stage_hosts(group: Sequence[Ended], staged: Group, politeness: Politeness, n
 def _state(state: HostState, group: Sequence[Ended], politeness: Politeness, now: float) -> HostState:
     counters, address = dict(state.counters), state.address
     for ended in group:
-        for name, number in (*_figures(ended.visit), *((found, 1) for found in ended.uncovered or ())):
+        for name, number in (*_figures(ended.visit), *zip(ended.uncovered or (), repeat(1))):
             counters[name] = counters.get(name, 0) + number
         address = ended.visit.response.address or address
     return msgspec.structs.replace(
@@ -165,13 +166,8 @@ class TaskQueueing:
         self._sheet = sheet
         self._budgets = _budgets(tuple(sheet.max_by_host.items()))
         self._staged = staged
-        self._seen = choosers.seen
-        self._traversal = choosers.traversal
-        self._prioritizer = choosers.prioritizer
+        self._by = choosers
         self._counts_links = getattr(choosers.prioritizer, "wants_in_degree", False)
-        self._gates = choosers.gates
-        self._limit = choosers.limit
-        self._hosts = choosers.hosts
 
     def queued(self, visit: Visit) -> Visit:
         """The visit with its tasks that are queued, each at its level."""
@@ -208,14 +204,14 @@ class TaskQueueing:
             return 0
         rejected: dict[str, int] = {}
         passing = self._passing(tasks, rejected)
-        if self._limit is not None:
+        if self._by.limit is not None:
             passing = [msgspec.structs.replace(task, depth=self._staged.depth_of(task)) for task in passing]
         return len(self._pushed(passing, rejected))
 
     def brought(self, task: Task) -> None:
         """Make the URL of a document that a mobile crawler brought a known one: few of them were found here before."""
-        if self._limit is None:
-            is_new = bool(self._seen.offer([task.identity]))
+        if self._by.limit is None:
+            is_new = bool(self._by.seen.offer([task.identity]))
         else:
             is_new = bool(self._staged.meet([task]).new)
         if is_new:
@@ -225,7 +221,7 @@ class TaskQueueing:
 
     def announce_again(self, page: Task) -> None:
         """Queue what a visited page links to, as far as it is new and near enough by now: the limit of depth rose."""
-        limit = self._limit
+        limit = self._by.limit
         if limit is None:
             return
         rejected: dict[str, int] = {}
@@ -244,15 +240,15 @@ class TaskQueueing:
         standings = [_STANDING] * len(tasks)
         if self._counts_links:
             standings = [TaskStanding(in_degree=self._staged.tally("linked", task.host)) for task in tasks]
-        urgencies = self._prioritizer.levels(tasks, standings)
-        level = self._traversal.level
+        urgencies = self._by.prioritizer.levels(tasks, standings)
+        level = self._by.traversal.level
         return [
             with_level(one, sooner(one, level(one, urgency))) for one, urgency in zip(tasks, urgencies, strict=True)
         ]
 
     def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
         """Those that are not set aside; the others are, and are counted by the trap's name."""
-        families = placed(self._gates, "schedule", tasks)
+        families = placed(self._by.gates, "schedule", tasks)
         if not any(families):
             return tasks
         aside: dict[Family, list[Task]] = {}
@@ -285,7 +281,7 @@ class TaskQueueing:
                 host = host_of(url)
                 relation = sitemap_relation(SITEMAP, is_elsewhere=host != own)
                 tasks[url] = Task(url, host, 0, site + "/robots.txt", relation)
-        for url, verdict in zip(list(tasks), verdicts_on(self._hosts, "schedule", [*tasks.values()]), strict=True):
+        for url, verdict in zip(list(tasks), verdicts_on(self._by.hosts, "schedule", [*tasks.values()]), strict=True):
             if verdict:
                 self._staged.count(f"cut:{verdict}")
                 del tasks[url]
@@ -293,20 +289,20 @@ class TaskQueueing:
 
     def _new(self, tasks: Iterable[Task]) -> list[Task]:
         """Those that are new, each once."""
-        if self._limit is not None:
-            return announced(tasks, self._staged, self._limit)
+        if self._by.limit is not None:
+            return announced(tasks, self._staged, self._by.limit)
         by_identity = {task.identity: task for task in tasks}
-        return [by_identity[identity] for identity in self._seen.offer(list(by_identity))]
+        return [by_identity[identity] for identity in self._by.seen.offer(list(by_identity))]
 
     def _offered(self, visit: Visit, rejected: dict[str, int]) -> Sequence[Task]:
         """The visit's tasks that are followed and new. A task that the gate refuses is not offered: it may pass another time."""
-        limit = self._limit
+        limit = self._by.limit
         if limit is None or visit.is_robots:
             if not visit.new:
                 return ()
             passing = self._passing(visit.new, rejected)
             tasks = {task.identity: task for task in self._followed(passing, visit.task, rejected)}
-            new = list(tasks) if self._sheet.again else self._seen.offer(list(tasks))
+            new = list(tasks) if self._sheet.again else self._by.seen.offer(list(tasks))
             return [tasks[identity] for identity in new]
         # A nearer way to this page may have been found while it was in flight: its links are counted from there.
         source, depth = visit.task, self._staged.depth_of(visit.task)
@@ -329,14 +325,14 @@ class TaskQueueing:
         return announced(passing(near), self._staged, limit, passing)
 
     def _followed(self, tasks: Sequence[Task], source: Task, rejected: dict[str, int]) -> Sequence[Task]:
-        followed = self._traversal.follow(tasks, source)
+        followed = self._by.traversal.follow(tasks, source)
         if left := len(tasks) - len(followed):
             rejected[LEFT] = rejected.get(LEFT, 0) + left
             self._staged.count(f"cut:{LEFT}", left)
         return followed
 
     def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
-        verdicts = verdicts_on(self._gates, "schedule", tasks)
+        verdicts = verdicts_on(self._by.gates, "schedule", tasks)
         for verdict in filter(None, verdicts):
             rejected[verdict] = rejected.get(verdict, 0) + 1
             self._staged.count(f"cut:{verdict}")

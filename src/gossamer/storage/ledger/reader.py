@@ -145,15 +145,18 @@ class LedgerHosts:
         self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
 
     def states(self, names: Sequence[str]) -> list[HostState]:
-        known = self._states
-        found = {name: state for name in names if (state := known.get(name)) is not None}
-        rest = [name for name in dict.fromkeys(names) if name not in found]
+        known, found, rest = self._states, dict[str, HostState](), list[str]()
+        for name in dict.fromkeys(names):
+            if (state := known.get(name)) is None:
+                rest.append(name)
+            else:
+                found[name] = state
         if rest:
             keys = [self._keys.host(name) + layout.STATE for name in rest]
             for name, data in zip(rest, self._store.get_many("hosts", keys), strict=True):
                 found[name] = state = HostState(name) if data is None else _states.decode(data)
                 known.set(name, state)
-        return [found[name] for name in names]
+        return list(map(found.__getitem__, names))
 
     def all(self) -> Iterator[HostState]:
         for key, data in self._store.scan("hosts", b"", b"\xff" * (layout.HOST_ID_BYTES + 2)):

@@ -187,10 +187,10 @@ class RocksStore:
         """Write a batch, all or nothing. It survives the death of the process. Raises CrawlDirectoryError: it is not known to be
         written. Only :meth:`mend` helps, then it shows."""
         try:
-            self._translated(lambda: batch.write_to(self._database))
-        except CrawlDirectoryError as error:
-            self.broken = error
-            raise
+            batch.write_to(self._database)
+        except Exception as error:
+            self.broken = self._damaged(str(error))
+            raise self.broken from error
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
         """Write one entry. Raises as :meth:`write`."""
