@@ -51,13 +51,13 @@ _LEAST, _MOST = 60.0, 365 * 86_400.0
 _OUTLOOK = Outlook()
 
 
-def by_scaled_waits(policy: RevisitPolicy, web: WebOfChanges, budget: float, most: int = _RULED) -> float:
+def by_scaled_waits(policy: RevisitPolicy, web: WebOfChanges, budget: float) -> float:
     """The freshness of a rule with its waits scaled to so many visits for each mean change.
 
     The rule settles on each page's waits with as many visits as it wants. These waits, all scaled alike, then count: a rule whose
     visits are more or fewer than the budget stands on its own proportions between pages.
     """
-    pages = ChangingPages(msgspec.structs.replace(web, pages=min(web.pages, most)))
+    pages = ChangingPages(msgspec.structs.replace(web, pages=min(web.pages, _RULED)))
     draw = np.random.default_rng(web.seed)
     waits = np.array([_settled(policy, rate, draw) for rate in pages.rates.tolist()])
     # A page's mean time between visits and its fresh part of that, at a scale that gives the right number of visits in all.
@@ -81,12 +81,12 @@ def _settled(policy: RevisitPolicy, rate: float, draw: np.random.Generator) -> l
     return waits[-_TAKEN:]
 
 
-def in_due_order(policy: RevisitPolicy, web: WebOfChanges, budget: float, most: int = _RULED) -> float:
+def in_due_order(policy: RevisitPolicy, web: WebOfChanges, budget: float) -> float:
     """The freshness of a rule where those pages are visited that are due longest, or will be due first, as many as there may be.
 
     So a crawler works whose rate has a limit. The rule sees the waits that come of that, and not those that it asked for.
     """
-    pages = ChangingPages(msgspec.structs.replace(web, pages=min(web.pages, most)))
+    pages = ChangingPages(msgspec.structs.replace(web, pages=min(web.pages, _RULED)))
     count, interval = len(pages.rates), web.mean / budget
     known = [KnownPage()] * count
     due = [(pages.now, page) for page in range(count)]

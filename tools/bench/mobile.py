@@ -48,31 +48,21 @@ class RuntimeCost(msgspec.Struct, frozen=True):
         return self.runtime + self.crawler
 
 
-def add_runtime(
-    report: BenchReport, site: Mapping[str, bytes], host: str, rows: Mapping[str, Mapping[str, Any]], repeats: int
-) -> None:
-    """Measure, several times, and take the cheapest of each row.
-
-    Args:
-        report: gets a table.
-        site: path -> page.
-        host: of the URLs.
-        rows: name -> what the program has.
-        repeats: of each row.
-    """
+def add_runtime(report: BenchReport, site: Mapping[str, bytes]) -> None:
+    """Measure, several times, and add a table with the cheapest of each row to a report."""
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         root.chmod(0o755)
         _written(root, site)
-        urls = tuple(f"http://{host}{path}" for path in site)
-        start = min(_cost(root, host, urls[:1], {}).seconds for _ in range(repeats))
+        urls = tuple(f"{_SITE}{path}" for path in site)
+        start = min(_cost(root, _HOST, urls[:1], {}).seconds for _ in range(REPEATS))
         title = (
             f"The same pages as files, through a runtime ({walls_here(ProcessLimits())}); beside them, "
             f"{start:.2f} s of processor time for each crawler to start"
         )
         table = report.table(title, "judged by", "pages/s", "us a page", "of these in the runtime", "bytes home")
-        for row, program in rows.items():
-            cost = min((_cost(root, host, urls, program) for _ in range(repeats)), key=lambda one: one.seconds)
+        for row, program in ROWS.items():
+            cost = min((_cost(root, _HOST, urls, program) for _ in range(REPEATS)), key=lambda one: one.seconds)
             page = (cost.seconds - start) / len(site)
             cells = (f"{1 / page:,.0f}", f"{page * 1e6:.0f}", f"{cost.runtime / len(site) * 1e6:.0f}", f"{cost.sent:,}")
             table.add(row, *cells)
@@ -185,7 +175,7 @@ def run(pages: int = PAGES, sites: Sequence[Path] = ()) -> BenchReport:
     # A whole crawl takes pages as they are, whatever their size.
     measure(report, site_pages(sites, pages, (0, LARGEST_CRAWLED)) if sites else site)
     quoted = {quote(path): page for path, page in site.items()}
-    add_runtime(report, quoted, _HOST, ROWS, REPEATS)
+    add_runtime(report, quoted)
     return report
 
 

@@ -169,24 +169,15 @@ def at(port: int) -> tuple[str, ...]:
 
 
 @contextmanager
-def nginx(root: Path, config: str = "") -> Iterator[int]:
-    """Serve a folder on a free loopback port.
-
-    Args:
-        root: the folder.
-        config: servers, where the one that serves the folder over plain HTTP is not enough; may name `{root}` and `{port}`.
-
-    Raises:
-        UsageError: nginx is not installed.
-    """
+def nginx(root: Path) -> Iterator[int]:
+    """Serve a folder on a free loopback port. Raises UsageError: nginx is not installed."""
     binary = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if binary is None:
         raise UsageError("nginx is not on this machine; install it (package nginx-light) to measure beside the peers")
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         file = Path(folder) / "nginx.conf"
-        server = (config or _SITE).format(root=root, port=port)
-        file.write_text(_NGINX.format(folder=folder, server=server))
+        file.write_text(_NGINX.format(folder=folder, root=root, port=port))
         with pinned(max):
             process = subprocess.Popen(
                 [binary, "-c", str(file), "-p", folder, "-g", "daemon off;"], stderr=subprocess.DEVNULL
@@ -199,7 +190,6 @@ def nginx(root: Path, config: str = "") -> Iterator[int]:
             process.wait()
 
 
-_SITE = "server {{ listen 127.0.0.1:{port}; root {root}; index index.html; }}"
 _NGINX = """
 worker_processes 1;
 pid {folder}/nginx.pid;
@@ -210,7 +200,7 @@ http {{
   types {{ text/html html htm; text/css css; application/javascript js; image/png png; image/svg+xml svg; text/plain txt; }}
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-  {server}
+  server {{ listen 127.0.0.1:{port}; root {root}; index index.html; }}
 }}
 """
 

@@ -293,15 +293,15 @@ class HostTurns:
         while len(self._left) > REMEMBERED:
             self._frontier.politeness.forget(self._left.popitem(last=False)[0])
 
-    def keep_waits(self, is_meant: Callable[[str], bool] = lambda name: True) -> None:
-        """Write down how long each host has still to wait, when a run ends, or the hosts that are meant go to another agent.
+    def keep_waits(self) -> None:
+        """Write down how long each host has still to wait, when a run ends.
 
         A host's state is written with each of its visits. A host that was asked in a run that was killed waits its whole
         delay in the next, which may end before it has visited the host: without this, a third run would go by the note of the
         first one, and ask too soon.
         """
         politeness, now = self._frontier.politeness, self._frontier.clock.monotonic()
-        waiting = [name for name in politeness.at_work() if is_meant(name) and politeness.waits(name, now) > 0.0]
+        waiting = [name for name in politeness.at_work() if politeness.waits(name, now) > 0.0]
         if not waiting:
             return
         try:

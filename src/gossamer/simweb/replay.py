@@ -27,20 +27,17 @@ FIRST_BYTE: Final = 30.0
 class Replay:
     """Serves the records of an index until the context is left."""
 
-    def __init__(
-        self, index: ReplayIndex, *, port: int = 0, timing: bool = False, authority_pem: bytes | None = None
-    ) -> None:
+    def __init__(self, index: ReplayIndex, *, port: int = 0, timing: bool = False) -> None:
         """Nothing is opened yet.
 
         Args:
             port: on the loopback interface; 0 lets the system choose.
             timing: wait before each answer as long as it took when it was recorded.
-            authority_pem: certificate and key that vouch for all hosts; None: some are made.
         """
         from gossamer.simweb.tls import Authority
 
         self._index, self._timing = index, timing
-        self._authority = Authority(authority_pem)
+        self._authority = Authority()
         self._context = self._authority.server_context()
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

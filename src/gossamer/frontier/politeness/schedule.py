@@ -142,8 +142,6 @@ class Schedule:
         *,
         is_blocked: Callable[[str], object] = lambda host: False,
         ask_rules: Callable[[str, float], object] = lambda host, now: None,
-        levels: int = LEVELS,
-        bias: float = BIAS,
     ) -> None:
         """An empty schedule.
 
@@ -152,8 +150,6 @@ class Schedule:
             draw: numbers in [0, 1), seeded: which level is next.
             is_blocked: true of hosts that must not be asked any more; they leave when their turn comes.
             ask_rules: called when a host's turn comes, so that rules beside the layers can have it rest.
-            levels: front queues.
-            bias: how much likelier each is than the next.
         """
         self.rules = rules
         self.crawl = WholeCrawl(rules)
@@ -167,7 +163,7 @@ class Schedule:
         """Hosts that left because they are blocked; their reader clears the list."""
         self._is_blocked = is_blocked
         self._ask_rules = ask_rules
-        self._ready: FrontQueues[str] = FrontQueues(draw, levels, bias)
+        self._ready: FrontQueues[str] = FrontQueues(draw)
         self._turns: dict[str, _Turn] = {}
         self.parked: dict[Place, _Parking] = {}
         """By the places beside which hosts wait."""

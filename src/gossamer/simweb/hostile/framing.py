@@ -138,12 +138,12 @@ def _endless() -> Iterator[Step]:
         yield PAGE * 1000
 
 
-def _drip(first: bytes, drop: bytes) -> Iterator[Step]:
+def _drip(first: bytes) -> Iterator[Step]:
     """One drop a second for ever."""
     yield first
     while True:
         yield 1.0
-        yield drop
+        yield b"x"
 
 
 def _sized(*fields: bytes) -> bytes:
@@ -225,8 +225,8 @@ _FRAMED: Final = table(
     """,
     {
         "B10": lambda target: _endless(),
-        "B11": lambda target: _drip(OK + HTML + b"Content-Length: 1000000\r\n\r\n", b"x"),
-        "B12": lambda target: _drip(OK + b"X-Slow: ", b"x"),
+        "B11": lambda target: _drip(OK + HTML + b"Content-Length: 1000000\r\n\r\n"),
+        "B12": lambda target: _drip(OK + b"X-Slow: "),
         "B13": always(HostileAct.STAY),
         "B22a": always(OK + b"X-Cut: ", 0.0, HostileAct.RESET),
         "B22b": always(OK + HTML + b"Content-Length: 1000\r\n\r\n" + PAGE, 0.0, HostileAct.RESET),

@@ -60,14 +60,13 @@ class LedgerRewriting:
         """Write a batch, which adds to counters and takes away so many unfinished tasks."""
         self._write(batch, counts or {}, finished)
 
-    def copy(self, family: str, entries: Iterable[tuple[bytes, bytes]], *, unfinished: int = 0) -> None:
-        """Put entries; each stands for so many unfinished tasks."""
+    def copy(self, family: str, entries: Iterable[tuple[bytes, bytes]]) -> None:
         for part in parts(entries):
             batch = self.store.batch()
             put = batch.putter(family)
             for key, value in part:
                 put(key, value)
-            self.write(batch, finished=-unfinished * len(part))
+            self.write(batch)
 
     def drop(self, family: str, keys: Iterable[bytes], *, unfinished: int = 0) -> int:
         """Delete keys; each stands for so many unfinished tasks. Returns how many keys."""
