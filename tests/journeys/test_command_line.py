@@ -218,6 +218,13 @@ def test_a_bad_line_of_a_seed_file_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path / 'seeds.txt'}, line 3: " in err
 
 
+def test_a_document_of_a_scheme_without_status_codes_was_fetched(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a text")
+    url, folder = (tmp_path / "a.txt").as_uri(), str(tmp_path / "c")
+    assert gossamer("crawl", url, "-o", folder, "--quiet", "--delay", "0")[0] == 0
+    assert gossamer("why", folder, url)[1].startswith(f"{url}: it was fetched: ok, ")
+
+
 def test_cat_says_why_there_is_nothing_after_a_crawl_without_archive(tmp_path: Path) -> None:
     with FakeWeb({"/": "a"}) as web:
         assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"), "--no-warc")[0] == 0

@@ -108,6 +108,7 @@ def test_a_model_gets_one_clear_answer_for_what_it_may_not_do(tmp_path: Path) ->
             {"url": 5},
             {"url": "http://a.test/", "cursor": "next"},
             {"url": "http://a.test/", "cursor": -1},
+            {"url": "http://a.test/", "cursor": 10**30},
         ):
             told = await call("fetch", **given)
             assert told.startswith("fetch: ") and "\n" not in told and "pydantic" not in told

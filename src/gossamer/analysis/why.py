@@ -53,7 +53,7 @@ from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import utc_text
 from gossamer.values.ledger_rows import DocumentRow
-from gossamer.values.outcome import Outcome
+from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.relations import child_depth
 from gossamer.values.task import Family
 from gossamer.values.url import host_of
@@ -269,7 +269,8 @@ def _tried(visits: Sequence[Mapping[str, Any]]) -> str:
 def _ended(row: DocumentRow, robots: RobotsWord | None) -> str:
     """How it ended, as the beginning of a sentence."""
     if row.outcome not in _UNASKED:
-        return f"{'it was fetched' if row.status else 'the request for it failed'}: {_done(row)}"
+        is_answered = row.status or row.outcome in ANSWERED
+        return f"{'it was fetched' if is_answered else 'the request for it failed'}: {_done(row)}"
     line = f", line {robots.line}" if row.outcome is Outcome.ROBOTS_DENIED and robots and robots.line else ""
     return f"it was not asked for, since {_UNASKED[row.outcome]}{line} ({_done(row)})"
 

@@ -64,6 +64,8 @@ _NO_TEXT, _MANY = 50, 3
 _STILL_GOOD, _FEW_WORDS = 0.5, 100
 #: An element that calls itself boilerplate is none if it holds so much of the page; a hidden one needs more for it to be believed.
 _TOO_MUCH, _TOO_MUCH_HIDDEN = 0.5, 0.9
+#: Elements around another that are looked at; in real pages there are fewer than a hundred.
+_MOST_AROUND = 1_000
 #: Prose of which a page without any main part has less: its landmark is taken for that.
 _NO_PROSE, _LITTLE_PROSE, _FEW_BLOCKS = 10, 30, 3
 
@@ -370,12 +372,7 @@ class MainPart:
         points = [_POINTS.get(name, 0.0) for name in names]
         words, of_links = total.tolist(), linked.tolist()
         dropped, equals, talk, bodies = np.zeros((4, len(names)), dtype=bool)
-        lengths = _NAMED.of(elements.names)
-        some = ((total > 0) & (lengths > 0)).nonzero()[0]
-        some = some[some > 0]
-        behind = self._blocks.places[elements.starts[some]] + 1 + lengths[some]
-        tags = np.frombuffer(self.markup, np.uint8).take(behind, mode="clip")
-        some = some[tags != ord(">")]  # half of them have no attribute
+        some = self._with_attributes(total)
         places = self._blocks.places[elements.starts[some]].tolist()
         for element, tag in zip(some.tolist(), map(self._tag_at, places), strict=True):
             if b"=" in tag or b"hidden" in tag:
@@ -404,6 +401,16 @@ class MainPart:
             weights[content] = np.maximum(weights[content], 0)
         return weights, dropped
 
+    def _with_attributes(self, total: Any) -> Any:
+        """Elements with words whose names are asked for: half of them have no attribute."""
+        elements = self._elements
+        lengths = _NAMED.of(elements.names)
+        some = ((total > 0) & (lengths > 0)).nonzero()[0]
+        some = some[some > 0]
+        behind = self._blocks.places[elements.starts[some]] + 1 + lengths[some]
+        tags = np.frombuffer(self.markup, np.uint8).take(behind, mode="clip")
+        return some[tags != ord(">")]
+
     def _hide(self, shown: Any) -> None:
         """Take away paragraphs and headings that a browser does not show."""
         places = self._blocks.places
@@ -415,15 +422,15 @@ class MainPart:
 
     def _grown(self, best: int, points: Any, good: Any, prose: Any, every: Any) -> int:
         """The element around the best one to which the main part grows."""
-        names, _, _, parents, _ = self._elements
+        names = self._elements.names
         single = int((names == _ARTICLE).sum()) == 1
 
         def is_body(name: int, said: SaidNames) -> bool:
             return said.is_body or (single and name == _ARTICLE)
 
-        main = at = best
-        has_body = bool(at) and is_body(int(names[at]), names_of(self._tag(at)))
-        while at := int(parents[at]):
+        main = best
+        has_body = bool(best) and is_body(int(names[best]), names_of(self._tag(best)))
+        for at in self._around(best):
             name, said = int(names[at]), names_of(self._tag(at))
             added, of = good[at] - good[main], every[at] - every[main]
             has_prose = of > 0 and added >= _GROWS * of
@@ -436,12 +443,19 @@ class MainPart:
                 main = at
         return main
 
+    def _around(self, element: int) -> Iterator[int]:
+        """The elements around one, the nearest first, but for the page."""
+        for _ in range(_MOST_AROUND):
+            if not (element := int(self._elements.parents[element])):
+                return
+            yield element
+
     def _widened(self, main: int, every: Any, linked: Any) -> int:
         """The element to which the main part of a page that is no article widens: its sections stand side by side, so what is
         around belongs to it, but for menus. It ends at what calls itself the content."""
-        at = main
-        while at and not self._is_landmark(main) and not self._is_the_body(main):
-            at = int(self._elements.parents[at])
+        for at in (*self._around(main), 0):
+            if self._is_landmark(main) or self._is_the_body(main):
+                break
             is_landmark = at > 0 and self._is_landmark(at)
             added = every[at] - every[main]
             has_text = added > 0 and linked[at] - linked[main] <= _WIDENS * added
@@ -459,10 +473,8 @@ class MainPart:
 
     def _landmark(self, total: Any) -> int:
         """The largest element that calls itself the content of the page; 0 if none does."""
-        names = self._elements.names
-        some = (total > 0) & ((_NAMED.of(names) > 0) | (names == _MAIN))
-        some[0] = False
-        marked = filter(self._is_landmark, some.nonzero()[0].tolist())
+        bare = ((self._elements.names == _MAIN) & (total > 0)).nonzero()[0]
+        marked = filter(self._is_landmark, sorted({*bare.tolist(), *self._with_attributes(total).tolist()}))
         return max(marked, key=lambda element: int(total[element]), default=0)
 
     def _headed(self, total: Any, density: Any, unlinked: Any) -> int:

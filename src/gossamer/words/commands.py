@@ -30,6 +30,9 @@ TOKEN = "GOSSAMER_MCP_TOKEN"  # noqa: S105  # the name of a variable
 #: Connections that may wait for the server over HTTP.
 CLIENTS = 16
 
+#: Where an answer goes on at most: no text has more characters, and no table more rows.
+MOST_CURSOR = 10**12
+
 
 @click.command()
 @click.argument("directories", metavar="[DIR]...", nargs=-1)
@@ -165,7 +168,7 @@ def build(tools: "Tools") -> Any:  # noqa: C901  # one function a tool, as the p
     asks = ToolAnnotations(read_only_hint=True, open_world_hint=True)
     url_ = Annotated[str, Field(description="An http or https URL.", max_length=8_000)]
     crawl_ = Annotated[str, Field(description="The name of a crawl, as `crawls` lists it.", max_length=300)]
-    cursor_ = Annotated[int, Field(description="`next_cursor` of the answer before.", ge=0)]
+    cursor_ = Annotated[int, Field(description="`next_cursor` of the answer before.", ge=0, le=MOST_CURSOR)]
 
     async def told(work: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         try:

@@ -1,8 +1,11 @@
 """Markdown of the main part of pages, and the facts that pages state."""
 
+import time
+
 import pytest
 
 from gossamer.documents.document import Document
+from gossamer.documents.main_part import MainPart
 from gossamer.documents.markdown import as_markdown, needs
 from gossamer.testing.clock import is_linear
 from gossamer.testing.storage import visit
@@ -154,6 +157,19 @@ def test_no_word_is_lost_in_elements_without_end(opens: str) -> None:
 )
 def test_large_and_empty_pages_are_written_in_linear_time(begins: str, piece: str) -> None:
     assert is_linear(lambda size: as_markdown((begins + piece * size).encode(), ""), 25_000)
+
+
+def test_elements_deep_in_each_other_cost_what_as_many_side_by_side_cost() -> None:
+    number, paragraph = 50_000, f"<p>{PROSE}</p>"
+    deep = ("<div>" * number + paragraph + "</div>" * number).encode()
+    flat = ("<div></div>" * number + paragraph).encode()
+
+    def spent(page: bytes) -> float:
+        begun = time.process_time()
+        MainPart(page)
+        return time.process_time() - begun
+
+    assert min(spent(deep) for _ in range(3)) < 3 * max(spent(flat) for _ in range(3))
 
 
 def test_a_heading_with_thousands_of_ids_takes_linear_time() -> None:
