@@ -7,9 +7,10 @@ import signal
 import subprocess
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from tests.stores import AGENTS, SEVERAL, Site, check_web, on
+from tests.stores import AGENTS, ROUND, SEVERAL, Site, check_web, on
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
@@ -114,6 +115,31 @@ def test_agents_that_are_killed_with_their_folders_before_they_publish_what_they
             (tmp_path / "first" / "state" / agent).rename(tmp_path / f"lost-{agent}")
             os.kill(numbers[agent], signal.SIGKILL)
         check_end(one, "first", process)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lost", ["agent-00", "agent-01", "both", "the machine"])
+def test_domains_that_a_person_gives_to_an_agent_are_lost_with_none_of_them(lost: str, tmp_path: Path) -> None:
+    hosts = sorted({str(urlsplit(url).hostname) for url in ROUND.expected()})
+    with on("folder", tmp_path) as one:
+        process, crawl, name = begun(one, *SEVERAL, *SLOWLY), str(tmp_path / "first"), "first"
+        rows = [line.split() for line in one.run("designations", crawl, *hosts).stdout.splitlines()]
+        given = [domain for domain, agent in rows if agent == "agent-00"][:30]
+        told = one.run("designations", crawl, *(f"--assign={domain}=agent-01" for domain in given))
+        assert told.returncode == 0, told.stderr
+        assert f"{given[0]} moves to agent-01 (all agents rest" in told.stdout
+        until(lambda: have_changed(one, 2, 2))
+        if lost == "the machine":
+            until(lambda: any(one.head(agent)["division"] == 2 for agent in AGENTS))
+            one.lose("first", process)
+            process, name = one.resume("second", "--take-over"), "second"
+        for agent in AGENTS if lost == "both" else (lost,):
+            if (number := living(tmp_path / "first", AGENTS).get(agent)) is not None:
+                (tmp_path / "first" / "state" / agent).rename(tmp_path / f"lost-{agent}")
+                os.kill(number, signal.SIGKILL)
+        check_end(one, name, process)
+        rows = [line.split() for line in one.run("designations", str(tmp_path / name), *given).stdout.splitlines()]
+        assert {agent for _, agent in rows} == {"agent-01"}
 
 
 @pytest.mark.parametrize(

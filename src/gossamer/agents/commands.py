@@ -91,8 +91,8 @@ def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]
     """Print which agent has which domain, one on each line; `-` marks a domain that no agent has yet.
 
     While the crawl runs, --assign gives a domain to another agent. The domain's queue and all knowledge of its hosts move with it,
-    and the other domains are fetched meanwhile. With --designation master, all agents pause for some seconds instead, and a crawl
-    that rests can give a domain away too.
+    and the other domains are fetched meanwhile. With --designation master or --store, all agents pause for some seconds instead,
+    and a crawl that rests can give a domain away too.
 
     \b
     gossamer designations mycrawl

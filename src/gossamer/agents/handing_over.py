@@ -33,7 +33,7 @@ from gossamer.storage.ledger.moving import Arc, is_in
 from gossamer.storage.ledger.parcels import Moved, parcel_path
 from gossamer.storage.mailbox.retaining import point_path
 from gossamer.storage.mailbox.shared_state import SharedFile
-from gossamer.storage.members import members_of, read_kept
+from gossamer.storage.members import division_of, members_of, read_kept
 from gossamer.values.agents import agent_name, at_work, digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 from gossamer.values.hosts import domain_point
@@ -129,15 +129,18 @@ def division(directory: Path, members: Sequence[str], settings: Mapping[str, Any
 Moves = Mapping[tuple[str, str], Sequence[Arc]]
 
 
-def moves_by_ring(before: Sequence[str], after: Sequence[str], moved: Mapping[str, str]) -> Moves:
+def moves_by_ring(
+    before: Sequence[str], after: Sequence[str], moved: Mapping[str, str], given: Mapping[str, str] = {}
+) -> Moves:
     """The moves where the members of a ring change; `moved` are domains that have another agent than the ring says, and keep it as
-    long as it stays."""
-    becomes, points = Ring(map(member, after)), list(map(domain_point, moved))
-    found = {pair: without_points(arcs, points) for pair, arcs in moving(Ring(map(member, before)), becomes).items()}
-    for domain, agent in moved.items():
-        if agent not in at_work(after):
-            pair = agent, becomes.owner(domain)
-            found[pair] = _merged(found.get(pair, ()), [domain_point(domain)])
+    long as it stays, and `given` those that people give to agents."""
+    was, becomes, stays = Ring(map(member, before)), Ring(map(member, after)), at_work(after)
+    points = list(map(domain_point, {**moved, **given}))
+    found = {pair: without_points(arcs, points) for pair, arcs in moving(was, becomes).items()}
+    for domain, agent in {**{domain: was.owner(domain) for domain in given}, **moved}.items():
+        taker = given.get(domain, agent)
+        pair = agent, taker if taker in stays else becomes.owner(domain)
+        found[pair] = _merged(found.get(pair, ()), [domain_point(domain)])
     return {(giver, taker): arcs for (giver, taker), arcs in found.items() if arcs and giver != taker}
 
 
@@ -257,6 +260,10 @@ class UnderWay(msgspec.Struct, frozen=True):
     """Masters say whose domains are."""
     is_at_work: bool = False
     """The agents are at work, and go on with it when they work again."""
+    division: int = 0
+    """The number of the crawl's division from then on, where it has a store; else the members alone make a new one."""
+    moved: dict[str, str] | None = None
+    """Domains that have another agent than the ring says from then on."""
     behind: tuple[str, ...] = ()
     """Agents that have gone back to before it: they do it again, and the others as far as they have not done it."""
     copies: Literal["", "begun", "made"] = ""
@@ -331,6 +338,26 @@ def write_note(directory: Path, work: UnderWay) -> None:
 def under_way(directory: Path) -> UnderWay | None:
     """What is under way, if something is. Raises CrawlDirectoryError: its note is damaged."""
     return read_kept(directory / NOTE, UnderWay, _ADVICE) or _older(directory)
+
+
+#: The last change of a crawl with a store, in the supervisor's folder and in that of each agent, and so in the checkpoints of those
+#: that have made it.
+_LAST = "last-change.json"
+_SUPERVISOR = "supervisor"
+
+
+def note_change(directory: Path, work: UnderWay) -> None:
+    for name in {_SUPERVISOR, *(member(text).agent for text in (*work.before, *work.after))}:
+        if (folder := directory / STATE_DIRECTORY / name).is_dir():
+            replace_file(folder / _LAST, msgspec.json.encode(work))
+
+
+def last_change(directory: Path, agents: Iterable[str]) -> UnderWay | None:
+    """The change by which the present division came, as the supervisor or one of these agents knows it. Raises CrawlDirectoryError:
+    a note is damaged."""
+    places = (directory / STATE_DIRECTORY / name / _LAST for name in (_SUPERVISOR, *agents))
+    notes = (read_kept(place, UnderWay, _ADVICE) for place in places)
+    return next((work for work in notes if work is not None and work.division == division_of(directory)), None)
 
 
 def refuse_on_the_way(directory: Path) -> None:

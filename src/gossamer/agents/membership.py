@@ -36,9 +36,11 @@ from gossamer.agents.handing_over import (
     is_changing,
     is_moving,
     keeps_parcels,
+    last_change,
     left_by_ring,
     moves_by_ring,
     moves_by_table,
+    note_change,
     opened_table,
     planned,
     read_moved,
@@ -63,6 +65,7 @@ from gossamer.storage.members import (
     members_of,
     note_behind,
     read_kept,
+    write_division,
     write_members,
 )
 from gossamer.values.agents import Member, agent_name, at_work, digest_names, member
@@ -165,13 +168,14 @@ async def change_members(
                 forget_note(directory)
                 raise
         forget_parcels(directory)  # of the change before: those that they are for have published
-        wishes = read_wishes(directory)
+        wishes, moved, number, left = read_wishes(directory), read_moved(directory), division_of(directory) + 1, None
+        at = number if has_store(wiring) else 0
         if policy is None:
-            moves, number = moves_by_ring(known, members, read_moved(directory)), division_of(directory) + 1
+            moves, left = moves_by_ring(known, members, moved, wishes), left_by_ring(members, {**moved, **wishes})
         else:
             # Where a person gives domains away, the division stays.
             moves, number = moves_by_table(directory, known, members, wishes, policy), time.time_ns()
-        work = UnderWay(planned(moves, number), known, tuple(members), policy is not None)
+        work = UnderWay(planned(moves, number), known, tuple(members), policy is not None, division=at, moved=left)
         for line in _told(work, await _carry_out(directory, agents, work)):
             report(line)
     forget_wishes(directory, wishes)
@@ -206,9 +210,14 @@ async def _carry_out(directory: Path, agents: AgentsAtRest, work: UnderWay) -> S
         if work.by_table:
             write_to_table(directory, work.hand_overs or ())
             crash_at(Point.JOINING)
+        if work.division:
+            note_change(directory, work)
         write_members(directory, work.after)
+        if work.division:
+            write_division(directory, work.division)
         if not work.by_table:
-            write_moved(directory, left_by_ring(work.after, read_moved(directory)))
+            left = left_by_ring(work.after, read_moved(directory))
+            write_moved(directory, left if work.moved is None else work.moved)
 
     return await carry_out(directory, work, agents.step, commit)
 
@@ -219,16 +228,19 @@ async def settle(directory: Path, wiring: Wiring) -> None:
     async with AgentsAtRest(directory, wiring) as agents:
         if (work := under_way(directory)) is not None and not work.is_at_work:
             await _settled(directory, agents, work)
-        noted = agents_behind(directory)
+        noted, members = agents_behind(directory), members_of(directory)
+        work = last_change(directory, [name for text in members if (name := member(text).agent) not in noted])
+        if work is not None and work.moved is not None:
+            write_moved(directory, work.moved)  # who publishes that may be behind
         # One whose ledger is not there yet is brought back first.
         behind = {name: then for name, then in noted.items() if not (then and is_ledger_gone(directory, name))}
         if behind:
-            members = members_of(directory)
-            known = tuple(text for text in members if member(text).agent not in behind)
-            before = next(filter(None, behind.values()), known)
-            moves = moves_by_ring(before, members, read_moved(directory))
-            hand_overs = planned(moves, division_of(directory))
-            await _carry_out(directory, agents, UnderWay(hand_overs, before, members, behind=tuple(behind)))
+            if work is None:  # an older version made it
+                known = tuple(text for text in members if member(text).agent not in behind)
+                before = next(filter(None, behind.values()), known)
+                moves = moves_by_ring(before, members, read_moved(directory))
+                work = UnderWay(planned(moves, division_of(directory)), before, members)
+            await _carry_out(directory, agents, msgspec.structs.replace(work, behind=tuple(behind)))
             note_behind(directory, {name: then for name, then in noted.items() if name not in behind})
 
 
@@ -387,13 +399,18 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
         UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work. Nothing has changed.
         CrawlDirectoryError: what masters share cannot be read or written.
     """
-    if not masters_of(directory):
+    by_table = bool(masters_of(directory))
+    if not by_table and not has_store(wiring):
         raise UsageError(
             f"the crawl in {directory} divides its domains by the ring, and gives one to another agent only while it runs; "
             "start it with gossamer resume"
         )
     given = given_domains(wanted, at_work(members), wiring)
-    later = give_now(directory, given)
+    if by_table:
+        later = give_now(directory, given)
+    else:
+        now = division(directory, members, ledger_settings(wiring), by_table=False)
+        later = {domain: agent for domain, agent in given.items() if now.owner(domain) != agent}
     if later:
         path = directory / _WISHES
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -405,11 +422,7 @@ def told_of_assigned(wanted: Mapping[str, str], later: Mapping[str, str], how: s
     """What became of domains that a person gave to agents, in words; `how` says when those move that have to."""
     lines = [f"{domain} moves to {agent} {how}" for domain, agent in later.items()]
     if len(later) < len(wanted):
-        lines.append(
-            "the other domains had no agent, and are assigned at once"
-            if later
-            else "assigned at once: nothing has to move"
-        )
+        lines.append("the other domains are assigned at once" if later else "assigned at once: nothing has to move")
     return "\n".join(lines)
 
 

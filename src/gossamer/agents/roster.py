@@ -249,7 +249,7 @@ class Roster:
             self.check(graph, self.members)
         if settled:
             await self._look_for_lost(graph, settled)
-        if self.has_changed or (self.masters and read_wishes(self._directory)):
+        if self.has_changed or read_wishes(self._directory):
             await self.change(graph, cluster, self.members)
             self.has_changed = False
         else:
@@ -313,7 +313,7 @@ class Roster:
             self._directory, graph.wiring
         )  # an agent may have come back that lacks what it took, or has what it gave
         kept = members_of(self._directory)
-        if members == kept and not (self.masters and read_wishes(self._directory)):
+        if members == kept and not read_wishes(self._directory):
             want(self._directory, None)
             return
         if kept and await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):

@@ -273,13 +273,11 @@ class SeveralAgents(AnyCrawl):
         self._cluster.prepare(self.roster.soon)
 
     async def assign(self, agents: Mapping[str, str]) -> str:
-        """Give domains to agents: by the ring while they fetch on, by masters at once where no agent has them, else in some
-        seconds; returns what was done, in words. Raises UsageError: that cannot be, or the crawl is about to end. Nothing has
-        changed."""
+        """Give domains to agents: by the ring while they fetch on, by masters at once where no agent has them, else, and with a
+        store, in some seconds; returns what was done, in words. Raises UsageError: that cannot be, or the crawl is about to end.
+        Nothing has changed."""
         self.check_may_move()
-        if has_store(self.graph.wiring):
-            raise UsageError("a crawl with a store (--store) leaves its domains where they are")
-        if not self.roster.masters:
+        if not (self.roster.masters or has_store(self.graph.wiring)):
             given = given_domains(agents, list(self.supervisor.agents), self.graph.wiring)
             return await self.moves.assign(given, self.roster.division(self.graph).owner)
         later = self.roster.assign(self.graph, agents)

@@ -91,19 +91,22 @@ NAMES = [*MOVED, *(f"d{number}.test" for number in range(20))]
         ("agent-00", "agent-01=0", "agent-02=0"),
     ],
 )
-def test_domains_that_moved_keep_their_agent_as_long_as_it_stays(after: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("wanted", [{}, {"a.test": "agent-00", "d3.test": "agent-02", "d4.test": "agent-01"}])
+def test_domains_that_moved_or_move_keep_their_agent_as_long_as_it_stays(
+    wanted: dict[str, str], after: tuple[str, ...]
+) -> None:
     settings = compile_wiring(["http://a.test/"], CrawlOptions()).providers["ledger"].settings
     before = ("agent-00", "agent-01", "agent-02")
-    moves = moves_by_ring(before, after, MOVED)
-    then = DividedByRing(after, settings, left_by_ring(after, MOVED))
+    moves, becomes = moves_by_ring(before, after, MOVED, wanted), {**MOVED, **wanted}
+    then = DividedByRing(after, settings, left_by_ring(after, becomes))
     now = DividedByRing(before, settings, MOVED)
     assert {domain: now.owner(domain) for domain in MOVED} == MOVED
     for name in NAMES:
         takers = [taker for (giver, taker), arcs in moves.items() if now.owner(name) == giver and lies_in(arcs, name)]
         assert takers == ([then.owner(name)] if then.owner(name) != now.owner(name) else [])
         assert [agent for agent in at_work(after) if lies_in(then.arcs(agent), name)] == [then.owner(name)]
-        if MOVED.get(name) in at_work(after):
-            assert then.owner(name) == MOVED[name]
+        if becomes.get(name) in at_work(after):
+            assert then.owner(name) == becomes[name]
 
 
 @given(
