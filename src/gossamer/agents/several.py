@@ -19,7 +19,7 @@ from gossamer.agents.checkpoints import GraphChanges
 from gossamer.agents.cluster import LocalCluster, cluster_of, meeting, supervisor_lock
 from gossamer.agents.contract import Cluster, ClusterNeeds
 from gossamer.agents.domain_moves import DomainMoves
-from gossamer.agents.ended import added, forget_end, note_end, summary_of_run
+from gossamer.agents.ended import added, forget_end, is_ledger_gone, note_end, summary_of_run
 from gossamer.agents.joining import LOOK
 from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, fetched, loss_of, told_of_missing
@@ -43,7 +43,7 @@ from gossamer.engine.wiring import Difference, Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
-from gossamer.storage.members import agents_behind
+from gossamer.storage.members import agents_behind, members_of
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work
@@ -213,9 +213,24 @@ class SeveralAgents(AnyCrawl):
     async def _change(self) -> None:
         """Let the crawl, which rests, have other agents."""
         merge_logs(self.directory, self.roster.members)
-        await self.roster.change(self.graph, self._cluster, self.roster.take_wish() or self.roster.members)
+        wanted = self.roster.take_wish() or self.roster.members
+        while True:
+            for agent in self._gone():
+                await self._restored(agent, is_dead=True)
+            try:
+                await self.roster.change(self.graph, self._cluster, wanted)
+                break
+            except CrawlDirectoryError:
+                if self.supervisor.is_stopping or not self._gone():
+                    raise
         await self.roster.look_at_left(self.graph)
         self._engage()
+
+    def _gone(self) -> list[str]:
+        """Agents of a crawl with a store that have lost their folders while all rest."""
+        if not (has_store(self.graph.wiring) and self._cluster.is_shared):
+            return []
+        return [agent for agent in at_work(members_of(self.directory)) if is_ledger_gone(self.directory, agent)]
 
     def _lets_go(self, agent: str) -> bool:
         if is_leaving := self._cluster.is_shared and self.roster.let_go(self.graph, agent):
