@@ -27,6 +27,7 @@ from gossamer.values.body import sha1_base32
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import ANSWERED, DOCUMENTS, Outcome
+from gossamer.values.task import WANT
 from gossamer.values.visit import HTML_TYPES
 
 #: Where in the archive a record lies: file, offset, length.
@@ -185,8 +186,10 @@ def _check_ledger(
     told.counters = counters = dict(ledger.counters())
     committed = _committed(directory, ledger, lines, told)
     last = {row["url"]: row for row in committed if row["event"] == "page"}
+    wants = 0
     for row in ledger.documents():
         told.rows += 1
+        wants += row.relation.startswith(WANT)
         _check_row(directory, row, records, last.get(row.url), told)
     for space in ledger.spaces.figures():
         if space.wrong or not space.version:
@@ -195,7 +198,7 @@ def _check_ledger(
         return
     _check_counters(counters, committed, told)
     unfinished = len(ledger.queues) + counters.get("set_aside", 0)
-    done = told.rows
+    done = told.rows - wants  # what a page has asked for while it was rendered, the crawl has not discovered
     if not done <= counters.get("discovered", 0) <= done + unfinished:
         told.find(f"{counters.get('discovered', 0)} URLs were discovered, {done} are done and {unfinished} wait")
     if not unfinished and done:

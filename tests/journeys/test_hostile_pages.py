@@ -13,8 +13,9 @@ import pytest
 from gossamer.browser import chromium
 from gossamer.browser.chromium import PROGRAMS
 from gossamer.browser.devtools import CommandFailed
-from gossamer.browser.rendering import MOST_MARKUP, FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
+from gossamer.browser.rendering import MOST_MARKUP, FetchedPage, RenderedPage, Tab, Want, WantedAnswer, WantRefused
 from gossamer.browser.tabs import Tabs
+from gossamer.engine import processes
 from gossamer.values.body import RenderedHow
 
 pytestmark = [
@@ -305,6 +306,54 @@ def test_a_guard_that_is_ended_while_it_starts_its_browser_leaves_no_folder(
             asyncio.run(chromium.Chromium.start(chromium.program(), str(guard)))
         assert list(folders.iterdir()) == []
     folders.rmdir()
+
+
+def test_a_folder_of_a_browser_whose_guard_was_killed_goes_with_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = Path(tempfile.mkdtemp())
+    folders.chmod(0o777)  # the guard is another user
+    monkeypatch.setenv("TMPDIR", str(folders))
+
+    async def run() -> tuple[set[Path], set[Path]]:
+        program = chromium.program()
+        lost, kept = await chromium.Chromium.start(program), await chromium.Chromium.start(program)
+        both = set(folders.iterdir())
+        lost._process.kill()
+        await lost._process.wait()
+        lost.devtools.close()
+        third = await chromium.Chromium.start(program)
+        found = set(folders.iterdir())
+        for one in (kept, third):
+            await one.stop()
+        return both, found
+
+    both, found = asyncio.run(run())
+    assert (len(both), len(found), len(both & found)) == (2, 2, 1)
+    assert list(folders.iterdir()) == []
+    folders.rmdir()
+
+
+def test_a_browser_that_opens_no_tab_is_not_taken_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, tries = Tab.open, []
+
+    async def hanging(tab: Tab, url: str) -> None:
+        tries.append(url)
+        if len(tries) < 3:
+            raise CommandFailed("Target.createTarget: no answer within 10 s")
+        await opened(tab, url)
+
+    monkeypatch.setattr(Tab, "open", hanging)
+    page = render_all({"page": "document.title = 'fine'"})["page"]
+    assert (page.how, len(tries)) == ("done", 3)
+
+
+def test_a_browser_for_which_the_system_has_no_process_costs_no_more_than_one_that_does_not_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def child(*words: str, **streams: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(processes, "child", child)
+    assert render_all({"page": ""})["page"].how == "no_browser"
 
 
 def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> None:

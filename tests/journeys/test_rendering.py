@@ -2,17 +2,16 @@
 
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.commands import gave
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer import Action, Page, Request, Spider
@@ -20,47 +19,15 @@ from gossamer.browser.chromium import PROGRAMS
 from gossamer.cli.main import main
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import all_options
+from gossamer.documents.document import MAX_HERE
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
+from tools.killing import rendered
+from tools.killing.rendered import SCRIPT, SHELL, Shop
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, PROGRAMS)), reason="there is no Chromium on this machine")
-
-SHELL = "<!doctype html><title>Shop</title><script src=/app.js></script><body><div id=root></div>"
-SCRIPT = """
-const route = location.pathname.split('/').pop();
-fetch('/api/' + route).then(answer => answer.json()).then(item => {
-  document.title = 'Item ' + route;
-  const links = item.links.map(link => `<a href="/item/${link}">item ${link}</a>`).join(' ');
-  document.getElementById('root').innerHTML = `<h1>Item ${route}</h1><p>${item.text}</p>${links}`;
-});
-"""
-
-
-class Shop(FakeWeb):
-    """An application of so many routes; each links to two others, and has words of its own."""
-
-    def __init__(self, routes: int, robots: str = "", latency: float = 0.0) -> None:
-        self.routes, self.latency = routes, latency
-        self.times: list[tuple[float, str]] = []
-        pages: dict[str, object] = {"/app.js": FakePage(SCRIPT, type="text/javascript")}
-        if robots:
-            pages["/robots.txt"] = FakePage(robots, type="text/plain")
-        super().__init__(pages, otherwise=self.other)  # type: ignore[arg-type]  # a table of pages
-
-    def other(self, request: FakeRequest) -> FakePage:
-        if not request.target.startswith("/api/"):
-            return FakePage(SHELL)
-        number = int(request.target.rpartition("/")[2])
-        words = " ".join(f"word{number}x{one}" for one in range(50))
-        links = [(2 * number + 1) % self.routes, (2 * number + 2) % self.routes]
-        body = f'{{"text": "{words}", "links": {links}}}'
-        return FakePage(body, type="application/json", latency=self.latency)
-
-    def note(self, request: FakeRequest) -> None:
-        self.times.append((time.monotonic(), request.target))
-        super().note(request)
 
 
 def crawled(shop: Shop, directory: Path, **options: object) -> object:
@@ -134,6 +101,18 @@ def test_search_and_markdown_read_the_rendered_page(tmp_path: Path, capsysbinary
     capsysbinary.readouterr()
     assert main(["search", str(directory), "word2x7"]) == 0
     assert url.encode() in capsysbinary.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_large_page_is_read_apart_as_the_browser_showed_it(tmp_path: Path) -> None:
+    script = (
+        f"document.title = 'whole'; document.body.innerHTML = '<a href=/last>x</a>' + '<b>x</b>'.repeat({MAX_HERE})"
+    )
+    pages = {"/item/0": f"<title>shell</title><body><script>{script}</script>", "/last": "<title>last</title>"}
+    with FakeWeb(pages) as web:
+        seed = web.url("/item/0")
+        run(Crawl([seed], build(all_options(), {"output": str(tmp_path / "c"), "delay": 0, "render": "always"})))
+    assert rows(tmp_path / "c", "SELECT title FROM pages ORDER BY depth") == [("whole",), ("last",)]
 
 
 def test_processors_read_the_rendered_page_again_without_a_browser(tmp_path: Path) -> None:
@@ -277,6 +256,22 @@ def test_documents_are_not_rendered_and_no_browser_is_started(tmp_path: Path) ->
     assert rows(tmp_path / "c", "SELECT count(*) FROM pages WHERE render IS NOT NULL") == [(0,)]
 
 
+@pytest.mark.parametrize("script", ["exit 1", "cat /dev/zero >&4"])
+def test_a_browser_that_does_not_start_is_found_before_anything_is_fetched(script: str, tmp_path: Path) -> None:
+    program = tmp_path / "browser"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    for folder in tmp_path.parents:
+        if folder.stat().st_uid == os.geteuid():
+            folder.chmod(folder.stat().st_mode | 0o011)  # a browser of root's is another user
+    with Shop(1) as shop:
+        seed = shop.url("/item/0")
+        words = ("crawl", seed, "-o", str(tmp_path / "c"), "--render", "always", "--browser", str(program))
+        status, _, said = gave(*words)
+        assert (status, shop.times) == (2, [])
+    assert f"the browser {program} does not start" in said and said.count("\n") == 1
+
+
 def test_without_a_browser_always_is_refused_and_auto_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -300,34 +295,9 @@ def start(directory: Path, seed: str) -> "subprocess.Popen[bytes]":
 @pytest.mark.long
 @pytest.mark.parametrize("kills", [3, 60])
 def test_kills_of_agent_and_browser_lose_no_page_and_double_none(kills: int, tmp_path: Path) -> None:
-    directory, chance = tmp_path / "c", random.Random(5)
-    with Shop(20 * kills, latency=0.02) as shop:
-        seed = shop.url("/item/0")
-        for number in range(kills):
-            child = start(directory, seed)
-            shop.wait_for(len(shop.requests) + chance.randrange(10, 40), HUNG_AFTER)
-            if number % 3 == 2:  # the browser alone: the crawl goes on with another
-                kill_browser(child.pid)
-                shop.wait_for(len(shop.requests) + 5, HUNG_AFTER)
-            os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
-        done = start(directory, seed)
-        _, said = done.communicate(timeout=HUNG_AFTER)
-        assert done.returncode == 0, said.decode()
-    found = rows(
-        directory, "SELECT count(*), count(DISTINCT url), count(DISTINCT title) FROM pages WHERE render = 'done'"
-    )
-    assert found == [(20 * kills,) * 3]
-    assert main(["verify", str(directory), "--deep"]) == 0
-
-
-def kill_browser(agent: int) -> None:
-    """Kill the guards of an agent's browser; what they guarded ends with them."""
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    for line in listed.splitlines():
-        pid, parent, args = line.split(None, 2)
-        if parent == str(agent) and "guard.py" in args:
-            os.kill(int(pid), signal.SIGTERM)
+    told = rendered.run(tmp_path, print, kills=kills, seed=5)
+    assert told.wrong == []
+    assert told.figures["kills"] == kills
 
 
 def test_a_crawl_that_is_stopped_renders_its_pages_again_in_the_next_run_and_fetches_no_script_twice(

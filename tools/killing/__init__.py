@@ -113,6 +113,12 @@ CAMPAIGNS = {
         {**_KILLS, "recrawl": "the policy"},
         "no page too soon, none forgotten",
     ),
+    "kill-rendering": Campaign(
+        "rendered",
+        "Kill a crawl that renders pages, its browser, and the guard between, in mid-page, and prove that nothing is lost.",
+        _KILLS,
+        "every page once, with its own data",
+    ),
     "kill-runtimes": Campaign(
         "runtimes",
         "Kill a runtime while crawlers are at it, and prove that home gets what a clean run brings: `kill-runtimes [--kills N]`.",

@@ -168,6 +168,9 @@ class Chromium:
                 stdin=DEVNULL,
                 stderr=DEVNULL,
             )
+        except OSError as error:
+            devtools.close()
+            raise CommandFailed(f"the browser cannot be started: {error}") from error
         except BaseException:
             devtools.close()  # a guard that was begun all the same ends with it
             raise

@@ -33,6 +33,9 @@ _DEATH_SIGNAL, _DUMPABLE = 1, 4
 #: The user `nobody`, as every system numbers it that has Python.
 _NOBODY = 65_534
 
+#: How the name of a browser's folder begins.
+_PREFIX = "gossamer-browser-"
+
 #: Seconds between two looks at the memory of the browser: a page that fills it takes some 300 MB a second.
 _PAUSE = 0.25
 
@@ -55,7 +58,7 @@ def main() -> int:
     _become_ordinary()
     missing = "" if is_shown else _leave_network()
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))  # it waits until there is a browser to end
-    folder = tempfile.mkdtemp(prefix="gossamer-browser-")
+    folder = _held_folder()
     try:
         flags = [*sys.argv[4:], f"--user-data-dir={folder}", *(_DEAD_ENDS if missing else ())]
         browser = os.fork()
@@ -65,6 +68,27 @@ def main() -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
+
+
+def _held_folder() -> str:
+    """A folder that is held as long as this process lives; those of guards that were killed go first."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(tempfile.gettempdir()):
+            if entry.name.startswith(_PREFIX) and _hold(entry.path):
+                shutil.rmtree(entry.path, ignore_errors=True)
+    while True:
+        folder = tempfile.mkdtemp(prefix=_PREFIX)
+        if _hold(folder) and os.access(folder, os.F_OK):  # another one may have taken it away in the instant between
+            return folder
+
+
+def _hold(folder: str) -> bool:
+    """Hold a folder of this user, unless another process does."""
+    with contextlib.suppress(OSError):
+        if os.lstat(folder).st_uid == os.geteuid():
+            fcntl.flock(os.open(folder, os.O_RDONLY | os.O_NOFOLLOW), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
 
 
 def _guard(browser: int, missing: str, page_memory: float, memory: float) -> None:

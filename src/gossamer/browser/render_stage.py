@@ -19,6 +19,7 @@ from typing import Annotated, Protocol
 import msgspec
 
 from gossamer.browser.chromium import program
+from gossamer.browser.devtools import CommandFailed
 from gossamer.browser.options import Actions, Choice, PagesAtOnce, ProfileFile, Program, Rules, Screenshot
 from gossamer.browser.profiles import NOBODY, read_profile
 from gossamer.browser.rendering import FetchedPage, RenderedPage, Want, WantedAnswer
@@ -105,12 +106,16 @@ class Render(AsynchronousFilter[RenderSheet]):
         """Find the browser. It is started with the first page that needs it.
 
         Raises:
-            UsageError: every page is to be rendered, and there is none.
+            UsageError: every page is to be rendered, and there is none, or none that starts.
             SettingError: the profile cannot be used.
         """
         profile = read_profile(Path(self.sheet.profile)) if self.sheet.profile else NOBODY
         try:
             self._tabs = Tabs(program(self.sheet.browser), self.sheet.places, self.report, profile=profile)
+            if self.sheet.pages == "always":
+                await self._tabs.begin()
+        except CommandFailed as error:
+            raise UsageError(str(error)) from None
         except UsageError as error:
             if self.sheet.pages == "always":
                 raise

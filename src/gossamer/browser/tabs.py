@@ -30,6 +30,10 @@ MOST_BEGUN = 3
 REST = 60.0
 
 
+class _Unopened(Exception):
+    """A browser opens no tab."""
+
+
 class Tabs:
     """Renders pages, so many at once."""
 
@@ -88,11 +92,15 @@ class Tabs:
                 try:
                     if (shown := await self._render(owner, page, ask)) is not None:
                         return shown
-                except BrowserGone:
+                except (BrowserGone, _Unopened):
                     begun += 1
                 except CommandFailed as error:
                     return self._refused(error)
             return RenderedPage("crashed")
+
+    async def begin(self) -> None:
+        """Start the browser before it is needed. Raises CommandFailed: it does not start."""
+        await self._running()
 
     async def close(self) -> None:
         """End the browser, and those whose last pages are on their way."""
@@ -119,7 +127,7 @@ class Tabs:
         try:
             if tab is None:
                 tab = Tab(browser.devtools, self._profile)
-                await tab.open(page.url)
+                await self._open(browser, tab, page.url)
             self._pages += 1
             shown = await tab.render(page, ask, self._busy)
         except BrowserGone:
@@ -138,6 +146,16 @@ class Tabs:
             while len(self._tabs) > self._most_tabs:
                 await self._give_up(browser, self._tabs.popitem(last=False)[1])
         return shown
+
+    async def _open(self, browser: Chromium, tab: Tab, url: str) -> None:
+        """Open a tab. Raises BrowserGone: the browser has ended; _Unopened: it hangs, and may have been ended for that."""
+        try:
+            await tab.open(url)
+        except BrowserGone:
+            raise
+        except CommandFailed as error:
+            await self._give_up(browser, tab)
+            raise _Unopened from error
 
     async def _give_up(self, browser: Chromium, tab: Tab) -> None:
         """Close a tab; where it does not close, end the browser."""

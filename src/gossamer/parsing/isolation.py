@@ -25,7 +25,7 @@ from gossamer.engine.worker import Use
 from gossamer.engine.workers import START, Worker, WorkerFailed
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.findings import Findings, ParseReply, ParseRequest, ProcessorSpec, Reading
-from gossamer.values.body import Body, StoredBody, pieces
+from gossamer.values.body import Body, Rendered, StoredBody, pieces
 from gossamer.values.visit import Response, Visit
 
 _replies = msgspec.msgpack.Decoder(ParseReply)
@@ -47,16 +47,20 @@ def spec_of(processor: Processor) -> ProcessorSpec | None:
 
 
 def slim(visit: Visit) -> Visit:
-    """The part of a visit that a processor may see: its task, and the answer without content coding. A document on disk is left
-    out: it follows in pieces."""
-    answer = visit.response
-    body = b"" if type(answer.document) is StoredBody else answer.document
+    """The part of a visit that a processor may see: its task, and the answer without content coding, or the page that a browser has
+    made of it. A document on disk is left out: it follows in pieces."""
+    answer, rendered = visit.response, visit.rendered
+    if rendered is not None and rendered.dom:
+        shown, body = Rendered(rendered.how, rendered.dom), b""
+    else:
+        shown, body = None, b"" if type(answer.document) is StoredBody else answer.document
     return Visit(
         visit.task,
         Response(
             answer.outcome, answer.status, headers=answer.headers, body=body, cut=answer.cut, session=answer.session
         ),
         mime=visit.mime,
+        rendered=shown,
     )
 
 
