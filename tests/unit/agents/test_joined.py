@@ -177,6 +177,23 @@ async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     writer.close()
 
 
+@pytest.mark.parametrize(("says", "restores"), [("agent-00", False), ("", True)])
+def test_a_machine_that_was_killed_while_it_brought_an_agent_back_does_so_again(
+    says: str, restores: bool, tmp_path: Path
+) -> None:
+    async def begun() -> link.Begin:
+        async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
+            one.cluster._homes["agent-00"] = "f"
+            said, pipe = list[link.JoinMessage](), FramePipe()
+            machine = one.cluster._welcomed(link.MachineJoins(OURS, "f", "oslo", agent=says), pipe)
+            assert machine is not None
+            machine.put = said.append  # type: ignore[method-assign]
+            await one.cluster.place("agent-00")
+            return next(message for message in said if isinstance(message, link.Begin))
+
+    assert asyncio.run(begun()).restores is restores
+
+
 def test_a_folder_of_another_crawl_is_refused(tmp_path: Path) -> None:
     async def joined() -> None:
         async with welcoming(tmp_path) as one:

@@ -213,10 +213,10 @@ class JoinedMachine:
                 self._placed.kill()
                 await self._placed.ended(self._say)
             self._end = None
-            self._write_note(message.agent)
             folder = await asyncio.to_thread(self._write, message)
             if message.restores and is_ledger_gone(self.directory, message.agent):
                 await self._restore(message.agent, read(folder / WIRING))
+            self._write_note(message.agent)  # not before it is back, since it begins empty where no more is to come
             assert self._cluster is not None
             self._attend(await self._cluster.place(message.agent))
             self._report(f"{message.agent} works here, in {self.directory}")

@@ -29,6 +29,8 @@ class Machine:
         self.pipe: FramePipe | None = pipe
         self.heard = time.monotonic()
         """When it was heard of last."""
+        self.has_part = False
+        """It had an agent when it joined, so that its folder has what that keeps."""
         self.told = link.AgentPlace("", b"")
         self.placed: JoinedPlaced | None = None
         self.is_leaving = False

@@ -115,7 +115,8 @@ class JoinedCluster:
             left.kill()
             await left.ended(self._report)
         forget_agent_end(self.directory, name)
-        restores = self._homes.get(name) not in (None, machine.joining.folder)
+        # A machine that was to bring it back says that it has no agent until it has.
+        restores = name in self._homes and (self._homes[name] != machine.joining.folder or not machine.has_part)
         self._home(name, machine)
         machine.put(link.Begin(name, self._files(), restores))
         return await self._attached(name, machine)
@@ -301,6 +302,9 @@ class JoinedCluster:
             known.pipe.abort()
             known.lost()
         machine = known or Machine(joining, pipe)
+        machine.has_part = bool(joining.agent)
+        named = next((name for name, home in self._homes.items() if home == joining.folder), "")
+        joining = msgspec.structs.replace(joining, agent=joining.agent or named)
         machine.joining, machine.pipe, machine.heard, machine.is_leaving = joining, pipe, time.monotonic(), False
         self._machines[joining.folder] = machine
         if joining.agent:
