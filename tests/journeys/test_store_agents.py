@@ -195,7 +195,9 @@ def test_a_machine_that_is_lost_before_all_agents_have_published_how_they_change
                 shutil.copytree(place, tmp_path / "rested" / place.name, copy_function=os.link)
         joining = [agent for agent in late if agent not in AGENTS]
         for agent in joining:  # once it has published, the others keep nothing for it
-            until(lambda agent=agent: agent in living(tmp_path / "first", joining))
+            until(
+                (tmp_path / "first" / "state" / agent / "store.json").exists
+            )  # it has begun, and publishes in a moment
             os.kill(living(tmp_path / "first", joining)[agent], signal.SIGSTOP)
         assert all(one.head(agent).get("division", 0) < 2 for agent in late)
         others = [agent for agent in ALL[: max(2, number)] if agent not in joining]
