@@ -85,6 +85,8 @@ _COLON = re.compile(rb"(?::|\xef\xbc\x9a)\s*(?:</?[a-z][^<>]*>\s*)*\Z")
 # Blocks that are no elements and have end tags.
 _TEXTS = NameSet("p h dt")
 _HEADING = as_number("h")  # a name ends before a digit
+# A section as generators of documentation write it.
+_SECTION = re.compile(rb"""(?i)\bclass=["']?(?:ref)?sect(?:ion|[1-9])?["'\s>]""")
 _TITLE = re.compile(rb"(?i)<title\b[^<>]*>([^<]*)")
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 #: Elements that count, empty or not.
@@ -250,6 +252,8 @@ class MainPart:
         good, every = elements.sums(words * prose), elements.sums(words * plain)
         paragraphs = elements.sums(words * (prose & (words >= _PARAGRAPH)))
         self.is_article = bool(paragraphs[best] >= _ARTICLE_WORDS and paragraphs[best] >= _ARTICLE_SHARE * every[best])
+        while best and self._is_one_of_sections(best):
+            best = int(parents[best])
         main = self._grown(best, points, paragraphs if self.is_article else good, good, every)
         if not self.is_article:
             main = self._widened(main, every, elements.sums(linked * plain))
@@ -354,6 +358,13 @@ class MainPart:
 
     def _is_landmark(self, element: int) -> bool:
         return bool(self._elements.names[element] == _MAIN) or names_of(self._tag(element)).is_landmark
+
+    def _is_one_of_sections(self, element: int) -> bool:
+        """Whether it is a section of a reference page, and stands beside others."""
+        if not _SECTION.search(self._tag(element)):
+            return False
+        beside = (self._elements.parents == self._elements.parents[element]).nonzero()[0].tolist()
+        return sum(bool(_SECTION.search(self._tag(one))) for one in beside) > 1
 
     def _links_to_itself(self, place: int) -> bool:
         """Whether a heading that is a link to its own anchor stands there."""

@@ -70,11 +70,11 @@ _BREAK = re.compile(rb"(?i)(<br\b[^<>]*>)\s+")
 _AROUND = re.compile(rb"(?i)<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?\Z")
 _BEFORE = 300
 _MARK = re.compile(
-    rb"""(?i)<a\b[^<>]*\bclass=["']?[^"'<>]*(?:headerlink|anchor|permalink|heading-link)[^<>]*>"""
+    rb"""(?i)<a\b[^<>]*\bclass=["']?[^"'<>]*(?:headerlink|anchor|permalink|heading-link|\bmark\b)[^<>]*>"""
     rb"""(?:\s|#|&#182;|&para;|\xc2\xb6|\xf0\x9f\x94\x97|\xc2\xa7){0,9}</a>"""
 )
 # What is looked for before the searches, which cost more.
-_MARKS_OF_HEADINGS = (b"headerlink", b"anchor", b"permalink", b"heading-link")
+_MARKS_OF_HEADINGS = (b"headerlink", b"anchor", b"permalink", b"heading-link", b'"mark"')
 _SCHEMES = (b"javascript:", b"data:", b"vbscript:")
 _ID = rb"""\sid\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))"""
 # Bounded, since a tag may have thousands of ids and no end.

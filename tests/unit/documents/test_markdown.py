@@ -31,6 +31,7 @@ def made(inner: str, **options: bool) -> str:
     ("markup", "text"),
     [
         ("<h2 id=x>Two <a class=headerlink href=#x>¶</a></h2>", "## Two"),
+        ('<h2>Two<span><a class="mark" href=#x id=x>#</a></span></h2>', "## Two"),
         ("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  * b\n- c"),
         ("<ol><li>a<li>b</ol>", "1. a\n2. b"),
         ("<table><tr><th>a<th>b<tr><td>1<td></table>", "| a | b |\n| - | - |\n| 1 | |"),
@@ -125,6 +126,15 @@ def test_a_manual_page_has_its_title_and_name_from_above_its_content(above: str,
     sections = "".join(f"<h2>{name}</h2><p>{PROSE}" for name in ("Synopsis", "Options"))
     page = f"<title>tool(1)</title><body>{above}<div id=content>{sections}</div><div id=footer><p>Last updated.</div>"
     assert as_markdown(page.encode(), "http://a.test/").text.startswith(f"{written}\n")
+
+
+def test_a_manual_page_with_a_long_description_keeps_its_other_sections() -> None:
+    terms = "".join(f"<dt><code>{name}</code><dd><p>a short text of {name}</dd>" for name in ("count", "tuple", "plan"))
+    name = "<div class=refnamediv><h2>execute</h2><p>execute - runs a command</p></div>"
+    described = f"<div class=refsect1 id=d><h2>Description</h2>{f'<p>{PROSE}</p>' * 5}</div>"
+    page = f"<body><div class=refentry>{name}{described}<div class=refsect1 id=a><h2>Arguments</h2><dl>{terms}</dl></div></div>"
+    text = as_markdown(page.encode(), "http://a.test/").text
+    assert text.startswith("## execute\n") and "## Arguments" in text and "a short text of plan" in text
 
 
 def test_a_short_answer_under_a_heading_that_links_to_itself_stays() -> None:
