@@ -14,7 +14,7 @@ from gossamer.browser import chromium
 from gossamer.browser.chromium import PROGRAMS
 from gossamer.browser.devtools import CommandFailed
 from gossamer.browser.rendering import MOST_MARKUP, FetchedPage, RenderedPage, Tab, Want, WantedAnswer, WantRefused
-from gossamer.browser.tabs import Tabs
+from gossamer.browser.tabs import MOST_BEGUN, Tabs
 from gossamer.engine import processes
 from gossamer.values.body import RenderedHow
 
@@ -379,6 +379,29 @@ def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> No
 
     first, second = asyncio.run(run())
     assert (first.how, second.how) == ("done", "done")
+
+
+def test_a_page_whose_browsers_are_lost_to_others_is_rendered_by_itself_in_the_end() -> None:
+    async def run() -> tuple[RenderedPage, int]:
+        tabs, asked = Tabs(chromium.program(), 2), 0
+
+        async def losing(want: Want) -> WantedAnswer:
+            nonlocal asked
+            asked += 1
+            if asked <= MOST_BEGUN:
+                assert tabs._browser is not None
+                tabs._browser.kill()  # as its guard does where memory runs out
+            return await ask(want)
+
+        body = b"<title>t</title><script>fetch('/slow').then(() => document.title = 'fine')</script>"
+        page = FetchedPage("http://h.test/", WantedAnswer(200, HTML, body), 1_700_000_000.0)
+        try:
+            return await asyncio.wait_for(tabs.render("h.test", page, losing), 120), asked
+        finally:
+            await tabs.close()
+
+    page, asked = asyncio.run(run())
+    assert (page.how, "fine" in page.markup, asked) == ("done", True, MOST_BEGUN + 1)
 
 
 def test_a_browser_ends_after_many_pages_though_its_places_are_always_taken() -> None:

@@ -5,6 +5,7 @@ its host, which costs a third of a new one, since scripts that it has compiled a
 
 Promises:
     1. A page that cannot be ended is killed with the browser. The other pages of that browser are rendered again, and never know.
+       One whose browser is lost again and again has a last try by itself.
     2. A browser that dies is started again. One that does not start any more is told of once, and pages go on without it.
     3. Memory is bounded: by the number of tabs, by the limits of the guard, and by a new browser after many pages. The old one
        ends with the last page that it shows.
@@ -23,7 +24,7 @@ from gossamer.browser.rendering import BUSY, Ask, FetchedPage, RenderedPage, Tab
 #: Pages after which a browser ends and a new one begins: it keeps some of what each page has left behind.
 MOST_PAGES = 1_000
 
-#: How often a page is begun again because its browser was lost to another page, before it is taken for the cause itself.
+#: How often a page is begun in a browser that it shares and that is lost, perhaps to another page, before it gets one of its own.
 MOST_BEGUN = 3
 
 #: Seconds until a browser that did not start is tried again.
@@ -65,7 +66,7 @@ class Tabs:
         self._most_tabs = 2 * most
         self._report = report
         self._browser: Chromium | None = None
-        self._starting = asyncio.Lock()
+        self._starting, self._alone = asyncio.Lock(), asyncio.Lock()
         self._tabs: OrderedDict[Hashable, Tab] = OrderedDict()
         """Tabs that no page is in, the one that was used last at the end."""
         self._ended: Chromium | None = None
@@ -96,7 +97,7 @@ class Tabs:
                     begun += 1
                 except CommandFailed as error:
                     return self._refused(error)
-            return RenderedPage("crashed")
+            return await self._render_alone(page, ask)
 
     async def begin(self) -> None:
         """Start the browser before it is needed. Raises CommandFailed: it does not start."""
@@ -146,6 +147,22 @@ class Tabs:
             while len(self._tabs) > self._most_tabs:
                 await self._give_up(browser, self._tabs.popitem(last=False)[1])
         return shown
+
+    async def _render_alone(self, page: FetchedPage, ask: Ask) -> RenderedPage:
+        """The page in a browser of its own, which is lost to nothing but this page."""
+        async with self._alone:
+            try:
+                browser = await Chromium.start(self._program, self._guard)
+            except CommandFailed as error:
+                return self._refused(error)
+            tab = Tab(browser.devtools, self._profile)
+            try:
+                await tab.open(page.url)
+                return await tab.render(page, ask, self._busy)
+            except CommandFailed:
+                return RenderedPage("crashed")
+            finally:
+                await browser.stop()
 
     async def _open(self, browser: Chromium, tab: Tab, url: str) -> None:
         """Open a tab. Raises BrowserGone: the browser has ended; _Unopened: it hangs, and may have been ended for that."""
