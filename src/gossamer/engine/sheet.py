@@ -11,6 +11,7 @@ needs to know it.
 """
 
 import codecs
+import math
 import re
 import types
 import typing
@@ -344,6 +345,8 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
         if name not in known:
             raise SettingError(f"unknown setting {name!r}{nearest(name, known)}")
         plain[name] = _read(value, known[name])
+        if not _is_finite(plain[name]):
+            raise SettingError(f"setting {name!r} cannot be {value}{_hint(known[name])}")
         if known[name].secret and plain[name] and plain[name] == _hidden(plain[name]):
             raise SettingError(f"setting {name!r} was hidden when this wiring was printed; give its value again")
     for name, prop in known.items():
@@ -363,6 +366,15 @@ def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S
             raise SettingError(f"setting {name!r}: unknown value {word!r}{nearest(word, known[name].words)}") from None
         value = HIDDEN if is_secret else repr(plain.get(name))
         raise SettingError(f"setting {name!r} cannot be {value}{_hint(known[name])}") from None
+
+
+def _is_finite(value: object) -> bool:
+    """Whether no number of a plain value is infinite or none: TOML and Python can write such, and no bound of a setting can."""
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def renamed(values: Mapping[str, Any], known: Iterable[Property]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Property sheets: built from what people write, changed while running, read by reflection; messages that help."""
 
+import math
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -39,6 +40,14 @@ class Words(Sheet, frozen=True):
     scope: Annotated[Literal["page", "host"], setting("How far.")] = "host"
     wait: Annotated[float | Literal["auto"], setting("How long.", unit="s")] = "auto"
     kept: Annotated[tuple[Literal["pages", "links"], ...], setting("What.")] = ()
+
+
+class Waits(Sheet, frozen=True):
+    """Numbers of all places that a setting may have them in."""
+
+    wait: Annotated[float | Literal["auto"], setting("How long.", unit="s", ge=0)] = "auto"
+    waits: Annotated[dict[str, float], setting("How long at each.", unit="s")] = msgspec.field(default_factory=dict)
+    steps: Annotated[tuple[float, ...], setting("How long in turn.", unit="s")] = ()
 
 
 class Contact(Sheet, frozen=True):
@@ -143,6 +152,23 @@ def test_a_refused_setting_is_named_with_what_is_wrong_and_what_would_be_right(
     with pytest.raises(SettingError) as caught:
         build(FetchSheet, values)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("wait", math.inf),
+        ("wait", math.nan),
+        ("wait", "inf"),
+        ("waits", {"a.test": math.inf}),
+        ("steps", [1.0, -math.inf]),
+    ],
+)
+def test_a_number_that_is_infinite_or_none_is_refused_wherever_it_stands(name: str, value: object) -> None:
+    """TOML has such numbers, and so has Python."""
+
+    with pytest.raises(SettingError, match=f"setting '{name}'"):
+        build(Waits, {name: value})
 
 
 def test_a_setting_without_default_must_be_given() -> None:
