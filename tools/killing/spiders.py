@@ -209,7 +209,7 @@ _LATE = 10.0
 _EARLY = 0.1
 
 
-def come_back(folder: Path, say: Say, *, kills: int = 30, seed: int = 1, recrawl: str = f"adaptive={MEAN:g}s") -> Told:
+def come_back(folder: Path, say: Say, *, kills: int = 30, seed: int = 1) -> Told:
     """Crawl the web again and again, killing the crawl so often, and judge what the server saw."""
     chance, told, asked = random.Random(seed), Told(), defaultdict[str, list[float]](list)
     names = [f"/{number}" for number in range(PAGES)]
@@ -225,7 +225,7 @@ def come_back(folder: Path, say: Say, *, kills: int = 30, seed: int = 1, recrawl
     hub = FakePage("".join(f'<a href="{name}">{name}</a>' for name in names))
     shown: dict[str, Source] = {"/": hub, **dict.fromkeys(names, page)}
     deaths, directory = list[float](), folder / "crawl"
-    given = ["--recrawl", recrawl, "--min-interval", f"{LEAST}s", "--max-interval", f"{MOST}s"]
+    given = ["--recrawl", f"adaptive={MEAN:g}s", "--min-interval", f"{LEAST}s", "--max-interval", f"{MOST}s"]
     given += ["--delay", "0s", "--per-host", str(_AT_ONCE), "--robots", "ignore"]
     with FakeWeb(shown) as web:
         first = ["crawl", web.url("/"), *given]

@@ -87,16 +87,16 @@ class Inspecting:
         }
 
     async def structured(
-        self, url: str, response: Response, base: str = "", *, rules: Collection[str] = DROPPED, expanding: bool = False
+        self, url: str, response: Response, *, rules: Collection[str] = DROPPED, expanding: bool = False
     ) -> StructuredData | None:
         """The triples and items of an answer, by the parameters of :func:`~gossamer.rdf.page.structured_data`; none where it is
         no HTML."""
-        visit = await self._processed(url, response, base)
+        visit = await self._processed(url, response)
         if visit.mime not in HTML_TYPES:
             return None
         return structured_data(Document(visit), rules=rules, expanding=expanding)
 
-    async def _processed(self, url: str, response: Response, base: str) -> Visit:
+    async def _processed(self, url: str, response: Response, base: str = "") -> Visit:
         [visit] = await self._process.filter_many([Visit(Task(base or url, host_of(base or url)), response)])
         return visit
 

@@ -173,12 +173,12 @@ def as_reference(source: str, target: str) -> str:
     return "/".join(parts)
 
 
-def resolved_names(names: Mapping[str, str], redirects: Mapping[str, str], most: int = 10) -> dict[str, str]:
-    """URL -> name, also for URLs that redirect to a document of the mirror, through no more than `most` others."""
+def resolved_names(names: Mapping[str, str], redirects: Mapping[str, str]) -> dict[str, str]:
+    """URL -> name, also for URLs that redirect to a document of the mirror, through no more than ten others."""
     found = dict(names)
     for url in redirects:
         target, hops = url, 0
-        while target not in names and target in redirects and hops < most:
+        while target not in names and target in redirects and hops < 10:
             target, hops = redirects[target], hops + 1
         if target in names:
             found.setdefault(url, names[target])

@@ -44,11 +44,10 @@ PATIENCE = 5.0
 
 
 class CrawlWatch:
-    def __init__(self, directory: Path, patience: float = PATIENCE) -> None:
-        """Nothing is looked at yet; `patience` is seconds for an answer. Raises UsageError: the directory holds no crawl."""
+    def __init__(self, directory: Path) -> None:
+        """Nothing is looked at yet. Raises UsageError: the directory holds no crawl."""
         begun_crawl(directory)
         self.directory = directory
-        self._patience = patience
         self._control: Control | None = None
         self._resting: tuple[object, CrawlStanding] | None = None
 
@@ -88,7 +87,7 @@ class CrawlWatch:
 
     def _connected(self) -> Control:
         if self._control is None:
-            self._control = Control(self.directory, self._patience, changing=0.0)
+            self._control = Control(self.directory, PATIENCE, changing=0.0)
         return self._control
 
     def _read(self) -> CrawlStanding:

@@ -65,17 +65,12 @@ class ListedHosts(HostPage, frozen=True):
 
 class ShownCrawl:
     def __init__(
-        self,
-        key: str,
-        directory: Path,
-        run: Callable[..., Any],
-        run_long: Callable[..., Any] | None = None,
-        site: str = "",
+        self, key: str, directory: Path, run: Callable[..., Any], run_long: Callable[..., Any] | None = None
     ) -> None:
         """`run` does work in a thread; `run_long` does work of seconds, behind which no short work waits."""
         self.key = key
         self.directory = directory
-        self.site = site
+        self.site = ""
         self._run, self._run_long = run, run_long or run
         self._watch: CrawlWatch | None = None
         self._asking, self._reading = asyncio.Lock(), asyncio.Lock()

@@ -89,9 +89,9 @@ def items_of(columns: Sequence[str], rows: Iterable[Sequence[Any]], layout: Item
     return found
 
 
-def fields_in(items: Iterable[ItemValues], known: Iterable[str] = ()) -> tuple[str, ...]:
+def fields_in(items: Iterable[ItemValues]) -> tuple[str, ...]:
     """The names of the items' fields as they are met, no more than :data:`MOST_COLUMNS`."""
-    found = dict.fromkeys(known)
+    found = dict[str, None]()
     for item in items:
         if len(found) >= MOST_COLUMNS:
             break

@@ -202,8 +202,8 @@ def indegrees(graph: WebGraph) -> Ints:
     return result.round().astype(np.int64)
 
 
-def importance_of(graph: WebGraph, rounds: int = 20, damping: float = 0.85) -> Weights:
-    """Return the PageRank of each page (they sum to 1), after `rounds` of power iteration.
+def importance_of(graph: WebGraph) -> Weights:
+    """Return the PageRank of each page (they sum to 1), after 20 rounds of power iteration.
 
     A redirect hands all its rank on. Brin and Page, "The anatomy of a large-scale hypertextual
     Web search engine", WWW7 (1998).
@@ -212,12 +212,12 @@ def importance_of(graph: WebGraph, rounds: int = 20, damping: float = 0.85) -> W
     moved = np.flatnonzero(graph.kinds == PageKind.REDIRECT)
     shows = np.flatnonzero(np.isin(graph.kinds, (PageKind.REDIRECT, PageKind.GONE), invert=True))
     rank = np.full(graph.count, 1.0 / graph.count)
-    for _ in range(rounds):
+    for _ in range(20):
         shown = np.bincount(graph.content[shows], rank[shows], minlength=graph.count)
         fresh = np.zeros(graph.count)
         fresh += np.bincount(graph.content[moved], rank[moved], minlength=graph.count)
         _spread(graph, np.asarray(shown / degrees, dtype=np.float64), fresh)
-        fresh *= damping
+        fresh *= 0.85  # the damping
         fresh += (1.0 - fresh.sum()) / graph.count
         rank = fresh
     return rank
