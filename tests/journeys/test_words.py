@@ -109,6 +109,16 @@ def test_pages_that_a_crawl_brings_during_an_export_wait_for_the_next_one(tmp_pa
     assert done.pages == 2 and len(list((tmp_path / "m").rglob("*.md"))) == 2
 
 
+@pytest.mark.parametrize("form", ["markdown", "chunks"])
+def test_documents_that_were_not_archived_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    with FakeWeb(site()) as web:
+        crawled(web, tmp_path / "c", "--no-warc")
+    assert main(["export", str(tmp_path / "c"), "--to", form, "-o", str(tmp_path / "m.jsonl")]) == 0
+    assert "4 documents: no body in the archive" in capsys.readouterr().err
+
+
 def test_one_document_is_written_as_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with FakeWeb(site()) as web:
         crawled(web, tmp_path / "c")

@@ -235,10 +235,12 @@ def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
     """The visit that a row of `pages` tells of.
 
     Raises:
-        UsageError: it repeats a document that is not in this archive.
+        UsageError: it, or the document that it repeats, is not in this archive.
         CrawlDirectoryError: the archive is damaged there.
         OSError: its body is large, and there is no room for it in the directory for temporary files.
     """
+    if not row["warc_file"]:
+        raise UsageError(f"{row['url']} was not archived")
     record = source = reader.record(Location(row["warc_file"], row["warc_offset"], row["warc_length"]))
     if record.kind == "revisit" and row["outcome"] != Outcome.NOT_MODIFIED:
         source = reader.original(record, row["url"], row["digest"] or "")
