@@ -343,11 +343,10 @@ def under_way(directory: Path) -> UnderWay | None:
 #: The last change of a crawl with a store, in the supervisor's folder and in that of each agent, and so in the checkpoints of those
 #: that have made it.
 _LAST = "last-change.json"
-_SUPERVISOR = "supervisor"
 
 
 def note_change(directory: Path, work: UnderWay) -> None:
-    for name in {_SUPERVISOR, *(member(text).agent for text in (*work.before, *work.after))}:
+    for name in {"supervisor", *(member(text).agent for text in (*work.before, *work.after))}:
         if (folder := directory / STATE_DIRECTORY / name).is_dir():
             replace_file(folder / _LAST, msgspec.json.encode(work))
 
@@ -355,7 +354,7 @@ def note_change(directory: Path, work: UnderWay) -> None:
 def last_change(directory: Path, agents: Iterable[str]) -> UnderWay | None:
     """The change by which the present division came, as the supervisor or one of these agents knows it. Raises CrawlDirectoryError:
     a note is damaged."""
-    places = (directory / STATE_DIRECTORY / name / _LAST for name in (_SUPERVISOR, *agents))
+    places = (directory / STATE_DIRECTORY / name / _LAST for name in ("supervisor", *agents))
     notes = (read_kept(place, UnderWay, _ADVICE) for place in places)
     return next((work for work in notes if work is not None and work.division == division_of(directory)), None)
 

@@ -210,10 +210,9 @@ async def _carry_out(directory: Path, agents: AgentsAtRest, work: UnderWay) -> S
         if work.by_table:
             write_to_table(directory, work.hand_overs or ())
             crash_at(Point.JOINING)
-        if work.division:
-            note_change(directory, work)
         write_members(directory, work.after)
         if work.division:
+            note_change(directory, work)
             write_division(directory, work.division)
         if not work.by_table:
             left = left_by_ring(work.after, read_moved(directory))

@@ -228,9 +228,8 @@ class SeveralAgents(AnyCrawl):
 
     def _gone(self) -> list[str]:
         """Agents of a crawl with a store that have lost their folders while all rest."""
-        if not (has_store(self.graph.wiring) and self._cluster.is_shared):
-            return []
-        return [agent for agent in at_work(members_of(self.directory)) if is_ledger_gone(self.directory, agent)]
+        names = at_work(members_of(self.directory)) if has_store(self.graph.wiring) and self._cluster.is_shared else ()
+        return [agent for agent in names if is_ledger_gone(self.directory, agent)]
 
     def _lets_go(self, agent: str) -> bool:
         if is_leaving := self._cluster.is_shared and self.roster.let_go(self.graph, agent):

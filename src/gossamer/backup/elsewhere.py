@@ -232,12 +232,8 @@ class CrawlInStore:
         found, archive = {}, {}
         heads = {place: place.head or StoreHead(0, "", "", 0.0) for place in self.places}
         have = {place: checkpoints.get(head.checkpoint, StoredCheckpoint({})).files for place, head in heads.items()}
-
-        def newness(place: AgentInStore) -> tuple[bool, int, bool]:
-            head = heads[place]
-            return CRAWL_FILE in have[place], head.division, place.agent in at_work(head.members)
-
-        whole = max(self.places, key=newness)
+        newest = {one: (head.division, one.agent in at_work(head.members)) for one, head in heads.items()}
+        whole = max(self.places, key=lambda one: (CRAWL_FILE in have[one], newest[one]))
         for place, files in have.items():
             for name, parts in files.items():
                 if place is not whole and not owner_of(name):

@@ -47,9 +47,8 @@ class FolderStore:
         with self._told():
             path, fresh = self._root / key, self._root / _MAKING / secrets.token_hex(8)
             fresh.parent.mkdir(exist_ok=True)
-            for inside in reversed(
-                Path(key).parents[:-1]
-            ):  # never the folder of the store itself, whose disk may be away
+            # Never the folder of the store itself, whose disk may be away.
+            for inside in reversed(Path(key).parents[:-1]):
                 (self._root / inside).mkdir(exist_ok=True)
             try:
                 with fresh.open("xb") as file:

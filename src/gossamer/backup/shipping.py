@@ -38,7 +38,7 @@ _LEFT = re.compile(
 
 #: What the supervisor of several agents, and their masters, make again of what the agents have.
 _MADE_AGAIN = re.compile(
-    r"logs/crawl\.jsonl|state/supervisor/(?!moved\.json).*|state/master-[^/]+/.*|state/masters/shared\.sqlite.*"
+    r"logs/crawl\.jsonl|state/((supervisor/(?!moved\.json)|master-[^/]+/)|masters/shared\.sqlite).*"
 )
 
 #: The folder of the snapshot of a ledger that is published, in the state of its agent.
