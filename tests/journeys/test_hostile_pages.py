@@ -13,9 +13,8 @@ import pytest
 from gossamer.browser import chromium
 from gossamer.browser.chromium import PROGRAMS
 from gossamer.browser.devtools import CommandFailed
-from gossamer.browser.rendering import MOST_MARKUP, FetchedPage, RenderedPage, Tab, Want, WantedAnswer, WantRefused
+from gossamer.browser.rendering import MOST_MARKUP, FetchedPage, RenderedPage, Want, WantedAnswer, WantRefused
 from gossamer.browser.tabs import MOST_BEGUN, Tabs
-from gossamer.engine import processes
 from gossamer.values.body import RenderedHow
 
 pytestmark = [
@@ -332,18 +331,30 @@ def test_a_folder_of_a_browser_whose_guard_was_killed_goes_with_the_next_one(mon
     folders.rmdir()
 
 
-def test_a_browser_that_opens_no_tab_is_not_taken_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, tries = Tab.open, []
+#: A guard with a browser that does nothing, in its first two lives.
+IDLE_TWICE = """
+import json, os, sys
+with open(COUNTED, "a") as counted:
+    counted.write("x")
+    lives = counted.tell()
+if lives > 2:
+    os.execv(sys.executable, [sys.executable, "-I", "-S", GUARD, *sys.argv[1:]])
+print('{"missing": ""}', flush=True)
+told = b""
+while chunk := os.read(int(sys.argv[1]), 65536):
+    *commands, told = (told + chunk).split(b"\\0")
+    for command in map(json.loads, commands):
+        is_version = command["method"] == "Browser.getVersion"
+        said = {"result": {"product": "Idle/999.0"}} if is_version else {"error": {"message": "no answer"}}
+        os.write(int(sys.argv[2]), json.dumps({"id": command["id"], **said}).encode() + b"\\0")
+"""
 
-    async def hanging(tab: Tab, url: str) -> None:
-        tries.append(url)
-        if len(tries) < 3:
-            raise CommandFailed("Target.createTarget: no answer within 10 s")
-        await opened(tab, url)
 
-    monkeypatch.setattr(Tab, "open", hanging)
-    page = render_all({"page": "document.title = 'fine'"})["page"]
-    assert (page.how, len(tries)) == ("done", 3)
+def test_a_browser_that_opens_no_tab_is_not_taken_for_none(tmp_path: Path) -> None:
+    guard, counted = tmp_path / "guard.py", tmp_path / "lives"
+    guard.write_text(IDLE_TWICE.replace("COUNTED", repr(str(counted))).replace("GUARD", repr(chromium.GUARD)))
+    page = render_all({"page": "document.title = 'fine'"}, str(guard))["page"]
+    assert (page.how, counted.read_text()) == ("done", "xxx")
 
 
 def test_a_browser_for_which_the_system_has_no_process_costs_no_more_than_one_that_does_not_start(
@@ -352,7 +363,7 @@ def test_a_browser_for_which_the_system_has_no_process_costs_no_more_than_one_th
     async def child(*words: str, **streams: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(processes, "child", child)
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", child)
     assert render_all({"page": ""})["page"].how == "no_browser"
 
 

@@ -3,13 +3,12 @@
 import asyncio
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,10 +16,10 @@ from tests.journeys.test_agents import crawled, options_for, seed_of, web_of_hos
 from tests.stores import AGENTS, ROUND, SEVERAL, Site, check_web, on
 from tests.waiting import awaited, until
 
-from gossamer.agents import membership, several
 from gossamer.agents.cluster import living
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.handing_over import NOTE
+from gossamer.storage.logs import MARK
 from gossamer.testing.clock import HUNG_AFTER
 
 ALL = ("agent-00", "agent-01", "agent-02")
@@ -123,26 +122,27 @@ def test_agents_that_are_killed_with_their_folders_before_they_publish_what_they
         check_end(one, "first", process)
 
 
-@pytest.mark.parametrize("late", [several.merge_logs, membership.write_note], ids=["resting", "changing"])
+@pytest.mark.parametrize("late", [MARK, NOTE], ids=["resting", "changing"])
 def test_an_agent_that_loses_its_folder_while_all_rest_is_brought_back_before_agents_change(
-    late: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    late: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory, told, lost = tmp_path / "crawl", list[str](), tmp_path / "lost"
+    replace = pathlib.Path.replace
     with web_of_hosts(pages=20, latency=0.1) as web:
         options = options_for(web, directory, agents=2, store=str(tmp_path / "store"), checkpoint_every=1.0)
         job = SupervisedCrawl([seed_of(web)], options, report=told.append)
 
-        def lose(*given: Any, **more: Any) -> None:
-            if job.several.supervisor.is_resting and not lost.exists():
+        def lose(file: Path, target: Path) -> Path:
+            if target == directory / late and job.several.supervisor.is_resting and not lost.exists():
                 (directory / "state" / "agent-01").rename(lost)
-            late(*given, **more)
+            return replace(file, target)
 
         async def change(job: SupervisedCrawl) -> None:
             await awaited(lambda: job.several.has_begun and len(web.requests) > 30)
             job.several.roster.want(job.several.graph, 3)
             job.several.rest()
 
-        monkeypatch.setattr(several if late is several.merge_logs else membership, late.__name__, lose)
+        monkeypatch.setattr(pathlib.Path, "replace", lose)
         summary = asyncio.run(crawled(job, change))
         asked = {request.host + request.target for request in web.requests if request.target != "/robots.txt"}
     assert any("agent-01 has lost its ledger, and goes on from its last checkpoint" in line for line in told), told

@@ -2,7 +2,7 @@
 elements are advertisements, an article's body, or no part of any.
 
 Place in the flow: :mod:`gossamer.documents.blocks` finds the blocks of a page by tags, and leaves the text of advertisements
-out (row S14); :mod:`gossamer.documents.main_part` weighs elements. Sites take class and id from the same few systems, so a few
+out (row S14); :mod:`gossamer.documents.main_element` weighs elements. Sites take class and id from the same few systems, so a few
 words decide most pages.
 """
 
@@ -255,7 +255,7 @@ _ROLES_BESIDE = frozenset(
     b"menu menubar complementary navigation alert alertdialog dialog banner contentinfo search".split()
 )
 
-#: Points of a name, beside which a paragraph has 1 to some 10 (:mod:`gossamer.documents.main_part`).
+#: Points of a name, beside which a paragraph has 1 to some 10 (:mod:`gossamer.documents.main_element`).
 _NAMED, _NAMED_BODY, _SAID_BODY = 25.0, 15.0, 50.0
 
 
