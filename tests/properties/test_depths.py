@@ -49,7 +49,7 @@ def test_the_known_depth_is_the_least_that_was_met(
         ledger.open()
         for meetings, end in groups:
             urls, depth = asked
-            hinted = [url for url, _ in ledger.seen.unseen(urls, depth)]
+            hinted = ledger.seen.unseen(urls, depth)
             assert [url for url in urls if url not in known or depth < known[url]] == hinted
             then = dict(known)
             try:

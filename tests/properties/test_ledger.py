@@ -206,7 +206,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert self.queues.next_rest() <= min(asleep, default=float("inf"))
         assert self.ledger.counters() == {name: n for name, n in self.counters.items() if n}
         assert self.ledger.committed_ends() == self.ends
-        assert [url for url, _ in self.ledger.seen.unseen(URLS)] == [url for url in URLS if url not in self.seen]
+        assert self.ledger.seen.unseen(URLS) == [url for url in URLS if url not in self.seen]
         assert self.ledger.queues.buffered <= 4
         assert self.ledger.queues.held <= 2
 
