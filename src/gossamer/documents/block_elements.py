@@ -1,7 +1,7 @@
 """The elements of a page as ranges of its blocks, in columns, and what is counted in them.
 
-Place in the flow: :mod:`main_part` makes them of the tags between blocks (:mod:`blocks`), and :mod:`main_element` chooses one. There
-is no tree: each element knows the one around it, and a column of numbers is summed up for all of them at once.
+Place in the flow: :mod:`main_part` makes them of the tags between blocks (:mod:`blocks`), and :mod:`main_element` chooses one.
+There is no tree: each element knows the one around it, and a column of numbers is summed up for all of them at once.
 """
 
 from typing import Any, NamedTuple
