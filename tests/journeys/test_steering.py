@@ -418,7 +418,7 @@ def test_going_back_to_a_checkpoint_fetches_again_what_came_after_and_keeps_what
 
 
 def test_a_crawl_at_rest_is_looked_at_without_being_changed(tmp_path: Path) -> None:
-    with FakeWeb.tree(2, 3) as web:
+    with FakeWeb.tree(3, 4, latency=0.01) as web:
         crawl([web.url("/")], tmp_path / "c", lambda control: control.do(Stop()))
     first = standing_at_rest(tmp_path / "c")
     assert standing_at_rest(tmp_path / "c") == first
