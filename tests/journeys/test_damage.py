@@ -23,7 +23,7 @@ from gossamer.crawls.options import all_options
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import is_as_written
-from gossamer.storage.ledger.ledger import ledgers_of
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger, ledgers_of
 from gossamer.storage.members import crawl_id, is_id_damaged
 from gossamer.storage.recovery import unreadable_lines
 from gossamer.storage.tables.places import reading
@@ -204,6 +204,35 @@ def test_a_crawl_whose_ledger_is_lost_begins_again_beside_what_it_has(
     assert main(["query", str(crawl), "SELECT count(*) AS n, count(DISTINCT url) AS urls FROM pages", "-f", "csv"]) == 0
     assert capsys.readouterr().out.split() == ["n,urls", "4,4"]  # the later of each
     assert main(["cat", str(crawl), web.url("/three")]) == 0
+
+
+def test_a_crawl_whose_log_has_a_changed_byte_goes_on_from_the_commit_before(
+    crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = RocksLedger(LedgerSheet(directory=str(crawl)))
+    ledger.open()
+    for number in range(9):
+        ledger.put_meta(f"value-{number}", b"committed")
+    crawl = Path(shutil.copytree(crawl, tmp_path / "killed"))
+    ledger.close()
+    assert verify(crawl, deep=True).findings == []
+    flip(f"{LEDGER}/*.log")(crawl)
+    records, asked = (archive := only(crawl, ARCHIVE)).read_bytes(), len(web.requests)
+    for command in ("verify", "resume"):
+        assert main([command, str(crawl)]) == 5
+        err = capsys.readouterr().err
+        assert "a byte of its write-ahead log has changed" in err
+        assert "--accept-loss" in err
+        assert err.count("\n") == 1
+    assert len(web.requests) == asked
+    assert main(["resume", str(crawl), "--json", "--accept-loss"]) == 0
+    out, err = capsys.readouterr()
+    assert "the crawl goes on from the last commit of agent-00 that can be read" in err
+    assert json.loads(out)["queued"] == 0
+    assert archive.read_bytes() == records
+    assert verify(crawl, deep=True).findings == []
+    assert main(["query", str(crawl), "SELECT count(DISTINCT url) AS urls FROM pages", "-f", "csv"]) == 0
+    assert capsys.readouterr().out.split() == ["urls", "4"]
 
 
 @pytest.mark.parametrize(

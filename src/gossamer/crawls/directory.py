@@ -22,7 +22,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLe
 from gossamer.storage.recovery import files_of, in_store, is_away
 from gossamer.storage.rewrite_journals import refuse_unfinished, seek_again
 from gossamer.storage.tables.places import CRAWL_FILE, TRIPLES, begun_crawl
-from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.errors import CrawlDirectoryError, LogDamaged, UsageError
 
 # The wiring that the directory of a crawl keeps.
 
@@ -83,6 +83,12 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
             raise CrawlDirectoryError(
                 f"{damage}. The sieve has URLs that would not be fetched again: begin a new crawl"
             )
+        if isinstance(damage, LogDamaged):
+            seek_again(directory)
+            ledger.go_back(ends := dict(_ends(directory, sheet.agent)))
+            yield f"the crawl goes on from the last commit of {sheet.agent} that can be read"
+            yield f"fetching the URLs of later commits again; {len(ends)} files of archive and logs stay"
+            continue
         files = begin_ledger_anew(directory, ledger)
         aside = next(reversed(lost_ledgers(directory)), None)
         yield f"the crawl goes on without the ledger of {sheet.agent}" + (f", which is in {aside}" if aside else "")

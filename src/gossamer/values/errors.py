@@ -30,6 +30,10 @@ class LedgerDamaged(CrawlDirectoryError):
     them."""
 
 
+class LogDamaged(LedgerDamaged):
+    """The write-ahead log of a ledger has a changed byte. The commits before it can be read, so the crawl can go on from there."""
+
+
 class DiskFull(CrawlDirectoryError):
     """The disk that the crawl writes to is full. The crawl can repeat the write when there is room."""
 

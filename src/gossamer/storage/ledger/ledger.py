@@ -25,6 +25,7 @@ from gossamer.storage.ledger.opening import (
     ProcessLock,
     begin,
     check_log,
+    link,
     make_empty,
     missing,
     open_beside,
@@ -39,7 +40,7 @@ from gossamer.storage.ledger.queues import HostQueues, Plan
 from gossamer.storage.ledger.reader import LedgerHosts, LedgerReader, LedgerSheet, LedgerState
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.spaces import KeptSpaces
-from gossamer.storage.ledger.store import Batch, RocksStore
+from gossamer.storage.ledger.store import Batch, RocksStore, number_behind
 from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.recovery import changed_files
 from gossamer.storage.tables.places import check_is_here
@@ -122,6 +123,10 @@ class RocksLedger(LedgerReader):
                 self._store = begin(self._create, places, self.sheet)
             else:
                 check_log(places.ledger)
+                # The library drops what it cannot read of the log when it opens a store to write. A clean end leaves it empty.
+                if number_behind(places.ledger):
+                    look = partial(RocksStore, places.ledger, self.sheet, read_only=True)
+                    open_beside(places.ledger, look).close()
                 self._store = self.store_type(places.ledger, self.sheet)
             try:
                 if self.sheet.private:
@@ -160,6 +165,10 @@ class RocksLedger(LedgerReader):
         """Put an empty ledger in the place of one that is lost, whole at once; `ends` says of files of the crawl directory where
         what is kept of them ends. Raises CrawlDirectoryError: another process has it, or it cannot be written."""
         replace(self.places, lambda path: make_empty(self._create, path, self.sheet).close(), self.sheet, ends)
+
+    def go_back(self, ends: Mapping[str, int]) -> None:
+        """Go on from the last commit before a changed byte of its log; `ends` and what it raises are as of :meth:`begin_anew`."""
+        replace(self.places, partial(link, self.places.ledger), self.sheet, ends)
 
     @contextmanager
     def looking(self, snapshot: Path | None = None) -> Iterator[Self]:

@@ -23,9 +23,9 @@ from gossamer.engine.files import Point, crash_at, scratch, take_lock
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.layout import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
 from gossamer.storage.ledger.reader import LedgerSheet, LedgerState
-from gossamer.storage.ledger.store import RocksStore, damaged, missing_between
+from gossamer.storage.ledger.store import RocksStore, damaged, has_missing_sectors, missing_between, number_behind
 from gossamer.storage.recovery import SUMS, sum_up
-from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError
+from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, LogDamaged, UsageError
 from gossamer.values.hosts import DomainRule, domain_rule
 
 # One process for each ledger: the system takes the lock away from a process that dies (fault 107).
@@ -192,7 +192,7 @@ def restore(state: Path, name: str, sheet: LedgerSheet, ends: Mapping[str, int])
     known = places.names()
     if name not in known:
         raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
-    replace(places, lambda path: _link(places.checkpoints / name, path), sheet, ends)
+    replace(places, lambda path: link(places.checkpoints / name, path), sheet, ends)
 
 
 def replace(places: Places, make: Callable[[Path], None], sheet: LedgerSheet, ends: Mapping[str, int]) -> None:
@@ -215,7 +215,7 @@ def replace(places: Places, make: Callable[[Path], None], sheet: LedgerSheet, en
         places.recover()
 
 
-def _link(source: Path, target: Path) -> None:
+def link(source: Path, target: Path) -> None:
     """A copy of a database. Its tables never change, so the copy shares them; the rest is small."""
     target.mkdir(mode=stat.S_IMODE(source.parent.stat().st_mode))
     for path in source.iterdir():
@@ -253,15 +253,32 @@ def open_beside(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
     only where the directory stayed the same meanwhile. Raises CrawlDirectoryError: it is damaged, or cannot be read.
     """
     for _ in range(_OPENINGS - 1):
-        before = set(path.iterdir())
+        before = _data(path)
         try:
-            check_log(path)
-            return open_it()
+            return _read_whole(path, open_it)
         except LedgerDamaged:
-            if set(path.iterdir()) == before:
+            if _data(path) == before:
                 raise
+    return _read_whole(path, open_it)
+
+
+def _data(path: Path) -> set[str]:
+    """The files of a database, without the diary of the library, which changes at each opening."""
+    return {one.name for one in path.iterdir() if not one.name.startswith("LOG")}
+
+
+def _read_whole(path: Path, open_it: Callable[[], RocksStore]) -> RocksStore:
+    """Open a database to read it. Raises CrawlDirectoryError: also where its log was not read to the end."""
     check_log(path)
-    return open_it()
+    behind = number_behind(path)
+    store = open_it()
+    if store.number_behind() >= behind or has_missing_sectors(path):
+        return store
+    store.close()
+    raise LogDamaged(
+        f"the ledger in {path} is damaged: a byte of its write-ahead log has changed, and later commits cannot be read; bring it "
+        f"back from a copy, or go on from the commit before: gossamer resume {path.parents[2]} --accept-loss"
+    )
 
 
 def check_log(path: Path) -> None:
