@@ -1,10 +1,15 @@
 """The browser is a guest: pages that attack it or what is around it reach nothing, and cost no other page anything."""
 
 import asyncio
+import contextlib
+import os
 import re
 import shutil
+import signal
 import socket
+import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -390,6 +395,47 @@ def test_pages_beside_one_that_takes_the_browser_down_are_rendered_again() -> No
 
     first, second = asyncio.run(run())
     assert (first.how, second.how) == ("done", "done")
+
+
+def test_a_page_whose_process_ends_just_before_its_browser_is_rendered_again() -> None:
+    """As all processes of a browser are ended at once, in whatever order."""
+
+    async def run() -> RenderedPage:
+        tabs = Tabs(chromium.program(), 2)
+
+        async def killing(want: Want) -> WantedAnswer:
+            if tabs.started == 1:
+                assert tabs._browser is not None
+                end_pages_first(tabs._browser._process.pid)
+            return await ask(want)
+
+        body = b"<title>t</title><script>fetch('/slow').then(r => r.text()).then(t => document.body.append(t))</script>"
+        page = FetchedPage("http://h.test/", WantedAnswer(200, HTML, body), 1_700_000_000.0)
+        try:
+            found = await asyncio.wait_for(tabs.render("good.test", page, killing), 60)
+            assert tabs.started == 2
+            return found
+        finally:
+            await tabs.close()
+
+    assert asyncio.run(run()).how == "done"
+
+
+def end_pages_first(guard: int) -> None:
+    """Kill what a guard has begun: processes of pages, and then the others, while the loop of this thread sees neither."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()]
+    found, around = dict[str, str](), {str(guard)}
+    while around:
+        below = {pid: words for pid, parent, words in rows if parent in around}
+        found, around = found | below, {*below}
+    pages = {pid for pid, words in found.items() if "--type=renderer" in words}
+    assert pages
+    for some in (pages, found.keys() - pages):
+        for pid in some:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        time.sleep(0.5)  # the browser sees the first ones
 
 
 def test_a_page_whose_browsers_are_lost_to_others_is_rendered_by_itself_in_the_end() -> None:

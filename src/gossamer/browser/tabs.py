@@ -131,6 +131,8 @@ class Tabs:
                 await self._open(browser, tab, page.url)
             self._pages += 1
             shown = await tab.render(page, ask, self._busy)
+            if shown.how in ("hung", "crashed"):
+                await self._give_up(browser, tab)
         except BrowserGone:
             if browser is self._ended:
                 return None
@@ -140,12 +142,11 @@ class Tabs:
                 with contextlib.suppress(CommandFailed):
                     await tab.close()
             raise
-        if shown.how in ("hung", "crashed"):
-            await self._give_up(browser, tab)
-        elif browser is self._browser:
+        if shown.how not in ("hung", "crashed") and browser is self._browser:
             self._tabs[owner] = tab
             while len(self._tabs) > self._most_tabs:
-                await self._give_up(browser, self._tabs.popitem(last=False)[1])
+                with contextlib.suppress(BrowserGone):
+                    await self._give_up(browser, self._tabs.popitem(last=False)[1])
         return shown
 
     async def _render_alone(self, page: FetchedPage, ask: Ask) -> RenderedPage:
@@ -175,9 +176,11 @@ class Tabs:
             raise _Unopened from error
 
     async def _give_up(self, browser: Chromium, tab: Tab) -> None:
-        """Close a tab; where it does not close, end the browser."""
+        """Close a tab; where it does not close, end the browser. Raises BrowserGone: that has ended, and took the page down."""
         try:
             await tab.close()
+        except BrowserGone:
+            raise
         except CommandFailed:
             async with self._starting:
                 if browser is self._browser:
