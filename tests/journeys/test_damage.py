@@ -206,15 +206,41 @@ def test_a_crawl_whose_ledger_is_lost_begins_again_beside_what_it_has(
     assert main(["cat", str(crawl), web.url("/three")]) == 0
 
 
-def test_a_crawl_whose_log_has_a_changed_byte_goes_on_from_the_commit_before(
-    crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("damage", [lambda crawl: shutil.rmtree(crawl / LEDGER), None], ids=["ledger", "log"])
+def test_an_answer_whose_row_was_not_written_before_its_process_died_is_in_the_index_once_the_ledger_is_lost(
+    damage: Callable[[Path], None] | None, crawl: Path, tmp_path: Path
 ) -> None:
+    archive = only(crawl, ARCHIVE)
+    place = json.loads((crawl / "index.cdxj").read_bytes().splitlines()[-1].split(b" ", 2)[2])
+    with archive.open("r+b") as file:
+        file.seek(int(place["offset"]))
+        record = file.read(int(place["length"]))
+        file.seek(0, os.SEEK_END)
+        file.write(record)
+    if damage is not None:
+        damage(crawl)
+    else:
+        crawl = with_a_log(crawl, tmp_path / "killed")
+        flip(f"{LEDGER}/*.log")(crawl)
+    assert main(["resume", str(crawl), "--quiet", "--accept-loss"]) == 0
+    assert verify(crawl, deep=True).findings == []
+
+
+def with_a_log(crawl: Path, copy: Path) -> Path:
+    """A copy of a crawl as a kill leaves it: the last commits of its ledger are in the write-ahead log."""
     ledger = RocksLedger(LedgerSheet(directory=str(crawl)))
     ledger.open()
     for number in range(9):
         ledger.put_meta(f"value-{number}", b"committed")
-    crawl = Path(shutil.copytree(crawl, tmp_path / "killed"))
+    shutil.copytree(crawl, copy)
     ledger.close()
+    return copy
+
+
+def test_a_crawl_whose_log_has_a_changed_byte_goes_on_from_the_commit_before(
+    crawl: Path, web: FakeWeb, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl = with_a_log(crawl, tmp_path / "killed")
     assert verify(crawl, deep=True).findings == []
     flip(f"{LEDGER}/*.log")(crawl)
     records, asked = (archive := only(crawl, ARCHIVE)).read_bytes(), len(web.requests)

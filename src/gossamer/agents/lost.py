@@ -39,8 +39,6 @@ from gossamer.storage.mailbox.retaining import mail_of, point_path
 from gossamer.storage.mailbox.shared_state import SHARED, shared_again
 from gossamer.storage.mailbox.staging import DividedLedger
 from gossamer.storage.members import crawl_id
-from gossamer.storage.tables.manifest import notes_of, write_notes
-from gossamer.storage.tables.places import converting, rows_directory
 from gossamer.values.agents import Designated, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.hosts import domain_point
@@ -97,10 +95,6 @@ def begin_anew(directory: Path, settings: Mapping[str, Any], agent: str, divisio
     division; returns how many files of the agent stay. It may be done again before the agent works."""
     ledger, files = ledger_of(directory, settings, agent), 0
     if damage_of(ledger) is not None:
-        if not rows_directory(directory, agent).exists():
-            # Rows that were no tables yet are gone too: the index is made of the archive, which has all of them.
-            with converting(directory, wait=True):
-                write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
         files = begin_ledger_anew(directory, ledger)
     with ExitStack() as stack:
         empty = opened_ledger(directory, settings, agent, stack)

@@ -7,7 +7,7 @@ crawl.
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -21,7 +21,8 @@ from gossamer.engine.wiring import Wiring, read, write
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.recovery import files_of, in_store, is_away
 from gossamer.storage.rewrite_journals import refuse_unfinished, seek_again
-from gossamer.storage.tables.places import CRAWL_FILE, TRIPLES, begun_crawl
+from gossamer.storage.tables.manifest import notes_of, write_notes
+from gossamer.storage.tables.places import CRAWL_FILE, TRIPLES, begun_crawl, converting
 from gossamer.values.errors import CrawlDirectoryError, LogDamaged, UsageError
 
 # The wiring that the directory of a crawl keeps.
@@ -84,10 +85,9 @@ def begin_anew(directory: Path, graph: Graph) -> Iterator[str]:
                 f"{damage}. The sieve has URLs that would not be fetched again: begin a new crawl"
             )
         if isinstance(damage, LogDamaged):
-            seek_again(directory)
-            ledger.go_back(ends := dict(_ends(directory, sheet.agent)))
+            files = _replaced(directory, ledger, ledger.go_back)
             yield f"the crawl goes on from the last commit of {sheet.agent} that can be read"
-            yield f"fetching the URLs of later commits again; {len(ends)} files of archive and logs stay"
+            yield f"fetching the URLs of later commits again; {files} files of archive and logs stay"
             continue
         files = begin_ledger_anew(directory, ledger)
         aside = next(reversed(lost_ledgers(directory)), None)
@@ -120,10 +120,22 @@ def damage_of(ledger: RocksLedger) -> CrawlDirectoryError | None:
 def begin_ledger_anew(directory: Path, ledger: RocksLedger) -> int:
     """Put an empty ledger in the place of a lost one; returns how many files of its agent stay. Raises CrawlDirectoryError: it
     cannot be written."""
+
+    def begin(ends: Mapping[str, int]) -> None:
+        _set_aside(ledger.places.ledger)
+        ledger.begin_anew(ends)
+
+    return _replaced(directory, ledger, begin)
+
+
+def _replaced(directory: Path, ledger: RocksLedger, replace: Callable[[Mapping[str, int]], None]) -> int:
+    """Replace a ledger by one that goes on behind all whole records and rows of its agent; returns how many files they are in."""
     seek_again(directory)
     ends = dict(_ends(directory, ledger.sheet.agent))
-    _set_aside(ledger.places.ledger)
-    ledger.begin_anew(ends)
+    replace(ends)
+    # The process that wrote the last records may have died before it wrote their rows, of which the index is made otherwise.
+    with converting(directory, wait=True):
+        write_notes(directory, msgspec.structs.replace(notes_of(directory), index=()))
     return len(ends)
 
 

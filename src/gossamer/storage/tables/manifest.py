@@ -237,7 +237,7 @@ def damaged_index(directory: Path, notes: Notes, *, deep: bool = False) -> Damag
     path = directory / INDEX
     size = path.stat().st_size if path.exists() else 0
     if notes.index is not None and size not in notes.index:
-        wanted = f"has {size} bytes instead of {notes.index[-1]}" if notes.index else "names records that are lost"
+        wanted = f"has {size} bytes instead of {notes.index[-1]}" if notes.index else "is not that of the archive"
         return Damage(INDEX, wanted if size else "is missing")
     if size and notes.indexes and all(wrong := [damage_of(path, one, deep=deep) for one in notes.indexes]):
         return Damage(INDEX, wrong[-1])
