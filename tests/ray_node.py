@@ -12,17 +12,9 @@ from pathlib import Path
 import pytest
 
 from gossamer.testing.clock import HUNG_AFTER
+from tools.killing.ray import RAYLET_PORTS
 
-#: Ports that a raylet otherwise waits for, 15 s, until its helpers have chosen them; on a busy machine it then gives up.
-PORTS = (
-    "port",
-    "node-manager-port",
-    "object-manager-port",
-    "dashboard-agent-grpc-port",
-    "dashboard-agent-listen-port",
-    "runtime-env-agent-port",
-    "metrics-export-port",
-)
+PORTS = ("port", *RAYLET_PORTS)
 
 #: Bytes of the object store: what a task hands on has 16 MB.
 STORE_BYTES = 100_000_000

@@ -3,9 +3,11 @@
 import gzip
 import json
 import os
+import shlex
 import shutil
 import stat
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -134,15 +136,30 @@ def test_a_log_in_that_cannot_begin_is_refused_in_one_line(words: tuple[str, ...
     assert status == 2 and told in said and said.count("\n") == 1
 
 
-@pytest.fixture
-def screen(tmp_path: Path) -> Iterator[str]:
-    """A screen that is there for this test alone."""
+@pytest.fixture(params=["a window", "no window"])
+def browser(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    """A screen and a program: a whole Chromium and a screen that is there for this test alone, or a Chromium that needs none."""
+    if request.param == "no window":
+        program = next(filter(None, map(shutil.which, PROGRAMS)), "")
+        if not program:
+            pytest.skip("there is no Chromium on this machine")
+        with tempfile.TemporaryDirectory(
+            prefix="gossamer-"
+        ) as folder:  # root's browser runs as another user, who may go there
+            hidden = Path(folder, "chromium")
+            hidden.write_text(f'#!/bin/sh\nexec {shlex.quote(str(Path(program).resolve()))} --headless "$@"\n')
+            for path in (hidden, hidden.parent):
+                path.chmod(0o755)
+            yield ":0", str(hidden)
+        return
+    if not (FULL and shutil.which("Xvfb")):
+        pytest.skip("there is no whole Chromium with Xvfb on this machine")
     told, tells = os.pipe()
     words = ["Xvfb", "-displayfd", str(tells), "-ac", "-nolisten", "tcp", "-screen", "0", "1024x768x24"]
     server = subprocess.Popen(words, pass_fds=(tells,), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     os.close(tells)
     with os.fdopen(told) as line:
-        yield f":{line.readline().strip()}"
+        yield f":{line.readline().strip()}", FULL
     server.terminate()
     server.wait()
 
@@ -159,8 +176,10 @@ fetch('/enter', {method: 'POST'}).then(() => {
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not (FULL and shutil.which("Xvfb")), reason="needs a whole Chromium, and Xvfb")
-def test_what_a_person_has_stored_in_a_visible_browser_is_kept_for_them_alone(tmp_path: Path, screen: str) -> None:
+def test_what_a_person_has_stored_in_a_visible_browser_is_kept_for_them_alone(
+    tmp_path: Path, browser: tuple[str, str]
+) -> None:
+    screen, program = browser
     file, entered = tmp_path / "profile.json", []
 
     def enter(request: FakeRequest) -> FakePage:
@@ -171,7 +190,9 @@ def test_what_a_person_has_stored_in_a_visible_browser_is_kept_for_them_alone(tm
         return FakePage("", status=200 if time.monotonic() > entered[0] + 10 * profiles.LOOK else 404)
 
     with FakeWeb({"/": PERSON, "/enter": enter, "/may-leave": may_leave}) as web:
-        status, _, said = gave("profile", web.url("/"), str(file), environment={"DISPLAY": screen})
+        status, _, said = gave(
+            "profile", web.url("/"), str(file), "--browser", program, environment={"DISPLAY": screen}
+        )
         origin = web.url("/").removesuffix("/")
     assert (status, "2 cookies" in said) == (0, True), said
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -30,8 +30,8 @@ LEASE = 4.0
 
 _PYTHON = str(ROOT / ".ray/bin/python")
 
-#: Ports for which a raylet otherwise waits until its helpers have chosen them; on a busy machine it then gives up.
-_PORTS = (
+#: Ports for which a raylet otherwise waits, 15 s, until its helpers have chosen them; on a busy machine it then gives up.
+RAYLET_PORTS = (
     "node-manager-port",
     "object-manager-port",
     "dashboard-agent-grpc-port",
@@ -68,11 +68,11 @@ class RayNode:
     def __init__(self, home: Path, environment: dict[str, str], address: str, disk: Path | None, seen: Path) -> None:
         """Begin it. The head has no `address` of another one, and no disk; others see their disk at `seen`."""
         with contextlib.ExitStack() as held:
-            sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in (*_PORTS, "port")]
+            sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in (*RAYLET_PORTS, "port")]
             ports = [one.getsockname()[1] for one in sockets]
         self.disk = disk or seen
         self.address = address or f"127.0.0.1:{ports[-1]}"
-        words = [f"--{name}={port}" for name, port in zip(_PORTS, ports, strict=False)]
+        words = [f"--{name}={port}" for name, port in zip(RAYLET_PORTS, ports, strict=False)]
         words += ["--block", "--disable-usage-stats", "--node-ip-address=127.0.0.1", "--object-store-memory=80000000"]
         words += ["--min-worker-port=0", "--max-worker-port=0"]
         if disk is None:
@@ -239,7 +239,7 @@ class RayCrawl(PublishingCrawl):
         return len({name for one in self._nodes if one is not node for name in one.agents()}) == len(AGENTS)
 
     def _lose(self, node: RayNode) -> None:
-        """What a lost node had must end by itself; then there is another node."""
+        """See that all agents of a lost node end by themselves, and begin another node."""
         until = time.monotonic() + 60
         while node.agents() and time.monotonic() < until:
             time.sleep(0.2)

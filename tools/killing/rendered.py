@@ -6,8 +6,6 @@ an application of its own to its end, through kills that come while pages wait f
 goes on with another; after that of the agent it is resumed.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -55,10 +53,10 @@ class Shop(FakeWeb):
     def __init__(self, routes: int, robots: str = "", latency: float = 0.0) -> None:
         self.routes, self.latency = routes, latency
         self.times: list[tuple[float, str]] = []
-        pages: dict[str, object] = {"/app.js": FakePage(SCRIPT, type="text/javascript")}
+        pages = {"/app.js": FakePage(SCRIPT, type="text/javascript")}
         if robots:
             pages["/robots.txt"] = FakePage(robots, type="text/plain")
-        super().__init__(pages, otherwise=self.other)  # type: ignore[arg-type]  # a table of pages
+        super().__init__(pages, otherwise=self.other)
 
     def other(self, request: FakeRequest) -> FakePage:
         if not request.target.startswith("/api/"):
@@ -124,7 +122,7 @@ def _kill_browser(agent: int, *, guard: bool) -> bool:
 
 
 def _judge(told: Told, shop: Shop, directory: Path, deaths: Counter[str], where: str) -> None:
-    """Every route is there once, with its own data; what was asked for again is what the agent had in flight when it died."""
+    """Every route is there once, with its own data, and only requests in flight of an agent that died were sent again."""
     with Database(directory) as database:
         rows = database.ask(
             "SELECT url, title, render FROM pages WHERE contains(url, '/item/') AND relation NOT LIKE 'render %'"

@@ -227,8 +227,8 @@ class CrawlInStore:
     def files(
         self, checkpoints: Mapping[str, StoredCheckpoint]
     ) -> tuple[dict[str, tuple[StoredPart, ...]], dict[str, tuple[InStore, tuple[StoredPart, ...]]]]:
-        """The files of all agents, each by its parts; and those of the archive apart, which also say where they are. What belongs
-        to the whole crawl is as the first agent at work has published it by the newest division."""
+        """The files of all agents, each by its parts; and those of the archive apart, which also say where they are. Files of
+        the whole crawl are those that the first agent at work has published by the newest division."""
         found, archive = {}, {}
         heads = {place: place.head or StoreHead(0, "", "", 0.0) for place in self.places}
         have = {place: checkpoints.get(head.checkpoint, StoredCheckpoint({})).files for place, head in heads.items()}

@@ -25,9 +25,9 @@ _PRIVATE = 0o700
 class FolderStore:
     """Contract: `Store`. Each object is a file; its tag says which file, so that nothing is read to compare it.
 
-    What replaces `head.json` under a condition is `.head.json/1`, then `.head.json/2`, and the highest number counts: of several
-    processes, one can link its file under a number. Nothing is locked, as a process may be suspended while it holds a lock, and a
-    network file system may know none.
+    A conditional replacement of `head.json` makes the file `.head.json/1`, the next one `.head.json/2`, and the highest number
+    counts: of several processes, one can link its file under a number. Nothing is locked, as a process may be suspended while it
+    holds a lock, and a network file system may know none.
 
     The folder is made where the store `is_new`, and never again: its disk may be away.
     """

@@ -126,8 +126,10 @@ def profile(url: str, file: str, **given: Any) -> int:
 
     from gossamer.browser.chromium import program
     from gossamer.browser.devtools import CommandFailed
+    from gossamer.browser.options import RenderOptions
     from gossamer.browser.profiles import NOBODY, logged_in
     from gossamer.crawls.machine import coroutine_runner
+    from gossamer.crawls.options import part_of
     from gossamer.engine.files import replace_file
     from gossamer.values.errors import UnreadableUrl
     from gossamer.values.url import canonical
@@ -140,7 +142,7 @@ def profile(url: str, file: str, **given: Any) -> int:
         page = canonical(url)
     if not page.startswith(("http://", "https://")):
         raise UsageError(f"{shown(url)}: a browser logs in at an http or https URL")
-    browser = program(read_options(given, None).browser, shown=True)  # type: ignore[attr-defined]  # an option of this subject
+    browser = program(part_of(read_options(given, None), RenderOptions).browser, shown=True)
     if sys.platform != "darwin" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise UsageError(
             "there is no screen here: run `gossamer profile` where you see a browser, and bring FILE along"

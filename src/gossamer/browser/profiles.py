@@ -1,4 +1,4 @@
-"""Profiles: what a browser has stored once a person has logged in, in a file of that person's own.
+"""Profiles: the cookies and the storage of a browser in which a person has logged in, in a file of that person's own.
 
 Place in the flow: `gossamer profile` has :func:`logged_in` open a browser that is seen, and read what it stores until its last
 window is closed. The stage `render` reads the file, and each tab begins with it (:func:`furnish`); requests have the same cookies
@@ -24,7 +24,7 @@ from gossamer.fetcher.authentication import LARGEST_COOKIES, fill, private
 from gossamer.fetcher.cookies import CookieJar, fits
 from gossamer.values.url import host_of
 
-#: Seconds between two looks at what a browser has stored; what a page stores in the last moment before it is left is not seen.
+#: Seconds between two looks at the storage of a browser: no look finds a value that a page stores in the last moment before it is left.
 LOOK: Final = 0.5
 
 #: Seconds in which a page has to say what it has stored: one that shows a dialog does not.
@@ -37,7 +37,7 @@ _STORED: Final = (
     "({origin: self.origin, localStorage: Object.entries({...localStorage}).map(([name, value]) => ({name, value}))})"
 )
 
-#: What is there already is the page's own.
+#: Names that are there already stay: the page itself has set them.
 _STORE: Final = """(stored => {
   for (const {origin, localStorage: items} of stored) {
     if (origin !== self.origin) { continue; }
@@ -49,7 +49,7 @@ _STORE: Final = """(stored => {
 
 
 class Origin(msgspec.Struct, frozen=True, rename={"storage": "localStorage"}):
-    """What one origin has stored."""
+    """The local storage of one origin."""
 
     origin: str
     """As `https://example.org`."""
@@ -58,7 +58,7 @@ class Origin(msgspec.Struct, frozen=True, rename={"storage": "localStorage"}):
 
 
 class BrowserProfile(msgspec.Struct, frozen=True):
-    """What a browser has stored."""
+    """The cookies and the storage of a browser."""
 
     cookies: tuple[dict[str, Any], ...] = ()
     """With all fields, as the browser tells them."""
@@ -107,10 +107,9 @@ async def furnish(devtools: DevTools, context: str, session: str, profile: Brows
         script = {"source": source, "worldName": "gossamer"}
         await devtools.call("Page.addScriptToEvaluateOnNewDocument", script, session)
     given = ({"cookies": [_given(one)], "browserContextId": context} for one in profile.cookies)
+    # Each by itself: a browser refuses all of them for one that it does not take.
     calls = (devtools.call("Storage.setCookies", one) for one in given)
-    for refused in await asyncio.gather(
-        *calls, return_exceptions=True
-    ):  # each by itself: one may be none for this browser
+    for refused in await asyncio.gather(*calls, return_exceptions=True):
         if isinstance(refused, BrowserGone):
             raise refused
 

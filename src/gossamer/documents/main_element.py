@@ -394,8 +394,8 @@ class MainElement:
         return max(marked, key=lambda element: int(total[element]), default=0)
 
     def _headed(self, total: Any, density: Any, unlinked: Any) -> int:
-        """The largest list of links that begins with a main heading, of a page without prose; 0 if none does. What stands
-        around it belongs to it only if that is most of the words."""
+        """The largest list of links that begins with a main heading, of a page without prose; 0 if none does. The page
+        around it belongs to it only if that has most of the words."""
         elements, most, found = self._elements, 0, 0
         some = self._blocks.words.nonzero()[0]
         firsts = some.take(some.searchsorted(elements.starts), mode="clip")

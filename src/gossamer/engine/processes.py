@@ -41,7 +41,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def is_alive(number: int) -> bool:
-    """Whether there is a process of this number on this machine, whoever has it. One in another container is none for us."""
+    """Whether there is a process of this number on this machine, of any user. One in another container is none for us."""
     try:
         os.kill(number, 0)
     except PermissionError:

@@ -39,8 +39,8 @@ V = TypeVar("V")
 
 
 class Remembered(dict[K, V]):
-    """What was found out of hosts and the like: ask by `remembered[host]`, and what is not known yet is found out. A hit costs no
-    call of Python; a table that is full is emptied, which costs each entry one more look."""
+    """Answers about hosts and the like: `remembered[host]` gives one, and finds it out the first time. A hit costs no call of
+    Python; a table that is full is emptied, which costs each entry one more look."""
 
     def __init__(self, find: Callable[[K], V], most: int) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ from gossamer.agents.joined.welcoming import JoinedCluster
 from gossamer.agents.supervision import Solitude
 from gossamer.engine.files import shared_scratch
 from gossamer.engine.remote.addresses import dialing, new_certificate, serving
-from gossamer.engine.remote.frames import FramePipe
+from gossamer.engine.remote.frames import FrameKind, FramePipe
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.engine.remote.links import HALF_OPEN
 from gossamer.testing.clock import HUNG_AFTER
@@ -177,6 +177,17 @@ async def passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     writer.close()
 
 
+class KeepingPipe(FramePipe):
+    """A connection that keeps everything that is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.payloads: list[bytes] = []
+
+    def put(self, kind: FrameKind, payload: bytes) -> None:
+        self.payloads.append(payload)
+
+
 @pytest.mark.parametrize(("says", "restores"), [("agent-00", False), ("", True)])
 def test_a_machine_that_was_killed_while_it_brought_an_agent_back_does_so_again(
     says: str, restores: bool, tmp_path: Path
@@ -184,11 +195,10 @@ def test_a_machine_that_was_killed_while_it_brought_an_agent_back_does_so_again(
     async def begun() -> link.Begin:
         async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
             one.cluster._homes["agent-00"] = "f"
-            said, pipe = list[link.JoinMessage](), FramePipe()
-            machine = one.cluster._welcomed(link.MachineJoins(OURS, "f", "oslo", agent=says), pipe)
-            assert machine is not None
-            machine.put = said.append  # type: ignore[method-assign]
+            pipe = KeepingPipe()
+            assert one.cluster._welcomed(link.MachineJoins(OURS, "f", "oslo", agent=says), pipe) is not None
             await one.cluster.place("agent-00")
+            said = map(link.to_machine.decode, pipe.payloads)
             return next(message for message in said if isinstance(message, link.Begin))
 
     assert asyncio.run(begun()).restores is restores
