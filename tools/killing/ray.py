@@ -76,13 +76,8 @@ class RayNode:
         words += ["--block", "--disable-usage-stats", "--node-ip-address=127.0.0.1", "--object-store-memory=80000000"]
         words += ["--min-worker-port=0", "--max-worker-port=0"]
         if disk is None:
-            words += [
-                "--head",
-                f"--port={ports[-1]}",
-                "--num-cpus=0",
-                "--include-dashboard=false",
-                f"--temp-dir={home}",
-            ]
+            words += ["--head", f"--port={ports[-1]}", f"--temp-dir={home}"]
+            words += ["--num-cpus=0", "--include-dashboard=false"]
         else:
             words += [f"--address={address}", "--num-cpus=2"]
         command = [_PYTHON, "-P", "-m", "ray.scripts.scripts", "start", *words]

@@ -54,8 +54,7 @@ class Shop(FakeWeb):
         self.routes, self.latency = routes, latency
         self.times: list[tuple[float, str]] = []
         pages = {"/app.js": FakePage(SCRIPT, type="text/javascript")}
-        if robots:
-            pages["/robots.txt"] = FakePage(robots, type="text/plain")
+        pages |= {"/robots.txt": FakePage(robots, type="text/plain")} if robots else {}
         super().__init__(pages, otherwise=self.other)
 
     def other(self, request: FakeRequest) -> FakePage:

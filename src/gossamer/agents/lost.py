@@ -6,9 +6,10 @@
 Place in the flow: an agent that has lost its ledger begins again with an empty one (:func:`begin_anew`), while the others work on,
 or where a crawl goes on and a person says so. What the lost ledger had queued stood in it alone. It is found again as far as others
 know of it: a process writes which links of all pages lead to domains of the agent, as the tables have them, and each other agent
-owes it those that it has met, and so has sent, like any URL that it finds (:func:`owe_again`, a step of
-:mod:`domain_moves`). All of this can be done again after a kill. Seeds are given to the agents anew in every run. Records and
-rows that the agent has written stay, as where a crawl of one agent has lost its ledger (:mod:`gossamer.crawls.directory`).
+owes it those that it has met, and so has sent, as any URL that it finds (:func:`owe_again`, a step of :mod:`domain_moves`). All of
+this can be done again after a kill. Seeds are given to the agents anew in every run. Records and rows that the agent has written
+stay, as where a crawl of one agent has lost its ledger (:mod:`gossamer.crawls.directory`). With a store, the agent goes on from its
+last checkpoint instead (:func:`brought_back`).
 """
 
 import asyncio
@@ -26,9 +27,11 @@ from gossamer.agents.designations import SCHEMA, chosen, give
 from gossamer.agents.digests import CLAIMS_DUE, claim_again
 from gossamer.agents.ended import end_of_ledger, ledger_of, opened_ledger
 from gossamer.agents.handing_over import LOST, Divided, DividedByTable, lies_in
+from gossamer.agents.joining import LOOK
 from gossamer.agents.ring import held_domains, hold_again
 from gossamer.agents.wiring import domain_rule_of
 from gossamer.crawls.directory import begin_ledger_anew, damage_of
+from gossamer.crawls.options import part_of
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import show_count
 from gossamer.storage.ledger.ledger import CLEAN, RocksLedger
@@ -38,7 +41,7 @@ from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.mailbox.retaining import mail_of, point_path
 from gossamer.storage.mailbox.shared_state import SHARED, shared_again
 from gossamer.storage.mailbox.staging import DividedLedger
-from gossamer.storage.members import crawl_id
+from gossamer.storage.members import agents_behind, crawl_id
 from gossamer.values.agents import Designated, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.hosts import domain_point
@@ -47,6 +50,7 @@ from gossamer.values.url import host_of
 
 if TYPE_CHECKING:
     from gossamer.agents.run import AgentRun
+    from gossamer.agents.several import SeveralAgents
 
 #: Links that are looked at in one step.
 _AT_ONCE = 5_000
@@ -211,6 +215,43 @@ def told_of_missing(losses: Sequence[LostWork], missing: Sequence[str]) -> str:
         f"{show_count(len(missing), 'URL')} that {names} had fetched could not be found again, such as {min(missing)}; "
         "their documents stay in the archive"
     )
+
+
+async def brought_back(crawl: "SeveralAgents", agent: str, is_dead: bool) -> bool:
+    """Bring an agent back whose ledger is lost, from the store; whether all have to rest, since it is behind the last change of
+    agents. One that is not known to be dead must be silent for the lease. Raises CrawlDirectoryError: it is not, or the store
+    cannot be read; of one that is dead, this tries again."""
+    from gossamer.backup.one_agent import bring_agent_back
+    from gossamer.backup.options import StoreOptions
+
+    is_dead = is_dead or crawl.has_rested
+    if not (is_dead or crawl.options.resume):
+        return False
+    sheet: Any = crawl.graph.sheet("store")
+    is_dead = is_dead or part_of(crawl.options, StoreOptions).take_over
+    told, until, loop = "", time.monotonic() + sheet.lease + LOOK, asyncio.get_running_loop()
+    while not crawl.supervisor.is_stopping:
+        try:
+            line = await asyncio.to_thread(
+                bring_agent_back,
+                *(crawl.directory, sheet.url, agent, sheet.lease),
+                is_dead=is_dead,
+                is_over=lambda: crawl.supervisor.is_stopping,
+                tell=lambda line: loop.call_soon_threadsafe(crawl.report, line),
+            )
+        except CrawlDirectoryError as error:
+            if not is_dead and time.monotonic() > until:
+                raise
+            if not told:
+                crawl.report(told := f"{agent} has lost its ledger, and cannot go on yet: {error}")
+            await asyncio.sleep(LOOK)
+        else:
+            if line:
+                crawl.report(line)
+            if is_behind := agent in agents_behind(crawl.directory):
+                crawl.roster.renew()
+            return is_behind
+    return False
 
 
 # Masters that have lost their shared file for good: the table of designations is made again of the domains that agents hold

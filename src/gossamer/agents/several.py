@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, is_ledger_gone, note_end, summary_of_run
 from gossamer.agents.joining import LOOK
 from gossamer.agents.lending import place_turns
-from gossamer.agents.lost import LostWork, fetched, loss_of, told_of_missing
+from gossamer.agents.lost import LostWork, brought_back, fetched, loss_of, told_of_missing
 from gossamer.agents.membership import given_domains, told_of_assigned
 from gossamer.agents.parcels import AgentsAtRest, ends_of
 from gossamer.agents.process import is_renewed, write_orders
@@ -33,7 +34,7 @@ from gossamer.agents.wiring import has_store
 from gossamer.crawls.control.resting import refuse_half_restored
 from gossamer.crawls.crawl import AnyCrawl, BegunAlone
 from gossamer.crawls.damage import refuse_without_ledger
-from gossamer.crawls.options import CrawlOptions, part_of
+from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.summary import RunEnding, Summary
 from gossamer.engine.graph import Graph
@@ -43,7 +44,7 @@ from gossamer.engine.wiring import Difference, Wiring
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.logs import LOG_PATH, log_path, merge_logs
-from gossamer.storage.members import agents_behind, members_of
+from gossamer.storage.members import members_of
 from gossamer.storage.rewrite_journals import refuse_unfinished
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work
@@ -92,7 +93,7 @@ class SeveralAgents(AnyCrawl):
         self.others = others
         self._is_told_to_stop = False
         self._is_torn = False
-        self._has_rested = False
+        self.has_rested = False
         """All agents have ended in this run, so that none is at work which the supervisor has not placed."""
         self._pages_before = 0
         self._losses: list[LostWork] = []
@@ -188,7 +189,7 @@ class SeveralAgents(AnyCrawl):
     def _engage(self) -> None:
         """Make a supervisor of the agents that the crawl has."""
         before = self._supervisor
-        self._has_rested = before is not None
+        self.has_rested = before is not None
         self._has_begun = self.has_begun
         self._orders = self.roster.orders(self.graph, self._cluster.folder)
         turns = place_turns(self.graph)
@@ -197,7 +198,7 @@ class SeveralAgents(AnyCrawl):
             turns=turns,
             lets_go=self._lets_go,
             is_damaged=self._is_damaged,
-            restores=self._restored if has_store(self.graph.wiring) else None,
+            restores=partial(brought_back, self) if has_store(self.graph.wiring) else None,
             may_lose=lambda: self.roster.may_lose(self.graph),
             begins_anew=self._begins_anew,
         )
@@ -216,7 +217,7 @@ class SeveralAgents(AnyCrawl):
         wanted = self.roster.take_wish() or self.roster.members
         while True:
             for agent in self._gone():
-                await self._restored(agent, is_dead=True)
+                await brought_back(self, agent, is_dead=True)
             try:
                 await self.roster.change(self.graph, self._cluster, wanted)
                 break
@@ -239,42 +240,6 @@ class SeveralAgents(AnyCrawl):
     async def _is_damaged(self, agent: str) -> bool:
         with contextlib.suppress(CrawlDirectoryError):  # another version's, which its next start refuses
             return bool((await ends_of(self.directory, self.graph.wiring, [agent]))[agent].damage)
-        return False
-
-    async def _restored(self, agent: str, is_dead: bool) -> bool:
-        """Bring an agent back whose ledger is lost, from the store; whether all have to rest, since it is behind the last change of
-        agents. One that is not known to be dead must be silent for the lease. Raises CrawlDirectoryError: it is not, or the store
-        cannot be read; of one that is dead, this tries again."""
-        from gossamer.backup.one_agent import bring_agent_back
-        from gossamer.backup.options import StoreOptions
-
-        is_dead = is_dead or self._has_rested
-        if not (is_dead or self.options.resume):
-            return False
-        sheet: Any = self.graph.sheet("store")
-        is_dead = is_dead or part_of(self.options, StoreOptions).take_over
-        told, until, loop = "", time.monotonic() + sheet.lease + LOOK, asyncio.get_running_loop()
-        while not self.supervisor.is_stopping:
-            try:
-                line = await asyncio.to_thread(
-                    bring_agent_back,
-                    *(self.directory, sheet.url, agent, sheet.lease),
-                    is_dead=is_dead,
-                    is_over=lambda: self.supervisor.is_stopping,
-                    tell=lambda line: loop.call_soon_threadsafe(self.report, line),
-                )
-            except CrawlDirectoryError as error:
-                if not is_dead and time.monotonic() > until:
-                    raise
-                if not told:
-                    self.report(told := f"{agent} has lost its ledger, and cannot go on yet: {error}")
-                await asyncio.sleep(LOOK)
-            else:
-                if line:
-                    self.report(line)
-                if is_behind := agent in agents_behind(self.directory):
-                    self.roster.renew()
-                return is_behind
         return False
 
     async def _begins_anew(self, agent: str) -> None:

@@ -3,7 +3,7 @@
 Place in the flow: a crawl with `--mirror` has a worker call :func:`write_noted` when it stops
 (:mod:`gossamer.crawls.companions`), and `gossamer export --to folder` calls :func:`write_mirror`. The folder is written beside its
 place and put there whole; a folder that holds anything that no mirror wrote is left alone.
-Names are the same for the same URLs. A link to a document that the mirror does not have keeps its whole URL, and so leads to the web.
+Names are the same for the same URLs. A link to a document that the mirror does not have keeps its whole URL, and leads to the web.
 
 A name is made of the URL: host, path, query, an extension by which a browser that opens the file knows what it is. URLs are
 strangers' words: a name holds nothing that leads out of the folder, that a file system refuses, or that two files share, even where

@@ -89,13 +89,8 @@ _FLAGS = (
 #: can be read then.
 _SHOWN_FLAGS = (
     *("--remote-debugging-pipe", "--keep-alive-for-test", "--no-first-run", "--no-default-browser-check"),
-    *(
-        "--disable-breakpad",
-        "--disable-dev-shm-usage",
-        "--disable-sync",
-        "--password-store=basic",
-        "--use-mock-keychain",
-    ),
+    *("--disable-breakpad", "--disable-dev-shm-usage", "--disable-sync"),
+    *("--password-store=basic", "--use-mock-keychain"),
 )
 
 

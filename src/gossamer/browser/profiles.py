@@ -24,7 +24,7 @@ from gossamer.fetcher.authentication import LARGEST_COOKIES, fill, private
 from gossamer.fetcher.cookies import CookieJar, fits
 from gossamer.values.url import host_of
 
-#: Seconds between two looks at the storage of a browser: no look finds a value that a page stores in the last moment before it is left.
+#: Seconds between two looks at the storage of a browser. A value that a page stores right before it is left is found by none.
 LOOK: Final = 0.5
 
 #: Seconds in which a page has to say what it has stored: one that shows a dialog does not.
@@ -150,9 +150,8 @@ async def logged_in(program: str, url: str) -> BrowserProfile:
                     one = msgspec.convert(found["result"].get("value"), Origin)
                     origins[one.origin] = one
             await asyncio.sleep(LOOK)
-            pages = [
-                one["targetId"] for one in (await call("Target.getTargets"))["targetInfos"] if one["type"] == "page"
-            ]
+            targets = (await call("Target.getTargets"))["targetInfos"]
+            pages = [one["targetId"] for one in targets if one["type"] == "page"]
             cookies = (await call("Storage.getCookies"))["cookies"]
     except BrowserGone:
         pass  # it was ended whole: the last look counts
