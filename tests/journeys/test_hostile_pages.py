@@ -305,7 +305,9 @@ def test_a_guard_that_is_ended_while_it_starts_its_browser_leaves_no_folder(
     text = Path(chromium.GUARD).read_text(encoding="utf-8")
     for fault in ("os.kill(os.getpid(), signal.SIGTERM)", "os.dup2(os.open('/dev/null', os.O_RDONLY), 1)"):
         guard = tmp_path / "guard.py"
-        guard.write_text(text.replace("browser = os.fork()", f"{fault}; browser = os.fork()"), encoding="utf-8")
+        faulty = text.replace("browser = os.fork()", f"{fault}; browser = os.fork()")
+        late = faulty.replace("os.setsid()", "time.sleep(0.5); os.setsid()")  # it ends before the browser has a session
+        guard.write_text(late, encoding="utf-8")
         with pytest.raises(CommandFailed):
             asyncio.run(chromium.Chromium.start(chromium.program(), str(guard)))
         assert list(folders.iterdir()) == []

@@ -213,7 +213,8 @@ def _read(path: str) -> bytes:
 
 
 def _end(browser: int) -> None:
-    """Kill every process of the browser."""
+    """Kill every process of the browser; the first one is killed by itself, too, for it may not have a session yet."""
+    _kill(browser)
     with contextlib.suppress(OSError):
         os.killpg(browser, signal.SIGKILL)
     for process, _ in _memory(browser):
