@@ -530,7 +530,7 @@ def test_a_running_crawl_is_steered_by_commands_and_resumed(tmp_path: Path) -> N
         assert json.loads(out)["state"] == "running"
         assert gossamer("pause", folder)[:2] == (
             0,
-            "paused: the crawl makes no new requests and finishes those in flight; `gossamer continue` goes on\n",
+            "paused: the crawl makes no new requests and finishes those in flight; `gossamer continue DIR` goes on\n",
         )
         assert gossamer("status", folder)[1].startswith(f"{folder}: paused, process {process.pid}\n")
         assert gossamer("set", folder, "concurrency=2", "delay=50ms")[0] == 0

@@ -127,7 +127,10 @@ def _likely(text: str) -> str:
     is_path = is_path and not (text.startswith("//") and not path.exists())
     if not text or "://" in text or (not is_path and any(map(str.isspace, text))):
         return "; write it in full, as https://example.org/"
-    return f"; did you mean {path.resolve().as_uri() if is_path else 'http://' + _BEGINS.sub('', text)}?"
+    if is_path:
+        return f"; did you mean {path.resolve().as_uri()}?"
+    rest = _BEGINS.sub("", text)
+    return f"; did you mean http://{'localhost' * rest.startswith(':')}{rest}?"
 
 
 def default_directory(seeds: Sequence[str], today: datetime.date) -> str:

@@ -120,6 +120,7 @@ def test_lines_of_a_persons_file_end_as_its_editor_ends_them(end: str, tmp_path:
         ("http://a b.test/", ": 'a b.test' is no name of a host, and no address"),
         ("http://", ": it names no host; write it in full, as https://example.org/"),
         ("no url", "; write it in full, as https://example.org/"),
+        (":8101", "; did you mean http://localhost:8101?"),
         ("//a.test/", "; did you mean http://a.test/?"),
         ("http//a.test", "; did you mean http://a.test?"),
         ("word", "; did you mean http://word?"),

@@ -205,7 +205,7 @@ def test_a_group_that_fails_is_taken_back_from_those_alone_that_were_written_to(
     assert world.groups == []
 
 
-def test_while_the_disk_is_full_the_group_waits_and_is_written_once_when_there_is_room(run: Run) -> None:
+def test_while_the_disk_is_full_two_groups_wait_as_one_and_each_is_written_once_when_there_is_room(run: Run) -> None:
     world = World()
     world.errors = [OSError(errno.ENOSPC, "No space left on device")] * 2
     told: list[str] = []
@@ -213,16 +213,17 @@ def test_while_the_disk_is_full_the_group_waits_and_is_written_once_when_there_i
     async def body() -> None:
         stage = commit(world, disk_wait=10.0)
         stage.report = told.append  # type: ignore[method-assign]
-        async with Stand(stage, report=told.append) as stand:
-            await stand.give("inbox", visit())
-            assert await stand.made("committed") == []
+        async with Stand(stage, workers=2, report=told.append) as stand:
+            for number in range(2):
+                await stand.give("inbox", visit(number))
+                assert await stand.made("committed") == []
             await stage.clock.advance(9.0)  # type: ignore[attr-defined]
             assert world.groups == []
             await stage.clock.advance(11.0)  # type: ignore[attr-defined]
-            assert len(await stand.made("committed")) == 1
+            assert len(await stand.made("committed")) == 2
 
     run(body())
-    assert len(world.groups) == 1
+    assert len(world.groups) == 2
     assert [line.partition(" (")[0] for line in told] == [
         "the disk is full",
         "there is room on the disk again; the crawl goes on",

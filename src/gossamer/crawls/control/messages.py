@@ -29,7 +29,7 @@ MAX_CHANGE = 250_000
 ChangeText = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_CHANGE)]
 
 #: Answers that a crawl of one agent and one of several give alike.
-PAUSED = "paused: the crawl makes no new requests and finishes those in flight; `gossamer continue` goes on"
+PAUSED = "paused: the crawl makes no new requests and finishes those in flight; `gossamer continue DIR` goes on"
 GOES_ON = "the crawl goes on"
 STOPS = "stopping: the requests in flight are finished first"
 STOPS_AT_ONCE = "stopping at once: `gossamer resume` repeats the requests that are in flight"

@@ -181,12 +181,14 @@ class Commit(Filter[CommitSheet]):
                     self._starved += 1
                     self.metrics.count("disk_full")
                     told = str(error) if isinstance(error, DiskFull) else f"the disk is full ({error}); make room"
-                    self.report(f"{told}: the crawl waits, and goes on by itself")
+                    if self._starved == 1:  # groups that wait together are one wait to a person
+                        self.report(f"{told}: the crawl waits, and goes on by itself")
                 await self.clock.sleep(self.sheet.disk_wait)
             else:
                 if is_waiting:
                     self._starved -= 1
-                    self.report("there is room on the disk again; the crawl goes on")
+                    if not self._starved:
+                        self.report("there is room on the disk again; the crawl goes on")
                 return written
 
     def _ended(self, visit: Visit) -> Ended:
