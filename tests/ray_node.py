@@ -53,7 +53,12 @@ def _begun(folder: Path, environment: dict[str, str]) -> "tuple[subprocess.Popen
             ports = [one.getsockname()[1] for one in sockets]
         words = [f"--{name}={port}" for name, port in zip(PORTS, ports, strict=True)]
         words += ["--head", "--block", "--num-cpus=2", "--include-dashboard=false", "--disable-usage-stats"]
-        words += ["--node-ip-address=127.0.0.1", f"--object-store-memory={STORE_BYTES}", f"--temp-dir={folder}"]
+        words += [
+            "--labels=place=oslo",
+            "--node-ip-address=127.0.0.1",
+            f"--object-store-memory={STORE_BYTES}",
+            f"--temp-dir={folder}",
+        ]
         command = [ray_python(), "-P", "-m", "ray.scripts.scripts", "start", *words]
         said = folder.with_suffix(".said")
         with said.open("wb") as file:

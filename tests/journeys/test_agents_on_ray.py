@@ -163,6 +163,25 @@ def test_an_agent_without_room_waits_and_the_crawl_says_for_what(place: Place) -
     until(lambda: not place.agents("crowded"))
 
 
+def test_agents_that_are_bound_to_a_place_work_on_nodes_with_its_label_and_wait_for_such_a_node(place: Place) -> None:
+    with web_of_hosts(pages=PAGES * 2, latency=0.05) as web:
+        crawl = place.crawl("bound", web, "--agent-place", "agent-00=oslo", "--agent-place", "agent-01=place=lima")
+        assert crawl.stderr is not None
+        lines = list[str]()
+        while "no node of Ray" not in (line := crawl.stderr.readline()):
+            assert line, lines
+            lines.append(line)
+        assert "agent-01: no node of Ray has the label place=lima; begin one with `ray start --labels`" in line
+        assert list(place.agents("bound")) == ["agent-00"]
+        crawl.send_signal(signal.SIGINT)
+        ended(crawl)
+        assert crawl.returncode == 3
+        refused = place.crawl("misplaced", web, "--agent-place", "agent-00=a=/b")
+        assert "--agent-place: 'a=/b' names no label of Ray: " in (told := ended(refused)[1])
+        assert (refused.returncode, len(told.splitlines())) == (2, 1)
+    until(lambda: not place.agents("bound"))
+
+
 @pytest.mark.parametrize(
     ("variables", "told"),
     [

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     default="",
     help="Read the secret that all machines of the crawl share from this file; without it, GOSSAMER_SECRET has it.",
 )
-def agent(to: str, output: str, listen: str, secret_file: str) -> None:
+@click.option(
+    "--place", metavar="PLACE", default="", help="Say where this machine stands, for agents that --agent-place binds."
+)
+def agent(to: str, output: str, listen: str, secret_file: str, place: str) -> None:
     """Run an agent of a crawl that `gossamer crawl --cluster joined --listen HOST:PORT` supervises.
 
     The supervisor says what is to be crawled; this machine keeps its part in -o. The same command goes on after a kill or a
@@ -61,7 +64,7 @@ def agent(to: str, output: str, listen: str, secret_file: str) -> None:
         raise UsageError(
             f"a machine that joins shows the secret of the crawl; name its file with --secret-file, or set {SECRET_VARIABLE}"
         )
-    machine = JoinedMachine(Path(output).absolute(), to, listen, secret, tell)
+    machine = JoinedMachine(Path(output).absolute(), to, listen, secret, tell, place=place)
 
     async def run() -> None:
         loop, stopping = asyncio.get_running_loop(), set[asyncio.Task[None]]()

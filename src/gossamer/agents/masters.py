@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.agents.cluster import LOCAL
 from gossamer.agents.contract import SharedState
 from gossamer.agents.wiring import (
     agent_arrow,
@@ -135,9 +136,12 @@ def _check(directory: Path, options: CrawlOptions, *, has_masters: bool) -> None
             "--place": options.place,
             "--agent-place": options.agent_place,
         }
+        if options.cluster not in ("", LOCAL):
+            del given["--agent-place"]
         for option, value in given.items():
             if value:
-                raise UsageError(f"{option} is about masters; add --designation master")
+                more = ", or the --cluster that has machines there" if option == "--agent-place" else ""
+                raise UsageError(f"{option} is about masters; add --designation master{more}")
 
 
 def check_places(masters: Masters, members: Sequence[str]) -> None:

@@ -111,7 +111,9 @@ class Ring:
         by_place: dict[str, list[Member]] = {}
         for one in found:
             by_place.setdefault(one.place, []).append(one)
-        self._circles: Mapping[str, _Circle] = {place: _circle(those) for place, those in by_place.items() if place}
+        self._circles: Mapping[str, _Circle] = {
+            place: _circle(those) for place, those in by_place.items() if place and places is not None
+        }
 
     def owner(self, domain: str) -> str:
         return _at(

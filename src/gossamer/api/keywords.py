@@ -124,7 +124,8 @@ class CrawlKeywords(TypedDict, total=False):
     """Prefer agents at this place for hosts with this suffix or in this network, as hu=budapest or 192.0.2.0/24=oslo;
     the option needs --policy by-place."""
     agent_place: Sequence[str]
-    """With --policy by-place: name the place of an agent, as agent-01=oslo."""
+    """Name the place of an agent, as agent-01=oslo: --policy by-place gives it the hosts there, and --cluster joined or
+    ray runs it there."""
     exchange: Literal["live", "files"]
     """Let agents send each other URLs while they run (live), or let agents that no network connects write them into
     files (files): each agent is then a crawl of its own, and `gossamer merge` takes the files in. See

@@ -238,7 +238,11 @@ class BasicOptions(Sheet, frozen=True):
     place: Annotated[PlaceRules, setting(restart=_MASTERS)] = ()
     agent_place: Annotated[
         tuple[str, ...],
-        setting("With --policy by-place: name the place of an agent, as agent-01=oslo.", restart=_MASTERS),
+        setting(
+            "Name the place of an agent, as agent-01=oslo: --policy by-place gives it the hosts there, and --cluster joined or ray "
+            "runs it there.",
+            restart=_MASTERS,
+        ),
     ] = ()
     exchange: Annotated[
         Literal["live", "files"],

@@ -190,6 +190,11 @@ class RayCluster(JoinedCluster):
                 f"Ray has {len(nodes)} nodes here, and what an agent keeps would be lost with its node; add --store with a place "
                 "that all of them reach"
             )
+        for place in self._places().values():
+            try:
+                ray.remote(AgentHost).options(**_where("", place))
+            except ValueError as error:
+                raise UsageError(f"--agent-place: {place!r} names no label of Ray: {_first_line(error)}") from None
         note = _RayNote("", 0)
         with contextlib.suppress(OSError, ValueError):
             note = msgspec.json.decode((self.directory / _NOTE).read_bytes(), type=_RayNote)
@@ -258,11 +263,11 @@ class RayCluster(JoinedCluster):
     def _begun(self, name: str) -> _Host:
         """Ask Ray for an actor that can have what an agent keeps, where that is. Ray begins it when there is room."""
         import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         home = self._homes.get(name, "")
         machine = self._machines.get(home)
         before = "" if machine is None else machine.joining.node
+        place = self._places().get(name, "")
         there = [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeManagerHostname"] == before]
         nodes = [node for node in there if node not in _draining()]
         here = self._address.host if self._address.host not in _EVERYWHERE else ray.util.get_node_ip_address()
@@ -274,10 +279,10 @@ class RayCluster(JoinedCluster):
             max_restarts=0,
             max_task_retries=0,
             num_cpus=1,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[0], soft=True) if nodes else "SPREAD",
+            **_where(nodes[0] if nodes else "", place),
         )
         variables = {SECRET_VARIABLE: self._secret.decode()}
-        return _Host(host.remote(f"{self.directory.absolute()}.nodes", home, address, variables))
+        return _Host(host.remote(f"{self.directory.absolute()}.nodes", home, address, variables, place))
 
     def _tell_end(self, host: _Host) -> None:
         lines = [] if host.over.cancelled() or host.over.exception() is not None else host.over.result()
@@ -287,6 +292,13 @@ class RayCluster(JoinedCluster):
     def _tell_crowded(self, names: Sequence[str]) -> None:
         import ray
 
+        places = self._places()
+        for name in names:
+            label, value = label_of(places.get(name, ""))
+            if value and not any(node["Alive"] and node["Labels"].get(label) == value for node in ray.nodes()):
+                self._report(
+                    f"{name}: no node of Ray has the label {label}={value}; begin one with `ray start --labels`"
+                )
         every = ray.cluster_resources().get("CPU", 0.0)
         free = ray.available_resources().get("CPU", 0.0)
         self._report(
@@ -307,6 +319,21 @@ def check_version(installed: str) -> None:
     if tuple(int(word) for word in installed.split(".")[:2]) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise UsageError(f"--cluster ray needs Ray {oldest} or newer, and this is {installed}; upgrade it")
+
+
+def label_of(place: str) -> tuple[str, str]:
+    """The label that nodes at a place have, and its value: `oslo` is that of `place`, and `LABEL=VALUE` is a label of its own."""
+    label, _, value = place.rpartition("=")
+    return label or "place", value
+
+
+def _where(node: str, place: str) -> dict[str, Any]:
+    """Options by which Ray finds a node: one that is known, or else any, at a place if that is given."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    if node:  # at a place, Ray must not take any other node where this one is full
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=not place)}
+    return {"scheduling_strategy": "SPREAD", "label_selector": dict([label_of(place)]) if place else None}
 
 
 def _draining() -> Collection[str]:

@@ -30,7 +30,7 @@ _LOOK = 0.2
 class AgentHost:
     """One agent's place on a node."""
 
-    def __init__(self, parent: str, folder: str, to: str, variables: dict[str, str]) -> None:
+    def __init__(self, parent: str, folder: str, to: str, variables: dict[str, str], place: str = "") -> None:
         """Begin the process.
 
         Args:
@@ -38,12 +38,14 @@ class AgentHost:
             folder: the name that its folder has given itself; empty, or unknown on this node: a new one is made.
             to: where the supervisor listens.
             variables: added to its environment.
+            place: where the node stands, for an agent that is bound to that.
         """
         self._lines: deque[str] = deque(maxlen=_LINES)
         self._has_ended = False
         self._process: asyncio.subprocess.Process | None = None
         self._folder = _own_folder(Path(parent), folder)
         words = [sys.executable, "-P", "-m", __name__, "agent", "--join", to, "-o", str(self._folder)]
+        words += ["--place", place] if place else []
         # Not what Ray has put on this worker's path: the variables of the node, and those of the crawl.
         environment = {**os.environ, **variables, ENDS_WITH: str(os.getpid())}
         threading.Thread(target=lambda: asyncio.run(self._run(words, environment)), daemon=True).start()

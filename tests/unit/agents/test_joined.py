@@ -16,6 +16,7 @@ from gossamer.agents.joined import link
 from gossamer.agents.joined.machine import JoinedMachine
 from gossamer.agents.joined.placed import JoinedPlaced, Machine
 from gossamer.agents.joined.welcoming import JoinedCluster
+from gossamer.agents.process import ORDERS, AgentOrders
 from gossamer.agents.supervision import Solitude
 from gossamer.engine.files import shared_scratch
 from gossamer.engine.remote.addresses import dialing, new_certificate, serving
@@ -202,6 +203,47 @@ def test_a_machine_that_was_killed_while_it_brought_an_agent_back_does_so_again(
             return next(message for message in said if isinstance(message, link.Begin))
 
     assert asyncio.run(begun()).restores is restores
+
+
+def test_an_agent_that_is_bound_to_a_place_waits_for_a_machine_there_and_leaves_others_free(tmp_path: Path) -> None:
+    async def homes() -> dict[str, str]:
+        async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
+            orders = one.cluster.folder / ORDERS
+            bound = msgspec.json.decode(orders.read_bytes(), type=AgentOrders)
+            bound = msgspec.structs.replace(bound, members=("agent-00", "agent-01@lima", "agent-02"))
+            orders.write_bytes(msgspec.json.encode(bound))
+            for place in ("lima", "oslo", ""):
+                joining = link.MachineJoins(OURS, f"in {place}", place, place=place)
+                one.cluster._welcomed(joining, KeepingPipe())
+                # Machines come one by one, so that an agent that could take the wrong one would.
+                if place == "lima":
+                    first = asyncio.create_task(one.cluster.place("agent-00"))
+                    await asyncio.sleep(0)
+            await first
+            for name in ("agent-02", "agent-01"):
+                await one.cluster.place(name)
+            return one.cluster._homes
+
+    assert asyncio.run(homes()) == {"agent-00": "in oslo", "agent-01": "in lima", "agent-02": "in "}
+
+
+def test_an_agent_says_for_a_machine_of_which_place_it_waits(tmp_path: Path) -> None:
+    async def said() -> list[str]:
+        async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
+            orders = one.cluster.folder / ORDERS
+            bound = msgspec.json.decode(orders.read_bytes(), type=AgentOrders)
+            orders.write_bytes(
+                msgspec.json.encode(msgspec.structs.replace(bound, members=("agent-00@lima", "agent-01")))
+            )
+            one.cluster._welcomed(link.MachineJoins(OURS, "f", "oslo"), KeepingPipe())
+            waiting = asyncio.create_task(one.cluster.place("agent-00"))
+            while not any("agent-00 waits" in line for line in one.lines):
+                await asyncio.sleep(0.02)
+            assert not waiting.done()
+            waiting.cancel()
+            return one.lines
+
+    assert [line for line in asyncio.run(said()) if line.endswith(" --place lima")]
 
 
 def test_a_folder_of_another_crawl_is_refused(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_crawl_goes_by_the_ring_unless_told(tmp_path: Path) -> None:
         ({"agents": 2, "masters": 2}, "--masters is about masters; add --designation master"),
         ({"agents": 2, "policy": "by-domain"}, "--policy is about masters"),
         ({"agents": 2, "place": ["hu=budapest"], "designation": "ring"}, "--place is about masters"),
-        ({"agents": 2, "agent_place": ["agent-01=oslo"]}, "--agent-place is about masters"),
+        ({"agents": 2, "agent_place": ["agent-01=oslo"]}, "--agent-place is about masters; .*, or the --cluster that"),
         ({"agents": 2, "designation": "master", "policy": "by-place"}, "--policy by-place needs places"),
         ({"agents": 2, "designation": "master", "policy": "least-lodaed"}, "least-loaded"),
         ({"agents": 2, "designation": "master", "place": ["hu=budapest"]}, "places"),

@@ -27,6 +27,13 @@ def test_hosts_go_to_agents_at_their_place_where_there_are_any() -> None:
     assert PlaceTable(["example=x"]).place("example.com") == ""
 
 
+def test_members_at_places_share_one_circle_where_no_rule_gives_hosts_to_places() -> None:
+    """They are bound to machines there, and hosts change hands by stretches of the circle."""
+    bound = Ring([Member("agent-00", place="oslo"), Member("agent-01")])
+    free = Ring([Member("agent-00"), Member("agent-01")])
+    assert bound.arcs("agent-00") == free.arcs("agent-00")
+
+
 def test_addresses_go_by_their_narrowest_network_and_names_that_look_like_them_do_not() -> None:
     table = PlaceTable(
         ["192.0.2.0/24=oslo", "192.0.2.128/25=bergen", "2001:db8::/32=oslo", "hu=budapest", "192.0.2.200=tromso"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.engine.processes import ENDS_WITH, command, environment
-from gossamer.ray.cluster import check_version
+from gossamer.ray.cluster import check_version, label_of
 from gossamer.ray.host import _own_folder
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import UsageError
@@ -25,6 +25,11 @@ def test_a_ray_without_tokens_is_too_old() -> None:
         check_version("2.9.3")
     check_version("2.52.0")
     check_version("3.0.0")
+
+
+def test_a_place_is_the_value_of_a_label_of_nodes() -> None:
+    assert label_of("oslo") == ("place", "oslo")
+    assert label_of("ray.io/availability-zone=eu-north-1a") == ("ray.io/availability-zone", "eu-north-1a")
 
 
 def test_an_agent_begins_in_the_folder_that_it_left_and_in_a_new_one_where_that_is_not(tmp_path: Path) -> None:

@@ -77,6 +77,8 @@ class MachineJoins(JoinMessage, frozen=True):
     """The agent that it has."""
     is_alive: bool = False
     """That is at work."""
+    place: _Word = ""
+    """Where the machine stands; empty: at none that agents are bound to."""
 
 
 class Beat(JoinMessage, frozen=True):

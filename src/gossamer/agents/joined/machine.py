@@ -77,6 +77,7 @@ class JoinedMachine:
         secret: bytes,
         report: Callable[[str], object],
         *,
+        place: str = "",
         program: link.Program | None = None,
     ) -> None:
         """Check the arguments, and touch nothing.
@@ -86,6 +87,7 @@ class JoinedMachine:
             to: where the supervisor listens, as HOST:PORT.
             listen: where the agent listens for others, as HOST or HOST:PORT; empty: where this machine reaches the supervisor from.
             report: takes lines for people.
+            place: where this machine stands, for agents that are to work there.
             program: what it says of itself; None: the truth.
 
         Raises:
@@ -99,6 +101,7 @@ class JoinedMachine:
         self._report = report
         self._note = _MachineNote("")
         self._program = program or link.own_program()
+        self._place = place
         self._pipe: FramePipe | None = None
         self._placed: LocalPlaced | None = None
         self._cluster: LocalCluster | None = None
@@ -311,7 +314,7 @@ class JoinedMachine:
         is_alive = self._placed is not None and self._placed.is_alive
         own = crawl_id(self.directory) if self._note.agent else ""
         joining = link.MachineJoins(
-            self._program, self._note.folder, socket.gethostname(), own, self._note.agent, is_alive
+            *(self._program, self._note.folder, socket.gethostname(), own, self._note.agent, is_alive, self._place)
         )
         link.put(pipe, joining)
         beating: asyncio.Task[None] | None = None

@@ -39,6 +39,7 @@ from gossamer.engine.remote.links import Exchange
 from gossamer.engine.wiring import read
 from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.agents import member
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class JoinedCluster:
 
     async def nodes(self) -> list[ClusterNode]:
         return [
-            ClusterNode(one.joining.node, processes=(one.joining.agent,) if one.joining.agent else ())
+            ClusterNode(one.joining.node, one.joining.place, (one.joining.agent,) if one.joining.agent else ())
             for one in self._machines.values()
             if one.is_here
         ]
@@ -200,8 +201,16 @@ class JoinedCluster:
             return machine
         if home and not self._may_leave(machine):
             return None
-        taken = {*self._homes.values()}
-        return next((one for folder, one in self._machines.items() if one.is_here and folder not in taken), None)
+        taken, places = {*self._homes.values()}, self._places()
+        free = [one for folder, one in self._machines.items() if one.is_here and folder not in taken]
+        if place := places.get(name, ""):
+            return next((one for one in free if one.joining.place == place), None)
+        return next((one for one in free if one.joining.place not in places.values()), None)
+
+    def _places(self) -> dict[str, str]:
+        """Where agents are to work; those that may work anywhere are not among them."""
+        orders = msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders)
+        return {one.agent: one.place for one in map(member, orders.members) if one.place}
 
     def _may_leave(self, machine: Machine | None) -> bool:
         """Whether an agent may go on elsewhere, whose machine is away: the store has what that keeps, and the lease is over. One
@@ -221,7 +230,10 @@ class JoinedCluster:
             return
         self._told_waiting.add(name)
         whose = "the machine that has its folder" if self._homes.get(name) else "a machine"
-        self._report(f"{name} waits for {whose}: gossamer agent --join HOST:{self._address.port}")
+        place = self._places().get(name, "")
+        self._report(
+            f"{name} waits for {whose}: gossamer agent --join HOST:{self._address.port}{place and f' --place {place}'}"
+        )
 
     def _files(self) -> dict[str, bytes]:
         """What an agent elsewhere has to know, as files."""
