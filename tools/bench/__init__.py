@@ -54,6 +54,10 @@ BENCHES = {
         "tools.bench.marshal:places",
         "places: round trips saved by fetching hosts from near by, with rules made of measured latencies, by simulation",
     ),
+    "large": (
+        "tools.bench.large:run",
+        "10 B known URLs, 100 agents whose machines are lost each hour: balance, exchange, pages fetched again, by simulation",
+    ),
     "agents": (
         "tools.bench.agents:agents",
         "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
