@@ -20,7 +20,9 @@ from gossamer.agents.cluster import living
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.handing_over import NOTE
 from gossamer.storage.logs import MARK
+from gossamer.storage.members import members_of
 from gossamer.testing.clock import HUNG_AFTER
+from gossamer.values.agents import at_work
 
 ALL = ("agent-00", "agent-01", "agent-02")
 
@@ -150,6 +152,76 @@ def test_an_agent_that_loses_its_folder_while_all_rest_is_brought_back_before_ag
 
 
 @pytest.mark.long
+def test_an_agent_that_is_killed_while_the_store_is_away_begins_again_and_the_crawl_goes_on_when_it_is_there(
+    tmp_path: Path,
+) -> None:
+    with on("folder", tmp_path) as one:
+        process = begun(one, *SEVERAL)
+        until(one.all_have_published)
+        store = Path(one.store)
+        away = store.rename(tmp_path / "away")
+        os.kill(living(tmp_path / "first", AGENTS)["agent-01"], signal.SIGKILL)
+        until(lambda: process.poll() is not None or "asking no host until it is there" in one.said("first"))
+        away.rename(store)
+        check_end(one, "first", process)
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["until it is there", "until a stop"])
+def test_agents_that_rest_while_the_store_is_away_wait_with_their_change(is_stopped: bool, tmp_path: Path) -> None:
+    directory, told, store, away = tmp_path / "crawl", list[str](), tmp_path / "store", tmp_path / "away"
+
+    def report(line: str) -> None:
+        told.append(line)
+        if "all agents rest until it is there" in line:
+            if is_stopped:
+                job.stop()
+            else:
+                away.rename(store)
+
+    with web_of_hosts(pages=20, latency=0.1) as web:
+        options = options_for(web, directory, agents=2, store=str(store), checkpoint_every=1.0)
+        job = SupervisedCrawl([seed_of(web)], options, report=report)
+
+        async def change(job: SupervisedCrawl) -> None:
+            await awaited(lambda: job.several.has_begun and len(web.requests) > 30)
+            job.several.roster.want(job.several.graph, 3)
+            job.several.rest()
+            store.rename(away)
+
+        summary = asyncio.run(crawled(job, change))
+        asked = {request.host + request.target for request in web.requests if request.target != "/robots.txt"}
+    assert sum("all agents rest until it is there" in line for line in told) == 1, told
+    if is_stopped:
+        assert summary.state == "stopped"
+    else:
+        assert (summary.state, summary.pages) == ("finished", len(asked))
+
+
+def test_a_crawl_that_goes_on_with_other_agents_while_its_store_is_away_waits_with_them(tmp_path: Path) -> None:
+    directory, told, store, away = tmp_path / "crawl", list[str](), tmp_path / "store", tmp_path / "away"
+
+    async def stop(job: SupervisedCrawl) -> None:
+        await awaited(lambda: job.several.has_begun and len(web.requests) > 30)
+        job.stop()
+
+    def report(line: str) -> None:
+        told.append(line)
+        if "all agents rest until it is there" in line:
+            away.rename(store)
+
+    with web_of_hosts(pages=20, latency=0.1) as web:
+        options = options_for(web, directory, agents=2, store=str(store), checkpoint_every=1.0)
+        assert asyncio.run(crawled(SupervisedCrawl([seed_of(web)], options), stop)).state == "stopped"
+        store.rename(away)
+        later = options_for(web, directory, agents=3, resume=True)
+        summary = asyncio.run(crawled(SupervisedCrawl([], later, report=report)))
+        asked = {request.host + request.target for request in web.requests if request.target != "/robots.txt"}
+    assert sum("all agents rest until it is there" in line for line in told) == 1, told
+    assert (summary.state, summary.pages) == ("finished", len(asked))
+    assert at_work(members_of(directory)) == ALL
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("lost", ["agent-00", "agent-01", "both", "the machine"])
 def test_domains_that_a_person_gives_to_an_agent_are_lost_with_none_of_them(lost: str, tmp_path: Path) -> None:
     hosts = sorted({str(urlsplit(url).hostname) for url in ROUND.expected()})
@@ -195,9 +267,9 @@ def test_a_machine_that_is_lost_before_all_agents_have_published_how_they_change
                 shutil.copytree(place, tmp_path / "rested" / place.name, copy_function=os.link)
         joining = [agent for agent in late if agent not in AGENTS]
         for agent in joining:  # once it has published, the others keep nothing for it
-            until(
-                (tmp_path / "first" / "state" / agent / "store.json").exists
-            )  # it has begun, and publishes in a moment
+            # It has begun, and publishes in a moment. Before that, a process has its ledger which takes what others give, while
+            # all rest: they wait for that one.
+            until((tmp_path / "first" / "state" / agent / "store.json").exists)
             os.kill(living(tmp_path / "first", joining)[agent], signal.SIGSTOP)
         assert all(one.head(agent).get("division", 0) < 2 for agent in late)
         others = [agent for agent in ALL[: max(2, number)] if agent not in joining]

@@ -29,7 +29,7 @@ from gossamer.agents.ended import end_of_ledger, ledger_of, opened_ledger
 from gossamer.agents.handing_over import LOST, Divided, DividedByTable, lies_in
 from gossamer.agents.joining import LOOK
 from gossamer.agents.ring import held_domains, hold_again
-from gossamer.agents.wiring import domain_rule_of
+from gossamer.agents.wiring import domain_rule_of, has_store
 from gossamer.crawls.directory import begin_ledger_anew, damage_of
 from gossamer.crawls.options import part_of
 from gossamer.engine.files import replace_file
@@ -252,6 +252,28 @@ async def brought_back(crawl: "SeveralAgents", agent: str, is_dead: bool) -> boo
                 crawl.roster.renew()
             return is_behind
     return False
+
+
+async def store_is_there(crawl: "SeveralAgents") -> None:
+    """Wait while the store is away. Raises StoreFailed: it is, and the crawl is told to stop."""
+    if not (crawl.is_shared and has_store(crawl.graph.wiring)):
+        return
+    from gossamer.backup.contract import StoreFailed
+    from gossamer.backup.opening import open_store, probe
+
+    sheet: Any = crawl.graph.sheet("store")
+    told = ""
+    while True:
+        try:
+            await asyncio.to_thread(lambda: probe(open_store(sheet.url)))
+        except StoreFailed as error:
+            if crawl.is_told_to_stop:
+                raise
+            if not told:
+                crawl.report(told := f"{error}; trying again, and all agents rest until it is there")
+            await asyncio.sleep(LOOK)
+        else:
+            return
 
 
 # Masters that have lost their shared file for good: the table of designations is made again of the domains that agents hold

@@ -7,7 +7,7 @@ what is in flight comes in, what they owe each other is delivered, and they end.
 
 import math
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -70,8 +70,18 @@ def want(directory: Path, number: int | None) -> None:
 class Roster:
     """The names of the agents."""
 
-    def __init__(self, directory: Path, graph: Graph, options: CrawlOptions, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        graph: Graph,
+        options: CrawlOptions,
+        report: Callable[[str], None],
+        store_is_there: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         """Check that the crawl can have so many agents as the options say; nothing is touched.
+
+        Args:
+            store_is_there: waits for the store before agents change, since all of them publish first. None where there is no store.
 
         Raises:
             UsageError: it cannot.
@@ -80,6 +90,7 @@ class Roster:
         """
         self._directory = directory
         self._report = report
+        self._store_is_there = store_is_there
         self._accepts_loss = options.accept_loss
         self.masters = masters_for(directory, options)
         """Those that say whose a host is; none where the ring does."""
@@ -316,6 +327,8 @@ class Roster:
         if members == kept and not read_wishes(self._directory):
             want(self._directory, None)
             return
+        if self._store_is_there is not None:
+            await self._store_is_there()
         if kept and await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
             await self._deliver(graph, cluster, kept)
         await self._have(graph, members)

@@ -23,7 +23,7 @@ from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, is_ledger_gone, note_end, summary_of_run
 from gossamer.agents.joining import LOOK
 from gossamer.agents.lending import place_turns
-from gossamer.agents.lost import LostWork, brought_back, fetched, loss_of, told_of_missing
+from gossamer.agents.lost import LostWork, brought_back, fetched, loss_of, store_is_there, told_of_missing
 from gossamer.agents.membership import given_domains, told_of_assigned
 from gossamer.agents.parcels import AgentsAtRest, ends_of
 from gossamer.agents.process import is_renewed, write_orders
@@ -84,14 +84,14 @@ class SeveralAgents(AnyCrawl):
             refuse_half_restored(self.directory)
             refuse_without_ledger(self.directory)
             refuse_unfinished(self.directory)
-        self.roster = Roster(self.directory, self.graph, options, self.report)
+        self.roster = Roster(self.directory, self.graph, options, self.report, partial(store_is_there, self))
         self.rewiring = GraphChanges(
             self.plan, self._place, lambda graph: self.roster.check(graph, self.roster.members), goes_on=options.resume
         )
         self._supervisor: Supervisor | None = None
         self._cluster: Cluster = self._made_cluster(Path())
         self.others = others
-        self._is_told_to_stop = False
+        self.is_told_to_stop = False
         self._is_torn = False
         self.has_rested = False
         """All agents have ended in this run, so that none is at work which the supervisor has not placed."""
@@ -156,7 +156,7 @@ class SeveralAgents(AnyCrawl):
         async with self._companions.at_work(), self._attended():
             await self._worked()
             # Where people ask for other agents, these go on when domains have changed hands.
-            while self.roster.is_wishing and not (self._is_told_to_stop or self.supervisor.limit):
+            while self.roster.is_wishing and not (self.is_told_to_stop or self.supervisor.limit):
                 await self._change()
                 await self._worked()
         return await self._summed()
@@ -208,22 +208,24 @@ class SeveralAgents(AnyCrawl):
         self._limit_by_frontier()
         if (was := before or self._begun) is not None:
             self._supervisor.is_paused = was.is_paused
-        if self._is_told_to_stop:
+        if self.is_told_to_stop:
             self._supervisor.stop()
 
     async def _change(self) -> None:
         """Let the crawl, which rests, have other agents."""
         merge_logs(self.directory, self.roster.members)
-        wanted = self.roster.take_wish() or self.roster.members
-        while True:
+        wanted, told = self.roster.take_wish() or self.roster.members, ""
+        while not self.is_told_to_stop:
             for agent in self._gone():
                 await brought_back(self, agent, is_dead=True)
             try:
                 await self.roster.change(self.graph, self._cluster, wanted)
                 break
-            except CrawlDirectoryError:
-                if self.supervisor.is_stopping or not self._gone():
+            except CrawlDirectoryError as error:
+                # A store that was away is waited for, so that only the same again counts.
+                if str(error) == told and not (self._gone() or self.is_told_to_stop):
                     raise
+                told = str(error)
         await self.roster.look_at_left(self.graph)
         self._engage()
 
@@ -358,12 +360,12 @@ class SeveralAgents(AnyCrawl):
         return self._is_torn
 
     def stop(self) -> None:
-        self._is_told_to_stop = True
+        self.is_told_to_stop = True
         if self._supervisor is not None:
             self._supervisor.stop()
 
     def abort(self) -> None:
-        self._is_told_to_stop = self._is_torn = True
+        self.is_told_to_stop = self._is_torn = True
         self._companions.abort()
         if self._supervisor is not None:
             self._supervisor.abort()

@@ -208,6 +208,7 @@ class SupervisedProcess:
         except (AgentSilent, RequestRefused):
             return None
         self.news, self.has_begun = news, True
+        self.told_last(is_why=False)  # who answers has not ended by that
         for line in news.said:
             self._report(f"{self.name}: {line}")
         if self._first_commits < 0:

@@ -125,11 +125,17 @@ def owned(directory: Path, agent: str) -> Owned | None:
 
 
 def note_owned(
-    directory: Path, agent: str, url: str, lives: tuple[str, ...], head: StoreHead | None, *, has_ended: bool = False
+    directory: Path,
+    agent: str,
+    url: str,
+    lives: tuple[str, ...],
+    head: StoreHead | StorePoint | None,
+    *,
+    has_ended: bool = False,
 ) -> None:
     """Note who owns an agent here, and how far it is in its store, by its head: whole, or not at all. Other agents forget by that
     what they have sent."""
-    found = head or StoreHead(0, "", "", 0.0)
+    found = head or StorePoint()
     told = {"count": found.count, "restored": found.restored, "division": found.division}
     note = Owned(url=url, lives=lives, has_ended=has_ended, **told)
     path = point_path(directory, agent)

@@ -63,8 +63,10 @@ def claimed(store: Store, directory: Path, agent: str, lease: float, now: float)
             )
         place.refuse_living(now)  # a crawl that was lost before its first checkpoint has left nothing
     life, holder = new_life()
-    # Noted before the claim, so that this directory knows its own claim after a kill.
-    note_owned(directory, agent, store.name, (*((head.life,) if head else ()), life), head)
+    # Noted before the claim, so that this directory knows its own claim after a kill. Where no head is found, its disk may be away,
+    # and what other agents have sent is as far as it was.
+    before = (head.life,) if head is not None else note.lives if note is not None else ()
+    note_owned(directory, agent, store.name, (*before, life), head or note)
     crash_at(Point.BEGINNING)
     try:
         place.claim(life, holder, lease, begins=begins)

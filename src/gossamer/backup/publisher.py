@@ -10,6 +10,7 @@ writes slows the crawl down: no host is asked while too much is on the disk of t
 
 import asyncio
 import contextlib
+import math
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -85,8 +86,8 @@ class Publisher(Lapsing[PublisherSheet]):
         self._sent: dict[str, str] = {}
         """Requests that may not be sent twice, and have an object each: its name, and the identity of the request."""
         self._is_fenced = False
-        self._is_failing = False
-        self.heard = 0.0
+        self._is_failing = self._is_new = False
+        self.heard = -math.inf
         """When the store last said that this process is the owner."""
         self.opened: Callable[..., Store] = open_store
         self._published = 0.0
@@ -104,20 +105,23 @@ class Publisher(Lapsing[PublisherSheet]):
         self.metrics.gauge("bytes_since_checkpoint", self._written)
 
     async def start(self) -> None:
-        """Become the owner. Raises CrawlDirectoryError: the store does not do, or another process owns what is in it."""
-        began = _now()
-        is_new = owned(self._directory, self.ledger.sheet.agent) is None
+        """Become the owner. Where the crawl was in the store before, and that is away, this process becomes the owner later. Raises
+        CrawlDirectoryError: the store does not do, or another process owns what is in it."""
+        self._members, self._division = members_of(self._directory), division_of(self._directory)
+        self._first = next(iter(at_work(self._members)), AGENT)
+        agents = {self.ledger.sheet.agent, *at_work(self._members)}
+        self._is_new = not any(owned(self._directory, agent) for agent in agents)
+        self._published, began = time.monotonic(), _now()
         try:
-            await asyncio.to_thread(self._begin)
+            await asyncio.to_thread(self._begin, self.ledger.committed_ends())
+            self.heard = began
         except StoreFailed as error:
-            if is_new or not self.sheet.goes_on:
+            if self._is_new:
                 raise
-            self._place = None
-            self.report(f"{error}; the crawl goes on without its copy")
-            return
-        # Several agents forget nothing of each other before they have published, and none is whole without the others.
-        self._is_due = bool(self._members) and not self._has_published
-        self.heard, self._published = began, time.monotonic()
+            if self.sheet.goes_on:
+                self.report(f"{error}; the crawl goes on without its copy")
+                return
+            self._fail(str(error))
         self._task = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
@@ -127,20 +131,22 @@ class Publisher(Lapsing[PublisherSheet]):
         self._is_ending = True
         if self._publishing is not None:
             await self._publishing
-        if not self._is_fenced and not await self._came_to_nothing():
+        if self._place is not None and not self._is_fenced and not await self._came_to_nothing():
             await self.publish(has_ended=True)
-        self._task.cancel()
+        async with self._one_at_a_time:  # a claim or a beat under way would come after those of the next process
+            self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
     def stored_agent(self) -> StoredAgent:
         """What the store has of the agent."""
         head = None if self._place is None else self._place.head
         if head is None:
-            return StoredAgent(self.ledger.sheet.agent, "", 0.0, self.sheet.lease, None)
+            return StoredAgent(self.ledger.sheet.agent, "", 0.0, self.sheet.lease, None, is_away=True)
         published = round(time.monotonic() - self._published, 1) if head.checkpoint else None
         heard = round(max(0.0, _now() - self.heard), 1)
         return StoredAgent(
-            self.ledger.sheet.agent, head.holder, heard, self.sheet.lease, published, head.epoch, self._written()
+            *(self.ledger.sheet.agent, head.holder, heard, self.sheet.lease, published, head.epoch),
+            *(self._written(), self._is_failing),
         )
 
     def rest(self, host: str, wall: float) -> float:
@@ -152,6 +158,7 @@ class Publisher(Lapsing[PublisherSheet]):
     async def may_send(self, task: Task) -> bool:
         """Contract: `SendGuard`. The ledger notes such a request, too, but a checkpoint may be older than that note. So an object
         of its own says that it was sent, until a checkpoint has its outcome. While the store is away this waits."""
+        await self.sure()
         place, mark = self._place, digest_of(task.identity.encode("utf-8", "surrogatepass"))
         if place is None:
             return True  # it goes on without its copy
@@ -201,29 +208,33 @@ class Publisher(Lapsing[PublisherSheet]):
         is_silent = not self.sheet.goes_on and self.heard + _QUIET * self.sheet.lease <= _now()
         return self._is_fenced or self._is_unknown or is_silent
 
-    def _begin(self) -> None:
+    def _begin(self, ends: Mapping[str, int]) -> None:
         agent = self.ledger.sheet.agent
-        self._members, self._division = members_of(self._directory), division_of(self._directory)
-        store = self.opened(self.sheet.url, is_new=owned(self._directory, agent) is None)
+        store = self.opened(self.sheet.url, is_new=self._is_new)
         if isinstance(store, CopiedStore):
             store.tell = self.report
         now, odd = probe(store)
         if odd:
             self.report(odd)
-        self._place = claimed(store, self._directory, agent, self.sheet.lease, now)
-        self._shipping = Shipping(self._directory, self._place, self._members, self.metrics)
+        place = claimed(store, self._directory, agent, self.sheet.lease, now)
+        self._shipping = Shipping(self._directory, place, self._members, self.metrics)
         self._ends = {name: size_of(parts) for name, parts in self._shipping.known.files.items()}
-        self._first = next(iter(at_work(self._members)), AGENT)
         self._is_unknown = self._division > 1 and agent != self._first and not self._shipping.known.files
-        self._stand_in(self._place, self.ledger.committed_ends())
+        self._stand_in(place, ends)
+        self._place = place
+        # Several agents forget nothing of each other before they have published, and none is whole without the others.
+        self._is_due = bool(self._members) and not self._has_published
 
     async def _work(self) -> None:
         """Say that the owner is alive, and publish when it is time; both until the end."""
         while True:
             await asyncio.sleep(min(self.sheet.lease / _BEATS, self.sheet.every))
-            await self._in_store(self._renew)
+            is_owner = self._place is not None
+            await self._in_store(self._renew if is_owner else partial(self._begin, self.ledger.committed_ends()))
             if self._is_fenced:
                 self.lapsed()
+            if not is_owner:
+                continue
             if self._is_unknown and (first := owned(self._directory, self._first)) is not None:
                 self._is_unknown = first.division < self._division
             is_time = self._is_due or time.monotonic() - self._published >= self.sheet.every
@@ -264,9 +275,11 @@ class Publisher(Lapsing[PublisherSheet]):
                 if not self._is_fenced:
                     await asyncio.to_thread(do)
             except ObjectChanged:
-                self._end()
-            except StoreFailed as error:
+                self._end(f"the crawl in {self.sheet.url} belongs to another process by now")
+            except (StoreFailed, OSError) as error:
                 self._fail(str(error))
+            except CrawlDirectoryError as error:  # met by an owner that begins late
+                self._end(str(error))
             else:
                 self.heard = began
                 if self._is_failing:
@@ -275,19 +288,18 @@ class Publisher(Lapsing[PublisherSheet]):
                 return not self._is_fenced
             return False
 
-    def _end(self) -> None:
+    def _end(self, why: str) -> None:
         if not self._is_fenced:
             self._is_fenced = True
-            self.report(
-                f"the crawl in {self.sheet.url} belongs to another process by now, so this one ends; nothing of it is "
-                "published any more"
-            )
+            self.report(f"{why}, so this one ends; nothing of it is published any more")
 
     def _fail(self, why: str) -> None:
         self.metrics.count("failures")
         if not self._is_failing:
             self._is_failing = True
             rests = f"asking no host after {show_seconds(_QUIET * self.sheet.lease)} without it"
+            if self._place is None:
+                rests = "asking no host until it is there"
             self.report(f"{why}; trying again, and {'going on meanwhile' if self.sheet.goes_on else rests}")
 
     # -- checkpoints

@@ -211,7 +211,10 @@ def _stored(one: "StoredAgent") -> str:
     heard = f"owned by {one.holder}, heard of {show_seconds(one.heard)} ago" if one.holder else "owned by no process"
     published = "no checkpoint" if one.published is None else f"checkpoint {show_seconds(one.published)} old"
     lacking = f", without the last {show_bytes(one.uncovered)}" if one.uncovered else ""
-    return f"{one.name}: {published}{lacking}; {heard} (owner {one.owner})"
+    away = "the store cannot be reached"
+    if one.is_away and not one.owner:
+        return f"{one.name}: {away}"
+    return f"{one.name}: {published}{lacking}; {heard} (owner {one.owner}){f'; {away}' if one.is_away else ''}"
 
 
 def _progress(now: "CrawlStanding", most: int | None, written: Callable[[int], str]) -> Rows:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.waiting import awaited
 
 from gossamer.backup.contract import Stat, Store, StoreFailed
 from gossamer.backup.elsewhere import CrawlInStore, bring_back, gone_elsewhere, is_store, read_here, standing_of_store
-from gossamer.backup.head import PART_BYTES, AgentInStore
-from gossamer.backup.one_agent import bring_agent_back
-from gossamer.backup.opening import FolderStore, probe
+from gossamer.backup.head import PART_BYTES, AgentInStore, owned
+from gossamer.backup.one_agent import bring_agent_back, claimed
+from gossamer.backup.opening import FolderStore, open_store, probe
 from gossamer.backup.publisher import Publisher, PublisherSheet
 from gossamer.crawls.control.at_rest import out_of_date, standing_at_rest
 from gossamer.crawls.options import CrawlOptions, all_options
@@ -381,6 +382,111 @@ def test_an_owner_whose_store_is_away_waits_for_it_and_makes_nothing_in_its_plac
         assert (back(tmp_path, "new") / WARC).read_bytes() == b"12"
 
     asyncio.run(body())
+
+
+def test_an_owner_that_begins_again_while_its_store_is_away_asks_no_host_until_it_is_there_and_says_so_once(
+    tmp_path: Path,
+) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+        (tmp_path / "store").rename(tmp_path / "away")
+        async with crawled(tmp_path, opened=open_store, lease=3.0) as one:
+            failures = one.publisher.metrics.counters
+            await awaited(lambda: failures["failures"] > 2)
+            assert one.publisher.rest("a.test", 0.0) > 0.0
+            assert [line for line in one.said if "asking no host until it is there" in line] == one.said
+            assert one.publisher.stored_agent().is_away
+            assert not (tmp_path / "store").exists()
+            (tmp_path / "away").rename(tmp_path / "store")
+            await one.publisher.sure()
+            one.commit(b"2")
+            assert "can be reached again" in one.said[-1]
+            assert (one.publisher.stored_agent().owner, one.publisher.stored_agent().is_away) == (2, False)
+        assert (back(tmp_path, "new") / WARC).read_bytes() == b"12"
+
+    asyncio.run(asyncio.wait_for(body(), HUNG_AFTER))
+
+
+def test_an_owner_that_begins_again_ends_before_its_store_is_there_if_it_is_told_to(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+        (tmp_path / "store").rename(tmp_path / "away")
+        async with crawled(tmp_path, opened=open_store):
+            pass
+        (tmp_path / "away").rename(tmp_path / "store")
+        assert (back(tmp_path, "new") / WARC).read_bytes() == b"1"
+
+    asyncio.run(asyncio.wait_for(body(), HUNG_AFTER))
+
+
+def test_an_owner_that_begins_again_after_its_crawl_went_on_elsewhere_finds_that_when_its_store_is_there(
+    tmp_path: Path,
+) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+        back(tmp_path, "new")
+        async with crawled(tmp_path, "new", opened=open_store):
+            pass
+        (tmp_path / "store").rename(tmp_path / "away")
+        async with crawled(tmp_path, opened=open_store, lease=3.0) as one:
+            (tmp_path / "away").rename(tmp_path / "store")
+            await awaited(lambda: one.ended)
+            assert "the crawl went on elsewhere" in one.said[-1]
+            assert one.publisher.rest("a.test", 0.0) > 0.0
+
+    asyncio.run(asyncio.wait_for(body(), HUNG_AFTER))
+
+
+def test_an_agent_that_joins_while_the_store_is_away_makes_none_in_its_place(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+        write_members(one.folder, ("agent-00", "agent-01"))
+        one.folder.joinpath("state", "agent-00").mkdir(exist_ok=True)
+        (tmp_path / "store").rename(tmp_path / "away")
+        opened = list[bool]()
+
+        def open_(url: str, is_new: bool) -> Store:
+            opened.append(is_new)
+            return open_store(url, is_new=is_new)
+
+        async with crawled(tmp_path, opened=open_):
+            assert opened == [False]
+            assert not (tmp_path / "store").exists()
+
+    asyncio.run(asyncio.wait_for(body(), HUNG_AFTER))
+
+
+def test_an_owner_whose_store_goes_away_while_it_begins_knows_its_crawl_when_it_is_back(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+        before = owned(one.folder, "agent-00")
+        assert before is not None
+        (tmp_path / "store").rename(tmp_path / "away")
+        with pytest.raises(StoreFailed, match="its disk may be away"):
+            claimed(FolderStore(tmp_path / "store"), one.folder, "agent-00", 3.0, 0.0)
+        # Other agents would take a lower number for news of fewer checkpoints than those that they know of.
+        noted = owned(one.folder, "agent-00")
+        assert noted is not None
+        assert noted.count == before.count > 0
+        (tmp_path / "away").rename(tmp_path / "store")
+        async with crawled(tmp_path) as one:
+            assert one.publisher.stored_agent().owner == 2
+
+    asyncio.run(body())
+
+
+def test_a_crawl_that_begins_anew_while_its_store_is_away_is_refused(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path, opened=lambda url, is_new: FolderStore(tmp_path / "store")):
+            pass
+
+    with pytest.raises(StoreFailed, match="its disk may be away"):
+        asyncio.run(body())
 
 
 def test_a_crawl_that_was_lost_before_its_first_checkpoint_leaves_its_store_free(tmp_path: Path) -> None:

@@ -166,6 +166,8 @@ class StoredAgent(msgspec.Struct, frozen=True):
     """The number of the process that has it: each one that takes over has the next number."""
     uncovered: int = 0
     """Bytes of archive, rows and log that no checkpoint has; only of an agent at work."""
+    is_away: bool = False
+    """The agent cannot reach the store; only of an agent at work."""
 
     @property
     def is_alive(self) -> bool:
