@@ -47,7 +47,8 @@ def claimed(store: Store, directory: Path, agent: str, lease: float, now: float)
     another process owns it, or the store holds another crawl."""
     note, place = owned(directory, agent), AgentInStore(store, agent)
     place.apart = now - time.time()
-    place.level()
+    if note is not None:  # else they may be copies of other crawls
+        place.level()
     head = place.read()
     begins = note is None and head is not None and _is_of_a_lost_change(store, directory, agent)
     if head is not None and not begins and not (note and head.life in note.lives):

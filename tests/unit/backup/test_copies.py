@@ -112,3 +112,22 @@ def test_threads_that_miss_one_copy_at_once_leave_out_no_other(tmp_path: Path) -
         list(pool.map(lambda key: store.put(key, b"x"), keys))
     assert len(said) == 1
     assert all(sorted(folder.list("agents/")) == sorted(keys) for folder in folders[1:])
+
+
+def test_a_crawl_that_begins_in_the_copies_of_two_others_is_refused_and_harms_neither(tmp_path: Path) -> None:
+    async def body() -> None:
+        for name in ("store", "other"):
+            async with crawled(tmp_path, name + "-was", opened=open_store, url=str(tmp_path / name)) as one:
+                one.commit(name.encode())
+                await one.publisher.publish()
+        async with crawled(tmp_path, "other-was", opened=open_store, url=str(tmp_path / "other")):
+            pass  # its owners are more, so that this copy counts as the newer one
+        with pytest.raises(CrawlDirectoryError, match="holds a crawl already"):
+            async with copied(tmp_path):
+                pass
+
+    asyncio.run(body())
+    for name in ("store", "other"):
+        into = tmp_path / f"{name}-again"
+        bring_back(str(tmp_path / name), str(into), build(all_options(), {}))
+        assert (into / WARC).read_bytes() == name.encode()
