@@ -14,9 +14,11 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
+import re2
+
 from gossamer.documents import charset, language, statements, terms
 from gossamer.documents.charset import in_charset
-from gossamer.documents.markup import RAW, SLICE, SPACE, TAG, end_of_other, end_of_raw, most_open, resolved
+from gossamer.documents.markup import BYTES, RAW, SLICE, SPACE, TAG, end_of_other, end_of_raw, most_open, resolved
 from gossamer.documents.skim import Skim
 from gossamer.documents.statements import FieldLink, field_links
 from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TextChoice, all_text, main_text
@@ -146,6 +148,10 @@ MAX_ROOTS = 10
 _NO_BASE = frozenset({"data", "javascript"})
 
 
+# Where the head ends at the latest; and what states something of the page, and may stand behind it, or end a graphic there.
+_BODY = re2.compile(rb"(?i)<body[%s/>]" % SPACE, BYTES)
+_STATES = re2.compile(rb"(?i)<(?:base|meta|title|link|frameset)[%s/>]" % SPACE, BYTES)
+
 # Tags that may say it, perhaps with references: the others need not be read.
 _CANONICAL = re.compile(rb"(?i)canonical|&")
 
@@ -235,6 +241,15 @@ class Document:
         return Skim(self.markup)
 
     @cached_property
+    def _stating(self) -> Skim:
+        """A skim with all tags that state something of the page: that of the head alone, for a third of the price, where nobody
+        asked for more yet and the rest has none of them."""
+        body = None if "skim" in self.__dict__ else _BODY.search(self.markup)
+        if body is None or _STATES.search(self.markup, body.start()):
+            return self.skim
+        return Skim(self.markup[: body.start()])
+
+    @cached_property
     def _tags(self) -> int:
         return tags_of(self.markup)
 
@@ -269,7 +284,7 @@ class Document:
     @cached_property
     def title(self) -> str:
         """The text of the first `<title>`, with runs of white space folded."""
-        titles = self.skim.named(b"title")
+        titles = self._stating.named(b"title")
         if not titles:
             return ""
         tag = titles[0]
@@ -334,8 +349,8 @@ class Document:
 
     def _canonical_href(self) -> str | None:
         """In the head alone, as search engines have it: in a body, anyone may have written it."""
-        head_end = self.skim.head_end
-        for link in self.skim.named(b"link"):
+        head_end = self._stating.head_end
+        for link in self._stating.named(b"link"):
             if link.start >= head_end:
                 break
             if not _CANONICAL.search(link.raw):
@@ -348,7 +363,7 @@ class Document:
     @cached_property
     def base(self) -> str:
         """The base for relative links: the first `<base href>` if there is one, otherwise the URL."""
-        bases = self.skim.named(b"base")
+        bases = self._stating.named(b"base")
         href = next((tag.attributes["href"] for tag in bases if "href" in tag.attributes), None) if bases else None
         if href is None:
             return self.url
@@ -393,7 +408,7 @@ class Document:
         """Author, date and other facts that the page states of itself (:mod:`gossamer.documents.markdown`)."""
         from gossamer.documents.markdown import page_metadata
 
-        return page_metadata(self.skim, self.base)
+        return page_metadata(self._stating, self.markup, self.base)
 
     @cached_property
     def gist(self) -> str:

@@ -332,14 +332,14 @@ class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     site: str = ""
 
 
-def page_metadata(skim: Skim, base: str) -> PageMetadata:
-    """The facts that a page states. `base`: what relative URLs are resolved against."""
+def page_metadata(skim: Skim, markup: bytes, base: str) -> PageMetadata:
+    """The facts that a page states. `skim`: with its `meta` elements; `base`: what relative URLs are resolved against."""
     told = _of_metas(tag.attributes for tag in skim.named(b"meta"))
     found = {name: next((told[key] for key in names if key in told), "") for name, names in _NAMES.items()}
-    found |= {name: text for name, text in _of_scripts(skim.markup).items() if text}
+    found |= {name: text for name, text in _of_scripts(markup).items() if text}
     for name in ("published", "modified"):
         found[name] = found[name] if _DATE.match(found[name]) else ""
-    if not found["published"] and (match := _TIME.search(skim.markup)):
+    if not found["published"] and (match := _TIME.search(markup)):
         text = (match[1] or match[2] or match[3] or b"").decode("utf-8", "replace").strip()
         found["published"] = text if _DATE.match(text) else ""
     if found["author"].startswith(("http://", "https://", "@")):

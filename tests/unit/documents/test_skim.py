@@ -212,3 +212,22 @@ def test_an_end_tag_of_what_is_around_graphics_ends_them() -> None:
     assert hrefs(b"<a href=0><svg></svg><a/href=2><![CDATA[<a href=4><a href=5>") == ["0", "2", "5"]
     assert hrefs(b"<div><svg><g></div><style><a href=1></style><a href=2>") == ["2"]
     assert hrefs(b"<a href=0><svg><a href=1></a><style><a href=2></style></svg>") == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        b"<title>T</title><link rel=canonical href=/c><meta name=author content=A><body><p>text",
+        b"<title>T</title><!-- <body> --><meta name=author content=A><link rel=canonical href=/c><body><p>text",
+        b"<script>'<body>'</script><title>T</title><base href=/b/><body><p>text",
+        b"<body><title>T</title><base href=/b/><meta property=article:published_time content=2026-01-02><p>text",
+        b"<p>text<body><link rel=canonical href=/c>",
+        b"<title>T</title><base href=/b/><frameset><frame src=f></frameset><body>",
+        b"<title>T</title><body><svg><title>graphic</title></svg><time datetime=2026-01-02>",
+    ],
+)
+def test_a_page_states_the_same_whether_its_head_alone_is_read_or_all_of_it(page: bytes) -> None:
+    some, every = (Document(visit("https://example.org/", page)) for _ in range(2))
+    assert every.skim
+    stated = [(one.title, one.base, one.canonical, one.metadata) for one in (some, every)]
+    assert stated[0] == stated[1]
