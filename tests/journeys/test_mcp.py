@@ -1,7 +1,9 @@
 """`gossamer mcp` as a model's client meets it: tools over a real connection, and what a model may not do."""
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -117,6 +119,48 @@ def test_a_model_gets_one_clear_answer_for_what_it_may_not_do(tmp_path: Path) ->
     with FakeWeb(SITE) as web:
         assert main(["crawl", web.url("/"), "-o", str(tmp_path / "c"), "--delay", "0", "--quiet"]) == 0
     served(work, str(tmp_path / "c"), "--host", "a.test", "--host", "127.0.0.1", "--host", "localhost")
+
+
+#: Lines that are no messages, with the code of JSON-RPC for each.
+NO_MESSAGES = {
+    b"nothing": -32700,
+    b'{"jsonrpc": "2.0", "id": 1, "method"': -32700,
+    b"": -32700,
+    b"\xff\xfe": -32700,
+    b"[" * 100_000: -32700,
+    b"[]": -32600,
+    b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}': -32600,
+    b'{"jsonrpc": "2.0", "id": 1, "method": 5}': -32600,
+    b'"ping"': -32600,
+}
+
+
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_is_served() -> None:
+    wrong = b"".join(line + b"\n" for line in NO_MESSAGES)
+    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
+    begin = [
+        {"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": info},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    ]
+    start, ping = (
+        b"".join(json.dumps(one).encode() + b"\n" for one in some)
+        for some in (begin, [{"jsonrpc": "2.0", "id": 8, "method": "ping"}])
+    )
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "gossamer", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(wrong + start + wrong + ping)
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2 * len(NO_MESSAGES) + 2)]
+        process.stdin.close()
+    assert process.returncode == 0
+    errors = [(one["id"], one["error"]["code"]) for one in answers if "error" in one]
+    assert errors == 2 * [(None, code) for code in NO_MESSAGES.values()]
+    assert {one["id"] for one in answers if "result" in one} == {7, 8}
 
 
 def test_a_port_that_another_program_has_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,6 +145,7 @@ def build(tools: "Tools") -> Any:  # noqa: C901  # one function a tool, as the p
     try:
         from mcp.server.mcpserver import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
+        from mcp.server.stdio import stdio_server
         from mcp.types import ToolAnnotations
         from pydantic import Field, ValidationError
     except ImportError:
@@ -153,6 +154,12 @@ def build(tools: "Tools") -> Any:  # noqa: C901  # one function a tool, as the p
         raise needs("mcp", "the package mcp", "gossamer mcp") from None
 
     class Server(MCPServer[Any]):
+        async def run_stdio_async(self) -> None:
+            """As the package does it, but that each line gets an answer."""
+            async with stdio_server() as (lines, answers):
+                own = self._lowlevel_server
+                await own.run(Received(lines, answers), answers, own.create_initialization_options())
+
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
             """What a tool answers; wrong arguments are told in one line."""
             try:
@@ -244,6 +251,51 @@ def build(tools: "Tools") -> Any:  # noqa: C901  # one function a tool, as the p
         return await told(tools.why(crawl, url))
 
     return server
+
+
+class Received:
+    """The messages of a client, as the package reads them. A line that is none gets the error that JSON-RPC has for it, where the
+    package says nothing and the client would wait forever."""
+
+    def __init__(self, lines: Any, answers: Any) -> None:
+        """`lines`: messages, and an exception for each line that is none; `answers`: where messages to the client go."""
+        self._lines, self._answers = lines, answers
+
+    @property
+    def last_context(self) -> Any:
+        """The context in which the last message was sent, which the package asks for."""
+        return self._lines.last_context
+
+    async def receive(self) -> Any:
+        """The next message."""
+        from mcp.shared.message import SessionMessage
+        from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+
+        while isinstance(item := await anext(self._lines), Exception):
+            kinds = [one["type"] for one in item.errors()] if hasattr(item, "errors") else []
+            is_json = "json_invalid" not in kinds
+            error = ErrorData(
+                code=INVALID_REQUEST if is_json else PARSE_ERROR,
+                message="the line is no message of JSON-RPC 2.0" if is_json else "the line is not JSON",
+            )
+            await self._answers.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=error)))
+        return item
+
+    async def aclose(self) -> None:
+        """Read no more."""
+        await self._lines.aclose()
+
+    def __aiter__(self) -> "Received":
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self.receive()
+
+    async def __aenter__(self) -> "Received":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 async def serve_stdio(tools: "Tools") -> None:
