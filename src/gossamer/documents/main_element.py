@@ -58,7 +58,7 @@ _NO_PROSE, _LITTLE_PROSE, _FEW_BLOCKS = 10, 30, 3
 
 
 # Elements whose names are asked for, with the lengths of their own.
-_NAMES = "div section ul ol table td form article header dl aside main figure"
+_NAMES = "div section ul ol table td form article header dl aside main figure details"
 _NAMED = NameTable({as_number(name): len(name) for name in _NAMES.split()})
 # Elements that are never dropped for their names.
 _SAFE = as_numbers("article main td")
@@ -68,6 +68,8 @@ _INNER = as_numbers("tbody tr table ul ol dl li dd")
 _ROWS, _CELLS = NameSet("tbody tr td th li dd dt dl h"), NameSet("td th li dd dt")
 # A list of links stays behind prose that introduces it: "The modules are:".
 LISTS = NameSet("ul ol")
+# Elements that hold menus.
+_MENUS = NameSet("div section ul ol table header p")
 _COLON = re.compile(rb"(?::|\xef\xbc\x9a)\s*(?:</?[a-z][^<>]*>\s*)*\Z")
 HEADING = as_number("h")  # a name ends before a digit
 # A section as generators of documentation write it.
@@ -172,6 +174,8 @@ class MainElement:
         ):
             shown = words > 0  # a table of contents is a menu beside other content, and is all of this one
         self.begins, last = int(starts[main]), int(ends[main])
+        if main and not self.is_article:
+            shown &= ~self._in_front(self.begins, last, shown, prose, density)
         first = self._with_its_title(shown)
         self.range = first, last
         self.shown[first:last] = shown[first:last]
@@ -196,6 +200,19 @@ class MainElement:
         short, long = sorted((folded(own).lower(), folded(stated[1]).lower() if stated else ""), key=len)
         is_title = short and long.startswith(short) and words <= _FEW_WORDS and linked <= _LITTLE * words
         return first if is_title else begins
+
+    def _in_front(self, begins: int, last: int, shown: Any, prose: Any, density: Any) -> Any:
+        """Whether each block belongs to a menu in front of the main heading of a reference page and all of its prose: some
+        generators put the column of the menu into the same element as that of the page."""
+        elements, words = self._elements, self._blocks.words * shown
+        headings = (shown & (self._blocks.names == HEADING))[begins:last].nonzero()[0] + begins
+        first = next((one for one in headings.tolist() if self._markup[self._blocks.places[one] + 2] in b"12"), begins)
+        if not prose[begins:first].any():
+            menus = (density > _MOSTLY_LINKS) & (elements.starts > begins) & (elements.ends <= first)
+            found = elements.covered(menus & _MENUS.has(elements.names))
+            if (words * prose)[first:last].sum() >= words[found].sum():
+                return found
+        return np.zeros(len(shown), dtype=bool)
 
     def _leave_out_links(self, is_part: bool, prose: Any, total: Any) -> None:
         """Take lists of links and blocks of them away, but those that belong to the text around them. `is_part`: whether the main

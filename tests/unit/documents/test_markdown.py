@@ -298,3 +298,25 @@ def test_menus_within_the_content_go_by_their_names(name: str) -> None:
 )
 def test_the_head_of_a_page_leaves_nothing_in_its_text(head: str) -> None:
     assert as_markdown(f"{head}<a href=/x>five</a><p>hello".encode(), "http://a.test/").text == "hello\n"
+
+
+def test_a_menu_in_front_of_the_heading_within_the_element_of_the_content_goes() -> None:
+    menu = "<ul>" + "".join(f"<li><a href=/m{number}>Menu entry</a></li>" for number in range(20)) + "</ul>"
+    toc = "<details id=toc open><summary>Table of contents</summary>" + menu.replace("Menu", "Toc") + "</details>"
+    functions = "".join(f"<h3>f{number}()</h3><p>It opens the file that the caller names.</p>" for number in range(20))
+    column = (
+        f"<div id=column1><h1>Files</h1>{toc}<h2>Functions</h2>{functions}<ul><li><a href=/s>See</a></li></ul></div>"
+    )
+    page = f"<body><div id=content><div id=column2><a href=/>Home</a>{menu}<hr>{menu}</div>{column}</div>"
+    text = as_markdown(page.encode(), "https://example.org/").text
+    assert text.startswith("# Files\n") and "entry" not in text and "[See]" in text
+    assert text.count("### f") == text.count("It opens") == 20
+
+
+def test_a_cell_of_links_in_front_of_a_heading_is_no_menu() -> None:
+    rows = "".join(
+        f"<tr><td><div><a href=/f{number}>function {number}</a></div></td><td>opens</td></tr>" for number in range(9)
+    )
+    functions = "".join(f"<h2>f{number}()</h2><p>It opens the file that the caller names.</p>" for number in range(20))
+    page = f"<body><div id=content><p>These functions open files, read them, and close them.</p><table>{rows}</table>{functions}"
+    assert as_markdown(page.encode(), "https://example.org/").text.count("[function ") == 9
