@@ -197,8 +197,8 @@ def test_everything_arrives_whatever_happens(made: Callable[[Path], Any], seed: 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("entries", [1_000_000])
-def test_a_million_entries_wait_on_the_disk_and_arrive_once(entries: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("entries", [10_000_000])
+def test_ten_million_entries_wait_on_the_disk_and_arrive_once(entries: int, tmp_path: Path) -> None:
     async def check() -> None:
         rig = RingRig(tmp_path)
         rig.sheet = MailboxSheet()

@@ -1,4 +1,4 @@
-"""A disk that is full makes a crawl wait, and nothing is doubled or lost by it (faults 68, 104)."""
+"""A disk that is full makes a crawl wait, and so does memory above its limit; nothing is doubled or lost by it (faults 68, 104)."""
 
 import errno
 from collections import Counter
@@ -15,6 +15,7 @@ from gossamer.engine.sheet import build
 from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.storage.archive.warc import WarcArchive
 from gossamer.testing.fakeweb import FakeWeb
+from gossamer.values.settings import LEAST_MEMORY
 from gossamer.values.visit import Location, Visit
 
 
@@ -65,3 +66,15 @@ def test_a_full_disk_makes_the_crawl_wait_and_nothing_is_lost(tmp_path: Path) ->
             for record in ArchiveIterator(stream):
                 archived[record.rec_headers.get_header("WARC-Target-URI") or ""] += record.rec_type == "response"
     assert {url: count for url, count in archived.items() if url in web.expected} == dict.fromkeys(web.expected, 1)
+
+
+def test_a_crawl_above_its_memory_asks_for_one_page_at_a_time_and_fetches_all(tmp_path: Path) -> None:
+    told: list[str] = []
+    held = b"x" * LEAST_MEMORY  # with it, this process is above the limit
+    with FakeWeb.tree(3, 3) as web:
+        options = {"output": str(tmp_path / "c"), "delay": 0, "per_host": 4, "memory": len(held)}
+        summary = run(Crawl([web.url("/")], build(all_options(), options), report=told.append))
+        assert Counter(map(web.url, web.targets())) == Counter(web.expected)
+    assert (summary.state, summary.pages) == ("finished", len(web.expected))
+    (line,) = told
+    assert line.endswith(" of the 200.0 MB that --memory allows: one page is asked for at a time until they use less")

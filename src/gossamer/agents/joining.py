@@ -75,7 +75,9 @@ def together(loads: Iterable[Load]) -> Load:
 
 def bounded(sheet: FrontierSheet, working: int) -> int:
     """How many agents may work on this machine, with those that do, by the settings of the crawl's frontier."""
-    return min(sheet.max_agents or MOST_AGENTS, room_for_agents(working, cores(), free_memory()), MOST_AGENTS)
+    return min(
+        sheet.max_agents or MOST_AGENTS, room_for_agents(working, cores(), free_memory(), sheet.memory), MOST_AGENTS
+    )
 
 
 def why_fixed(graph: Graph) -> str:

@@ -56,6 +56,9 @@ class CrawlKeywords(TypedDict, total=False):
     """Stop after this many bytes of bodies."""
     min_free_disk: int | str | None
     """Stop when less than this is free on the disk that the crawl writes to."""
+    memory: int | str | None
+    """Let an agent and the processes that it begins use at most this much memory: its caches are made to fit, and close
+    to the limit one page is asked for at a time."""
     until: str
     """End the crawl at the first answer for which this expression is true; see docs/filters.md."""
     max_page_size: int | str

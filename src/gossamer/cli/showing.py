@@ -66,6 +66,7 @@ def shown_wait(wait: "Wait", now: float, directory: str) -> str:
     texts = {
         "paused": f"paused until `gossamer continue {shlex.quote(directory)}`",
         "disk_full": "the disk is full; make room: the crawl goes on by itself",
+        "memory": "nearly as much memory is in use as `--memory` allows, so one page is asked for at a time",
         "network_down": f"our own network seems down; next probe{soon}",
         "retries": f"retries of {urls} of {hosts}, next{soon}{named}",
         "unreachable": f"{hosts} unreachable, next try{soon}{named}",

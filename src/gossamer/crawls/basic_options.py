@@ -103,6 +103,7 @@ class BasicOptions(Sheet, frozen=True):
     total_time: Annotated[settings.TotalTime, setting(sets="frontier")] = None
     max_bytes: Annotated[settings.MaxBytes, setting(sets="frontier")] = None
     min_free_disk: Annotated[settings.MinFreeDisk, setting(sets="frontier")] = None
+    memory: Annotated[settings.Memory, setting(sets="frontier ledger log")] = None
     until: Annotated[settings.Until, setting(sets="expressions")] = ""
     max_page_size: Annotated[
         settings.MaxBody, setting(sets="http.max_body ftp.max_body gopher.max_body file.max_body")

@@ -22,6 +22,7 @@ from gossamer.crawls.followers import Following
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.engine.files import replace_file
+from gossamer.engine.processes import give_back_memory
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.unit import Clock, SystemClock, meanwhile
@@ -34,6 +35,7 @@ from gossamer.storage.tables.manifest import TablesOrder, failure_of, note_failu
 from gossamer.storage.tables.places import closed_segments, segments
 from gossamer.storage.tables.row_tables import HOST_NOTES, host_row
 from gossamer.values.errors import UsageError
+from gossamer.values.hosts import forget_remembered
 
 #: Where a crawl notes its folder.
 _NOTE = "state/mirror.json"
@@ -216,6 +218,9 @@ class TableMaker:
             )  # a thread that waits cannot be ended
             if told is not None:
                 return str(told)
+        if order.ended:  # what the crawl remembers is of no more use, and the worker needs as much memory
+            forget_remembered()
+            give_back_memory()
         self._worker = worker = await Worker.start(use)
         try:
             await worker.put(order)

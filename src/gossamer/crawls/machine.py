@@ -44,14 +44,15 @@ def free_memory(group: Path = _GROUP) -> int | None:
     return min(found, default=None)
 
 
-def room_for_agents(working: int, cores: int, free: int | None) -> int:
+def room_for_agents(working: int, cores: int, free: int | None, each: int | None = None) -> int:
     """How many agents may work on a machine, with those that do. Pure.
 
     Args:
         working: agents at work, which have their core and their memory.
         free: bytes of memory, without those that agents have; None where it is not known.
+        each: bytes of memory that an agent may take; by default :data:`AGENT_MEMORY`.
     """
-    by_memory = math.inf if free is None else working + free // AGENT_MEMORY
+    by_memory = math.inf if free is None else working + free // (each or AGENT_MEMORY)
     return int(max(working, min(cores, by_memory)))
 
 

@@ -199,7 +199,7 @@ HEADINGS = {
     ),
     "Limits": Heading(
         "max_pages max_time max_pages_per_host",
-        "max_bytes max_page_size total_time min_free_disk until",
+        "max_bytes max_page_size total_time min_free_disk memory until",
         "gossamer crawl https://example.org/ --max-pages 1000 --max-time 10m --min-free-disk 5GB",
     ),
     "Politeness": Heading(

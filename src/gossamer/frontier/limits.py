@@ -8,14 +8,16 @@ queued, and `resume` asks for it.
 
 import shutil
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Annotated
 
 import msgspec
 
+from gossamer.engine.processes import give_back_memory, resident_with_children
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values import settings
+from gossamer.values.hosts import forget_remembered
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.task import Answer, Committed
 from gossamer.values.url import host_of, site_of
@@ -86,8 +88,11 @@ class Failures:
         return told
 
 
-#: Seconds between two looks at the free disk.
-DISK_LOOK = 1.0
+#: Seconds between two looks at the free disk, and at the memory in use.
+DISK_LOOK, MEMORY_LOOK = 1.0, 0.5
+
+#: The part of the memory that the crawl holds back above: what it takes until the next look fits into the rest.
+NEARLY = 0.9
 
 
 class FrontierSheet(Sheet, frozen=True):
@@ -131,6 +136,7 @@ class FrontierSheet(Sheet, frozen=True):
     total_time: settings.TotalTime = None
     max_bytes: settings.MaxBytes = None
     min_free_disk: settings.MinFreeDisk = None
+    memory: settings.Memory = None
     directory: Annotated[
         str, setting("Watch the free disk of this directory.", restart="it is the crawl's directory", names="a folder")
     ] = "."
@@ -146,14 +152,21 @@ class FrontierSheet(Sheet, frozen=True):
 
 
 #: Settings that can end a crawl or have an agent wait; without any of them nothing has to be counted before a hand-out.
-_LIMITS = ("max_pages", "max_time", "total_time", "max_bytes", "min_free_disk", "page_share", "byte_share")
+_LIMITS = ("max_pages", "max_time", "total_time", "max_bytes", "min_free_disk", "memory", "page_share", "byte_share")
 
 
 class CrawlTotals:
     """Sums of a crawl, all its runs together but for `max_time`."""
 
-    def __init__(self, sheet: FrontierSheet) -> None:
+    def __init__(self, sheet: FrontierSheet, used: Callable[[], int] = resident_with_children) -> None:
+        """`used` gives the bytes of memory that count for `memory`."""
         self.limit(sheet)
+        self._used = used
+        self._memory_at = -inf
+        self.memory = 0
+        """Bytes in use, when that was last looked at."""
+        self.is_over_memory = False
+        """Whether they were nearly the limit of memory, or more."""
         self.reached = ""
         """The limit that ended the crawl, by its setting's name; empty while none has."""
         self.goal = ""
@@ -207,11 +220,14 @@ class CrawlTotals:
 
     def allows(self, in_flight: int, has_work: bool, now: float) -> bool:
         """Whether one more request may begin; a limit that is reached while there is work left is remembered. Each request in
-        flight reserves a page, so `max_pages` is never exceeded."""
+        flight reserves a page, so `max_pages` is never exceeded. Close to the limit of memory one may be in flight: what it takes
+        is little, and a crawl that waited for memory to become free might wait for ever."""
         rules, reached = self.rules, self._limit_at(now)
         if has_work:
             self.reached = self.reached or reached
         if reached or (rules.byte_share is not None and self._bytes >= rules.byte_share):
+            return False
+        if rules.memory is not None and in_flight and self._needs_memory(rules.memory, now):
             return False
         bounds = (rules.max_pages, rules.page_share)
         return all(bound is None or self._pages + in_flight < bound for bound in bounds)
@@ -234,6 +250,16 @@ class CrawlTotals:
             self._disk_at = now + DISK_LOOK
             self._free_disk = shutil.disk_usage(self.rules.directory).free
         return "min_free_disk" if self._free_disk < rules.min_free_disk else ""
+
+    def _needs_memory(self, most: int, now: float) -> bool:
+        if now >= self._memory_at:
+            self._memory_at = now + MEMORY_LOOK
+            self.memory = self._used()
+            self.is_over_memory = self.memory > most * NEARLY
+            if self.is_over_memory:
+                forget_remembered()
+                give_back_memory()
+        return self.is_over_memory
 
     def room(self, reserved: int) -> int | None:
         """How many more pages may be promised, with so many promised already; None where there is no limit."""

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from gossamer.engine.sheet import show_bytes
 from gossamer.frontier.limits import USUAL, RetriesWaiting
 from gossamer.frontier.politeness.retries import WAITS
 from gossamer.frontier.traps.contract import Traps, placed
@@ -39,6 +40,7 @@ class Termination:
         """Nothing is handed out any more; what is in flight is committed."""
         self.has_lingered = False
         """It drains because all that was left waits for longer than it lingers."""
+        self._has_told_memory = False
         self.alarm = Alarm(frontier)
 
     # -- handing out
@@ -53,6 +55,13 @@ class Termination:
         has_more = len(frontier.queues) > 0 or self._comes_back or self._is_lent
         allowed = frontier.totals.allows(self._reserved, has_more, now)
         self.is_draining = bool(frontier.totals.reached)
+        if frontier.totals.is_over_memory and not self._has_told_memory:
+            self._has_told_memory = True
+            used, most = map(show_bytes, (frontier.totals.memory, frontier.sheet.memory or 0))
+            frontier.report(
+                f"the agent and its processes use {used} of the {most} that --memory allows: one page is asked for at a time until "
+                "they use less"
+            )
         return allowed
 
     def room(self) -> int | None:

@@ -12,7 +12,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 from publicsuffixlist import PSLFILE, PublicSuffixList
@@ -46,12 +47,24 @@ class Remembered(dict[K, V]):
         super().__init__()
         self._find = find
         self._most = most
+        _remembering[id(self)] = self
 
     def __missing__(self, key: K) -> V:
         if len(self) >= self._most:
             self.clear()
         found = self[key] = self._find(key)
         return found
+
+
+#: The tables of this process, so that they can make room.
+_remembering: WeakValueDictionary[int, Remembered[Any, Any]] = WeakValueDictionary()
+
+
+def forget_remembered() -> None:
+    """Empty all tables of this process, because memory is short: they fill again with what is asked for now."""
+    registered_domain.cache_clear()
+    for table in _remembering.values():
+        table.clear()
 
 
 #: What belongs to one agent as a whole: all hosts of a registered domain, or each host alone.

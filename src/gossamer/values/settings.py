@@ -95,6 +95,24 @@ MinFreeDisk = (
     | None
 )
 
+#: The least memory that an agent and its processes can be held to: interpreter and modules take some 90 MB, and the process that
+#: makes tables 80 MB (docs/benchmarks.md, "Memory over a crawl").
+LEAST_MEMORY = 200_000_000
+
+Memory = (
+    Annotated[
+        int,
+        setting(
+            "Let an agent and the processes that it begins use at most this much memory: its caches are made to fit, and close "
+            "to the limit one page is asked for at a time.",
+            unit="bytes",
+            restart="caches have their sizes from the beginning; stop the crawl, and give it to gossamer resume",
+            ge=LEAST_MEMORY,
+        ),
+    ]
+    | None
+)
+
 Until = Annotated[
     str, setting("End the crawl at the first answer for which this expression is true; see docs/filters.md.")
 ]

@@ -92,6 +92,7 @@ def test_loads_of_agents_are_added_up() -> None:
 )
 def test_agents_have_a_core_and_memory_each(cores: int, free: float | None, expected: int) -> None:
     assert room_for_agents(2, cores, None if free is None else int(free * AGENT_MEMORY)) == expected
+    assert room_for_agents(2, cores, None if free is None else int(free * 200_000_000), 200_000_000) == expected
 
 
 def test_a_person_may_allow_fewer_agents_than_the_machine_has_room_for() -> None:

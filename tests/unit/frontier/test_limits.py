@@ -1,7 +1,11 @@
 """When a crawl stops of itself."""
 
+import subprocess
+import sys
+
 import pytest
 
+from gossamer.engine.processes import resident_with_children
 from gossamer.frontier.limits import CrawlTotals, FrontierSheet
 
 
@@ -34,6 +38,28 @@ def test_each_limit_ends_the_crawl_by_its_name(
 def test_a_disk_without_room_ends_the_crawl() -> None:
     assert asked(FrontierSheet(min_free_disk=0)) == (True, "")
     assert asked(FrontierSheet(min_free_disk=1 << 80)) == (False, "min_free_disk")
+
+
+def test_close_to_the_limit_of_memory_one_page_is_asked_for_at_a_time() -> None:
+    used = [290_000_000]
+    totals = CrawlTotals(FrontierSheet(memory=300_000_000), used=lambda: used[0])
+    totals.begin({}, 0.0)
+    assert totals.allows(0, True, 1.0), "a crawl that waited for memory might wait for ever"
+    assert not totals.allows(1, True, 1.0) and totals.is_over_memory
+    used[0] = 200_000_000
+    assert not totals.allows(1, True, 1.1), "memory is not looked at for each page"
+    assert totals.allows(1, True, 2.0) and not totals.is_over_memory
+
+
+def test_memory_of_processes_that_are_begun_counts() -> None:
+    child = [sys.executable, "-c", "held = b'x' * 50_000_000; print(flush=True); input()"]
+    before = resident_with_children()
+    with subprocess.Popen(child, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        if sys.platform.startswith("linux"):
+            assert resident_with_children() - before > 50_000_000
+        process.kill()
 
 
 def test_pages_in_flight_are_reserved() -> None:

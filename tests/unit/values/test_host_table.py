@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer.values.errors import UsageError
-from gossamer.values.hosts import HostTable
+from gossamer.values.hosts import HostTable, Remembered, forget_remembered
 
 
 def test_a_name_wins_then_the_longest_pattern() -> None:
@@ -26,3 +26,16 @@ IMPOSSIBLE = ["", "a..test", "a" * 64, "a." * 130 + "b", "a%41"]
 def test_what_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="is not a host"):
         HostTable({text: 1})
+
+
+def test_tables_that_remember_are_emptied_when_memory_is_short_and_find_again() -> None:
+    asked: list[str] = []
+
+    def length(host: str) -> int:
+        asked.append(host)
+        return len(host)
+
+    table = Remembered(length, 2)
+    assert (table["a.test"], table["a.test"]) == (6, 6)
+    forget_remembered()
+    assert (len(table), table["a.test"], asked) == (0, 6, ["a.test", "a.test"])

@@ -171,6 +171,7 @@ def waits_of(crawl: "CrawlAtWork", *, set_aside: int, queued: int, in_flight: in
     return [
         *([Wait("paused", urls=queued)] if frontier.termination.is_paused else ()),
         *([Wait("disk_full")] if for_disk else ()),
+        *([Wait("memory")] if frontier.totals.is_over_memory else ()),
         *(Wait("network_down", until=now + probe) for probe in probes if probe is not None),
         *retry_waits(crawl.ledger.owed(MOST_COUNTED)),
         *_hosts(crawl, now, 0 if in_flight else queued),

@@ -102,9 +102,9 @@ class Wait(msgspec.Struct, frozen=True):
     """One reason why something waits."""
 
     why: str
-    """`paused`, `disk_full`, `network_down`, `retries` (pages that are tried again), `unreachable`, `dns_failed`, `refusals`,
-    `robots_unreachable`, `delay` (the usual one of hosts), `look_ups` (of names), `slow_pages`, `crawlers` (URLs that are lent),
-    `set_aside`."""
+    """`paused`, `disk_full`, `memory`, `network_down`, `retries` (pages that are tried again), `unreachable`, `dns_failed`,
+    `refusals`, `robots_unreachable`, `delay` (the usual one of hosts), `look_ups` (of names), `slow_pages`, `crawlers` (URLs
+    that are lent), `set_aside`."""
     urls: int = 0
     hosts: int = 0
     until: float = 0.0

@@ -84,7 +84,7 @@ class RocksLedger(LedgerReader):
     spaces: KeptSpaces
 
     def __init__(self, sheet: LedgerSheet | None = None) -> None:
-        super().__init__(sheet)
+        super().__init__(sheet and sheet.within_memory())
         self.places = Places(Path(self.sheet.directory, STATE_DIRECTORY, self.sheet.agent))
         self._group: LedgerGroup | None = None
         self._lock: ProcessLock | None = None

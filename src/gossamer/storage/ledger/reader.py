@@ -24,7 +24,7 @@ from gossamer.storage.ledger.waiting import AsideTasks, Owed
 from gossamer.storage.seen.memory import RecentlyUsed
 from gossamer.values.hosts import Division, registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState
-from gossamer.values.settings import Depth
+from gossamer.values.settings import Depth, Memory
 from gossamer.values.task import Family, SetAside, Task
 from gossamer.values.url import host_of
 
@@ -80,10 +80,11 @@ class LedgerSheet(AgentSheet, frozen=True):
             ge=1,
         ),
     ] = 131_072
+    memory: Memory = None
     held: Annotated[
         int,
         setting(
-            "Let at most this many hosts take turns; each takes about 500 bytes of memory, and the others wait on "
+            "Let at most this many hosts take turns; each takes about 1,500 bytes of memory, and the others wait on "
             "the disk.",
             unit="hosts",
             restart=_OPEN,
@@ -119,6 +120,19 @@ class LedgerSheet(AgentSheet, frozen=True):
         setting("Assign these registered domains to one agent, as `bbc.co.uk bbc.com` (repeatable).", restart=_MADE),
     ] = ()
 
+    def within_memory(self) -> "LedgerSheet":
+        """The sheet with caches that take an eighth of `memory` at most, where that is given."""
+        most = {name: getattr(self, name) for name in _ENTRY_BYTES}
+        taken = sum(number * _ENTRY_BYTES[name] for name, number in most.items())
+        if self.memory is None or taken <= self.memory // 8:
+            return self
+        return msgspec.structs.replace(
+            self, **{name: max(1, number * (self.memory // 8) // taken) for name, number in most.items()}
+        )
+
+
+#: What a ledger holds in memory: how many bytes one entry of it takes.
+_ENTRY_BYTES = {"cache": 1, "buffers": 1, "recent": 172, "held": 1_500, "buffered": 400}
 
 #: States and tallies that are remembered; about 600 and 150 bytes each.
 REMEMBERED_STATES, REMEMBERED_TALLIES = 8_192, 65_536

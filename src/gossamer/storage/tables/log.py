@@ -20,6 +20,7 @@ from gossamer.storage.ledger.contract import Group
 from gossamer.storage.logs import CRAWL_LOG, line, lines, log_path
 from gossamer.storage.tables.contract import RowSource, Table, shipped, table_named
 from gossamer.storage.tables.places import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
+from gossamer.values import settings
 from gossamer.values.visit import Location, Record, Visit
 
 #: Stands for the log of the crawl where files go by the names of their tables.
@@ -38,6 +39,10 @@ _LogName = Annotated[
 ]
 
 
+#: What part of the memory of an agent a row log is at most: DuckDB takes nine times as much to make a table of one.
+_OF_MEMORY = 40
+
+
 class TableLogSheet(AgentSheet, frozen=True):
     tables: Annotated[
         tuple[str, ...],
@@ -52,6 +57,7 @@ class TableLogSheet(AgentSheet, frozen=True):
     segment_bytes: Annotated[
         int, setting("Close a row log when it reaches this size, so that it can become a table.", unit="bytes", ge=1)
     ] = 32 << 20
+    memory: settings.Memory = None
     sync: Annotated[
         bool, setting("Force each group to the disk before it counts as written, so that it survives a power cut.")
     ] = False
@@ -88,6 +94,11 @@ class TableLog(Provider[TableLogSheet]):
 
     def read_sheet(self) -> None:
         self._own: TableLogSheet = self.sheet
+        self._most_bytes = self._own.segment_bytes
+        if (
+            self._own.memory is not None
+        ):  # the process that makes tables of them takes the more memory, the larger they are
+            self._most_bytes = min(self._most_bytes, self._own.memory // _OF_MEMORY)
 
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""
@@ -178,7 +189,7 @@ class TableLog(Provider[TableLogSheet]):
 
     def _file(self, table: str) -> AppendFile:
         file = self._open.get(table)
-        if file is not None and (file.end < self._own.segment_bytes or table == _LOG):
+        if file is not None and (file.end < self._most_bytes or table == _LOG):
             return file
         if table == _LOG:
             self._names[_LOG] = log_path(self._own.log_name)

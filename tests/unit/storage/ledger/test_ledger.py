@@ -423,3 +423,11 @@ def test_sizes_grow_with_what_is_kept_before_it_reaches_a_table(tmp_path: Path) 
     assert after["seen"] > before["seen"]
     assert after["frontier"] > before["frontier"]
     ledger.close()
+
+
+@pytest.mark.parametrize(("memory", "part"), [(None, 1.0), (1 << 30, 1.0), (300_000_000, 0.296), (200_000_000, 0.197)])
+def test_caches_of_a_ledger_take_an_eighth_of_the_memory_at_most(memory: int | None, part: float) -> None:
+    usual = LedgerSheet()
+    bounded = RocksLedger(LedgerSheet(memory=memory)).sheet
+    for name in ("cache", "buffers", "recent", "held", "buffered"):
+        assert getattr(bounded, name) / getattr(usual, name) == pytest.approx(part, abs=0.01)
