@@ -297,12 +297,39 @@ def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_bac
         out, told = ended(crawl)
         assert crawl.returncode == 0, told
         assert "has not been heard of for" in told
-        assert ended(spare)[1].count("goes on from its last checkpoint") == 1
+        assert ended(spare)[1].count("goes on here from its last checkpoint") == 1
         assert json.loads(out)["pages"] == HOSTS * PAGES * 4
         rows, wrong = ended(
             one.begin("query", store, "select count(*), count(distinct url) from pages", "--format", "csv")
         )
         assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 4},{HOSTS * PAGES * 4}"], wrong
+
+
+@pytest.mark.long
+def test_a_machine_that_cannot_run_its_agent_ends_alone_and_another_one_has_the_agent_after_the_lease(
+    tmp_path: Path,
+) -> None:
+    store = f"folder:{tmp_path / 'store'}"
+    for name in AGENTS:  # a damaged ledger, whichever agent it gets
+        (tmp_path / "lima/state" / name / "ledger").mkdir(parents=True)
+        (tmp_path / "lima/state" / name / "ledger/CURRENT").write_text("MANIFEST-000001\n")
+    with (
+        web_of_hosts(pages=PAGES * 4, latency=0.1) as web,
+        cluster(tmp_path, web, "--store", store, "--lease", "4s") as one,
+    ):
+        crawl = one.begin(*one.command)
+        ends, _ = [one.machine(name) for name in ("lima", "oslo")]
+        _, said = ended(ends)
+        assert ends.returncode == 2
+        assert "cannot run there; mend that, and give the same command again" in said.splitlines()[-1]
+        assert crawl.poll() is None
+        one.machine(SPARE)
+        until(lambda: bool(living(tmp_path / SPARE, AGENTS)))
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert "and the others go on without it: " in told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 4
+        assert not asked_twice(web)
 
 
 @pytest.mark.long
@@ -323,7 +350,9 @@ def test_a_machine_that_is_told_to_end_hands_its_part_on_and_nothing_is_fetched_
         out, told = ended(crawl)
         assert crawl.returncode == 0, told
         assert "died" not in told
-        assert "goes on from its last checkpoint" in ended(spare)[1]
+        said = ended(spare)[1]
+        assert "agent-00 goes on here from its last checkpoint" in said or "agent-01 goes on here from its last" in said
+        assert "it had ended in order, so that nothing is fetched again" in said and "lost its ledger" not in said
         assert json.loads(out)["pages"] == HOSTS * PAGES * 4
         assert not asked_twice(web)
 

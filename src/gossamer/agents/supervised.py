@@ -223,6 +223,19 @@ class SupervisedProcess:
 class AgentProcess(SupervisedProcess):
     """One agent, as its supervisor sees it."""
 
+    is_refused = False
+    """It could not run where it was placed last, and is placed nowhere since then."""
+
+    @property
+    def is_apart(self) -> bool:
+        """It has a machine of its own."""
+        return not self._cluster.is_shared
+
+    async def _room(self, is_over: asyncio.Event) -> Placed | None:
+        placed = await super()._room(is_over)
+        self.is_refused = False
+        return placed
+
     @property
     def is_lost(self) -> bool:
         """Its ledger was taken away, and all that waited there."""

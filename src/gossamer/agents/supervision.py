@@ -12,7 +12,12 @@ import msgspec
 
 from gossamer.crawls.control.messages import Name
 from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, ProcessRequest, told
+from gossamer.engine.errors import WiringError
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.task import SetAside
+
+#: Exit statuses by which an agent says that a person has to do something before it can run.
+REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
 
 
 class News(ProcessRequest, frozen=True, tag="news"):

@@ -17,13 +17,13 @@ from gossamer.agents.process import AgentOrders
 from gossamer.agents.run import AgentNews
 from gossamer.agents.shares import Quiescence
 from gossamer.agents.supervised import AgentProcess, Heartbeats, MasterProcess, SupervisedProcess
-from gossamer.agents.supervision import Finish
+from gossamer.agents.supervision import REFUSING, Finish
 from gossamer.crawls.control.line import AgentSilent
 from gossamer.crawls.control.messages import Pause, Stop
 from gossamer.crawls.control.wire import ControlRequest, RequestRefused
-from gossamer.engine.errors import ComponentFailed, WiringError
+from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.processes import told_death
-from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
+from gossamer.values.errors import CrawlDirectoryError, GossamerError
 
 #: Seconds between two rounds: two of them pass between the last page and the end.
 ROUND = 0.1
@@ -41,9 +41,6 @@ PATIENCE_AFTER_LEAVE = 2.0
 
 #: Seconds between two looks at whether a lost ledger is back.
 _LOOK = 0.5
-
-#: Exit statuses by which an agent says that a person has to do something before it can run.
-_REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
 
 
 class AgentEnded(GossamerError):
@@ -170,7 +167,7 @@ class Supervisor:
                 self.rest()
                 return
             code = await agent.run_once(self._is_over)
-            is_refused = code in _REFUSING
+            is_refused = code in REFUSING
             why = agent.told_last(is_why=is_refused)
             if code == 0 and len(self.agents) == 1 and not self.masters:
                 self._is_over.set()  # an agent without others ends by itself
@@ -179,6 +176,8 @@ class Supervisor:
             if code == 0:
                 continue
             is_working = agent.has_begun and not self._is_over.is_set()
+            if is_refused and self._leaves_it_out(agent, why):
+                continue
             if is_working and agent.is_lost and self._restores is not None:
                 continue
             if is_working and (agent.is_lost or (is_refused and await self._is_damaged(agent.name))):
@@ -191,11 +190,22 @@ class Supervisor:
                 return  # what it had is kept; a later run goes on with it
             await self._again(agent, code, agent.restarts.died(has_worked=agent.has_worked))
 
+    def _leaves_it_out(self, agent: AgentProcess, why: str) -> bool:
+        """Whether the others go on without an agent that cannot run on the machine that has it, until that can or another one has
+        it. Where none of them can run, the fault is not that of one machine."""
+        agent.is_refused = agent.is_apart
+        if not agent.is_refused or self._is_over.is_set() or all(one.is_refused for one in self.agents.values()):
+            return False
+        self._report(
+            f"{agent.name} cannot run on {agent.placed}, and the others go on without it: {why or 'it says nothing'}"
+        )
+        return True
+
     async def _watch_master(self, master: MasterProcess) -> None:
         """Run one master until all is over; start it again where it dies, unless it is gone for good and others are there."""
         while not self._is_over.is_set():
             code = await master.run_once(self._is_over)
-            is_refused = code in _REFUSING
+            is_refused = code in REFUSING
             why = master.told_last(is_why=is_refused)
             if self._is_torn or self._is_over.is_set():
                 return

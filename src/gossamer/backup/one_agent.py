@@ -187,7 +187,8 @@ def bring_agent_back(
         if own
         else "nothing, as it had published nothing"
     )
-    return f"{agent} has lost its ledger, and goes on from {old}; what came since is fetched again"
+    since = "what came since is fetched again" if before else "it had ended in order, so that nothing is fetched again"
+    return f"{agent} {'goes on here' if was_apart else 'has lost its ledger, and goes on'} from {old}; {since}"
 
 
 def _put_in_place(directory: Path, making: Path, agent: str, own: Collection[str], note: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ from gossamer.engine.remote.frames import FrameKind, FramePipe
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.engine.remote.links import HALF_OPEN
 from gossamer.testing.clock import HUNG_AFTER
-from gossamer.values.errors import UsageError
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 SECRET = "a secret of these tests, and of no others"
 OURS = link.own_program()
@@ -244,6 +244,58 @@ def test_an_agent_says_for_a_machine_of_which_place_it_waits(tmp_path: Path) -> 
             return one.lines
 
     assert [line for line in asyncio.run(said()) if line.endswith(" --place lima")]
+
+
+def test_agents_are_told_where_an_agent_is_and_not_where_it_was(tmp_path: Path) -> None:
+    """Its machine was lost after another one had joined, which has it now, and is known as long as the supervisor is."""
+
+    async def told() -> link.AgentPlace:
+        async with welcoming(tmp_path) as one:
+            one.cluster._homes.update({"agent-00": "new", "agent-01": "other"})
+            pipe = KeepingPipe()
+            machines = [
+                one.cluster._welcomed(link.MachineJoins(OURS, "new", "oslo", agent="agent-00"), KeepingPipe()),
+                one.cluster._welcomed(link.MachineJoins(OURS, "other", "rome", agent="agent-01"), pipe),
+            ]
+            lost = Machine(link.MachineJoins(OURS, "old", "lima", agent="agent-00"), KeepingPipe())
+            lost.told = link.AgentPlace("tcp:lima:1", b"")
+            one.cluster._machines["old"] = lost
+            lost.lost()
+            assert machines[0] is not None
+            one.cluster._hear(machines[0], link.AgentPlace("tcp:oslo:1", b""))
+            said = [link.to_machine.decode(payload) for payload in pipe.payloads]
+            return [message for message in said if isinstance(message, link.Book)][-1].agents["agent-00"]
+
+    assert asyncio.run(told()).address == "tcp:oslo:1"
+
+
+@pytest.mark.parametrize(("has_store", "goes_to"), [(False, ""), (True, "spare")])
+def test_an_agent_that_cannot_run_on_its_machine_goes_elsewhere_after_the_lease_and_back_where_it_can(
+    has_store: bool, goes_to: str, tmp_path: Path
+) -> None:
+    async def homes() -> list[str]:
+        async with welcoming(tmp_path) as one, asyncio.timeout(HUNG_AFTER):
+            one.cluster._has_store = has_store
+            pipe = KeepingPipe()
+            machine = one.cluster._welcomed(link.MachineJoins(OURS, "own", "oslo"), pipe)
+            assert machine is not None
+            placed = await one.cluster.place("agent-00")
+            one.cluster._hear(machine, link.AgentHasEnded(CrawlDirectoryError.exit_code, b""))
+            assert await placed.ended(one.lines.append) == CrawlDirectoryError.exit_code
+            refused = [m for p in pipe.payloads if isinstance(m := link.to_machine.decode(p), link.Refusal)]
+            assert ["agent-00 cannot run there" in message.text for message in refused] == [True]
+            found = [one.cluster._free_for("agent-00")]
+            one.cluster._welcomed(link.MachineJoins(OURS, "spare", "rome"), KeepingPipe())
+            found.append(one.cluster._free_for("agent-00"))
+            machine.refused -= one.cluster._lease + link.BEYOND + 1
+            found.append(one.cluster._free_for("agent-00"))
+            # Its machine has come back, mended: it has the agent within the lease, and later where no other machine is free.
+            back = one.cluster._welcomed(link.MachineJoins(OURS, "own", "oslo", agent="agent-00"), KeepingPipe())
+            del one.cluster._machines["spare"]
+            assert one.cluster._free_for("agent-00") is back
+            return ["" if one is None else one.joining.folder for one in found]
+
+    assert asyncio.run(homes()) == ["", "", goes_to]
 
 
 def test_a_folder_of_another_crawl_is_refused(tmp_path: Path) -> None:

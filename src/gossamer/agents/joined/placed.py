@@ -35,6 +35,8 @@ class Machine:
         self.placed: JoinedPlaced | None = None
         self.is_leaving = False
         """It was told to end, and takes no agent any more."""
+        self.refused = 0.0
+        """Since when its agent cannot run there; 0 where it can, or nothing is known."""
         self._asked: dict[int, asyncio.Future[bytes]] = {}
         self._number = 0
 
@@ -63,6 +65,7 @@ class Machine:
         return found
 
     def replied(self, reply: link.MachineReply) -> None:
+        self.refused = self.refused if not reply.body else 0.0
         answer = self._asked.get(reply.number)
         if answer is not None and not answer.done():
             answer.set_result(reply.body)

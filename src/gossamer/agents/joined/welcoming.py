@@ -23,7 +23,7 @@ from gossamer.agents.ended import AgentEnd, forget_agent_end, write_agent_end
 from gossamer.agents.joined import link
 from gossamer.agents.joined.placed import LOOK, JoinedPlaced, Machine
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
-from gossamer.agents.supervision import REQUESTS
+from gossamer.agents.supervision import REFUSING, REQUESTS
 from gossamer.agents.wiring import STORE_USE
 from gossamer.backup.options import StoreOptions
 from gossamer.crawls.control.line import place_of
@@ -197,15 +197,17 @@ class JoinedCluster:
         """The machine on which an agent can begin now."""
         home = self._homes.get(name, "")
         machine = self._machines.get(home)
-        if machine is not None and machine.is_here:
-            return machine
-        if home and not self._may_leave(machine):
+        may_leave = self._may_leave(machine)
+        own = machine if machine is not None and machine.is_here else None
+        if own is not None and not (own.refused and may_leave):
+            return own
+        if home and not may_leave:
             return None
         taken, places = {*self._homes.values()}, self._places()
         free = [one for folder, one in self._machines.items() if one.is_here and folder not in taken]
         if place := places.get(name, ""):
-            return next((one for one in free if one.joining.place == place), None)
-        return next((one for one in free if one.joining.place not in places.values()), None)
+            return next((one for one in free if one.joining.place == place), own)
+        return next((one for one in free if one.joining.place not in places.values()), own)
 
     def _places(self) -> dict[str, str]:
         """Where agents are to work; those that may work anywhere are not among them."""
@@ -213,9 +215,9 @@ class JoinedCluster:
         return {one.agent: one.place for one in map(member, orders.members) if one.place}
 
     def _may_leave(self, machine: Machine | None) -> bool:
-        """Whether an agent may go on elsewhere, whose machine is away: the store has what that keeps, and the lease is over. One
-        that was told to end may come back meanwhile, with the next version."""
-        since = self._opened if machine is None else machine.heard
+        """Whether an agent may go on elsewhere, whose machine is away or cannot run it: the store has what it keeps, and the lease
+        is over. Within it the machine may come back, with the next version, or mended."""
+        since = self._opened if machine is None else machine.refused or machine.heard
         return self._has_store and time.monotonic() - since > self._lease + link.BEYOND
 
     def _home(self, name: str, machine: Machine) -> None:
@@ -349,10 +351,14 @@ class JoinedCluster:
                     placed.said(message.line)
             case link.AgentHasEnded():
                 machine.joining = msgspec.structs.replace(machine.joining, is_alive=False)
-                machine.is_leaving = message.is_leaving
+                machine.is_leaving = message.is_leaving or message.code in REFUSING
                 self._note_end(machine.joining.agent, message.end)
                 if placed is not None:
                     placed.has_ended(message.code)
+                if message.code in REFUSING:
+                    machine.refused = machine.refused or machine.heard
+                    why = f"{machine.joining.agent} cannot run there; mend that, and give the same command again"
+                    machine.put(link.Refusal(why))
             case link.AgentPlace():
                 machine.told = message
                 self._spread()
@@ -368,7 +374,8 @@ class JoinedCluster:
 
     def _spread(self, to: Machine | None = None) -> None:
         """Send the table of agents to a machine, or to all."""
-        book = link.Book({one.joining.agent: one.told for one in self._machines.values() if one.joining.agent})
+        machines = {name: self._machines.get(home) for name, home in self._homes.items()}
+        book = link.Book({name: one.told for name, one in machines.items() if one is not None})
         for machine in self._machines.values() if to is None else (to,):
             machine.put(book)
 
