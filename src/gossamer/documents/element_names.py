@@ -200,7 +200,7 @@ _BESIDE = _words(
 )
 # Those of them that depend on their neighbours.
 _BESIDE_BUT = re.compile(
-    rb"(?i)foot(?!note|ball)|(?<!elementor-)widget(?!-sow|_sow)"
+    rb"(?i)foot(?!note|ball)|(?<!elementor-)(?<![a-z])widget(?!-sow|_sow)"
     rb"|(?:^|\s)(?:is-)?hidden(?:\s|$)(?!.*:(?:block|flex|grid|inline|table))"
 )
 # The same of lists of links; what has such a name and no links is the menu of a restaurant.
@@ -218,10 +218,17 @@ _ALWAYS_BESIDE = re2.compile(
     rb"(?i)(?:^|\s)(?:jp-related|related|comments?(?:$|\s|[-_]+(?:list|section|area|wrap|box|form|count|thread|container))"
     rb"|commentlist|disqus|respond(?:$|\s)|sharedaddy|shar(?:e|ing)|social|newsletter|sidebar|breadcrumb"
     rb"|(?:author|about-author|post-author)[-_]?(?:bio|box|info|card|s?$)"
+    rb"|(?:message|crawler-post)-(?:meta|attribution|lastedit|footer)|post-likes|bottom-notice|topic-poster"
     rb"|(?:post|entry|article)[-_]+(?:meta|footer|tags?|share|sharing|social|nav|navigation|related|author|utility|byline|info"
-    rb"|comments?)(?:$|\s)|tags?[-_]?(?:links|list|cloud)|recommend|read-?more|more-(?:stories|news|posts|articles)|similar-|(?:recently-)?viewed|up-?sells?|cross-?sells?|up-next|also-(?:like|bought|viewed)|(?:who-?is-?)?online-list"
+    rb"|comments?)(?:$|\s)|tags?[-_]?(?:links|list|cloud)|recommend|read-?more|more-(?:stories|news|posts|articles)|similar(?:-|it)|(?:recently-)?viewed|up-?sells?|cross-?sells?|up-next|also-(?:like|bought|viewed)|(?:who-?is-?)?online-list"
     rb"|most-(?:read|pop)|cookie|promo|subscri|signup|wp-block-(?:comments|post-(?:terms|author|navigation)|latest)|nav-?links"
     rb"|printfooter|catlinks|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|(?:user|poster)[-_]?(?:info|card|details|extras?|signature)|post-?profile|message-user(?:$|\s)|(?:post-|message-)?signature(?:$|\s))",
+    BYTES,
+)
+# Names of a question for consent, which may have more words than the page behind it.
+_CONSENT = re2.compile(
+    rb"(?i)cookie-?(?:consent|banner|notice|bar|law|modal|popup|dialog|message|bot)|onetrust|gdpr|(?:^|[^a-z])cmp(?:-|box|$)"
+    rb"|consent[-_]?(?:banner|dialog|modal|popup|manager|root|overlay|layer|box|bar)",
     BYTES,
 )
 # Those of them that stand for one of many, which may be all that a page has; and those of replies, but not of what is around them.
@@ -310,6 +317,8 @@ def names_of(tag: bytes) -> SaidNames:
     every = b" ".join(names)
     if _SECTION.search(tag):  # its id says what it is about: `location-of-translator-comments`
         every = b" ".join(value for value in names if value.count(b"-") < _SLUG)
+    if _CONSENT.search(every):
+        return SaidNames(-_NAMED, is_beside=True, is_hidden=True)
     is_equal, is_menu = not beside and bool(_EQUALS.search(every)), False
     if not beside and not _CONTENT.search(every):
         beside = _is_beside(every)

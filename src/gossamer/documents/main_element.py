@@ -76,6 +76,11 @@ HEADING = as_number("h")  # a name ends before a digit
 _SECTION = re.compile(rb"""(?i)\bclass=["']?(?:ref)?sect(?:ion|[1-9])?["'\s>]""")
 _TITLE = re.compile(rb"(?i)<title\b[^<>]*>([^<]*)")
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
+# A paragraph above that of an author, as forums and blogs call it.
+_SIGNED = re2.compile(
+    rb"""(?i)<p\s+class=["']?(?:author|byline|(?:post-?|entry-?|comment-?)?meta|tagline)["'\s>]""",
+    BYTES,
+)
 COLUMNS = NameSet("td th")
 _ARTICLE, _MAIN, _P, _PRE, _TERMS, TABLE, _CELL = map(as_number, ("article", "main", "p", "pre", "dl", "table", "td"))
 #: Points that elements have by their kind, as Readability has them.
@@ -182,6 +187,13 @@ class MainElement:
         is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
         if not main or self.is_article or not (is_content or self._is_landmark(main)):
             self._leave_out_links(bool(main), prose, total)
+        left = words if self.shown.any() else words * ~elements.covered(dropped)
+        if not self.shown.any() and left.sum() >= _FEW_WORDS:
+            # A long page of links alone, without a heading, as the list of a site of news: most of them are its content.
+            sums = elements.sums(left)
+            main = int((sums >= ARTICLE_SHARE * sums[0]).nonzero()[0][-1])
+            self.begins, last = self.range = int(starts[main]), int(ends[main])
+            self.shown[self.begins : last] = left[self.begins : last] > 0
 
     def _with_its_title(self, shown: Any) -> int:
         """The block from which a reference page has its content: that of the main heading right above it, as manual pages have
@@ -244,7 +256,7 @@ class MainElement:
         linking &= ~(is_p & ~self._blocks.closing & held[elements.owners])
         headings = (linking & (self._blocks.names == HEADING)).nonzero()[0]
         for block, behind in zip(headings.tolist(), some.searchsorted(headings, "right").tolist(), strict=True):
-            is_of_text = behind < len(some) and bool((paragraph if self.is_article else prose)[some[behind]])
+            is_of_text = behind < len(some) and bool((paragraph if self.is_article else ~linking)[some[behind]])
             linking[block] = not is_of_text
         self.shown &= ~linking
         if not is_part:  # all of the page is as good as any part of it
@@ -345,8 +357,10 @@ class MainElement:
         return some[tags != ord(">")]
 
     def _hide(self, shown: Any) -> None:
-        """Take away paragraphs and headings that a browser does not show."""
+        """Take away paragraphs and headings that a browser does not show, and paragraphs that say who wrote the next ones."""
         places = self._blocks.places
+        signed = places.searchsorted([match.start() for match in _SIGNED.finditer(self._markup)])
+        shown[signed[signed < len(places)]] = False
         for match in HIDES_BLOCK.finditer(self._markup) if any(map(self._markup.__contains__, HIDING)) else ():
             place = self._markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
             block = int(places.searchsorted(place))

@@ -80,6 +80,36 @@ CHINESE = "旧桥在第#个秋天终于修好了，这是居民们期待已久�
 JAPANESE = "古い橋は#年前の秋にゆっくりと直され、村の人々は長い間それを待っていました。"
 
 PAGES = {
+    "a question for consent": "<div id=CybotCookiebotDialog role=dialog><h2>This website uses cookies</h2><div>§5 §5</div></div>"
+    + NAV
+    + "<div class=content-wrapper><h1>«Our services»</h1><p>«§2»</p><ul><li>«¤5»<li>«¤6»</ul></div>"
+    + FOOT,
+    "forum that signs its posts": "<div id=page-body role=main><h2><a href=t>«Repairing a bridge»</a></h2>"
+    + many(6, of("post bg2", PROFILE + of("postbody", "<p class=author><a href=p>Post</a> by <b><a href=u>user#</a></b> » Sat 03,"
+    " 2019 1:10 pm</p><div class=content>«§2»</div>")))
+    + "</div>"
+    + DIVFOOT,
+    "messages with their dates": NAV
+    + many(5, "<article class=message><header class=message-attribution><ul><li><time>May 4, 2024</time></ul></header>"
+    "<article class=message-body><div class=bbWrapper>«§2»</div></article><div class=message-lastEdit>Last edited: May 5</div>"
+    "</article>")
+    + FOOT,
+    "product of widgets": NAV
+    + "<div id=dp role=main>"
+    + of("celwidget", "<h1>«¤7»</h1>")
+    + of("celwidget", f"<h2>«About this item»</h2><ul>{many(5, '<li><span>«§1»</span></li>')}</ul>")
+    + "<div id=similarities_div><h2>Others also looked at</h2><ol>"
+    + many(6, "<li><a href=/p#>Other lamp of glass for rooms</a></li>")
+    + "</ol></div>"
+    + of("celwidget", "<h2>«Description»</h2><div><p>«§3»</p></div>")
+    + f"</div>{FOOT}",
+    "list of events": NAV
+    + "<div class=view-events><h1>«Events»</h1>"
+    + many(9, of("views-row", "<div><span>«May #, 2024»</span></div><h3><a href=/e#>«¤5»</a></h3><div>«¤2»</div>"))
+    + f"</div>{FOOT}",
+    "list of links": "<table>"
+    + many(30, "<tr><td>«#.»</td><td><a href=x#>«¤7»</a></td></tr>")
+    + "</table>",
     "short answers": MENU
     + "<div id=question><h1>«¤5»</h1><div class=post-text><p>«§1»</p></div></div><div id=answers><h2>«Answers to it»</h2>"
     + many(3, "<div class=answer><div class=post-text><p>«§1»</p></div></div>")
