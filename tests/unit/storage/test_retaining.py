@@ -117,6 +117,24 @@ def test_a_recipient_that_goes_back_to_a_checkpoint_gets_again_what_that_may_lac
     run(check, tmp_path)
 
 
+def test_an_answer_that_comes_when_its_recipient_has_gone_back_already_proves_nothing(tmp_path: Path) -> None:
+    async def check(agent: Agent) -> None:
+        agent.publish("agent-01", 4)
+        agent.owe("b1.test")
+        batch = await agent.box.take("agent-01", 100)
+        agent.publish(
+            "agent-01", 4, restored=1
+        )  # the process that has it has sent its answer, and was lost with its folder
+        agent.box.delivered(batch)
+        agent.box._forget()
+        agent.publish("agent-01", 6, restored=1)
+        agent.box.look_at_others()
+        assert agent.counted() == (1, 0)
+        assert await agent.deliver("agent-01") == ["b1.test"]
+
+    run(check, tmp_path)
+
+
 def test_a_kill_forgets_nothing_of_it(tmp_path: Path) -> None:
     async def check(agent: Agent) -> None:
         agent.publish("agent-01", 4)

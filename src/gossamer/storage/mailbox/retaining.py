@@ -7,8 +7,9 @@ Place in the flow: it takes the place of :class:`~gossamer.storage.mailbox.mailb
 has a store. An entry that its recipient has committed is gone with the recipient's ledger, as long as no checkpoint has it. So it
 moves from the space of entries into another one, some hundreds in one value, and is forgotten when a checkpoint has it for certain.
 Each agent says in a file of its folder how many checkpoints it has published, and how often it has gone back to one. A checkpoint
-that was in the making when the entry was delivered may not have it; the one after that was begun later, and has it. No clocks are
-compared, agents need not rest together, and nothing depends on what is on its way.
+that was in the making when the entry was delivered may not have it; the one after that was begun later, and has it. An answer may
+come from a process whose successor is at work already, so an entry counts as sent to the life that its recipient had before. No
+clocks are compared, agents need not rest together, and nothing depends on what is on its way.
 
 By the ring, the recipient is the only agent that can have an entry. By masters, any other agent may have it, so all of them count.
 """
@@ -97,6 +98,10 @@ class RetainingMailbox(Mailbox):
         self._seen: dict[str, int] = {}
         """When each file was written that was read last."""
         self._rows: dict[int, Mapping[str, StorePoint]] = {}
+        self._lives: dict[int, Mapping[str, int]] = {}
+        """Of batches on their way, how often each agent had gone back to a checkpoint that may get it."""
+        self._lives_of: dict[bytes, Mapping[str, int]] = {}
+        """The same of entries that were delivered, by their keys."""
         self._next = 0
         self._watching: asyncio.Task[None] | None = None
 
@@ -115,14 +120,37 @@ class RetainingMailbox(Mailbox):
             await asyncio.gather(self._watching, return_exceptions=True)
         await super().stop()
 
+    async def take(self, recipient: str, most: int) -> Sequence[OwedTask]:
+        batch = await super().take(recipient, most)
+        self._lives[id(batch)] = {name: self._point(name).restored for name in self._among(recipient)}
+        return batch
+
+    def _among(self, recipient: str) -> Sequence[str]:
+        """The agents that may have what this recipient was sent."""
+        return self.sheet.others if self.sheet.masters else (recipient,)
+
+    def delivered(self, owed: Sequence[OwedTask]) -> None:
+        super().delivered(owed)
+        self._lives_of.update(dict.fromkeys((one.key for one in owed), self._lives.pop(id(owed), {})))
+
+    def _forget(self) -> None:
+        super()._forget()
+        if not self._done:
+            self._lives_of.clear()
+
     def let_go(self, owed: Sequence[OwedTask], group: Group) -> None:
         """Keep what was delivered, as long as its recipient may lose it."""
-        by_recipient: dict[str, list[OwedTask]] = {}
+        batches: dict[tuple[str, int], list[OwedTask]] = {}
         for one in owed:
-            by_recipient.setdefault("" if self.sheet.masters else one.recipient, []).append(one)
-        for recipient, those in by_recipient.items():
-            among = self.sheet.others if self.sheet.masters else (recipient,)
-            points = {name: self._point(name) for name in among}
+            recipient = "" if self.sheet.masters else one.recipient
+            batches.setdefault((recipient, id(self._lives_of.get(one.key))), []).append(one)
+        for (recipient, _), those in batches.items():
+            lives = self._lives_of.get(those[0].key, {})
+            points = {
+                name: msgspec.structs.replace(point, restored=lives.get(name, point.restored))
+                for name in self._among(recipient)
+                for point in (self._point(name),)
+            }
             part, size = list[tuple[bool, bytes]](), 0
             for one in those:
                 if part and size + len(one.value) > _ROW_BYTES:
