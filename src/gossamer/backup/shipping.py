@@ -80,8 +80,9 @@ class ShippedFile(NamedTuple):
             while at < end:
                 if not (data := file.read(min(PART_BYTES, end - at))):
                     raise OSError(f"{self.path} became shorter while it was shipped")
-                yield data
                 at += len(data)
+                yield data
+                del data  # one piece is in memory, and not the next one beside it
 
 
 class Shipping:
@@ -202,6 +203,7 @@ class Shipping:
                 self._metrics.count("bytes", len(data))
                 self._metrics.count("ledger_bytes", len(data) if file.path.parent.name == SNAPSHOT else 0)
             parts.append(part)
+            del data
         return tuple(parts)
 
 
