@@ -188,8 +188,8 @@ class MainElement:
         if not main or self.is_article or not (is_content or self._is_landmark(main)):
             self._leave_out_links(bool(main), prose, total)
         left = words if self.shown.any() else words * ~elements.covered(dropped)
-        if not self.shown.any() and left.sum() >= _FEW_WORDS:
-            # A long page of links alone, without a heading, as the list of a site of news: most of them are its content.
+        if not self.shown.any() and left.sum() >= _LITTLE_PROSE:
+            # A page of links alone, without a heading, as the list of a site of news: most of them are its content.
             sums = elements.sums(left)
             main = int((sums >= ARTICLE_SHARE * sums[0]).nonzero()[0][-1])
             self.begins, last = self.range = int(starts[main]), int(ends[main])

@@ -19,9 +19,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
+import re2
 
 from gossamer.documents.main_part import MainPart
-from gossamer.documents.markup import most_open, resolved
+from gossamer.documents.markup import BYTES, most_open, resolved
 from gossamer.documents.skim import Skim
 from gossamer.documents.text import main_text, prose
 from gossamer.engine.errors import install_command
@@ -63,7 +64,8 @@ _EMPHASIS = rb"(?:em|i|var|cite|dfn)\b"
 _NESTED = re.compile(
     rb"(?i)(<((?:%(e)s))[^<>]*+>)((?:[^<>]*+<(%(e)s)[^<>]*+>[^<>]*+</\4>)++)([^<>]*+</\2>)" % {b"e": _EMPHASIS}
 )
-_KINDS_OF_EMPHASIS = (b"<var", b"<cite", b"<dfn", b"<em><i", b"<i><em", b"<em><em", b"<i><i")
+# A page with such emphasis; one search for all costs a fifth of one for each.
+_KIND_OF_EMPHASIS = re2.compile(rb"(?i)<(?:var|cite|dfn|em><i|i><em|em><em|i><i)", BYTES)
 _EMPHASIZED = re.compile(rb"(?i)</?%s[^<>]*+>" % _EMPHASIS)
 _BREAK = re.compile(rb"(?i)(<br\b[^<>]*>)\s+")
 # What stands right before code, within so many bytes: generators name the language there.
@@ -158,7 +160,7 @@ def _source(main: MainPart, images: bool) -> bytes:
         source = _CODE.sub(_code, source)
     if b"</a>" in lower and any(map(lower.__contains__, _CODES)):
         source = _CODE_LINKED.sub(_links_around, source)
-    if any(map(lower.__contains__, _KINDS_OF_EMPHASIS)):
+    if _KIND_OF_EMPHASIS.search(source):
         source = _NESTED.sub(lambda found: found[1] + _EMPHASIZED.sub(b"", found[3]) + found[5], source)
     if b"<br" in lower:
         source = _BREAK.sub(rb"\1", source)
