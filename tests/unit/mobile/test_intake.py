@@ -187,3 +187,4 @@ def test_a_row_of_an_irrelevant_document_is_no_page() -> None:
         batch(pages=(), rows=(IrrelevantRow(f"http://{HOST}/y", 200, "text/html", 9, "filter: text(x)"),))
     )
     assert visit.response.outcome is Outcome.IRRELEVANT and not visit.is_page and not visit.is_answered
+    assert visit.task.relation == "crawler", "it is no seed of this crawl"

@@ -398,7 +398,7 @@ def _irrelevant(
     row: IrrelevantRow, batch: CrawlerBatch, record: CrawlerRecord, known: KnownAtHome, now: float
 ) -> Visit:
     host = host_of(row.url)
-    task = known.task(row.url, host) or Task(row.url, host)
+    task = known.task(row.url, host) or Task(row.url, host, relation="crawler")  # a row says no more
     brought = MobileOrigin(record.id, record.runtime, batch.program, batch.sequence, "row", "", row.size)
     error = _error_of(row)
     outcome, why = (error, "") if error else (Outcome.IRRELEVANT, row.rule)

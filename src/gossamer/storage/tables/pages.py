@@ -83,7 +83,7 @@ class PageRow(
         str,
         column(
             "How it was found: `seed`, `redirect`, tag and attribute, as `a href`; `revisit` of a page that was known, "
-            "as `revisit sitemap` of a sitemap.",
+            "as `revisit sitemap` of a sitemap; `crawler` where a mobile crawler met it and tells a row alone.",
             "task.relation",
         ),
     ]
