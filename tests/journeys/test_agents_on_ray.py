@@ -5,6 +5,7 @@ Ray lives in an environment of its own: `./gossamer dev ray` makes it and runs t
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.journeys.test_agents import HOSTS, PAGES, seed_of, urls_in, web_of_hosts
+from tests.journeys.test_agents_joined import published
 from tests.ray_node import ray_environment, ray_node, ray_python
 from tests.waiting import until
 
@@ -135,7 +137,7 @@ def test_an_agent_ends_with_the_worker_of_ray_and_another_one_goes_on_with_its_p
 def test_agents_on_ray_go_on_with_the_next_supervisor(place: Place) -> None:
     with web_of_hosts(pages=PAGES * 2, latency=0.05) as web:
         crawl = place.crawl("driver", web)
-        web.wait_for(40)
+        until(lambda: len(place.agents("driver")) == 2)
         before = place.agents("driver")
         crawl.kill()
         ended(crawl)
@@ -146,6 +148,38 @@ def test_agents_on_ray_go_on_with_the_next_supervisor(place: Place) -> None:
         assert "agent-00 and agent-01 went on without a supervisor, and have one again" in told
         assert (len(before), json.loads(out)["pages"]) == (2, HOSTS * PAGES * 2)
     assert (len(place.urls("driver")), set(place.urls("driver").values())) == (HOSTS * PAGES * 2, {1})
+
+
+@pytest.mark.parametrize("is_on_ray", [True, False])
+def test_a_crawl_goes_on_from_its_store_when_all_of_ray_is_lost(is_on_ray: bool, place: Place, tmp_path: Path) -> None:
+    """On another cluster, or without any."""
+    store = f"folder:{tmp_path / 'store'}"
+    more = ("--store", store, "--lease", "4s", "--checkpoint-every", "1s")
+    with (
+        web_of_hosts(pages=PAGES * 2, latency=0.1) as web,
+        tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as name,
+    ):
+        with ray_node(Path(name) / "r", ray_environment()) as lost:
+            crawl = place.crawl("lost", web, *more, RAY_ADDRESS=lost)
+            web.wait_for(40)
+            until(lambda: published(tmp_path / "store") == 2)
+            before = place.agents("lost")
+        crawl.kill()
+        ended(crawl)
+        until(lambda: not any(map(is_there, before.values())))
+        shutil.rmtree(place.folder / "lost")
+        shutil.rmtree(place.folder / "lost.nodes")
+        here = tmp_path / "here"
+        cluster = ("--cluster", "ray") if is_on_ray else ("--cluster", "local")
+        on = place.begin("resume", store, "-o", here, *cluster, "--json", "--take-over")
+        out, told = ended(on)
+        assert on.returncode == 0, told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 2, told
+        assert here.with_name("here.nodes").is_dir() is is_on_ray
+        rows, wrong = ended(
+            place.begin("query", store, "select count(*), count(distinct url) from pages", "--format", "csv")
+        )
+        assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 2},{HOSTS * PAGES * 2}"], wrong
 
 
 def test_an_agent_without_room_waits_and_the_crawl_says_for_what(place: Place) -> None:

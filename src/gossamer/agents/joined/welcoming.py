@@ -22,6 +22,7 @@ from gossamer.agents.contract import ClusterNeeds, ClusterNode, Placed
 from gossamer.agents.ended import AgentEnd, forget_agent_end, write_agent_end
 from gossamer.agents.joined import link
 from gossamer.agents.joined.placed import LOOK, JoinedPlaced, Machine
+from gossamer.agents.masters import masters_of
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
 from gossamer.agents.supervision import REFUSING, REQUESTS
 from gossamer.agents.wiring import STORE_USE
@@ -37,7 +38,7 @@ from gossamer.engine.remote.frames import About, FramePipe, LinkLost
 from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.wiring import read
-from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id
+from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id, members_of
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import member
 from gossamer.values.errors import UsageError
@@ -65,7 +66,8 @@ class JoinedCluster:
         self._report = needs.report
         self._secret = self._shared_secret(options)
         odd = [name for name in _TOGETHER if getattr(options, name.removeprefix("--").replace("-", "_"))]
-        odd += ["--designation master"] * (options.designation == "master")
+        has_masters = options.designation == "master" or bool(masters_of(self.directory))
+        odd += ["--designation master"] * has_masters
         odd += ["--exchange files"] * (options.exchange == "files")
         if odd:
             raise UsageError(f"{odd[0]} needs all agents on one machine; leave it or --cluster {options.cluster} out")
@@ -211,8 +213,11 @@ class JoinedCluster:
 
     def _places(self) -> dict[str, str]:
         """Where agents are to work; those that may work anywhere are not among them."""
-        orders = msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders)
-        return {one.agent: one.place for one in map(member, orders.members) if one.place}
+        try:
+            members = msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders).members
+        except FileNotFoundError:  # a crawl that goes on looks who is at work before it has anything to say
+            members = members_of(self.directory)
+        return {one.agent: one.place for one in map(member, members) if one.place}
 
     def _may_leave(self, machine: Machine | None) -> bool:
         """Whether an agent may go on elsewhere, whose machine is away or cannot run it: the store has what it keeps, and the lease
