@@ -47,6 +47,8 @@ _GROWS, _GROWS_BY = 0.5, 10
 _WIDENS, _LITTLE = 0.4, 0.2
 #: Elements of one kind are the content where the rest has fewer words in paragraphs, and less of prose by this factor.
 _NO_TEXT, _MANY = 50, 3
+#: A page of which a rule leaves a smaller share than one of so many, and no prose, has its links as its content.
+_MANY_TIMES = 20
 #: An element must have this share of the best one's points for it to grow so far, unless the best has few words.
 _STILL_GOOD, _FEW_WORDS = 0.5, 100
 #: An element that calls itself boilerplate is none if it holds so much of the page; a hidden one needs more for it to be believed.
@@ -187,13 +189,16 @@ class MainElement:
         is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
         if not main or self.is_article or not (is_content or self._is_landmark(main)):
             self._leave_out_links(bool(main), prose, total)
-        left = words if self.shown.any() else words * ~elements.covered(dropped)
-        if not self.shown.any() and left.sum() >= _LITTLE_PROSE:
-            # A page of links alone, without a heading, as the list of a site of news: most of them are its content.
-            sums = elements.sums(left)
-            main = int((sums >= ARTICLE_SHARE * sums[0]).nonzero()[0][-1])
-            self.begins, last = self.range = int(starts[main]), int(ends[main])
-            self.shown[self.begins : last] = left[self.begins : last] > 0
+        told = words[self.shown].sum()
+        if told < _LITTLE_PROSE:
+            # A page of links alone, as a list of news or the index of a manual: most of them are its content.
+            left = elements.sums(words * ~elements.covered(dropped))
+            if left[0] >= max(_LITTLE_PROSE, _MANY_TIMES * told):
+                main = int((left >= ARTICLE_SHARE * left[0]).nonzero()[0][-1])
+                begins, last = int(starts[main]), int(ends[main])
+                self.shown[begins:last] |= (words > 0)[begins:last] & ~elements.covered(dropped)[begins:last]
+                self.begins = begins if not told else min(self.begins, begins)
+                self.range = min(self.begins, begins), max(last, self.range[1] if told else last)
 
     def _with_its_title(self, shown: Any) -> int:
         """The block from which a reference page has its content: that of the main heading right above it, as manual pages have

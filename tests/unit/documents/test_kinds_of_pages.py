@@ -110,6 +110,10 @@ PAGES = {
     "list of links": "<table>"
     + many(30, "<tr><td>«#.»</td><td><a href=x#>«¤7»</a></td></tr>")
     + "</table>",
+    "index of a manual": MENU
+    + "<h2>«Keyword index»</h2><var>Other indexes:<ul><li><a href=i>Books</a></ul></var><ul>"
+    + many(150, "<li><a href=k#>«¤3»</a></li>")
+    + "</ul>",
     "short answers": MENU
     + "<div id=question><h1>«¤5»</h1><div class=post-text><p>«§1»</p></div></div><div id=answers><h2>«Answers to it»</h2>"
     + many(3, "<div class=answer><div class=post-text><p>«§1»</p></div></div>")
