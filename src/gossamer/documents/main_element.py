@@ -190,7 +190,7 @@ class MainElement:
         if not main or self.is_article or not (is_content or self._is_landmark(main)):
             self._leave_out_links(bool(main), prose, total)
         told = words[self.shown].sum()
-        if told < _LITTLE_PROSE:
+        if told < _LITTLE_PROSE and not (main and self._is_landmark(main)):
             # A page of links alone, as a list of news or the index of a manual: most of them are its content.
             left = elements.sums(words * ~elements.covered(dropped))
             if left[0] >= max(_LITTLE_PROSE, _MANY_TIMES * told):
