@@ -185,7 +185,9 @@ class StoredCrawl(PublishingCrawl):
             case StoreFault.MACHINE:
                 send(signal.SIGKILL, {self.process.pid, *agents.values()})
                 self.process.wait()
-                shutil.rmtree(self._directory)
+                while self._directory.exists():  # an agent may have been started only just now
+                    send(signal.SIGKILL, {*living(self._directory, AGENTS).values()})
+                    shutil.rmtree(self._directory, ignore_errors=True)
                 self._go_on_elsewhere("--take-over")
             case StoreFault.AGENT:
                 self._lose_one()
