@@ -16,8 +16,10 @@ The machine dials, and dials again for as long as it runs. ::
 A message is msgpack in a frame; a message that is none ends the connection.
 """
 
+import contextlib
 import hashlib
 import platform
+import socket
 from importlib.metadata import distributions
 from typing import Annotated, TypeVar
 
@@ -221,3 +223,12 @@ def host_and_port(text: str, option: str, *, is_own: bool = False) -> tuple[str,
     if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535 or not (int(port) or is_own):
         raise UsageError(f"{option} {text!r}: write HOST:PORT, as 192.0.2.7:8650 or [2001:db8::7]:8650")
     return host, int(port)
+
+
+def own_host(host: str, port: int) -> str:
+    """The address from which this machine reaches another one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, port))
+        return str(probe.getsockname()[0])
+    return "127.0.0.1"

@@ -188,25 +188,16 @@ class JoinedMachine:
     def _meet(self, agent: str) -> Path:
         """The folder where the agent looks for its orders."""
         self._meeting.close()
-        folder = self._meeting.enter_context(meeting(self.directory, [agent]))
-        self._cluster = LocalCluster(self.directory, folder)
-        return folder
+        self._cluster = LocalCluster(self.directory, self._meeting.enter_context(meeting(self.directory, [agent])))
+        return self._cluster.folder
 
     def _prepare(self, folder: Path, agent: str) -> None:
         """Say where the agent listens, and how it proves who it is."""
         replace_private(folder / SECRET, self._secret)
         if not (folder / CERTIFICATE).exists():
             replace_private(folder / CERTIFICATE, new_certificate("gossamer agent"))
-        host, port = self._listen or (self._own_host(), 0)
+        host, port = self._listen or (link.own_host(self._to.host, self._to.port), 0)
         replace_file(folder / f"{agent}{LISTEN}", str(Address("tcp", host=host, port=port)).encode())
-
-    def _own_host(self) -> str:
-        """The address from which this machine reaches the supervisor."""
-        family = socket.AF_INET6 if ":" in self._to.host else socket.AF_INET
-        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((self._to.host, self._to.port))
-            return str(probe.getsockname()[0])
-        return "127.0.0.1"
 
     # -- the agent
 
