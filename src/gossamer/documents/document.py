@@ -242,8 +242,8 @@ class Document:
 
     @cached_property
     def _stating(self) -> Skim:
-        """A skim with all tags that state something of the page: that of the head alone, for a third of the price, where nobody
-        asked for more yet and the rest has none of them."""
+        """A skim with all tags that state something of the page: that of the head alone, for a third of the price, where a skim of
+        all was not made yet and the rest has none of them."""
         body = None if "skim" in self.__dict__ else _BODY.search(self.markup)
         if body is None or _STATES.search(self.markup, body.start()):
             return self.skim
