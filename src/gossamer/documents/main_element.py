@@ -80,9 +80,10 @@ _TITLE = re.compile(rb"(?i)<title\b[^<>]*>([^<]*)")
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 # A paragraph above that of an author, as forums and blogs call it.
 _SIGNED = re2.compile(
-    rb"""(?i)<p\s+class=["']?(?:author|byline|(?:post-?|entry-?|comment-?)?meta|tagline)["'\s>]""",
-    BYTES,
+    rb"""(?i)<p\s+class=["']?(?:author|byline|(?:post-?|entry-?|comment-?)?meta|tagline)["'\s>]""", BYTES
 )
+# Links to the pages beside this one, as manuals of Texinfo and blogs have them: "Next: ..., Previous: ...".
+_BESIDE = re2.compile(rb"""(?i)<a\s[^<>]*\brel=["']?(?:next|prev|up)["'\s>]""", BYTES)
 COLUMNS = NameSet("td th")
 _ARTICLE, _MAIN, _P, _PRE, _TERMS, TABLE, _CELL = map(as_number, ("article", "main", "p", "pre", "dl", "table", "td"))
 #: Points that elements have by their kind, as Readability has them.
@@ -152,8 +153,8 @@ class MainElement:
         density = density / np.maximum(total, 1)
         is_prose = (words >= _PROSE) & (linked <= _LINKED * words)
         weights, dropped = self._named(total, elements.sums(linked), np.where(is_prose & ~self.is_code, words, 0))
-        shown = ~elements.covered(dropped) & (words > 0)
-        self._hide(shown)
+        every_word = (words > 0) & ~self._hidden()
+        shown = kept = every_word & ~elements.covered(dropped)
         plain = shown & ~self.is_code
         prose = plain & is_prose
 
@@ -179,10 +180,10 @@ class MainElement:
             and good[0] < _LITTLE_PROSE
             and (main := self._headed(total, density, shown & (linked == 0)))
         ):
-            shown = words > 0  # a table of contents is a menu beside other content, and is all of this one
+            shown = every_word  # a table of contents is a menu beside other content, and is all of this one
         self.begins, last = int(starts[main]), int(ends[main])
         if main and not self.is_article:
-            shown &= ~self._in_front(self.begins, last, shown, prose, density)
+            shown = shown & ~self._in_front(self.begins, last, shown, prose, density)
         first = self._with_its_title(shown)
         self.range = first, last
         self.shown[first:last] = shown[first:last]
@@ -192,11 +193,11 @@ class MainElement:
         told = words[self.shown].sum()
         if told < _LITTLE_PROSE and not (main and self._is_landmark(main)):
             # A page of links alone, as a list of news or the index of a manual: most of them are its content.
-            left = elements.sums(words * ~elements.covered(dropped))
-            if left[0] >= max(_LITTLE_PROSE, _MANY_TIMES * told):
-                main = int((left >= ARTICLE_SHARE * left[0]).nonzero()[0][-1])
+            left = elements.sums(words * kept)
+            if left[0] >= max(_NO_PROSE, _MANY_TIMES * told):
+                main = int(((left >= ARTICLE_SHARE * left[0]) & ~np.isin(names, [*_INNER])).nonzero()[0][-1])
                 begins, last = int(starts[main]), int(ends[main])
-                self.shown[begins:last] |= (words > 0)[begins:last] & ~elements.covered(dropped)[begins:last]
+                self.shown[begins:last] |= kept[begins:last]
                 self.begins = begins if not told else min(self.begins, begins)
                 self.range = min(self.begins, begins), max(last, self.range[1] if told else last)
 
@@ -361,16 +362,19 @@ class MainElement:
         tags = np.frombuffer(self._markup, np.uint8).take(behind, mode="clip")
         return some[tags != ord(">")]
 
-    def _hide(self, shown: Any) -> None:
-        """Take away paragraphs and headings that a browser does not show, and paragraphs that say who wrote the next ones."""
-        places = self._blocks.places
+    def _hidden(self) -> Any:
+        """Blocks that a browser does not show, that say who wrote the next ones, or that lead to the pages beside this one."""
+        places, hidden = self._blocks.places, np.zeros(len(self.shown), dtype=bool)
+        leading = places.searchsorted([match.start() for match in _BESIDE.finditer(self._markup)], "right") - 1
+        hidden[leading[self._blocks.linked[leading] >= _LINKED * self._blocks.words[leading]]] = True
         signed = places.searchsorted([match.start() for match in _SIGNED.finditer(self._markup)])
-        shown[signed[signed < len(places)]] = False
+        hidden[signed[signed < len(places)]] = True
         for match in HIDES_BLOCK.finditer(self._markup) if any(map(self._markup.__contains__, HIDING)) else ():
             place = self._markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
             block = int(places.searchsorted(place))
             if block < len(places) and places[block] == place and names_of(self._tag_at(place)).is_hidden:
-                shown[block] = False
+                hidden[block] = True
+        return hidden
 
     def _grown(self, best: int, points: Any, good: Any, prose: Any, every: Any) -> int:
         """The element around the best one to which the main part grows."""

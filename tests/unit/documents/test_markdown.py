@@ -182,6 +182,17 @@ def test_elements_deep_in_each_other_cost_what_as_many_side_by_side_cost() -> No
     assert min(spent(deep) for _ in range(3)) < 3 * max(spent(flat) for _ in range(3))
 
 
+@pytest.mark.parametrize("words", [PROSE, "", "Two words."])
+def test_links_to_the_pages_beside_a_page_of_a_manual_are_none_of_its_text(words: str) -> None:
+    beside = '<p>Next: <a href=n accesskey=n rel=next>Two</a>, Up: <a href=u rel="up">All</a> [<a href=i rel=index>Index</a>]</p>'
+    chapters = (
+        "<ul>" + "".join(f"<li><a href={number}>Chapter number {number}</a></li>" for number in range(12)) + "</ul>"
+    )
+    page = f"<div class=section><div class=header>{beside}</div><h3>2.3 Types</h3><p>{words}{chapters}</div>"
+    told = as_markdown(page.encode(), "http://a.test/").text
+    assert told.startswith("### 2.3 Types\n") and "Next" not in told
+
+
 def test_a_heading_with_thousands_of_ids_takes_linear_time() -> None:
     assert is_linear(
         lambda size: as_markdown(f"<p>{PROSE}<h2{' id=x' * size}<h2>x</h2>".encode(), "", anchors=True), 8_000
