@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.catalog import catalog
+from gossamer.crawls.compiling import shipped
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.control.at_work import glance_at
 from gossamer.crawls.control.standing import CrawlStanding
@@ -136,3 +137,13 @@ def test_a_sample_that_cannot_be_written_is_counted_and_the_crawl_goes_on(tmp_pa
         assert summary.pages == 1
     assert samples(tmp_path / "c") == []
     assert job.graph_at_work.metrics("log")["samples_lost"] == 1
+
+
+def test_a_crawl_whose_wiring_keeps_the_log_alone_has_no_samples_and_ends_well(tmp_path: Path) -> None:
+    plain = shipped("default")
+    log = msgspec.structs.replace(plain.providers["log"], use="json-log")
+    with FakeWeb({"/": "here"}) as web:
+        options = build(all_options(), {"output": str(tmp_path / "c"), "delay": 0})
+        wiring = msgspec.structs.replace(plain, providers={**plain.providers, "log": log})
+        assert asyncio.run(Crawl([web.url("/")], options, wiring=wiring).run()).pages == 1
+    assert [path.name for path in (tmp_path / "c").iterdir() if path.name in ("rows", "tables", "logs")] == ["logs"]

@@ -69,9 +69,14 @@ class TableLogSheet(AgentSheet, frozen=True):
         except UnknownName as error:
             raise ValueError(str(error)) from None
 
+    @property
+    def most_bytes(self) -> int:
+        """The size at which a row log is closed: the process that makes tables takes the more memory, the larger they are."""
+        return min(self.segment_bytes, self.memory // _OF_MEMORY if self.memory else self.segment_bytes)
 
-class TableLog(Provider[TableLogSheet]):
-    """Writes the rows of the tables, and the log of the crawl, in the order of the commits. Contract: `Keeper`.
+
+class RowLog(Provider[TableLogSheet]):
+    """Writes rows, and the log of the crawl, in the order of the commits.
 
     One event is one line, whatever a server sent: control characters are escaped.
 
@@ -94,11 +99,6 @@ class TableLog(Provider[TableLogSheet]):
 
     def read_sheet(self) -> None:
         self._own: TableLogSheet = self.sheet
-        self._most_bytes = self._own.segment_bytes
-        if (
-            self._own.memory is not None
-        ):  # the process that makes tables of them takes the more memory, the larger they are
-            self._most_bytes = min(self._most_bytes, self._own.memory // _OF_MEMORY)
 
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""
@@ -189,7 +189,7 @@ class TableLog(Provider[TableLogSheet]):
 
     def _file(self, table: str) -> AppendFile:
         file = self._open.get(table)
-        if file is not None and (file.end < self._most_bytes or table == _LOG):
+        if file is not None and (file.end < self._own.most_bytes or table == _LOG):
             return file
         if table == _LOG:
             self._names[_LOG] = log_path(self._own.log_name)
@@ -218,6 +218,10 @@ class TableLog(Provider[TableLogSheet]):
 _ROWS_AT_ONCE = 1_000
 
 
+class TableLog(RowLog):
+    """Writes the rows of the tables, and the log of the crawl. Contract: `Keeper`."""
+
+
 class JsonLogSheet(Sheet, frozen=True):
     directory: Annotated[
         str, setting("Use this crawl directory; the log is `logs/NAME.jsonl` in it.", restart=_IN_USE, names="a folder")
@@ -228,7 +232,7 @@ class JsonLogSheet(Sheet, frozen=True):
     ] = False
 
 
-class JsonLog(TableLog):
+class JsonLog(RowLog):
     """Writes the log of the crawl alone. Contract: `Keeper`."""
 
     sheet_type = JsonLogSheet
