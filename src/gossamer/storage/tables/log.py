@@ -76,12 +76,7 @@ class TableLogSheet(AgentSheet, frozen=True):
 
 
 class RowLog(Provider[TableLogSheet]):
-    """Writes rows, and the log of the crawl, in the order of the commits.
-
-    One event is one line, whatever a server sent: control characters are escaped.
-
-    It creates a file at its first row, so a table without rows leaves no file.
-    """
+    """Writes rows, and the log of the crawl, in the order of the commits."""
 
     def __init__(self, sheet: TableLogSheet | None = None) -> None:
         super().__init__(sheet)
@@ -219,7 +214,11 @@ _ROWS_AT_ONCE = 1_000
 
 
 class TableLog(RowLog):
-    """Writes the rows of the tables, and the log of the crawl. Contract: `Keeper`."""
+    """Writes the rows of the tables, and the log of the crawl, in the order of the commits. Contract: `Keeper`.
+
+    One event is one line, whatever a server sent: control characters are escaped.
+    It creates a file at its first row, so a table without rows leaves no file.
+    """
 
 
 class JsonLogSheet(Sheet, frozen=True):
