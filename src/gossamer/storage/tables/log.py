@@ -93,7 +93,10 @@ class RowLog(Provider[TableLogSheet]):
         self._choose_tables()
 
     def read_sheet(self) -> None:
-        self._own: TableLogSheet = self.sheet
+        self._take(self.sheet)
+
+    def _take(self, own: TableLogSheet) -> None:
+        self._own, self._most_bytes = own, own.most_bytes
 
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""
@@ -184,7 +187,7 @@ class RowLog(Provider[TableLogSheet]):
 
     def _file(self, table: str) -> AppendFile:
         file = self._open.get(table)
-        if file is not None and (file.end < self._own.most_bytes or table == _LOG):
+        if file is not None and (file.end < self._most_bytes or table == _LOG):
             return file
         if table == _LOG:
             self._names[_LOG] = log_path(self._own.log_name)
@@ -241,4 +244,4 @@ class JsonLog(RowLog):
 
     def read_sheet(self) -> None:
         own: Any = self.sheet
-        self._own = TableLogSheet(own.directory, tables=(), log_name=own.name, sha256=False, sync=own.sync)
+        self._take(TableLogSheet(own.directory, tables=(), log_name=own.name, sha256=False, sync=own.sync))
