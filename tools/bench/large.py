@@ -52,7 +52,7 @@ LOSSES, EVERY = (0.1, 1.0, 5.0, 20.0), (300.0, 60.0)
 
 
 class UrlCosts(msgspec.Struct, frozen=True):
-    """What one known URL takes."""
+    """The cost of one known URL."""
 
     sent: float
     """Bytes on a link between two agents."""

@@ -131,7 +131,7 @@ class LedgerSheet(AgentSheet, frozen=True):
         )
 
 
-#: What a ledger holds in memory: how many bytes one entry of it takes.
+#: Bytes that one entry of each cache takes in memory.
 _ENTRY_BYTES = {"cache": 1, "buffers": 1, "recent": 172, "held": 1_500, "buffered": 400}
 
 #: States and tallies that are remembered; about 600 and 150 bytes each.

@@ -39,7 +39,7 @@ _LogName = Annotated[
 ]
 
 
-#: What part of the memory of an agent a row log is at most: DuckDB takes nine times as much to make a table of one.
+#: A row log takes at most this part of the memory of an agent: DuckDB needs nine times as much to make a table of one.
 _OF_MEMORY = 40
 
 
