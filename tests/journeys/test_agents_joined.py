@@ -135,6 +135,40 @@ def test_agents_that_join_fetch_the_pages_of_a_local_crawl_each_once(tmp_path: P
     assert resumed.returncode == 2
 
 
+@pytest.mark.long
+def test_masters_beside_the_supervisor_divide_a_crawl_among_machines_whichever_process_is_killed(
+    tmp_path: Path,
+) -> None:
+    masters = ("--designation", "master", "--masters", 2)
+    with web_of_hosts(pages=PAGES * 2, latency=0.05) as web, cluster(tmp_path, web, *masters) as one:
+        crawl = one.begin(*one.command)
+        machines = {name: one.machine(name) for name in MACHINES}
+        web.wait_for(30, HUNG_AFTER)
+        os.kill(living(one.directory, ["master-00"])["master-00"], signal.SIGKILL)
+        web.wait_for(len(web.requests) + 10, HUNG_AFTER)
+        lost = one.agents()["oslo"]
+        machines["oslo"].kill()
+        os.kill(lost, signal.SIGKILL)
+        ended(machines["oslo"])
+        one.machine("oslo")
+        until(lambda: len(one.agents()) == 2)
+        crawl.kill()
+        ended(crawl)
+        crawl = one.resume()
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert (summary := json.loads(out))["pages"] == HOSTS * PAGES * 2, summary
+        table, wrong = ended(one.begin("designations", one.directory))
+        assert len(table.splitlines()) >= HOSTS and all(agent in table for agent in AGENTS), wrong
+    assert (len(one.urls()), set(one.urls().values())) == (HOSTS * PAGES * 2, {1})
+    assert not list(tmp_path.glob("[lo]*/state/masters/shared.sqlite"))
+    (one.directory / "state/masters/shared.sqlite").unlink()
+    refused = gossamer("resume", one.directory, *one.joined, "--accept-loss")
+    assert "agents that hold domains are on machines of their own; bring it back" in ended(refused)[1]
+    assert refused.returncode == 5
+    assert not list(one.directory.glob("state/*/ledger")), "none is made here"
+
+
 def test_a_machine_that_is_killed_goes_on_by_the_same_command(tmp_path: Path) -> None:
     with web_of_hosts(pages=PAGES * 2, latency=0.05) as web, cluster(tmp_path, web) as one:
         crawl = one.begin(*one.command)
@@ -299,6 +333,40 @@ def test_another_machine_goes_on_with_what_a_lost_one_has_in_the_store(comes_bac
         assert "has not been heard of for" in told
         assert ended(spare)[1].count("goes on here from its last checkpoint") == 1
         assert json.loads(out)["pages"] == HOSTS * PAGES * 4
+        rows, wrong = ended(
+            one.begin("query", store, "select count(*), count(distinct url) from pages", "--format", "csv")
+        )
+        assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 4},{HOSTS * PAGES * 4}"], wrong
+
+
+@pytest.mark.long
+def test_what_masters_gave_to_a_lost_machine_goes_on_elsewhere_and_a_lost_table_is_made_again_from_the_store(
+    tmp_path: Path,
+) -> None:
+    store = f"folder:{tmp_path / 'store'}"
+    more = ("--store", store, "--lease", "4s", "--checkpoint-every", "1s", "--designation", "master", "--masters", 2)
+    with web_of_hosts(pages=PAGES * 4, latency=0.1) as web, cluster(tmp_path, web, *more) as one:
+        crawl = one.begin(*one.command)
+        machines = {name: one.machine(name) for name in MACHINES}
+        web.wait_for(60, HUNG_AFTER)
+        until(lambda: published(tmp_path / "store") == 2)
+        one.machine(SPARE)
+        for number in (one.agents()["oslo"], machines["oslo"].pid):
+            os.kill(number, signal.SIGKILL)
+        shutil.rmtree(tmp_path / "oslo")
+        until(lambda: bool(living(tmp_path / SPARE, AGENTS)))
+        web.wait_for(len(web.requests) + 10, HUNG_AFTER)
+        ended(one.begin("stop", one.directory))
+        _, told = ended(crawl)
+        assert crawl.returncode == 3, told
+        shutil.rmtree(one.directory)
+        crawl = one.begin("resume", store, "-o", one.directory, *one.joined, "--json")
+        for name in MACHINES:
+            one.machine(f"{name}-again")
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert "was made again from what the agents hold" in told
+        assert (summary := json.loads(out))["pages"] == HOSTS * PAGES * 4, summary
         rows, wrong = ended(
             one.begin("query", store, "select count(*), count(distinct url) from pages", "--format", "csv")
         )

@@ -109,9 +109,9 @@ def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]
         print(_assigned(path, pairs_of(assigned, "example.org=agent-01")))
         return
     from gossamer.agents.membership import designations as told
-    from gossamer.storage.tables.places import crawl_directory
+    from gossamer.storage.tables.places import begun_crawl
 
-    for domain, agent in told(crawl_directory(directory), domains):
+    for domain, agent in told(begun_crawl(directory), domains):
         print(f"{domain}\t{agent or '-'}")
 
 

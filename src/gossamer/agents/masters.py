@@ -38,9 +38,10 @@ from gossamer.storage.members import crawl_id
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
-#: Where masters have what they share, inside the crawl directory: names, wiring, and the file of `shared_state`.
-_NAMES = "state/masters/names.json"
-_WIRING = "state/masters/wiring.toml"
+#: Where masters have what they share, inside the crawl directory, beside the file of `shared_state`: their names and their wiring.
+KEPT = _NAMES, _WIRING = "state/masters/names.json", "state/masters/wiring.toml"
+
+_MASTER = "master-"
 
 #: The unit that has the mail of a master.
 MAIL = "mail"
@@ -57,7 +58,12 @@ SHARED_SETTINGS: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 def master_name(number: int) -> str:
-    return f"master-{number:02d}"
+    return f"{_MASTER}{number:02d}"
+
+
+def is_master(name: str) -> bool:
+    """Whether a process of a crawl is a master, and no agent."""
+    return name.startswith(_MASTER)
 
 
 class Masters(msgspec.Struct, frozen=True):
@@ -180,7 +186,14 @@ def _marshal(wiring: Wiring) -> ComponentPlan:
 
 
 def master_wiring(
-    masters: Masters, crawl: Wiring, members: Sequence[str], master: str, folder: str, place: Path
+    masters: Masters,
+    crawl: Wiring,
+    members: Sequence[str],
+    master: str,
+    folder: str,
+    place: Path,
+    *,
+    is_far: bool = False,
 ) -> Wiring:
     """The wiring of one master.
 
@@ -188,6 +201,7 @@ def master_wiring(
         crawl: the crawl's own wiring, for the settings that masters share.
         members: all agents, as :func:`gossamer.values.agents.member` reads them.
         folder: where agents and masters meet; a socket of each lies in it.
+        is_far: agents are on other machines; files in the folder say where.
 
     Raises:
         WiringError: the wiring lacks a part.
@@ -195,11 +209,11 @@ def master_wiring(
     assert masters.wiring is not None
     made, agents = without_example(masters.wiring), at_work(members)
     arrow = agent_arrow(master)
-    connectors: dict[str, ConnectorPlan] = {arrow: agent_connector(master, master, folder)}
+    connectors: dict[str, ConnectorPlan] = {arrow: agent_connector(master, master, folder, is_far=is_far)}
     components: dict[str, ComponentPlan] = {}
     for agent in agents:
-        connectors[agent_arrow(agent)] = agent_connector(agent, master, folder)
-        connectors[mail_arrow(agent)] = agent_connector(agent, master, folder, "-mail")
+        connectors[agent_arrow(agent)] = agent_connector(agent, master, folder, is_far=is_far)
+        connectors[mail_arrow(agent)] = agent_connector(agent, master, folder, "-mail", is_far=is_far)
         components[f"send-{agent}"] = url_sender(agent, MAIL)
         components[f"send-mail-{agent}"] = mail_sender(agent, MAIL)
         components[agent] = agent_place(agent, master)

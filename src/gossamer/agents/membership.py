@@ -68,6 +68,7 @@ from gossamer.storage.members import (
     write_division,
     write_members,
 )
+from gossamer.storage.tables.places import check_is_here
 from gossamer.values.agents import Member, agent_name, at_work, digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import DeletionTarget, domain_point, given_host
@@ -429,6 +430,7 @@ def assign_at_rest(directory: Path, agents: Mapping[str, str]) -> str:
     """Give domains to agents of a crawl at rest; returns what was done, in words. Raises UsageError: that cannot be. Nothing
     has changed; CrawlDirectoryError: the crawl is at work, or what masters share cannot be read or written."""
     with closing(supervisor_lock(directory)):
+        check_is_here(directory)
         wiring = read_wiring(directory)
         check_can_change(wiring, directory)
         later = assign(directory, wiring, members_of(directory), agents)

@@ -36,6 +36,7 @@ from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.files import joined, replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
+from gossamer.engine.remote.addresses import SECRET
 from gossamer.engine.unit import meanwhile
 from gossamer.engine.wiring import MAIN_PROCESS, Wiring, read, to_toml, with_settings, write
 from gossamer.values.agents import at_work
@@ -209,7 +210,8 @@ def _made(folder: Path, name: str) -> AgentRun | MasterRun:
     known, directory = catalog(), Path(orders.directory)
     if name in orders.masters:
         masters = Masters(orders.masters, read(folder / MASTERS) if orders.masters else None)
-        own = master_wiring(masters, wiring, orders.members, name, str(folder), directory)
+        is_far = (folder / SECRET).exists()  # what proves to agents on other machines who this is
+        own = master_wiring(masters, wiring, orders.members, name, str(folder), directory, is_far=is_far)
         return MasterRun(name, plan(own, known), directory, folder, _report)
     graph = plan(agent_wiring(wiring, plan(wiring, known), orders, name, str(folder)), known)
     return AgentRun(

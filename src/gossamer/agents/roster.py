@@ -272,6 +272,11 @@ class Roster:
         Raises CrawlDirectoryError: it cannot be."""
         if not ((self._accepts_loss or has_store(graph.wiring)) and is_table_lost(self._directory)):
             return
+        if (self._directory / JOINED).exists():
+            raise CrawlDirectoryError(
+                f"{self._directory / SHARED} is gone, and agents that hold domains are on machines of their own; bring it back "
+                "from a copy, or go on from the store of the crawl: gossamer resume STORE -o DIR"
+            )
         if is_changing(self._directory):
             raise CrawlDirectoryError(
                 f"{self._directory / SHARED} is gone, and domains were just changing hands; bring it back from a copy"

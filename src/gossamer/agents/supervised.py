@@ -142,7 +142,7 @@ class SupervisedProcess:
     @property
     def is_lost(self) -> bool:
         """Its folder was taken away, and all that it kept there."""
-        return self._cluster.is_shared and not place_of(self.directory, self.name).exists()
+        return not place_of(self.directory, self.name).exists()
 
     @property
     def has_ended(self) -> bool:

@@ -96,7 +96,7 @@ def with_agents(
         ports = {"inbox": mail_arrow(agent), "outbox": "arrived"}
         components["receive-mail"] = msgspec.structs.replace(receiver, use="receive-mail", ports=ports)
         for name in (agent, *others):
-            connectors[mail_arrow(name)] = agent_connector(name, agent, folder, "-mail")
+            connectors[mail_arrow(name)] = agent_connector(name, agent, folder, "-mail", is_far=is_far)
         for other in others:
             components[f"send-mail-{other}"] = mail_sender(other, OUTBOX)
             places = {"mail": mail_arrow(other), "kept": mail_arrow(agent)}
@@ -280,11 +280,11 @@ def agent_place(other: str, own: str, *, has_mail: bool = False) -> ComponentPla
 
 
 def agent_connector(to: str, own: str, folder: str, what: str = "", *, is_far: bool = False) -> ConnectorPlan:
-    """The connector that leads to an agent or a master, as this one has it."""
+    """The connector that leads to an agent or a master, as this one has it; on another machine all of one share its address."""
     options: dict[str, Any] = {"kept": True, "slot": _process(own)}
     if is_far:
         options["secret_file"] = f"{folder}/{SECRET}"
-        return ConnectorPlan(f"peer:{folder}/{to}{what}", _CAPACITY, options)
+        return ConnectorPlan(f"peer:{folder}/{to}", _CAPACITY, options)
     return ConnectorPlan(f"unix:{folder}/{to}{what}.sock", _CAPACITY, options)
 
 

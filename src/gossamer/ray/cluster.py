@@ -26,6 +26,7 @@ import msgspec
 from gossamer.agents.contract import ClusterNeeds, Placed
 from gossamer.agents.joined import link
 from gossamer.agents.joined.welcoming import JoinedCluster
+from gossamer.agents.masters import is_master
 from gossamer.agents.wiring import has_store
 from gossamer.crawls.options import CrawlOptions
 from gossamer.documents.markdown import needs as needs_package
@@ -144,7 +145,7 @@ class RayCluster(JoinedCluster):
         return found
 
     def _want(self, names: Iterable[str]) -> None:
-        self._wanted.update(names)
+        self._wanted.update(name for name in names if not is_master(name))
         if self._wanted and self._keeper is None:
             self._keeper = asyncio.create_task(self._keep())
 

@@ -16,10 +16,8 @@ from gossamer.agents.joined import link
 from gossamer.agents.joined.machine import JoinedMachine
 from gossamer.agents.joined.placed import JoinedPlaced, Machine
 from gossamer.agents.joined.welcoming import JoinedCluster
-from gossamer.agents.masters import Masters
 from gossamer.agents.process import ORDERS, AgentOrders
 from gossamer.agents.supervision import Solitude
-from gossamer.crawls.compiling import shipped
 from gossamer.engine.files import shared_scratch
 from gossamer.engine.remote.addresses import dialing, new_certificate, serving
 from gossamer.engine.remote.frames import FrameKind, FramePipe
@@ -316,7 +314,6 @@ def test_a_folder_of_another_crawl_is_refused(tmp_path: Path) -> None:
         ({"listen": "8650"}, "--listen '8650': write HOST:PORT"),
         ({"crawlers": 2}, "--crawlers needs all agents on one machine"),
         ({"exchange": "files"}, "--exchange files needs all agents on one machine"),
-        ({"designation": "master"}, "--designation master needs all agents on one machine"),
         ({"secret_file": "/no/such/file"}, "secret_file '/no/such/file' cannot be read"),
     ],
 )
@@ -328,14 +325,6 @@ def test_what_cannot_work_over_machines_is_refused_in_one_line(
     changed = msgspec.structs.replace(needs.options, **{"cluster": "joined", "listen": "127.0.0.1:8650", **options})
     with pytest.raises(UsageError, match=why):
         JoinedCluster(needs._replace(options=changed))
-
-
-def test_a_crawl_that_masters_divide_does_not_go_on_over_machines(tmp_path: Path) -> None:
-    with shared_scratch() as scratch:
-        needs = TwoAgents(tmp_path / "crawl", Path(scratch), cluster="joined", listen="127.0.0.1:8650").needs
-    Masters(("master-00",), shipped("master")).write(needs.directory)
-    with pytest.raises(UsageError, match="--designation master needs all agents on one machine; leave it or --cluster"):
-        JoinedCluster(needs)
 
 
 def test_an_agent_counts_as_gone_after_the_lease_only_where_another_machine_can_have_what_it_keeps() -> None:

@@ -49,7 +49,9 @@ _CONNECTOR, _SPEECH = "join", "gossamer.agents.joined/1"
 
 _Word = Annotated[str, msgspec.Meta(max_length=400)]
 _Agent = Annotated[str, msgspec.Meta(pattern=r"^(agent-\d{2,4})?$")]
-_File = Annotated[str, msgspec.Meta(pattern=r"^(state/)?[a-z][a-z-]{0,40}(\.(toml|json))?$")]
+_Master = Annotated[str, msgspec.Meta(pattern=r"^master-\d{2,4}$")]
+_Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
+_File = Annotated[str, msgspec.Meta(pattern=r"^(state/(masters/)?)?[a-z][a-z-]{0,40}(\.(toml|json))?$")]
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -150,6 +152,8 @@ class Book(JoinMessage, frozen=True):
     """All agents that have begun: their addresses, and how far they are in their stores."""
 
     agents: dict[_Agent, AgentPlace]
+    masters: dict[_Master, _Port] = {}
+    """The port of each master, on the machine of the supervisor."""
 
 
 class Echo(JoinMessage, frozen=True):

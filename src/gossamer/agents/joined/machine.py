@@ -383,9 +383,12 @@ class JoinedMachine:
     # -- what agents know of each other
 
     def _write_book(self, book: link.Book) -> None:
-        """Write where the other agents are, and how far in their stores."""
+        """Write where masters and the other agents are, and how far agents are in their stores."""
         if self._cluster is None:
             return
+        for master, port in book.masters.items():
+            at = Address("tcp", host=self._to.host, port=port)
+            _write_changed(self._cluster.folder / f"{master}{ADDRESS}", str(at).encode())
         for agent, told in book.agents.items():
             if agent == self._note.agent:
                 continue

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.agents.cluster import LocalCluster
 from gossamer.agents.contract import ClusterNeeds, ClusterNode, Placed
 from gossamer.agents.ended import AgentEnd, forget_agent_end, write_agent_end
 from gossamer.agents.joined import link
 from gossamer.agents.joined.placed import LOOK, JoinedPlaced, Machine
-from gossamer.agents.masters import masters_of
+from gossamer.agents.masters import KEPT, is_master
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
 from gossamer.agents.supervision import REFUSING, REQUESTS
 from gossamer.agents.wiring import STORE_USE
@@ -32,8 +33,8 @@ from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.wire import HEADER, Answered, ControlRequest, encode, read_answer
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.errors import BrokenFrame, WiringError
-from gossamer.engine.files import replace_file
-from gossamer.engine.remote.addresses import CERTIFICATE, SECRET, Address, new_certificate
+from gossamer.engine.files import replace_file, replace_private
+from gossamer.engine.remote.addresses import ADDRESS, CERTIFICATE, LISTEN, SECRET, Address, new_certificate, peer_place
 from gossamer.engine.remote.frames import About, FramePipe, LinkLost
 from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
 from gossamer.engine.remote.links import Exchange
@@ -66,8 +67,6 @@ class JoinedCluster:
         self._report = needs.report
         self._secret = self._shared_secret(options)
         odd = [name for name in _TOGETHER if getattr(options, name.removeprefix("--").replace("-", "_"))]
-        has_masters = options.designation == "master" or bool(masters_of(self.directory))
-        odd += ["--designation master"] * has_masters
         odd += ["--exchange files"] * (options.exchange == "files")
         if odd:
             raise UsageError(f"{odd[0]} needs all agents on one machine; leave it or --cluster {options.cluster} out")
@@ -85,6 +84,11 @@ class JoinedCluster:
         """Agent -> the folder that has what it keeps; empty where the store alone has that, until a machine does."""
         self._opened = 0.0
         self._servers: dict[str, ControlServer] = {}
+        self._beside = LocalCluster(self.directory, self.folder)
+        """Masters work on this machine, where the table is that says which agent has which domain."""
+        self._ports: dict[str, int] = {}
+        """Master -> where agents reach it on this machine; 0 until it listens."""
+        self._looking: asyncio.Task[None] | None = None
         self._told_waiting: set[str] = set()
 
     def _own_place(self, options: CrawlOptions) -> tuple[str, int]:
@@ -109,6 +113,10 @@ class JoinedCluster:
 
     async def place(self, name: str) -> Placed:
         await self._open()
+        if is_master(name):
+            self._attend_master(name)
+            replace_file(self.folder / f"{name}{LISTEN}", str(Address("tcp", host=self._address.host)).encode())
+            return await self._beside.place(name)
         while (machine := self._free_for(name)) is None:
             self._tell_waiting(name)
             await asyncio.sleep(LOOK)
@@ -126,13 +134,16 @@ class JoinedCluster:
 
     async def living(self, names: Iterable[str]) -> "Mapping[str, Placed]":
         await self._open()
+        names = list(names)
+        found: dict[str, Placed] = {**await self._beside.living(filter(is_master, names))}
+        for master in found:
+            self._attend_master(master)
         homes = {name: home for name in names if (home := self._homes.get(name))}
         until = time.monotonic() + _COMING_BACK
         while time.monotonic() < until and not all(
             (one := self._machines.get(home)) is not None and one.is_here for home in homes.values()
         ):
             await asyncio.sleep(LOOK)
-        found: dict[str, Placed] = {}
         for name, home in homes.items():
             machine = self._machines.get(home)
             if machine is None:
@@ -151,12 +162,16 @@ class JoinedCluster:
         ]
 
     def prepare(self, names: Iterable[str]) -> None:
-        """Machines have the program loaded by then; there is nothing to do."""
+        """Machines have the program loaded by then."""
+        self._beside.prepare(filter(is_master, names))
 
     async def close(self) -> None:
         if not self._is_open:
             return
         self._is_open, self.done = False, True
+        if self._looking is not None:
+            self._looking.cancel()
+        await self._beside.close()
         is_over = not any(one.placed is not None and one.placed.is_alive for one in self._machines.values())
         for machine in self._machines.values():
             if is_over:
@@ -178,9 +193,8 @@ class JoinedCluster:
         plans = read(self.directory / CRAWL_FILE).providers.values()
         if store := next((plan.settings for plan in plans if plan.use == STORE_USE), None):
             self._has_store, self._lease = True, float(store.get("lease", self._lease))
-        certificate = self.folder / CERTIFICATE
-        certificate.touch(mode=0o600)
-        certificate.write_bytes(new_certificate("gossamer"))
+        replace_private(self.folder / CERTIFICATE, new_certificate("gossamer"))
+        replace_private(self.folder / SECRET, self._secret)
         try:
             self._address = await self._exchange.listen(self._address, self._secret, self)
         except WiringError as error:
@@ -251,7 +265,7 @@ class JoinedCluster:
             CRAWL_FILE: (self.directory / CRAWL_FILE).read_bytes(),
             SECRET: self._secret,
         }
-        for name in (CRAWL_ID, AGENTS, DIVISION, "state/secret"):
+        for name in (CRAWL_ID, AGENTS, DIVISION, "state/secret", *KEPT):
             with contextlib.suppress(FileNotFoundError):
                 files[name] = (self.directory / name).read_bytes()
         return files
@@ -366,6 +380,8 @@ class JoinedCluster:
                     machine.put(link.Refusal(why))
             case link.AgentPlace():
                 machine.told = message
+                if machine.joining.agent and message.address:
+                    replace_file(self.folder / f"{machine.joining.agent}{ADDRESS}", message.address.encode())
                 self._spread()
             case link.MachineJoins():
                 raise BrokenFrame("a machine joined twice")
@@ -377,10 +393,25 @@ class JoinedCluster:
             ):  # of a machine that says nothing of use: then nothing is known of its end
                 write_agent_end(self.directory, agent, msgspec.json.decode(end, type=AgentEnd))
 
+    def _attend_master(self, name: str) -> None:
+        """Tell machines where a master listens, whenever that changes."""
+        self._ports.setdefault(name, 0)
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        while True:
+            at = {name: peer_place(Address("peer", path=str(self.folder / name))) for name in self._ports}
+            if (ports := {name: one.port if one else 0 for name, one in at.items()}) != self._ports:
+                self._ports = ports
+                self._spread()
+            await asyncio.sleep(LOOK)
+
     def _spread(self, to: Machine | None = None) -> None:
         """Send the table of agents to a machine, or to all."""
         machines = {name: self._machines.get(home) for name, home in self._homes.items()}
-        book = link.Book({name: one.told for name, one in machines.items() if one is not None})
+        told = {name: one.told for name, one in machines.items() if one is not None}
+        book = link.Book(told, {name: port for name, port in self._ports.items() if port})
         for machine in self._machines.values() if to is None else (to,):
             machine.put(book)
 

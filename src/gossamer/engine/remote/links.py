@@ -224,6 +224,8 @@ class Exchange:
         self._sleep = sleep
         self._chance = chance
         self._listeners: dict[Address, Listener] = {}
+        self._peers: dict[Address, Address] = {}
+        """Where this process listens for `peer:PATH`."""
         self._lock = asyncio.Lock()
 
     def __repr__(self) -> str:
@@ -235,7 +237,7 @@ class Exchange:
         async with self._lock:
             given = address
             if given.scheme == "peer":
-                address = own_place(given)
+                address = self._peers.get(given) or own_place(given)
             listener = self._listeners.get(address)
             if listener is None:
                 listener = Listener(address, secret)
@@ -248,6 +250,7 @@ class Exchange:
                 raise WiringError(f"connector {name!r} listens at {address} already; names at one address must differ")
             listener.parties[name] = party
             if given.scheme == "peer":
+                self._peers[given] = listener.address
                 tell_place(given, listener.address)
             return listener.address
 
@@ -256,6 +259,7 @@ class Exchange:
             listener = self._listeners.get(address)
             if listener is not None and await listener.remove(party):
                 del self._listeners[address]
+                self._peers = {given: at for given, at in self._peers.items() if at != address}
 
     async def dial(self, address: Address, secret: bytes, party: Party) -> None:
         """Keep a party connected, until it is done or refused. Run as a task, to be cancelled."""
