@@ -116,8 +116,6 @@ class RayCluster(JoinedCluster):
             check_version("")
         super().__init__(needs)
         self._listen = needs.options.listen
-        self._opening = asyncio.Lock()
-        self._refused: UsageError | None = None
         self._hosts: list[_Host] = []
         self._wanted: set[str] = set()
         """Names that were placed, each of which needs a machine."""
@@ -166,18 +164,7 @@ class RayCluster(JoinedCluster):
 
     # -- the cluster and its actors
 
-    async def _open(self) -> None:
-        async with self._opening:  # agents are placed side by side
-            if self._refused is not None:
-                raise self._refused
-            if not self._is_open:
-                try:
-                    await self._connected()
-                except UsageError as error:
-                    self._refused = error
-                    raise
-
-    async def _connected(self) -> None:
+    async def _begin_to_listen(self) -> None:
         """Connect to Ray, listen, and take over what is there. Raises UsageError."""
         share_secret(self.directory / STATE_DIRECTORY)
         own = secret_of(self.directory / STATE_DIRECTORY)
@@ -205,7 +192,7 @@ class RayCluster(JoinedCluster):
         if not port and note.host == host and _is_free(host, note.port):
             port = note.port
         self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
-        await super()._open()
+        await super()._begin_to_listen()
         replace_file(self.directory / _NOTE, msgspec.json.encode(_RayNote(self._address.host, self._address.port)))
         self._adopt(ray)
 

@@ -92,6 +92,20 @@ def test_a_machine_with_another_program_is_refused_in_one_line(program: link.Pro
     assert [line for line in asyncio.run(joined()) if "was refused" in line and why in line and "\n" not in line]
 
 
+def test_a_port_that_another_program_has_is_one_error_and_no_agent_waits(tmp_path: Path) -> None:
+    async def placed() -> list[str]:
+        with shared_scratch() as scratch:
+            one = Welcoming(tmp_path, Path(scratch))
+            with socket.create_server(("127.0.0.1", one.port)):
+                places = [one.cluster.place(name) for name in TwoAgents.agents]
+                said = await asyncio.gather(*places, return_exceptions=True)
+            assert all(isinstance(error, UsageError) for error in said)
+            return [*one.lines, *map(str, set(said))]
+
+    [line] = asyncio.run(placed())
+    assert "no agent can join: cannot listen at tcp:127.0.0.1" in line and "--listen name another address" in line
+
+
 @pytest.mark.parametrize("number", ["0", "7", "10"])
 def test_versions_that_differ_in_their_last_number_alone_work_together(number: str) -> None:
     series = OURS.version.rpartition(".")[0]

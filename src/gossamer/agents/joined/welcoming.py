@@ -78,6 +78,8 @@ class JoinedCluster:
         self._program = link.own_program()
         self._exchange = Exchange()
         self._is_open = False
+        self._opening = asyncio.Lock()
+        self._refused: UsageError | None = None
         self._machines: dict[str, Machine] = {}
         """By the names of their folders."""
         self._homes: dict[str, str] = {}
@@ -185,9 +187,18 @@ class JoinedCluster:
 
     async def _open(self) -> None:
         """Listen, once. Raises UsageError: nothing can listen there."""
-        if self._is_open:
-            return
-        self._is_open, self.done, self._opened = True, False, time.monotonic()
+        async with self._opening:  # agents are placed side by side
+            if self._refused is not None:
+                raise self._refused
+            if not self._is_open:
+                try:
+                    await self._begin_to_listen()
+                except UsageError as error:
+                    self._refused = error
+                    raise
+
+    async def _begin_to_listen(self) -> None:
+        self.done, self._opened = False, time.monotonic()
         with contextlib.suppress(FileNotFoundError, ValueError):
             self._homes = msgspec.json.decode((self.directory / JOINED).read_bytes(), type=dict[str, str])
         plans = read(self.directory / CRAWL_FILE).providers.values()
@@ -198,7 +209,8 @@ class JoinedCluster:
         try:
             self._address = await self._exchange.listen(self._address, self._secret, self)
         except WiringError as error:
-            raise UsageError(str(error)) from None
+            raise UsageError(f"no agent can join: {error}; let --listen name another address") from None
+        self._is_open = True
         if not self._has_store:
             self._report(
                 "without a store (--store) the pages of each agent are on its machine alone, and its part waits while that is away"
