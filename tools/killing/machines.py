@@ -108,7 +108,7 @@ class JoinedCrawl(PublishingCrawl):
         with served(self._round, self._log) as port, self._relays(port):
             self._listen = f"{self._network.address(0)}:{_PORT}"
             more = ["--cluster", "joined", "--listen", self._listen, "--agents", str(len(AGENTS))]
-            more += ["--store", f"folder:{self._store}", "--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
+            more += ["--store", self._store, "--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
             self.process = self._begin(0, [*self._round.command(self._folder / "crawl", port), *more], "supervisor")
             for number in MACHINES:
                 self._join(number)
@@ -167,7 +167,7 @@ class JoinedCrawl(PublishingCrawl):
 
     def _let(self, fault: MachineFault) -> None:
         number = self._chance.choice([n for n, (_, place) in self._machines.items() if living(place, AGENTS)] or [1])
-        self._told.figures[fault.name.lower()] += 1
+        self._told.faults[fault.name.lower()]["machines"] += 1
         process, place = self._machines[number]
         match fault:
             case MachineFault.AGENT:

@@ -133,7 +133,7 @@ class RayCrawl(PublishingCrawl):
         (self._folder / "crawl.nodes").mkdir()
         done = 0
         with self._ray(), served(self._round, self._log) as port:
-            more = ["--cluster", "ray", "--agents", str(len(AGENTS)), "--store", f"folder:{self._store}"]
+            more = ["--cluster", "ray", "--agents", str(len(AGENTS)), "--store", self._store]
             more += ["--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
             self._drive([_PYTHON, *self._round.command(self._folder / "crawl", port)[1:], *more])
             try:
@@ -188,7 +188,7 @@ class RayCrawl(PublishingCrawl):
     def _let(self, fault: RayFault) -> None:
         if not self._until(lambda: any(node.agents() for node in self._nodes)):
             return
-        self._told.figures[fault.name.lower()] += 1
+        self._told.faults[fault.name.lower()]["Ray"] += 1
         node = self._chance.choice([node for node in self._nodes if node.agents()] or self._nodes)
         agents = set(node.agents().values())
         begun = time.monotonic()

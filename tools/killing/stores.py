@@ -1,10 +1,10 @@
 """Crawls of up to three agents with a store that lose machines, agents, supervisors and the store, and get other agents: what must
 hold, by the web's log.
 
-Each crawl publishes every second into a folder, with a lease of three seconds. Faults come one after the other, each as soon as
-all agents have published since the one before, so that nothing is repeated that a checkpoint has. Where a crawl loses its
-machine, it goes on in another folder; where its machine was only suspended, the old processes wake up then, and must end and
-publish nothing more.
+Each crawl publishes every second into a folder or a bucket (:mod:`store_faults`), with a lease of three seconds. Faults of all
+kinds come equally often, one after the other, each as soon as all agents have published since the one before, so that nothing is
+repeated that a checkpoint has. Where a crawl loses its machine, it goes on in another folder; where its machine was only suspended,
+the old processes wake up then, and must end and publish nothing more.
 """
 
 import csv
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from gossamer.agents.cluster import living
 from gossamer.backup.head import AgentInStore
-from gossamer.backup.opening import FolderStore
+from gossamer.backup.opening import open_store
 from gossamer.engine import processes
 from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.members import AGENTS as MEMBERS
@@ -33,6 +33,7 @@ from tools.killing import Say, Told
 from tools.killing.judging import Judgement, hosts_are_spared
 from tools.killing.loop import hits_of
 from tools.killing.site import PATIENCE, Round, served
+from tools.killing.store_faults import Clocks, StoreOfServer, StoreOnDisk
 
 #: Agents that a crawl may have; it begins with two.
 AGENTS = (agent_name(0), agent_name(1), agent_name(2))
@@ -46,6 +47,9 @@ _MOST, _LOOK = 4, 0.1
 #: Seconds until a fault, once all agents have published.
 _LONGEST = 2.0
 
+#: Seconds for which a store is slow or full; the longest that it waits then before an answer; and by how much a clock is wrong.
+_FAILS, _SLOWEST, _APART = 30.0, 3.0, 600.0
+
 
 class StoreFault(StrEnum):
     """Something that is lost."""
@@ -55,6 +59,9 @@ class StoreFault(StrEnum):
     SUSPENDED = "the machine is suspended for two leases, and the crawl goes on elsewhere meanwhile"
     SUPERVISOR = "the supervisor"
     STORE = "the store cannot be reached for two leases"
+    SLOW = "the store waits before each answer, up to a lease, for half a minute"
+    FULL = "the store has no room for half a minute"
+    CLOCK = "the clock of an agent jumps by ten minutes"
     CHANGE = "agents join or leave, and one of them, or the machine, is lost with its folder meanwhile"
 
 
@@ -66,7 +73,7 @@ class PublishingCrawl:
         self._chance = random.Random(seed)
         self._round = Round(seed, self._chance.choice(pages), 0.25, None, 16)
         self._folder, self._told, self._agents = folder, told, agents
-        self._store, self._log = folder / "store", folder / "requests.log"
+        self._store, self._log = str(folder / "store"), folder / "requests.log"
         self._since: list[tuple[int, int]] = []
         self.process: subprocess.Popen[bytes]
 
@@ -78,7 +85,8 @@ class PublishingCrawl:
 
     def _counts(self) -> list[tuple[int, int]]:
         """Of each agent its owner, and how many checkpoints it has published."""
-        heads = [AgentInStore(FolderStore(self._store), agent).read() for agent in self._agents]
+        store = open_store(self._store)
+        heads = [AgentInStore(store, agent).read() for agent in self._agents]
         return [(head.epoch, head.count) if head is not None else (0, 0) for head in heads]
 
     def _have_published(self, agents: Collection[str]) -> bool:
@@ -111,7 +119,7 @@ class PublishingCrawl:
 
     def _judge_store(self) -> None:
         """The same, by what the store says of pages."""
-        words = ["query", f"folder:{self._store}", "select url, outcome from pages_all", "--format", "csv"]
+        words = ["query", self._store, "select url, outcome from pages_all", "--format", "csv"]
         environment = {**processes.environment(), "XDG_CACHE_HOME": str(self._folder / "cache")}
         command = processes.command("gossamer", *words)
         told = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -129,30 +137,39 @@ class StoredCrawl(PublishingCrawl):
     def __init__(self, folder: Path, seed: int, told: Told) -> None:
         """Choose what is crawled, and what is lost. Everything lies in `folder`."""
         super().__init__(folder, seed, told, AGENTS, (400, 800))
-        self.faults = self._chance.choices(list(StoreFault), k=_MOST)
         self._number = 0
+        self._faults: list[StoreFault] = []
+        self._place: StoreOnDisk | StoreOfServer
         self._old: list[tuple[subprocess.Popen[bytes], set[int]]] = []
 
     def run(self, most: int) -> int:
         """Play it; returns how many faults came before it ended, `most` at most."""
         self._folder.mkdir(parents=True)
-        done = 0
-        with served(self._round, self._log) as port:
-            options = ["--store", str(self._store), "--checkpoint-every", f"{EVERY:g}s", "--lease", f"{LEASE:g}s"]
+        self._clocks = Clocks(self._folder / "clocks")
+        on_disk = self._chance.random() < 0.5
+        self._place = StoreOnDisk(self._folder / "disk") if on_disk else StoreOfServer(self._folder.name)
+        with self._place, served(self._round, self._log) as port:
+            self._store = self._place.name
+            options = ["--store", self._store, "--checkpoint-every", f"{EVERY:g}s", "--lease", f"{LEASE:g}s"]
             self._begin([*self._round.command(self._directory, port), *options, "--agents", str(_FIRST)])
-            for fault in self.faults[:most]:
-                if not self._until(self._has_published):
-                    break
+            while len(self._faults) < min(most, _MOST) and self._until(self._has_published):
                 time.sleep(self._chance.uniform(0.0, _LONGEST))
                 if self.process.poll() is not None:
                     break
-                self._told.figures[fault.name.lower()] += 1
-                self._let(fault)
-                done += 1
+                self._let(self._next_fault())
             self._end(f"said-{self._number}")
             self._end_old()
         self._judge()
-        return done
+        return len(self._faults)
+
+    def _next_fault(self) -> StoreFault:
+        """One of those that came most seldom until now, if it can come to this store."""
+        of_store = {fault for fault in StoreFault if fault.name.lower() in StoreOfServer.faults - self._place.faults}
+        count = {one: sum(self._told.faults[one.name.lower()].values()) for one in StoreFault if one not in of_store}
+        fault = self._chance.choice([one for one in count if count[one] == min(count.values())])
+        self._told.faults[fault.name.lower()][self._place.word] += 1
+        self._faults.append(fault)
+        return fault
 
     @property
     def _directory(self) -> Path:
@@ -166,7 +183,7 @@ class StoredCrawl(PublishingCrawl):
                 stdout=said,
                 stderr=said,
                 start_new_session=True,
-                env=processes.environment(),
+                env=self._clocks.environment(),
             )
         self._since = self._counts()
 
@@ -175,7 +192,7 @@ class StoredCrawl(PublishingCrawl):
 
     def _go_on_elsewhere(self, *more: str) -> None:
         self._number += 1
-        self._resume(str(self._store), "-o", str(self._directory), *more)
+        self._resume(self._store, "-o", str(self._directory), *more)
 
     # -- what is lost
 
@@ -212,12 +229,24 @@ class StoredCrawl(PublishingCrawl):
                 send(signal.SIGKILL, {self.process.pid})
                 self.process.wait()
                 self._resume(str(self._directory))
-            case StoreFault.STORE:
-                away = self._store.with_name("away")
-                self._store.rename(away)
-                time.sleep(2 * LEASE)
-                away.rename(self._store)
-                self._since = self._counts()
+            case StoreFault.STORE | StoreFault.FULL | StoreFault.SLOW:
+                self._fail_store(fault)
+            case StoreFault.CLOCK:
+                if agents:
+                    apart = self._chance.choice([_APART, -_APART])
+                    self._clocks.move(self._chance.choice(sorted(agents.values())), apart)
+                    self._since = self._counts()
+
+    def _fail_store(self, fault: StoreFault) -> None:
+        if fault is StoreFault.STORE:
+            failing, length = self._place.away(), 2 * LEASE
+        elif isinstance(self._place, StoreOfServer) and fault is StoreFault.SLOW:
+            failing, length = self._place.slow(self._chance.uniform(0.1, _SLOWEST)), _FAILS
+        else:
+            failing, length = self._place.full(), _FAILS
+        with failing:
+            time.sleep(length)
+        self._since = self._counts()
 
     def _lose_one(self) -> None:
         """Kill an agent with its folder, one that is at work."""
@@ -269,7 +298,7 @@ class StoredCrawl(PublishingCrawl):
         log = self._directory / LOG_PATH
         lines = log.read_bytes().splitlines() if log.exists() else []
         rows = [row for row in map(json.loads, lines) if row["event"] == "page"]
-        self._judge_rows(rows, f"{self._folder.name} ({', '.join(self.faults)})")
+        self._judge_rows(rows, f"{self._folder.name} ({', '.join(self._faults)}; {self._place.word})")
 
 
 def send(number: signal.Signals, to: set[int]) -> None:
