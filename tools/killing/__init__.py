@@ -145,7 +145,7 @@ CAMPAIGNS = {
     ),
     "kill-stores": Campaign(
         "stores",
-        "Take machines, agents and the store away from crawls with --store, or let the store and clocks fail; prove that nothing is lost.",
+        "Take machines, agents and the store of crawls away, or let stores and clocks fail, and prove that nothing is lost.",
         {"faults": "how many, up to four in each crawl"},
         "nothing is lost, no host is asked too early, and no process that was taken over publishes anything",
     ),

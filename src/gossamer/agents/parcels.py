@@ -31,9 +31,11 @@ from gossamer.agents.masters import designation_policy, masters_of
 from gossamer.agents.ring import held_domains, let_go
 from gossamer.agents.wiring import ledger_settings
 from gossamer.crawls.control.resting import checkpoint_those
+from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Caller, PeerGone, Use
 from gossamer.engine.workers import Worker, WorkerFailed
+from gossamer.frontier.limits import FrontierSheet
 from gossamer.frontier.politeness.rules import ORDERS
 from gossamer.recrawl.learning import RATES
 from gossamer.recrawl.ledger import adopt, disown, noted, release
@@ -49,6 +51,9 @@ from gossamer.values.errors import CrawlDirectoryError
 
 #: How often a process that dies is begun again, which does no harm: what was done is done.
 TRIES = 3
+
+#: Seconds between two looks at whether a process is suspended.
+_LOOK = 0.5
 
 #: Owners of spaces who keep under no host what holds for all agents: the orders of processors, the rates of change of
 #: all pages, and claims that no table has yet.
@@ -76,6 +81,8 @@ class AgentsAtRest:
 
     def __init__(self, directory: Path, wiring: Wiring) -> None:
         self._directory = directory
+        self._patience = build(FrontierSheet, wiring.components["frontier"].settings).silence
+        """Seconds after which a process that is suspended is ended, as that of an agent at work: all others wait for it."""
         self._settings = dict(ledger_settings(wiring))
         self._workers: dict[str, Worker] = {}
 
@@ -127,12 +134,26 @@ class AgentsAtRest:
             worker = self._workers[deed.agent]
             await worker.put(deed)
             try:
-                return await worker.answer()
+                return await self._answer(worker)
             except WorkerFailed as failed:
                 await self._workers.pop(deed.agent).end()
                 if failed.reason == "refused" or attempt == TRIES:
                     raise CrawlDirectoryError(str(failed)) from None
         raise AssertionError("unreachable")
+
+    async def _answer(self, worker: Worker) -> bytes:
+        answer, seconds = asyncio.create_task(worker.answer()), 0.0
+        try:
+            while not (await asyncio.wait([answer], timeout=_LOOK))[0]:
+                # Looks are counted, and no time: this process may have been suspended, too.
+                seconds = seconds + _LOOK if worker.is_suspended else 0.0
+                if seconds >= self._patience:
+                    raise WorkerFailed(
+                        "time", f"a process was suspended for {seconds:.0f} s while agents rested; resume the crawl"
+                    )
+            return answer.result()
+        finally:
+            answer.cancel()
 
 
 async def ends_of(directory: Path, wiring: Wiring, agents: Iterable[str]) -> dict[str, AgentEnd]:

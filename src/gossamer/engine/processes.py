@@ -51,6 +51,15 @@ def is_alive(number: int) -> bool:
     return True
 
 
+def is_suspended(child: int) -> bool:
+    """Whether a child of this process was stopped by a signal, and has not gone on; False where the system does not tell."""
+    if not hasattr(os, "waitid"):  # macOS, before Python 3.13
+        return False
+    with contextlib.suppress(ChildProcessError):
+        return os.waitid(os.P_PID, child, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    return False
+
+
 def resident() -> int:
     """Bytes of this process in memory; where the system does not tell, the most there ever were."""
     try:

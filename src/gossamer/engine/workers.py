@@ -109,6 +109,11 @@ class Worker:
             parts.append(part)
         return b"".join(parts)
 
+    @property
+    def is_suspended(self) -> bool:
+        """A signal has stopped its process."""
+        return self._process.returncode is None and processes.is_suspended(self._process.pid)
+
     async def _frame(self) -> bytes:
         try:
             length = int.from_bytes(await self._output.readexactly(4))

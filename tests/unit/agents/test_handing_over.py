@@ -1,7 +1,10 @@
 """Domains that agents at rest hand to each other arrive whole and once, whatever interrupts that, an older version's too."""
 
 import asyncio
+import os
 import shutil
+import signal
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +13,7 @@ import msgspec
 import pytest
 
 from gossamer.agents.designations import LeastLoaded
+from gossamer.agents.ended import AgentEnd
 from gossamer.agents.handing_over import (
     NOTE,
     HandOver,
@@ -24,6 +28,7 @@ from gossamer.agents.handing_over import (
 )
 from gossamer.agents.masters import Masters
 from gossamer.agents.membership import assign, change_members, give_now, settle
+from gossamer.agents.parcels import AgentsAtRest
 from gossamer.agents.ring import Ring, hold_again
 from gossamer.crawls.compiling import compile_wiring, shipped
 from gossamer.crawls.options import CrawlOptions
@@ -231,3 +236,21 @@ def test_an_agent_gets_domains_of_another_one_twice_in_a_row(tmp_path: Path) -> 
         asyncio.run(change_members(tmp_path, WIRING, BEFORE, lambda line: None, LeastLoaded()))
     assert queued(tmp_path, "agent-01") == sorted(HOSTS[:2])
     assert queued(tmp_path, "agent-00") == sorted(HOSTS[2:])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it finds the process as Linux tells it")
+@pytest.mark.forks
+def test_a_process_that_is_suspended_while_agents_rest_is_ended_and_its_work_is_done(tmp_path: Path) -> None:
+    begun(tmp_path)
+    frontier = msgspec.structs.replace(WIRING.components["frontier"], settings={"silence": "1s"})
+    wiring = msgspec.structs.replace(WIRING, components={**WIRING.components, "frontier": frontier})
+
+    async def play() -> list[AgentEnd]:
+        async with AgentsAtRest(tmp_path, wiring) as agents:
+            await agents.prepare(["agent-01"])
+            [suspended] = Path("/proc/self/task", str(os.getpid()), "children").read_text().split()
+            os.kill(int(suspended), signal.SIGSTOP)
+            return await agents.told("look", BEFORE, AgentEnd)
+
+    queued = [end.standing.queued for end in asyncio.run(play()) if end.standing is not None]
+    assert len(queued) == len(BEFORE) and sum(queued) == len(HOSTS)
