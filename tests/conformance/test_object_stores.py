@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.s3 import BUCKET, careless_server, denying_server, s3_server, variables
 
-from gossamer.backup.contract import ABSENT, ObjectChanged, Store, StoreFailed
+from gossamer.backup.contract import ABSENT, ObjectChanged, Store, StoreFailed, StoreRefused
 from gossamer.backup.opening import FolderStore, open_store, probe
 from gossamer.backup.options import JOINED
 from gossamer.testing.storage import check_store
@@ -94,23 +94,24 @@ def test_a_store_that_cannot_be_reached_or_has_no_bucket_is_told_in_one_line_wit
 ) -> None:
     for name, value in variables(server).items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(StoreFailed, match="NoSuchBucket: ") as refused:
+    with pytest.raises(StoreRefused, match="NoSuchBucket: ") as refused:
         probe(open_store("s3://nowhere/x"))
     assert "\n" not in str(refused.value)
     assert "hushhush" not in str(refused.value)
 
 
 def test_a_server_that_denies_or_does_not_answer_is_told_with_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(url: str) -> str:
+    def refused(url: str, *, denies: bool = False) -> str:
         for name, value in variables(url).items():
             monkeypatch.setenv(name, value)
         with pytest.raises(StoreFailed) as error:
             probe(open_store("s3://crawls/x", patience=0.5))
+        assert isinstance(error.value, StoreRefused) == denies
         return str(error.value)
 
     with denying_server() as url:
-        assert refused(url).endswith(
-            "x: AccessDenied: Access Denied; it must be allowed to read, write and delete there"
+        assert refused(url, denies=True).endswith(
+            "x: AccessDenied: Access Denied; give keys that may read, write and delete there"
         )
     assert refused("http://127.0.0.1:1").endswith("x: http://127.0.0.1:1 cannot be reached: Connection refused")
     with socket.create_server(("127.0.0.1", 0)) as silent:

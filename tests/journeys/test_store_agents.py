@@ -19,6 +19,7 @@ from tests.waiting import awaited, until
 from gossamer.agents.cluster import living
 from gossamer.agents.crawl import SupervisedCrawl
 from gossamer.agents.handing_over import NOTE
+from gossamer.cli.showing import rows_of
 from gossamer.storage.logs import MARK
 from gossamer.storage.members import members_of
 from gossamer.testing.clock import HUNG_AFTER
@@ -169,10 +170,12 @@ def test_an_agent_that_is_killed_while_the_store_is_away_begins_again_and_the_cr
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["until it is there", "until a stop"])
 def test_agents_that_rest_while_the_store_is_away_wait_with_their_change(is_stopped: bool, tmp_path: Path) -> None:
     directory, told, store, away = tmp_path / "crawl", list[str](), tmp_path / "store", tmp_path / "away"
+    shown = list[str]()
 
     def report(line: str) -> None:
         told.append(line)
         if "all agents rest until it is there" in line:
+            shown.extend(text for title, text in rows_of(job.several.glance(), 0.0) if "the store" in text)
             if is_stopped:
                 job.stop()
             else:
@@ -191,6 +194,7 @@ def test_agents_that_rest_while_the_store_is_away_wait_with_their_change(is_stop
         summary = asyncio.run(crawled(job, change))
         asked = {request.host + request.target for request in web.requests if request.target != "/robots.txt"}
     assert sum("all agents rest until it is there" in line for line in told) == 1, told
+    assert shown == [f"{agent}: the store cannot be reached, and no host is asked until it can" for agent in AGENTS]
     if is_stopped:
         assert summary.state == "stopped"
     else:

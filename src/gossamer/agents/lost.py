@@ -262,18 +262,21 @@ async def store_is_there(crawl: "SeveralAgents") -> None:
     from gossamer.backup.opening import open_store, probe
 
     sheet: Any = crawl.graph.sheet("store")
-    told = ""
-    while True:
-        try:
-            await asyncio.to_thread(lambda: probe(open_store(sheet.url)))
-        except StoreFailed as error:
-            if crawl.is_told_to_stop:
-                raise
-            if not told:
-                crawl.report(told := f"{error}; trying again, and all agents rest until it is there")
-            await asyncio.sleep(LOOK)
-        else:
-            return
+    try:
+        while True:
+            try:
+                await asyncio.to_thread(lambda: probe(open_store(sheet.url)))
+            except StoreFailed as error:
+                if crawl.is_told_to_stop:
+                    raise
+                if not crawl.waits_for_store:
+                    crawl.waits_for_store = True
+                    crawl.report(f"{error}; trying again, and all agents rest until it is there")
+                await asyncio.sleep(LOOK)
+            else:
+                return
+    finally:
+        crawl.waits_for_store = False
 
 
 # Masters that have lost their shared file for good: the table of designations is made again of the domains that agents hold

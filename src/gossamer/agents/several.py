@@ -95,6 +95,8 @@ class SeveralAgents(AnyCrawl):
         self._is_torn = False
         self.has_rested = False
         """All agents have ended in this run, so that none is at work which the supervisor has not placed."""
+        self.waits_for_store = False
+        """All agents rest until the store can be reached."""
         self._pages_before = 0
         self._losses: list[LostWork] = []
         self.troubled = 0
@@ -432,7 +434,9 @@ class SeveralAgents(AnyCrawl):
 
     def glance(self) -> "CrawlStanding":
         assert self._latest is not None
-        return self._latest
+        if not self.waits_for_store:
+            return self._latest
+        return msgspec.structs.replace(self._latest, stored=[one.away() for one in self._latest.stored])
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         from gossamer.agents.steering import standing_of_all

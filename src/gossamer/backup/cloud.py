@@ -12,13 +12,20 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
-from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, StoreFailed
+from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Stat, StoreFailed, StoreRefused
 from gossamer.engine.errors import install_command
 from gossamer.values.errors import UsageError
 
 try:
     import obstore
-    from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
+    from obstore.exceptions import (
+        AlreadyExistsError,
+        BaseError,
+        NotFoundError,
+        PermissionDeniedError,
+        PreconditionError,
+        UnauthenticatedError,
+    )
     from obstore.store import from_url
 except ImportError:
     raise UsageError(f"--store with S3, GCS or Azure needs the package obstore: {install_command('store')}") from None
@@ -43,6 +50,9 @@ _DENIED = (
     "InvalidAccessKeyId",
     "SignatureDoesNotMatch",
 )
+
+#: The same where more rights would not do.
+_REFUSED = ("ExpiredToken", "RequestTimeTooSkewed", "NoSuchBucket", "ContainerNotFound")
 
 #: What the package says of a request that got no answer: the server, and in its notes for programmers why.
 _ASKED, _FAILED = re.compile(r"Error performing [A-Z]+ (\w+://[^/\s]+)"), re.compile(r"kind: (?:Connect|Timeout)")
@@ -112,27 +122,30 @@ class CloudStore:
         except (NotFoundError, FileNotFoundError) as error:
             if key and "NoSuchBucket" not in str(error):
                 raise ObjectMissing(key) from None
-            raise StoreFailed(f"the store {self.name}: {_cause(error, self._kind)}") from None
+            raise self._failed(error) from None
         except (BaseError, OSError, ValueError) as error:
-            raise StoreFailed(f"the store {self.name}: {_cause(error, self._kind)}") from None
+            raise self._failed(error) from None
+
+    def _failed(self, error: Exception) -> StoreFailed:
+        """An error in one line: as the server tells it, else as the package does. Neither has a key in it."""
+        kind = StoreRefused if isinstance(error, PermissionDeniedError | UnauthenticatedError) else StoreFailed
+        text, _, notes = str(error).partition("\n\nDebug source")
+        asked = _ASKED.search(text)
+        if told := _OF_SERVER.search(str(error)):
+            kind = StoreRefused if told[1] in (*_DENIED, *_REFUSED) else kind
+            cause = " ".join(": ".join(told.groups()).split()).rstrip(".")[:_TOLD]
+            if told[1] in _DENIED:
+                cause += "; give keys that may read, write and delete there"
+        elif asked and asked[1].endswith(_ROLES):
+            kind, keys = StoreRefused, _KEYS[self._kind]
+            cause = f"the environment has no keys for it, and this machine has no role; set {keys} and those beside it"
+        elif asked and _FAILED.search(notes):
+            why = _WHY.search(notes)
+            cause = f"{asked[1]} cannot be reached: {why[1] if why else 'it does not answer'}"
+        else:
+            cause = " ".join(text.split())[:_TOLD]
+        return kind(f"the store {self.name}: {cause}")
 
 
 def _stat_of(seen: Any) -> Stat:
     return Stat(seen["size"], seen["e_tag"] or "", seen["last_modified"].timestamp())
-
-
-def _cause(error: Exception, kind: str) -> str:
-    """An error of a `kind` of store in one line: as the server tells it, else as the package does. Neither has a key in it."""
-    if told := _OF_SERVER.search(str(error)):
-        more = "; it must be allowed to read, write and delete there" if told[1] in _DENIED else ""
-        return " ".join(": ".join(told.groups()).split())[:_TOLD] + more
-    text, _, notes = str(error).partition("\n\nDebug source")
-    asked = _ASKED.search(text)
-    if asked and asked[1].endswith(_ROLES):
-        return (
-            f"the environment has no keys for it, and this machine has no role; set {_KEYS[kind]} and those beside it"
-        )
-    if asked and _FAILED.search(notes):
-        why = _WHY.search(notes)
-        return f"{asked[1]} cannot be reached: {why[1] if why else 'it does not answer'}"
-    return " ".join(text.split())[:_TOLD]

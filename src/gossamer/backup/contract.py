@@ -12,6 +12,10 @@ class StoreFailed(CrawlDirectoryError):
     """The store cannot be reached, refuses what is asked, or has no room. The message names it and the cause, in one line."""
 
 
+class StoreRefused(StoreFailed):
+    """The store was asked, and refuses this process: a person has to see to its keys, rights, bucket or clock."""
+
+
 class ObjectChanged(Exception):
     """The object is not what a conditional `put` expected, and is as it was."""
 

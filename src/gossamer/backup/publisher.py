@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
 
-from gossamer.backup.contract import ObjectChanged, Store, StoreFailed
+from gossamer.backup.contract import ObjectChanged, Store, StoreFailed, StoreRefused
 from gossamer.backup.copies import CopiedStore
 from gossamer.backup.far_archive import let_go, stand_in
 from gossamer.backup.head import AgentInStore, digest_of, note_owned, owned
@@ -106,7 +106,7 @@ class Publisher(Lapsing[PublisherSheet]):
 
     async def start(self) -> None:
         """Become the owner. Where the crawl was in the store before, and that is away, this process becomes the owner later. Raises
-        CrawlDirectoryError: the store does not do, or another process owns what is in it."""
+        CrawlDirectoryError: the store does not do or refuses this process, or another one owns what is in it."""
         self._members, self._division = members_of(self._directory), division_of(self._directory)
         self._first = next(iter(at_work(self._members)), AGENT)
         agents = {self.ledger.sheet.agent, *at_work(self._members)}
@@ -116,7 +116,7 @@ class Publisher(Lapsing[PublisherSheet]):
             await asyncio.to_thread(self._begin, self.ledger.committed_ends())
             self.heard = began
         except StoreFailed as error:
-            if self._is_new:
+            if self._is_new or isinstance(error, StoreRefused):  # waiting would not help
                 raise
             if self.sheet.goes_on:
                 self.report(f"{error}; the crawl goes on without its copy")
@@ -141,12 +141,14 @@ class Publisher(Lapsing[PublisherSheet]):
         """What the store has of the agent."""
         head = None if self._place is None else self._place.head
         if head is None:
-            return StoredAgent(self.ledger.sheet.agent, "", 0.0, self.sheet.lease, None, is_away=True)
+            return StoredAgent(
+                self.ledger.sheet.agent, "", 0.0, self.sheet.lease, None, is_away=True, rests=self._rests
+            )
         published = round(time.monotonic() - self._published, 1) if head.checkpoint else None
         heard = round(max(0.0, _now() - self.heard), 1)
         return StoredAgent(
             *(self.ledger.sheet.agent, head.holder, heard, self.sheet.lease, published, head.epoch),
-            *(self._written(), self._is_failing),
+            *(self._written(), self._is_failing, self._is_failing and self._rests),
         )
 
     def rest(self, host: str, wall: float) -> float:

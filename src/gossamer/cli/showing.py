@@ -212,7 +212,7 @@ def _stored(one: "StoredAgent") -> str:
     heard = f"owned by {one.holder}, heard of {show_seconds(one.heard)} ago" if one.holder else "owned by no process"
     published = "no checkpoint" if one.published is None else f"checkpoint {show_seconds(one.published)} old"
     lacking = f", without the last {show_bytes(one.uncovered)}" if one.uncovered else ""
-    away = "the store cannot be reached"
+    away = f"the store cannot be reached{', and no host is asked until it can' if one.rests else ''}"
     if one.is_away and not one.owner:
         return f"{one.name}: {away}"
     return f"{one.name}: {published}{lacking}; {heard} (owner {one.owner}){f'; {away}' if one.is_away else ''}"

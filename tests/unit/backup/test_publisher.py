@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from tests.waiting import awaited
 
-from gossamer.backup.contract import Stat, Store, StoreFailed
+from gossamer.backup.contract import Stat, Store, StoreFailed, StoreRefused
 from gossamer.backup.elsewhere import CrawlInStore, bring_back, gone_elsewhere, is_store, read_here, standing_of_store
 from gossamer.backup.head import PART_BYTES, AgentInStore, owned
 from gossamer.backup.one_agent import bring_agent_back, claimed
@@ -42,7 +42,7 @@ class Counted(FolderStore):
     """Counts its requests, and fails when it is told to."""
 
     asked = 0
-    fails = False
+    fails = refuses = False
     loses = b""
     """It forgets these bytes once, as soon as it has them."""
 
@@ -50,6 +50,8 @@ class Counted(FolderStore):
         self.asked += 1
         if self.fails:
             raise StoreFailed("the store is out of reach")
+        if self.refuses:
+            raise StoreRefused("the store: AccessDenied")
         tag = super().put(key, data, expect)
         if data == self.loses:
             self.loses = b""
@@ -404,6 +406,23 @@ def test_an_owner_that_begins_again_while_its_store_is_away_asks_no_host_until_i
             assert "can be reached again" in one.said[-1]
             assert (one.publisher.stored_agent().owner, one.publisher.stored_agent().is_away) == (2, False)
         assert (back(tmp_path, "new") / WARC).read_bytes() == b"12"
+
+    asyncio.run(asyncio.wait_for(body(), HUNG_AFTER))
+
+
+def test_an_owner_that_begins_again_and_is_refused_by_its_store_ends_at_once(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1")
+            one.store.refuses = True
+            await one.publish()
+            assert "trying again" in one.said[-1], "an owner at work goes on: its rights may come back"
+            one.store.refuses = False
+        store = Counted(tmp_path / "store")
+        store.refuses = True
+        with pytest.raises(StoreRefused):
+            async with crawled(tmp_path, opened=lambda *_, **__: store):
+                pass
 
     asyncio.run(asyncio.wait_for(body(), HUNG_AFTER))
 

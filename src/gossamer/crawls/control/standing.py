@@ -168,10 +168,16 @@ class StoredAgent(msgspec.Struct, frozen=True):
     """Bytes of archive, rows and log that no checkpoint has; only of an agent at work."""
     is_away: bool = False
     """The agent cannot reach the store; only of an agent at work."""
+    rests: bool = False
+    """It asks no host until it can reach the store."""
 
     @property
     def is_alive(self) -> bool:
         return bool(self.holder) and self.heard < self.lease
+
+    def away(self) -> "StoredAgent":
+        """The agent while it rests since its store cannot be reached, and tells nothing of it."""
+        return StoredAgent(self.name, "", 0.0, self.lease, None, is_away=True, rests=True)
 
 
 @runtime_checkable
