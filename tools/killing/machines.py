@@ -1,9 +1,9 @@
 """Crawls whose agents join from machines of their own, which are killed, suspended and cut off: what must hold, by the web's log.
 
 Each machine is a network namespace of Linux (root is needed), with an address of its own on one bridge; cutting it off takes its
-link down. A web is on loopback alone, so each namespace has a relay to it, over a socket in the file system. There is one machine
-more than there are agents, a store, and a lease of four seconds. Faults come one after the other, each as soon as both agents have
-published since the one before.
+link down, and a slow link drops what does not fit its queue. A web is on loopback alone, so each namespace has a relay to it, over
+a socket in the file system. There is one machine more than there are agents, a store, and a lease of four seconds. Faults come one
+after the other, each as soon as both agents have published since the one before.
 """
 
 import asyncio
@@ -35,6 +35,9 @@ MACHINES = (1, 2, 3)
 #: Seconds until a fault at most, once both agents have published.
 _LONGEST = 2.0
 
+#: Kilobits a second of a slow link: the least carries hardly more than beats.
+_SLOW = (8, 32, 128)
+
 _PORT = 8650
 
 
@@ -46,6 +49,7 @@ class MachineFault(StrEnum):
     SUSPENDED = "a machine is suspended until another one has its agent, and wakes up then"
     SHORT_CUT = "the link of a machine is down for most of the lease"
     LONG_CUT = "the link of a machine is down until another one has its agent"
+    SLOWED = "the link of a machine carries some kilobytes a second and drops the rest, for up to three leases"
     SUPERVISOR = "the supervisor is killed"
 
 
@@ -89,6 +93,14 @@ class Network:
 
     def cut(self, number: int, *, is_up: bool) -> None:
         _ip("-n", self.space("hub"), "link", "set", f"to{number}", "up" if is_up else "down")
+
+    def slow(self, number: int, kilobits: int) -> None:
+        """Let the link of a machine carry so much, both ways; 0: all again."""
+        rate = ("tbf", "rate", f"{kilobits}kbit", "burst", "4kb", "latency", "400ms")
+        for space, name in ((number, "eth"), ("hub", f"to{number}")):
+            words = ("add", "dev", name, "root", *rate) if kilobits else ("del", "dev", name, "root")
+            command = ["ip", "netns", "exec", self.space(space), "tc", "qdisc", *words]
+            subprocess.run(command, check=True, capture_output=True)
 
 
 class JoinedCrawl(PublishingCrawl):
@@ -166,6 +178,8 @@ class JoinedCrawl(PublishingCrawl):
     # -- what happens
 
     def _let(self, fault: MachineFault) -> None:
+        for ended in [number for number, (process, _) in self._machines.items() if process.poll() is not None]:
+            self._join(ended)  # its agent went on elsewhere in the fault before
         number = self._chance.choice([n for n, (_, place) in self._machines.items() if living(place, AGENTS)] or [1])
         self._told.faults[fault.name.lower()]["machines"] += 1
         process, place = self._machines[number]
@@ -194,6 +208,10 @@ class JoinedCrawl(PublishingCrawl):
                 self._network.cut(number, is_up=True)
                 self._old.append(process)
                 self._join(number)
+            case MachineFault.SLOWED:
+                self._network.slow(number, self._chance.choice(_SLOW))
+                time.sleep(self._chance.uniform(0.2, 3.0) * LEASE)
+                self._network.slow(number, 0)
             case MachineFault.SUPERVISOR:
                 send(signal.SIGKILL, {self.process.pid})
                 self.process.wait()
