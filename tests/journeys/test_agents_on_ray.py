@@ -20,6 +20,7 @@ from tests.ray_node import ray_environment, ray_node, ray_python
 from tests.waiting import until
 
 from gossamer.agents.cluster import living
+from gossamer.storage.members import holder_of
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakeWeb
 
@@ -85,6 +86,22 @@ def parent_of(number: int) -> int:
     return int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def asked_of_autoscaler(place: Place) -> list[dict[str, int]]:
+    """What the autoscaler of Ray is to have room for."""
+    program = (
+        "import ray; from ray._private import ray_constants as names; from ray.experimental import internal_kv as kept\n"
+        "ray.init(log_to_driver=False); print(kept._internal_kv_get(names.AUTOSCALER_RESOURCE_REQUEST_CHANNEL).decode())"
+    )
+    told = subprocess.check_output([ray_python(), "-P", "-c", program], env=place.environment, text=True)
+    found: list[dict[str, int]] = json.loads(told.splitlines()[-1])
+    return found
+
+
+def supervisor(directory: Path) -> int:
+    """The process that supervises a crawl."""
+    return int(holder_of(directory / "state/supervisor/lock"))
+
+
 def is_there(number: int) -> bool:
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -134,14 +151,40 @@ def test_an_agent_ends_with_the_worker_of_ray_and_another_one_goes_on_with_its_p
     assert (len(place.urls("worker")), set(place.urls("worker").values())) == (HOSTS * PAGES * 2, {1})
 
 
-def test_agents_on_ray_go_on_with_the_next_supervisor(place: Place) -> None:
-    with web_of_hosts(pages=PAGES * 2, latency=0.05) as web:
-        crawl = place.crawl("driver", web)
-        until(lambda: len(place.agents("driver")) == 2)
-        before = place.agents("driver")
+def test_a_crawl_goes_on_when_its_command_is_gone_and_is_found_and_steered_by_its_name_from_any_folder(
+    place: Place,
+) -> None:
+    with web_of_hosts(pages=PAGES * 4, latency=0.5) as web:
+        crawl = place.crawl("alone", web)
+        until(lambda: len(place.agents("alone")) == 2)
+        before = place.agents("alone")
         crawl.kill()
         ended(crawl)
         web.wait_for(len(web.requests) + 10)
+        out, told = ended(place.begin("status", "ray:alone", "--json"))
+        now = json.loads(out)
+        assert (now["state"], now["crawl"]) == ("running", "alone"), told
+        _, told = ended(place.begin("status", "ray:other"))
+        assert told == "gossamer: no crawl called 'other' has a supervisor on this Ray cluster; there is ray:alone\n"
+        stopped = place.begin("stop", "ray:alone")
+        assert (ended(stopped), stopped.returncode)[1] == 0
+        until(lambda: not place.agents("alone"))
+        assert len(before) == 2
+        crawl = place.begin("resume", "alone", "--cluster", "ray", "--json")
+        out, told = ended(crawl)
+        assert (crawl.returncode, json.loads(out)["pages"]) == (0, HOSTS * PAGES * 4), told
+    assert (len(place.urls("alone")), set(place.urls("alone").values())) == (HOSTS * PAGES * 4, {1})
+
+
+def test_agents_on_ray_go_on_with_the_next_supervisor(place: Place) -> None:
+    with web_of_hosts(pages=PAGES * 2, latency=0.2) as web:
+        crawl = place.crawl("driver", web)
+        until(lambda: len(place.agents("driver")) == 2)
+        before = place.agents("driver")
+        os.kill(parent_of(supervisor(place.folder / "driver")), signal.SIGKILL)
+        web.wait_for(len(web.requests) + 10)
+        _, told = ended(crawl)
+        assert "the supervisor has gone with its worker of Ray or its node; gossamer resume" in told
         crawl = place.begin("resume", "driver", "--cluster", "ray", "--json")
         out, told = ended(crawl)
         assert crawl.returncode == 0, told
@@ -190,10 +233,13 @@ def test_an_agent_without_room_waits_and_the_crawl_says_for_what(place: Place) -
         while "no room" not in (line := crawl.stderr.readline()):
             assert line, lines
             lines.append(line)
-        assert "each agent needs one processor of Ray, of which 0 of 2 are free" in line
+        assert (
+            "each agent needs one processor of Ray, of which 0 of 2 are free; its autoscaler is asked for more" in line
+        )
+        assert asked_of_autoscaler(place) == [{"CPU": 1}] * 3
         crawl.send_signal(signal.SIGINT)
         ended(crawl)
-        assert crawl.returncode == 3
+        assert (crawl.returncode, asked_of_autoscaler(place)) == (3, [])
     until(lambda: not place.agents("crowded"))
 
 

@@ -115,7 +115,7 @@ CAMPAIGNS = {
     ),
     "kill-ray": Campaign(
         "ray",
-        "Kill and suspend nodes, workers and drivers of crawls that Ray has placed (as root; `dev ray` makes its environment).",
+        "Kill and suspend nodes, workers and supervisors of crawls on Ray (as root; `dev ray` makes its environment).",
         {"faults": "how many, up to eight in each crawl"},
         "nothing is lost, no host is asked too early, and no agent of a lost node goes on",
     ),

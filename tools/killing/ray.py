@@ -1,4 +1,4 @@
-"""Crawls whose agents Ray has placed: nodes, workers and drivers are killed and suspended; what must hold, by the web's log.
+"""Crawls that Ray has placed: nodes, workers, supervisors and commands are killed and suspended; what must hold, by the web's log.
 
 Ray has a head without processors and two nodes, all on loopback, in the environment that `./gossamer dev ray` makes. Each node has
 a disk of its own for the folders of agents: a mount of Linux (root is needed) that only its processes see. There is a store, and a
@@ -19,6 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gossamer.agents.cluster import living
+from gossamer.storage.members import holder_of
 from gossamer.values.agents import agent_name
 from tools import ROOT
 from tools.killing import Say, Told
@@ -53,13 +54,18 @@ _LONGEST, _BEGINS = 2.0, 120.0
 
 
 class RayFault(StrEnum):
-    """Something that happens to a node that has an agent, or to the driver."""
+    """Something that happens to a node that has an agent, to the supervisor, or to the command that follows it."""
 
     RAYLET = "a raylet is killed, and the disk of its node is gone"
     WORKER = "a worker of Ray is killed"
     SUSPENDED = "all of a node is suspended until the other one has its agents, and wakes up then"
     DRAINED = "Ray takes a node away, which hands back what it has"
-    DRIVER = "the driver, which is the supervisor, is killed"
+    COMMAND = "the command is killed, without which the crawl goes on; another one follows it"
+    SUPERVISOR = "the worker of Ray is killed that has the supervisor"
+
+
+#: Those after which agents go on elsewhere.
+_OF_NODES = (RayFault.RAYLET, RayFault.SUSPENDED, RayFault.DRAINED)
 
 
 class RayNode:
@@ -135,7 +141,7 @@ class RayCrawl(PublishingCrawl):
         with self._ray(), served(self._round, self._log) as port:
             more = ["--cluster", "ray", "--agents", str(len(AGENTS)), "--store", self._store]
             more += ["--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
-            self._drive([_PYTHON, *self._round.command(self._folder / "crawl", port)[1:], *more])
+            self._drive(*self._round.command(self._folder / "crawl", port)[4:], *more)
             try:
                 while done < faults and self._until(lambda: self._have_published(AGENTS)):
                     time.sleep(self._chance.uniform(0.0, _LONGEST))
@@ -177,7 +183,8 @@ class RayCrawl(PublishingCrawl):
                 if last:
                     raise
 
-    def _drive(self, command: list[str]) -> None:
+    def _drive(self, *words: str) -> None:
+        command = [_PYTHON, "-P", "-m", "gossamer", *words]
         with (self._folder / "driver.said").open("ab") as said:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=self._environment, cwd=self._folder
@@ -195,11 +202,17 @@ class RayCrawl(PublishingCrawl):
         match fault:
             case RayFault.WORKER:
                 send(signal.SIGKILL, {_parent(_parent(agent)) for agent in agents})
-            case RayFault.DRIVER:
-                send(signal.SIGKILL, {self.process.pid})
+            case RayFault.COMMAND:
+                self.process.kill()
                 self.process.wait()
-                words = ["resume", str(self._folder / "crawl"), "--cluster", "ray", "--json"]
-                self._drive([_PYTHON, "-P", "-m", "gossamer", *words])
+                self._drive("log", "ray:crawl", "--follow")
+            case RayFault.SUPERVISOR:
+                lock = self._folder / "crawl/state/supervisor/lock"
+                if not self._until(lambda: bool(holder_of(lock))):
+                    return
+                send(signal.SIGKILL, {_parent(int(holder_of(lock)))})
+                self.process.wait()
+                self._drive("resume", str(self._folder / "crawl"), "--cluster", "ray", "--json")
             case RayFault.DRAINED:
                 self._drain(node)
                 self._lose(node)
@@ -214,7 +227,7 @@ class RayCrawl(PublishingCrawl):
                 self._until(lambda: self._are_elsewhere(node))
                 send(signal.SIGCONT, everybody)
                 self._lose(node)
-        if fault not in (RayFault.WORKER, RayFault.DRIVER) and self._until(lambda: self._are_elsewhere(node)):
+        if fault in _OF_NODES and self._until(lambda: self._are_elsewhere(node)):
             seconds = round(time.monotonic() - begun, 1)
             self._told.figures["slowest"] = max(seconds, self._told.figures["slowest"])
 

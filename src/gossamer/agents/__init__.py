@@ -27,6 +27,7 @@ SUBJECT = Subject(
         "joined": "gossamer.agents.joined.welcoming:JoinedCluster",
         "ray": "gossamer.ray.cluster:RayCluster",
     },
+    far_commands={"ray": "gossamer.ray.following:run"},
     commands={
         "agent": Command(
             "gossamer.agents.commands:agent", "Join a crawl that another machine supervises.", "Many machines"

@@ -6,6 +6,7 @@ Options are read before the crawler is imported: who asks for help, or mistypes,
 import contextlib
 import functools
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -24,6 +25,7 @@ from gossamer.cli.options import (
 from gossamer.cli.saying import Leaving, say_json, say_lines, tell, unwritten
 from gossamer.crawls.machine import allow_open_files, coroutine_runner, tune_collector
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
+from gossamer.engine.subjects import found_at, subjects
 
 if TYPE_CHECKING:
     from gossamer.agents.crawl import SupervisedCrawl
@@ -126,6 +128,8 @@ def crawl(
     gossamer crawl http://localhost:8000/docs/ --scope prefix --depth 3 --max-time 10m -o mine
     """
     options, more = read_given(given, config)
+    if (status := _followed(options, seed_files)) is not None:
+        return status
     from gossamer.cli.dashboard import parted
 
     address, behind = parted(dashboard)
@@ -173,6 +177,8 @@ def resume(
     options, more = read_given(given, config)
     if more:
         raise click.UsageError(f"{config}: a resumed crawl has its seeds already; leave out `seeds`")
+    if (status := _followed(options)) is not None:
+        return status
     from gossamer.cli.dashboard import parted
 
     address, behind = parted(dashboard)
@@ -189,6 +195,16 @@ def resume(
                 f"-o says where a crawl of a store goes on, and {directory} is no store; leave it out"
             )
         return run_job(_job([], options, None, read_sets(sets)), leaving, telling, address)
+
+
+def _followed(options: "CrawlOptions", seed_files: Sequence[str] = ()) -> int | None:
+    """The exit status of this command, where its cluster runs it on one of its own machines; None: it is at work here."""
+    places = [one.far_commands[options.cluster] for one in subjects() if options.cluster in one.far_commands]
+    if not places:
+        return None
+    given = sys.stdin.buffer.read() if "-" in seed_files else b""
+    status: int | None = found_at(places[0])(sys.argv[1:], given=given)
+    return status
 
 
 def _job(

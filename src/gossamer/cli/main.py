@@ -3,7 +3,7 @@
 import errno
 import itertools
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -120,6 +120,14 @@ class _Unwritten(Exception):
         self.error = error
 
 
+def _written(call: Callable[..., Any], *given: Any) -> Any:
+    """Call a command. Raises _Unwritten: an output cannot be written, which click would take for a failure of the command."""
+    try:
+        return call(*given)
+    except OSError as error:
+        raise (_Unwritten(error) if _is_of_output(error) else error) from None
+
+
 class _Commands(HelpInPortions, click.Group):
     """Knows every command by name, loads one only when it is called."""
 
@@ -145,11 +153,7 @@ class _Commands(HelpInPortions, click.Group):
         write_groups(self.groups(ctx), ctx, formatter, "gossamer", "commands")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command. Raises _Unwritten: an output cannot be written, which click would take for a failure of the command."""
-        try:
-            return super().invoke(ctx)
-        except OSError as error:
-            raise (_Unwritten(error) if _is_of_output(error) else error) from None
+        return _written(super().invoke, ctx)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] == "help":
@@ -215,8 +219,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     """Run a command, and turn every error into one line and an exit status."""
     given = list(arguments) if arguments is not None else None
     try:
-        _check_text(sys.argv[1:] if given is None else given)
-        result = commands.main(args=given, prog_name="gossamer", standalone_mode=False)
+        words = sys.argv[1:] if given is None else given
+        _check_text(words)
+        result = _far(words)
+        if result is None:
+            result = commands.main(args=given, prog_name="gossamer", standalone_mode=False)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
@@ -239,6 +246,18 @@ def _run(arguments: Sequence[str] | None) -> int:
             return _refuse("there is not enough memory for this; what was committed is kept, so try again with more", 4)
         raise
     return result if isinstance(result, int) else 0
+
+
+def _far(words: Sequence[str]) -> Any:
+    """The exit status of a command that is run by a cluster, since the crawl that it names is there, as `ray:mycrawl`; None: it
+    names none."""
+    for word in words[1:]:
+        cluster, colon, crawl = word.partition(":")
+        if colon and crawl and not crawl.startswith("//"):
+            for one in subjects():
+                if cluster in one.far_commands:
+                    return _written(found_at(one.far_commands[cluster]), words, crawl)
+    return None
 
 
 def _wrong_use(error: click.UsageError, arguments: Sequence[str]) -> str:

@@ -145,6 +145,8 @@ class ChildStreams(TypedDict, total=False):
     """:data:`subprocess.PIPE`, ``DEVNULL``, or None for that of this process."""
     stdout: int | None
     stderr: int | None
+    cwd: str | None
+    """Where it begins."""
     pass_fds: tuple[int, ...]
     """Numbers of open files that it gets beside these three."""
     limit: int

@@ -93,6 +93,10 @@ class Subject(NamedTuple):
     clusters: Mapping[str, str] = MappingProxyType({})
     """Clusters by the names that `--cluster` takes: functions from a :class:`~gossamer.agents.contract.ClusterNeeds` to a
     :class:`~gossamer.agents.contract.Cluster`."""
+    far_commands: Mapping[str, str] = MappingProxyType({})
+    """By the names of clusters that run commands on their own machines: functions from the words of a command and the name of a
+    crawl there, as `CLUSTER:NAME` has it, to an exit status. Without a name, the command supervises a crawl of its own, and gets
+    `given` as its standard input; where it is at work already, the function answers None, and it goes on."""
     far_archive: str = ""
     """A function that opens an archive file, by its path, that is not on the disk but where the subject keeps it."""
 

@@ -13,13 +13,10 @@ import hashlib
 import os
 import secrets
 import socket
-import sys
-import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
@@ -29,32 +26,20 @@ from gossamer.agents.joined.welcoming import JoinedCluster
 from gossamer.agents.masters import is_master
 from gossamer.agents.wiring import has_store
 from gossamer.crawls.options import CrawlOptions
-from gossamer.documents.markdown import needs as needs_package
 from gossamer.engine.files import replace_file
 from gossamer.engine.remote.addresses import CERTIFICATE, Address
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.engine.wiring import read
-from gossamer.ray.host import AgentHost
+from gossamer.ray.connecting import NAMESPACE, check_installed, connect, first_line
+from gossamer.ray.host import SUPERVISES, AgentHost
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import secret_of, share_secret
 from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import UsageError
 
-#: Names of actors are unique in it.
-NAMESPACE = "gossamer"
-
-#: The first Ray with tokens, without which everybody who reaches a node may run programs there.
-_OLDEST = (2, 52)
-
-#: The variable by which Ray's own programs find a cluster.
-_ADDRESS_VARIABLE = "RAY_ADDRESS"
-
 #: Hosts of `--listen` that no other machine can dial.
 _EVERYWHERE = (str(IPv4Address(0)), str(IPv6Address(0)))
-
-#: Seconds in which a head of Ray takes a connection: it is a look at whether there is one.
-_ANSWERS = 5.0
 
 #: Seconds between two looks at the actors.
 _LOOK = 1.0
@@ -76,6 +61,8 @@ class _RayNote(msgspec.Struct, frozen=True):
 
     host: str
     port: int
+    has_asked: bool = False
+    """Ray's autoscaler has been asked for room, and not told since that there is no need."""
 
 
 class _Host:
@@ -110,10 +97,7 @@ class RayCluster(JoinedCluster):
     def __init__(self, needs: ClusterNeeds) -> None:
         """Check the options, and touch nothing. Raises UsageError: Ray is not installed, or too old, or something of the crawl
         needs all agents on one machine."""
-        try:
-            check_version(version("ray"))
-        except PackageNotFoundError:
-            check_version("")
+        check_installed()
         super().__init__(needs)
         self._listen = needs.options.listen
         self._hosts: list[_Host] = []
@@ -122,6 +106,8 @@ class RayCluster(JoinedCluster):
         self._keeper: asyncio.Task[None] | None = None
         self._not_before = 0.0
         self._is_crowded = False
+        self._has_asked = False
+        """The autoscaler of Ray is to have room for all agents."""
 
     def _own_place(self, options: CrawlOptions) -> tuple[str, int]:
         return link.host_and_port(options.listen, "--listen") if options.listen else ("", 0)
@@ -154,6 +140,11 @@ class RayCluster(JoinedCluster):
         is_over = not any(one.placed is not None and one.placed.is_alive for one in self._machines.values())
         await super().close()
         if is_over:
+            if self._has_asked:
+                with contextlib.suppress(Exception):  # Ray is gone, and its autoscaler with it
+                    _ask_for_nodes([])
+                    self._has_asked = False
+                    self._note()
             ending = [host.over for host in self._hosts if host.ready.done()]
             if ending:
                 await asyncio.wait(ending, timeout=_LAST)
@@ -182,7 +173,7 @@ class RayCluster(JoinedCluster):
             try:
                 ray.remote(AgentHost).options(**_where("", place))
             except ValueError as error:
-                raise UsageError(f"--agent-place: {place!r} names no label of Ray: {_first_line(error)}") from None
+                raise UsageError(f"--agent-place: {place!r} names no label of Ray: {first_line(error)}") from None
         note = _RayNote("", 0)
         with contextlib.suppress(OSError, ValueError):
             note = msgspec.json.decode((self.directory / _NOTE).read_bytes(), type=_RayNote)
@@ -193,8 +184,15 @@ class RayCluster(JoinedCluster):
             port = note.port
         self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
         await super()._begin_to_listen()
-        replace_file(self.directory / _NOTE, msgspec.json.encode(_RayNote(self._address.host, self._address.port)))
+        self._has_asked = note.has_asked
+        if own_actor := os.environ.get(SUPERVISES):
+            ray.get_actor(own_actor, NAMESPACE).name.remote(str(self.directory.absolute()))
+        self._note()
         self._adopt(ray)
+
+    def _note(self) -> None:
+        note = _RayNote(self._address.host, self._address.port, self._has_asked)
+        replace_file(self.directory / _NOTE, msgspec.json.encode(note))
 
     def _adopt(self, ray: Any) -> None:
         """Take over the actors of the supervisor before this one; those that look for it elsewhere are ended."""
@@ -217,7 +215,7 @@ class RayCluster(JoinedCluster):
             try:
                 self._look_after()
             except Exception as error:  # whatever Ray has to say: it may answer again
-                if told != (told := _first_line(error)):
+                if told != (told := first_line(error)):
                     self._report(f"Ray cannot be asked: {told}")
             await asyncio.sleep(_LOOK)
 
@@ -289,24 +287,23 @@ class RayCluster(JoinedCluster):
                 )
         every = ray.cluster_resources().get("CPU", 0.0)
         free = ray.available_resources().get("CPU", 0.0)
+        self._has_asked = True
+        self._note()
+        _ask_for_nodes([places.get(name, "") for name in sorted(self._wanted)])
         self._report(
-            f"{', '.join(names)}: no room; each agent needs one processor of Ray, of which {free:g} of {every:g} are free"
+            f"{', '.join(names)}: no room; each agent needs one processor of Ray, of which {free:g} of {every:g} are free; its "
+            "autoscaler is asked for more"
         )
 
     def _tell_place(self) -> None:
         self._report(f"agents that Ray places join this crawl at {self._address.host}:{self._address.port}")
+        if SUPERVISES in os.environ:
+            self._report(
+                f"the crawl goes on if this command is gone; from any node, gossamer status ray:{self.directory.absolute().name}"
+            )
 
     def _tell_waiting(self, name: str) -> None:
         """What it waits for is told where Ray is asked."""
-
-
-def check_version(installed: str) -> None:
-    """Refuse a version of Ray that is too old, or, if it is empty, that there is none. Raises UsageError."""
-    if not installed:
-        raise needs_package("ray", "Ray", "--cluster ray")
-    if tuple(int(word) for word in installed.split(".")[:2]) < _OLDEST:
-        oldest = ".".join(map(str, _OLDEST))
-        raise UsageError(f"--cluster ray needs Ray {oldest} or newer, and this is {installed}; upgrade it")
 
 
 def label_of(place: str) -> tuple[str, str]:
@@ -322,6 +319,14 @@ def _where(node: str, place: str) -> dict[str, Any]:
     if node:  # at a place, Ray must not take any other node where this one is full
         return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=not place)}
     return {"scheduling_strategy": "SPREAD", "label_selector": dict([label_of(place)]) if place else None}
+
+
+def _ask_for_nodes(places: Sequence[str]) -> None:
+    """Ask the autoscaler of Ray for room for agents at these places, those at work among them; none: for nothing any more."""
+    from ray.autoscaler.sdk import request_resources
+
+    labels = [dict([label_of(place)]) if place else {} for place in places]
+    request_resources(bundles=[{"CPU": 1}] * len(places), bundle_label_selectors=labels)
 
 
 def _draining() -> Collection[str]:
@@ -343,67 +348,3 @@ def _is_free(host: str, port: int) -> bool:
     with contextlib.suppress(OSError), socket.create_server((host, port)):
         return True
     return False
-
-
-def connect() -> None:
-    """Connect this process to the cluster that `RAY_ADDRESS` names, or that of this machine. Raises UsageError: there is none, or
-    it does not let this process in."""
-    import ray
-    from ray.exceptions import AuthenticationError
-
-    if ray.is_initialized():
-        return
-    address = os.environ.get(_ADDRESS_VARIABLE, "auto")
-    if "://" in address:
-        raise UsageError(
-            f"{_ADDRESS_VARIABLE}={address}: begin the crawl on a node of the cluster, and name its head as HOST:PORT"
-        )
-    if address != "auto":
-        try:
-            socket.create_connection(link.host_and_port(address, _ADDRESS_VARIABLE), _ANSWERS).close()
-        except OSError as error:
-            raise UsageError(
-                f"no Ray cluster answers at {address} ({error.strerror or error}); begin one with `ray start --head`, or set "
-                f"{_ADDRESS_VARIABLE}"
-            ) from None
-    said = ""
-    try:
-        with _hushed() as told:
-            try:
-                ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
-                # A thread of Ray writes its troubles to standard output, which has one line of JSON; there is no setting for it.
-                ray._private.worker.global_worker.threads_stopped.set()
-            finally:
-                told.seek(0)
-                said = told.read().decode("utf-8", "replace")
-    except (AuthenticationError, ConnectionError, RuntimeError, ValueError) as error:
-        if isinstance(error, AuthenticationError) or "InvalidAuthToken" in said:
-            raise UsageError(
-                "the Ray cluster wants its token, and has not got the right one; set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN, or "
-                "RAY_AUTH_TOKEN_PATH to the file that has it"
-            ) from None
-        if isinstance(error, ConnectionError) and address == "auto":
-            raise UsageError(
-                f"no Ray cluster runs on this machine; begin one with `ray start --head`, or set {_ADDRESS_VARIABLE} to HOST:PORT"
-            ) from None
-        raise UsageError(f"the Ray cluster at {address} does not take this process: {_first_line(error)}") from None
-
-
-@contextlib.contextmanager
-def _hushed() -> Iterator[BinaryIO]:
-    """Keep what this process says on standard error for now: native threads of Ray tell every try there, and the reason why they
-    fail nowhere else."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as told:
-        try:
-            os.dup2(told.fileno(), 2)
-            yield told
-        finally:
-            sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

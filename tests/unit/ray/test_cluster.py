@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from gossamer.engine.processes import ENDS_WITH, command, environment
-from gossamer.ray.cluster import check_version, label_of
+from gossamer.ray.cluster import label_of
+from gossamer.ray.connecting import check_version
 from gossamer.ray.host import _own_folder
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import UsageError
