@@ -209,6 +209,7 @@ _MENU = _words(
     r"(?:^|\s)nav(?:bar|foot|head|igation|menu|set|[-_]|\s|$) -navbar(?:\s|$) breadcrumb pagination pager tags "
     r"toc$ table-of-contents"
 )
+_CONTENTS = re.compile(rb"(?i)toc$|table-of-contents")
 _CONTENT = _words(
     "article body content main shadow entry post story text column page wrap container layout has- with- no- single type- "
     "category status hero"
@@ -247,7 +248,7 @@ _LANDMARK = re.compile(
     rb"""|id=["']?(?:main|content|main[-_]?content|page-content|bodycontent|mw-content-text|contents?[-_]?main)["'\s]"""
 )
 # An element that documentation puts around a heading and its text, and hyphens that an id made of a heading has at least.
-_SECTION = re.compile(rb"""(?i)^<section\b|\bclass=["']?section\b""")
+SECTION = re.compile(rb"""(?i)^<section\b|\bclass=["']?section\b""")
 _SLUG = 2
 _HIDING = re.compile(rb"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
 # Blocks that are not shown: elements have their names looked at, paragraphs and headings are found by this.
@@ -285,6 +286,8 @@ class SaidNames(NamedTuple):
     """It holds what readers wrote."""
     is_menu: bool = False
     """It stands beside the article if it consists of links."""
+    is_contents: bool = False
+    """It calls itself a table of contents, and nothing else that stands beside."""
 
 
 #: The meaning of names that mean nothing.
@@ -315,7 +318,7 @@ def names_of(tag: bytes) -> SaidNames:
             weight += _NAMED * (bool(_ARTICLE.search(value)) - bool(_is_beside(value) or _MENU.search(value)))
             weight += _NAMED_BODY * bool(_BODY.search(value))
     every = b" ".join(names)
-    if _SECTION.search(tag):  # its id says what it is about: `location-of-translator-comments`
+    if SECTION.search(tag):  # its id says what it is about: `location-of-translator-comments`
         every = b" ".join(value for value in names if value.count(b"-") < _SLUG)
     if _CONSENT.search(every):
         return SaidNames(-_NAMED, is_beside=True, is_hidden=True)
@@ -327,5 +330,6 @@ def names_of(tag: bytes) -> SaidNames:
         beside, weight = True, weight - _NAMED
     is_talk = is_equal and bool(_TALK.search(every))
     return SaidNames(
-        weight, beside, False, bool(_BODY.search(tag)), bool(_LANDMARK.search(tag)), is_equal, is_talk, is_menu
-    )
+        weight, beside, False, bool(_BODY.search(tag)), bool(_LANDMARK.search(tag)), is_equal, is_talk, is_menu,
+        is_menu and bool(_CONTENTS.search(every)),
+    )  # fmt: skip

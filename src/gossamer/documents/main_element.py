@@ -19,51 +19,35 @@ import re2
 
 from gossamer.documents.block_elements import BlockElements
 from gossamer.documents.blocks import Blocks
-from gossamer.documents.element_names import (
-    HIDES_BLOCK,
-    HIDING,
-    LINE_NUMBERS,
-    NOTHING_SAID,
-    TAG_BYTES,
-    NameSet,
-    NameTable,
-    SaidNames,
-    as_number,
-    as_numbers,
-    names_of,
-)
+from gossamer.documents.element_names import TAG_BYTES, NameSet, SaidNames, as_number, as_numbers, names_of
 from gossamer.documents.markup import BYTES, folded
+from gossamer.documents.named_elements import (
+    BEFORE,
+    LINKED,
+    LITTLE_PROSE,
+    MOSTLY_LINKS,
+    PARAGRAPH,
+    PROSE,
+    NamedElements,
+)
 from gossamer.documents.text import kept_as_prose
 
-#: A block of so many words may be prose; one of so many is a paragraph, as articles have them and lists do not.
-_PROSE, _PARAGRAPH = 6, 25
-#: Share of words in links above which a block is none, and above which a list of an article is one of links.
-_LINKED, _MOSTLY_LINKS = 0.5, 0.6
 #: An element is an article if its paragraphs have so many words, and so much of all of its words.
 ARTICLE_WORDS, ARTICLE_SHARE = 200, 0.6
 #: Share of prose in that by which a main part grows, and words of it at least.
 _GROWS, _GROWS_BY = 0.5, 10
 #: A page that is no article widens: share of words in links of what is added, and of a landmark of what it adds, at most.
 _WIDENS, _LITTLE = 0.4, 0.2
-#: Elements of one kind are the content where the rest has fewer words in paragraphs, and less of prose by this factor.
-_NO_TEXT, _MANY = 50, 3
 #: A page of which a rule leaves a smaller share than one of so many, and no prose, has its links as its content.
 _MANY_TIMES = 20
 #: An element must have this share of the best one's points for it to grow so far, unless the best has few words.
 _STILL_GOOD, _FEW_WORDS = 0.5, 100
-#: An element that calls itself boilerplate is none if it holds so much of the page; a hidden one needs more for it to be believed.
-_TOO_MUCH, _TOO_MUCH_HIDDEN = 0.5, 0.9
 #: Elements around another that are looked at; in real pages there are fewer than a hundred.
 _MOST_AROUND = 1_000
-#: Prose of which a page without any main part has less: its landmark is taken for that.
-_NO_PROSE, _LITTLE_PROSE, _FEW_BLOCKS = 10, 30, 3
+#: Prose of which a page without any main part has less, in so few blocks: its landmark is taken for that.
+_NO_PROSE, _FEW_BLOCKS = 10, 3
 
 
-# Elements whose names are asked for, with the lengths of their own.
-_NAMES = "div section ul ol table td form article header dl aside main figure details"
-_NAMED = NameTable({as_number(name): len(name) for name in _NAMES.split()})
-# Elements that are never dropped for their names.
-_SAFE = as_numbers("article main td")
 # Parts of a content: the best element is one around these.
 _INNER = as_numbers("tbody tr table ul ol dl li dd")
 # Elements that stay though they consist of links, if what is around them stays; and those whose blocks do.
@@ -78,29 +62,8 @@ HEADING = as_number("h")  # a name ends before a digit
 _SECTION = re.compile(rb"""(?i)\bclass=["']?(?:ref)?sect(?:ion|[1-9])?["'\s>]""")
 _TITLE = re.compile(rb"(?i)<title\b[^<>]*>([^<]*)")
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
-# A paragraph above that of an author, as forums and blogs call it.
-_SIGNED = re2.compile(
-    rb"""(?i)<p\s+class=["']?(?:author|byline|(?:post-?|entry-?|comment-?)?meta|tagline)["'\s>]""", BYTES
-)
-# Links to the pages beside this one, as manuals of Texinfo and blogs have them: "Next: ..., Previous: ...".
-_BESIDE = re2.compile(rb"""(?i)<a\s[^<>]*\brel=["']?(?:next|prev|up)["'\s>]""", BYTES)
 COLUMNS = NameSet("td th")
-_ARTICLE, _MAIN, _P, _PRE, _TERMS, TABLE, _CELL = map(as_number, ("article", "main", "p", "pre", "dl", "table", "td"))
-#: Points that elements have by their kind, as Readability has them.
-_POINTS = {
-    as_number(name): points
-    for name, points in {
-        "article": 8.0, "div": 5.0, "main": 5.0, "pre": 3.0, "td": 3.0, "ol": -3.0, "ul": -3.0, "dl": -3.0,
-        "dd": -3.0, "li": -3.0, "form": -3.0, "th": -5.0, "header": -5.0,
-    }.items()
-}  # fmt: skip
-
-# A page of which the replies of readers are the content says so.
-_FORUM = re2.compile(
-    rb"(?i)schema\.org/(?:DiscussionForumPosting|QAPage|Question)\b|\"(?:DiscussionForumPosting|QAPage)\""
-    rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)",
-    BYTES,
-)
+_ARTICLE, _MAIN, _P, _PRE, _TERMS, TABLE = map(as_number, ("article", "main", "p", "pre", "dl", "table"))
 # Headings of lists of links that belong to the text before them.
 _REFERENCES = re2.compile(
     rb"(?i)<h[1-6]\b[^<>]*>\s*(?:<[^<>]*>\s*){0,4}(?:see\s+also|references|sources|further\s+reading|external\s+links|"
@@ -108,9 +71,6 @@ _REFERENCES = re2.compile(
     rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b",
     BYTES,
 )
-
-#: Bytes of a tag before a word of it.
-_BEFORE = 300
 
 
 class MainElement:
@@ -121,25 +81,17 @@ class MainElement:
         self._markup = markup
         self._blocks = blocks
         self._elements = elements
+        self._named = NamedElements(markup, blocks, elements)
         self.is_article = False
         """It consists of paragraphs; otherwise it is a reference page, an index or a front page."""
         self.shown = np.zeros(len(blocks.words), dtype=bool)
         """Which blocks belong to it, code among them."""
-        # Of elements that call themselves the body of an article, where the first ends and the last begins.
-        self._bodies = (len(blocks.words) + 1, -1)
         self.range = (0, len(blocks.words))
         """Its blocks, those that are left out among them, and those of its title above."""
         self.begins = 0
         """The block with which it begins."""
         if len(blocks.words):
             self._choose()
-
-    def _tag(self, element: int) -> bytes:
-        return self._tag_at(int(self._blocks.places[self._elements.starts[element]]))
-
-    def _tag_at(self, place: int) -> bytes:
-        end = self._markup.find(b">", place, place + TAG_BYTES)
-        return self._markup[place : end + 1 if end >= 0 else place + TAG_BYTES]
 
     @cached_property
     def is_code(self) -> Any:
@@ -151,9 +103,11 @@ class MainElement:
         words, linked = self._blocks.words, self._blocks.linked
         total, density = elements.sums(words), elements.sums(linked)
         density = density / np.maximum(total, 1)
-        is_prose = (words >= _PROSE) & (linked <= _LINKED * words)
-        weights, dropped = self._named(total, elements.sums(linked), np.where(is_prose & ~self.is_code, words, 0))
-        every_word = (words > 0) & ~self._hidden()
+        is_prose = (words >= PROSE) & (linked <= LINKED * words)
+        weights, dropped = self._named.judged(
+            total, elements.sums(linked), np.where(is_prose & ~self.is_code, words, 0)
+        )
+        every_word = (words > 0) & ~self._named.hidden()
         shown = kept = every_word & ~elements.covered(dropped)
         plain = shown & ~self.is_code
         prose = plain & is_prose
@@ -165,19 +119,19 @@ class MainElement:
             best = int(parents[best])
 
         good, every = elements.sums(words * prose), elements.sums(words * plain)
-        paragraphs = elements.sums(words * (prose & (words >= _PARAGRAPH)))
+        paragraphs = elements.sums(words * (prose & (words >= PARAGRAPH)))
         self.is_article = bool(paragraphs[best] >= ARTICLE_WORDS and paragraphs[best] >= ARTICLE_SHARE * every[best])
         while best and self._is_one_of_sections(best):
             best = int(parents[best])
         main = self._grown(best, points, paragraphs if self.is_article else good, good, every)
         if not self.is_article:
             main = self._widened(main, every, elements.sums(linked * plain))
-        if good[main] < _LITTLE_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
+        if good[main] < LITTLE_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
             main = self._landmark(total) or main
         if (
             not main
             and total[0]
-            and good[0] < _LITTLE_PROSE
+            and good[0] < LITTLE_PROSE
             and (main := self._headed(total, density, shown & (linked == 0)))
         ):
             shown = every_word  # a table of contents is a menu beside other content, and is all of this one
@@ -187,11 +141,11 @@ class MainElement:
         first = self._with_its_title(shown)
         self.range = first, last
         self.shown[first:last] = shown[first:last]
-        is_content = density[main] < _MOSTLY_LINKS or good[main] < _NO_PROSE
+        is_content = density[main] < MOSTLY_LINKS or good[main] < _NO_PROSE
         if not main or self.is_article or not (is_content or self._is_landmark(main)):
             self._leave_out_links(bool(main), prose, total)
         told = words[self.shown].sum()
-        if told < _LITTLE_PROSE and not (main and self._is_landmark(main)):
+        if told < LITTLE_PROSE and not (main and self._is_landmark(main)):
             # A page of links alone, as a list of news or the index of a manual: most of them are its content.
             left = elements.sums(words * kept)
             if left[0] >= max(_NO_PROSE, _MANY_TIMES * told):
@@ -226,7 +180,7 @@ class MainElement:
         headings = (shown & (self._blocks.names == HEADING))[begins:last].nonzero()[0] + begins
         first = next((one for one in headings.tolist() if self._markup[self._blocks.places[one] + 2] in b"12"), begins)
         if not prose[begins:first].any():
-            menus = (density > _MOSTLY_LINKS) & (elements.starts > begins) & (elements.ends <= first)
+            menus = (density > MOSTLY_LINKS) & (elements.starts > begins) & (elements.ends <= first)
             found = elements.covered(menus & _MENUS.has(elements.names))
             if (words * prose)[first:last].sum() >= words[found].sum():
                 return found
@@ -237,17 +191,17 @@ class MainElement:
         part is less than the page; `total`: the words of each element."""
         names, starts, ends, _, _ = elements = self._elements
         words, linked, (first, last) = self._blocks.words, self._blocks.linked.copy(), self.range
-        of_links = (self.shown & (linked > _LINKED * words)).nonzero()[0]
+        of_links = (self.shown & (linked > LINKED * words)).nonzero()[0]
         ends_of_text = np.append(self._blocks.places[1:], len(self._markup))
         edges = zip(self._blocks.places[of_links].tolist(), ends_of_text[of_links].tolist(), strict=True)
         # No menu is code, or a heading that links to itself.
         own = [self._markup.find(b"<code", *edge) >= 0 or self._links_to_itself(edge[0]) for edge in edges]
         linked[of_links[own]] = 0
         density = elements.sums(linked) / np.maximum(total, 1)
-        share, paragraph = linked / np.maximum(words, 1), prose & (words >= _PARAGRAPH)
+        share, paragraph = linked / np.maximum(words, 1), prose & (words >= PARAGRAPH)
         some = words.nonzero()[0]
-        in_cells = elements.covered(COLUMNS.has(names) & (total < _PARAGRAPH))
-        of_links = (density > np.where(names == TABLE, _MOSTLY_LINKS, _LINKED)) & (total > 0) & ~self._rows(total)
+        in_cells = elements.covered(COLUMNS.has(names) & (total < PARAGRAPH))
+        of_links = (density > np.where(names == TABLE, MOSTLY_LINKS, LINKED)) & (total > 0) & ~self._rows(total)
         of_links &= (starts > first) & (ends <= last) & ~in_cells.take(starts, mode="clip")
         lists = (of_links & LISTS.has(names)).nonzero()[0]
         for element, before in zip(lists.tolist(), some.searchsorted(starts[lists]).tolist(), strict=True):
@@ -255,7 +209,7 @@ class MainElement:
         referring = self._referring()
         self.shown &= ~elements.covered(of_links) | referring
         is_cell = _CELLS.has(names[elements.owners]) | (_CELLS.has(self._blocks.names) & ~self._blocks.closing)
-        linking = self.shown & (share > _MOSTLY_LINKS) & ~is_cell & ~in_cells & ~referring
+        linking = self.shown & (share > MOSTLY_LINKS) & ~is_cell & ~in_cells & ~referring
         # A paragraph right beside those of an article is its own: a credit of a picture, "read also", "published in".
         is_p = self._blocks.names == _P
         held = np.bincount(elements.owners, words * (paragraph & is_p), len(names)) >= ARTICLE_WORDS
@@ -267,7 +221,7 @@ class MainElement:
         self.shown &= ~linking
         if not is_part:  # all of the page is as good as any part of it
             kept = np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
-            rows = elements.covered(_ROWS.has(names) & (density <= _LINKED) & (total < _FEW_WORDS))
+            rows = elements.covered(_ROWS.has(names) & (density <= LINKED) & (total < _FEW_WORDS))
             kept[:-1] |= kept[1:] & (self._blocks.names[some] == HEADING)[:-1]
             self.shown[some] &= kept | rows[some]
 
@@ -297,14 +251,14 @@ class MainElement:
         return rows
 
     def _is_landmark(self, element: int) -> bool:
-        return bool(self._elements.names[element] == _MAIN) or names_of(self._tag(element)).is_landmark
+        return bool(self._elements.names[element] == _MAIN) or names_of(self._named.tag(element)).is_landmark
 
     def _is_one_of_sections(self, element: int) -> bool:
         """Whether it is a section of a reference page, and stands beside others."""
-        if not _SECTION.search(self._tag(element)):
+        if not _SECTION.search(self._named.tag(element)):
             return False
         beside = (self._elements.parents == self._elements.parents[element]).nonzero()[0].tolist()
-        return sum(bool(_SECTION.search(self._tag(one))) for one in beside) > 1
+        return sum(bool(_SECTION.search(self._named.tag(one))) for one in beside) > 1
 
     def _links_to_itself(self, place: int) -> bool:
         """Whether a heading that is a link to its own anchor stands there."""
@@ -313,68 +267,7 @@ class MainElement:
     def _follows_colon(self, block: int) -> bool:
         """Whether the text before the tag of a block ends in a colon."""
         place = int(self._blocks.places[block])
-        return bool(_COLON.search(self._markup, max(0, place - _BEFORE), place))
-
-    def _named(self, total: Any, linked: Any, prose: Any) -> tuple[Any, Any]:
-        """The points of each element by its kind and names, and which elements call themselves boilerplate. `prose`: the words of
-        blocks of prose."""
-        elements = self._elements
-        names = elements.names.tolist()
-        points = [_POINTS.get(name, 0.0) for name in names]
-        words, of_links = total.tolist(), linked.tolist()
-        dropped, equals, talk, bodies = np.zeros((4, len(names)), dtype=bool)
-        some = self._with_attributes(total)
-        places = self._blocks.places[elements.starts[some]].tolist()
-        for element, tag in zip(some.tolist(), map(self._tag_at, places), strict=True):
-            if b"=" in tag or b"hidden" in tag:
-                if names[element] == _CELL and LINE_NUMBERS.search(tag):
-                    dropped[element] = True
-                    continue
-                said = names_of(tag)
-                if said == NOTHING_SAID:
-                    continue
-                points[element] += said.weight
-                bodies[element] = said.is_body
-                is_beside = said.is_beside or (said.is_menu and (of_links[element] or words[element] < _PROSE))
-                if is_beside and names[element] not in _SAFE:
-                    most = _TOO_MUCH_HIDDEN if said.is_hidden else _TOO_MUCH
-                    dropped[element] = words[element] < most * words[0]
-                    equals[element] = dropped[element] and said.is_equal
-                    talk[element] = dropped[element] and said.is_talk
-        weights = np.array(points)
-        if (bodies := bodies & ~dropped).any():
-            self._bodies = (int(elements.ends[bodies].min()), int(elements.starts[bodies].max()))
-        if equals.any():
-            left = prose * ~elements.covered(dropped)
-            is_bare = left[left >= _PARAGRAPH].sum() < _NO_TEXT and prose.sum() > (1 + _MANY) * left.sum()
-            content = equals if is_bare else talk & bool(talk.any() and _FORUM.search(self._markup))
-            dropped &= ~content
-            weights[content] = np.maximum(weights[content], 0)
-        return weights, dropped
-
-    def _with_attributes(self, total: Any) -> Any:
-        """Elements with words whose names are asked for: half of them have no attribute."""
-        elements = self._elements
-        lengths = _NAMED.of(elements.names)
-        some = ((total > 0) & (lengths > 0)).nonzero()[0]
-        some = some[some > 0]
-        behind = self._blocks.places[elements.starts[some]] + 1 + lengths[some]
-        tags = np.frombuffer(self._markup, np.uint8).take(behind, mode="clip")
-        return some[tags != ord(">")]
-
-    def _hidden(self) -> Any:
-        """Blocks that a browser does not show, that say who wrote the next ones, or that lead to the pages beside this one."""
-        places, hidden = self._blocks.places, np.zeros(len(self.shown), dtype=bool)
-        leading = places.searchsorted([match.start() for match in _BESIDE.finditer(self._markup)], "right") - 1
-        hidden[leading[self._blocks.linked[leading] >= _LINKED * self._blocks.words[leading]]] = True
-        signed = places.searchsorted([match.start() for match in _SIGNED.finditer(self._markup)])
-        hidden[signed[signed < len(places)]] = True
-        for match in HIDES_BLOCK.finditer(self._markup) if any(map(self._markup.__contains__, HIDING)) else ():
-            place = self._markup.rfind(b"<", max(0, match.start() - _BEFORE), match.start() + 1)
-            block = int(places.searchsorted(place))
-            if block < len(places) and places[block] == place and names_of(self._tag_at(place)).is_hidden:
-                hidden[block] = True
-        return hidden
+        return bool(_COLON.search(self._markup, max(0, place - BEFORE), place))
 
     def _grown(self, best: int, points: Any, good: Any, prose: Any, every: Any) -> int:
         """The element around the best one to which the main part grows."""
@@ -385,9 +278,9 @@ class MainElement:
             return said.is_body or (single and name == _ARTICLE)
 
         main = best
-        has_body = bool(best) and is_body(int(names[best]), names_of(self._tag(best)))
+        has_body = bool(best) and is_body(int(names[best]), names_of(self._named.tag(best)))
         for at in self._around(best):
-            name, said = int(names[at]), names_of(self._tag(at))
+            name, said = int(names[at]), names_of(self._named.tag(at))
             added, of = good[at] - good[main], every[at] - every[main]
             has_prose = of > 0 and added >= _GROWS * of
             if not has_body and (name == _MAIN or said.is_landmark):
@@ -423,14 +316,14 @@ class MainElement:
 
     def _is_the_body(self, element: int) -> bool:
         """Whether an element calls itself the body of an article, and no other one does: a question has several answers."""
-        first_end, last_start = self._bodies
+        first_end, last_start = self._named.bodies
         is_alone = self._elements.starts[element] < first_end and last_start < self._elements.ends[element]
-        return is_alone and names_of(self._tag(element)).is_body
+        return is_alone and names_of(self._named.tag(element)).is_body
 
     def _landmark(self, total: Any) -> int:
         """The largest element that calls itself the content of the page; 0 if none does."""
         bare = ((self._elements.names == _MAIN) & (total > 0)).nonzero()[0]
-        marked = filter(self._is_landmark, sorted({*bare.tolist(), *self._with_attributes(total).tolist()}))
+        marked = filter(self._is_landmark, sorted({*bare.tolist(), *self._named.with_attributes(total).tolist()}))
         return max(marked, key=lambda element: int(total[element]), default=0)
 
     def _headed(self, total: Any, density: Any, unlinked: Any) -> int:
@@ -444,7 +337,7 @@ class MainElement:
             while at and firsts[at] == block and self._markup[self._blocks.places[block] + 2] in b"12":
                 if at == main or total[at] > 2 * total[main]:
                     main = at
-                if total[main] > most and density[main] > _LINKED:
+                if total[main] > most and density[main] > LINKED:
                     most, found = total[main], main
                 at = int(elements.parents[at])
         return found

@@ -313,7 +313,11 @@ def test_the_head_of_a_page_leaves_nothing_in_its_text(head: str) -> None:
 
 def test_a_menu_in_front_of_the_heading_within_the_element_of_the_content_goes() -> None:
     menu = "<ul>" + "".join(f"<li><a href=/m{number}>Menu entry</a></li>" for number in range(20)) + "</ul>"
-    toc = "<details id=toc open><summary>Table of contents</summary>" + menu.replace("Menu", "Toc") + "</details>"
+    toc = (
+        "<details id=toc open><summary>Table of contents</summary>"
+        + menu.replace("Menu", "Toc").replace("/m", "#m")
+        + "</details>"
+    )
     functions = "".join(f"<h3>f{number}()</h3><p>It opens the file that the caller names.</p>" for number in range(20))
     column = (
         f"<div id=column1><h1>Files</h1>{toc}<h2>Functions</h2>{functions}<ul><li><a href=/s>See</a></li></ul></div>"
@@ -322,6 +326,37 @@ def test_a_menu_in_front_of_the_heading_within_the_element_of_the_content_goes()
     text = as_markdown(page.encode(), "https://example.org/").text
     assert text.startswith("# Files\n") and "entry" not in text and "[See]" in text
     assert text.count("### f") == text.count("It opens") == 20
+
+
+def test_a_section_that_is_named_by_its_heading_is_one_of_the_text_whatever_it_is_called() -> None:
+    prose = "<p>The reader skips it up to the end of the line, as the grammar of the language says, and goes on.</p>"
+    manual = f"<section id=tokens><h2>Tokens<a href=#tokens>#</a></h2>{prose * 12}</section>"
+    comments = f'<section id="comments"><h2>Comments<a href="#comments">#</a></h2>{prose}</section>'
+    method = f'<section class="detail" id="sharedInstance(int)"><h3>sharedInstance</h3>{prose}</section>'
+    talk = f'<section id="comments"><h2>2 comments</h2>{prose}</section>'
+    page = f"<body><main><h1>Syntax</h1>{manual}{comments}{method}{talk}</main>"
+    text = as_markdown(page.encode(), "https://example.org/").text
+    assert "## Comments" in text and "### sharedInstance" in text and "2 comments" not in text
+
+
+def test_a_list_of_chapters_stays_and_one_of_the_headings_of_the_page_is_a_menu() -> None:
+    prose = "<p>This chapter tells how the server is set up, started and stopped on each of the systems.</p>"
+    page = "<body><div><h1>Server</h1>{}<div class=toc><ul>{}</ul></div></div><div class=foot><a href=/>Home</a></div>"
+    for href, number in (("runtime-{}.html", 9), ("#runtime-{}", 0)):
+        rows = "".join(f"<li><a href={href.format(at)}>Section {at}</a></li>" for at in range(9))
+        assert (
+            as_markdown(page.format(2 * prose, rows).encode(), "https://example.org/").text.count("[Section") == number
+        )
+
+
+def test_a_menu_with_more_words_than_the_text_of_a_short_page_is_still_a_menu() -> None:
+    menu = "".join(f"<td><a href=/m{at}>Library of part {at}</a> since eleven</td>" for at in range(60))
+    prose = (
+        "<p>Returns the number of dimensions of an array type, and zero for any other type, whatever it is made of.</p>"
+    )
+    page = f"<body><div id=content><div class=t-navbar><table><tr>{menu}</table></div>{2 * prose}<h3>Example</h3>{prose}</div>"
+    text = as_markdown(page.encode(), "https://example.org/").text
+    assert "Library" not in text and text.count("Returns") == 3
 
 
 def test_a_cell_of_links_in_front_of_a_heading_is_no_menu() -> None:
