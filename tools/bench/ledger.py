@@ -7,9 +7,11 @@ most were met before. `size` sets how many URLs are queued and seen at the large
 import gc
 import os
 import random
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 
 from gossamer.bench.harness import Spent, apart
 from gossamer.bench.report import BenchReport
@@ -151,25 +153,38 @@ def _pages(hosts: list[str], count: int, chance: random.Random) -> Iterator[tupl
         yield home, links
 
 
-def _memory(size: int, hosts: int) -> tuple[str, ...]:
-    """What an agent takes that has seen `size` URLs and has half of them queued: filled, popped from, and checkpointed."""
-    names, chance = _names(hosts), random.Random(3)
+def _known(size: int, hosts: int) -> list[tuple[str, ...]]:
+    """What an agent takes that has seen `size` URLs and has half of them queued, at each tenth of them; and what it costs to ask
+    for the links of pages, most of which are known."""
+    names, chance, rows = _names(hosts), random.Random(3), list[tuple[str, ...]]()
     with tempfile.TemporaryDirectory() as folder:
         ledger, queues = opened(folder)
+        filling = Spent()
         for start in range(0, size, BULK):
             tasks = _tasks(names, start, BULK, chance)
-            with ledger.group() as group:
+            with filling, ledger.group() as group:
                 group.offer([task.url for task in tasks])
                 group.push(tasks[: BULK // 2])
-        filled = processes.resident() / 1e6
+            if (seen := start + BULK) * 10 % size < BULK * 10:
+                asked = [link for _, links in _pages(names, VISITS, chance) for link in links]
+                with Spent() as asking:
+                    for first in range(0, len(asked), PAGES * LINKS):
+                        ledger.seen.unseen(asked[first : first + PAGES * LINKS])
+                kept = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+                told = (
+                    f"{kept / seen:.0f}",
+                    f"{filling.cpu / seen * 1e6:.1f}",
+                    f"{asking.thread / len(asked) * 1e6:.2f}",
+                )
+                rows.append((f"{seen:,}", f"{processes.resident() / 1e6:.0f}", *told, "", ""))
+                print(*rows[-1], file=sys.stderr, flush=True)  # the largest take an hour
         _pop(ledger, queues, [], 100_000)
         popped = processes.resident() / 1e6
         ledger._store.flush()  # a crawl does so beside its groups, see `checkpoint_at_work`
         with Spent() as held:
             ledger.checkpoint("kept")
         ledger.close()
-    told = f"{held.wall * 1e3:.0f} ({held.thread * 1e3:.0f})"
-    return f"{size:,}", f"{size // 2:,}", f"{hosts:,}", f"{filled:.0f}", f"{popped:.0f}", told
+    return [*rows[:-1], (*rows[-1][:-2], f"{popped:.0f}", f"{held.wall * 1e3:.0f} ({held.thread * 1e3:.0f})")]
 
 
 def _commit(durability: str, size: int, hosts: int) -> tuple[str, ...]:
@@ -243,10 +258,20 @@ def run() -> BenchReport:
     )
     for size, hosts in ((SMALL, 10_000), (large, 10_000), (large, 100_000)):
         queues.add(*apart("tools.bench.ledger:part", "queues", size, hosts))
-    report.table(
-        "Memory of the whole process (<= 300 MB at 10 M seen and 5 M queued)",
-        *("seen", "queued", "hosts", "MB filled", "MB after popping 100,000", "a checkpoint holds up, ms (of CPU)"),
-    ).add(*apart("tools.bench.ledger:part", "memory", large, 100_000))
+    known = report.table(
+        f"{large:,} known URLs on 100,000 hosts, half of them queued (<= 300 MB at 10 M); links of pages are asked for",
+        *(
+            "seen",
+            "MB",
+            "bytes a URL",
+            "us CPU a new URL",
+            "us CPU a link",
+            "MB after popping 100,000",
+            "a checkpoint holds up, ms (of CPU)",
+        ),
+    )
+    for row in apart("tools.bench.ledger:part", "known", large, 100_000):
+        known.add(*row)
     commit = report.table(
         f"A page with {LINKS} links, {NEW} new, in groups of {PAGES} (CPU <= 0.25 ms)",
         *("durability", "queued", "CPU ms", "of it this thread", "wall ms", "sync ms a group"),
@@ -256,8 +281,9 @@ def run() -> BenchReport:
     return report
 
 
-def part(name: str, size: int, hosts: int) -> tuple[str, ...]:
-    """A row of one table, measured in this process."""
+def part(name: str, size: int, hosts: int) -> tuple[str, ...] | list[tuple[str, ...]]:
+    """A row of one table, or all of them, measured in this process."""
     gc.freeze()
-    rows: dict[str, Callable[[int, int], tuple[str, ...]]] = {"queues": _queues, "memory": _memory}
-    return rows[name](size, hosts) if name in rows else _commit(name, size, hosts)
+    if name == "known":
+        return _known(size, hosts)
+    return _queues(size, hosts) if name == "queues" else _commit(name, size, hosts)
