@@ -560,3 +560,9 @@ def test_a_directory_that_holds_no_crawl_is_refused_by_every_command_in_one_line
         status, out, err = gossamer(command, str(tmp_path))
         assert (status, out, err.count("\n")) == (2, "", 1), (command, err)
         assert "holds no crawl" in err
+
+
+def test_a_word_behind_a_directory_names_no_crawl_of_a_cluster(tmp_path: Path) -> None:
+    status, _, err = gossamer("search", str(tmp_path), "ray:tracing")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "holds no crawl" in err

@@ -4,6 +4,7 @@ import errno
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -250,12 +251,12 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _far(words: Sequence[str]) -> Any:
     """The exit status of a command that is run by a cluster, since the crawl that it names is there, as `ray:mycrawl`; None: it
-    names none."""
-    for word in words[1:]:
+    names none. Behind a directory of a crawl, such a word is something else, as a word that is searched for."""
+    for place, word in enumerate(words):
         cluster, colon, crawl = word.partition(":")
-        if colon and crawl and not crawl.startswith("//"):
+        if place and colon and crawl and not crawl.startswith("//"):
             for one in subjects():
-                if cluster in one.far_commands:
+                if cluster in one.far_commands and not any(Path(before).is_dir() for before in words[1:place]):
                     return _written(found_at(one.far_commands[cluster]), words, crawl)
     return None
 
