@@ -135,6 +135,35 @@ def test_agents_on_ray_fetch_each_page_once_and_import_nothing_from_the_folder_o
     planted.unlink()
 
 
+def test_an_archive_is_processed_by_tasks_of_ray_as_by_one_process(place: Place) -> None:
+    with web_of_hosts() as web:
+        given = ("--scope", "any", "--delay", 0, "--resolve", web.resolve, "--allow-network", "127.0.0.0/8")
+        crawl = place.begin("crawl", seed_of(web), *given, "-o", "archived", "--json")
+        assert (ended(crawl), crawl.returncode)[1] == 0
+
+    def links() -> str:
+        words = ("query", "archived", "select * from links order by all", "--format", "csv")
+        return ended(place.begin(*words))[0]
+
+    before = links()
+    planted = place.folder / "msgspec.py"
+    planted.write_text("raise SystemExit(9)\n")
+    reprocess = place.begin("reprocess", "archived", "--cluster", "ray", "--json")
+    out, told = ended(reprocess)
+    planted.unlink()
+    assert reprocess.returncode == 0, told
+    done = json.loads(out)
+    assert (done["documents"], done["unreadable"]) == (HOSTS * PAGES, 0)
+    assert (links(), before.count("\n")) == (before, done["tables"]["links"] + 1)
+    for words, said in (
+        (("--cluster", "rai"), "no cluster that processes an archive is called 'rai'; did you mean 'ray'?"),
+        (("--cluster", "ray", "--render"), "a browser are on this machine alone; leave --cluster out"),
+    ):
+        refused = place.begin("reprocess", "archived", *words)
+        assert said in (told := ended(refused)[1])
+        assert (refused.returncode, len(told.splitlines())) == (2, 1)
+
+
 def test_an_agent_ends_with_the_worker_of_ray_and_another_one_goes_on_with_its_part(place: Place) -> None:
     with web_of_hosts(pages=PAGES * 2, latency=0.05) as web:
         crawl = place.crawl("worker", web)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.documents.document import Document
 from gossamer.engine.sheet import build
+from gossamer.engine.subjects import found_at
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import to_toml, with_settings
 from gossamer.query.database import Database
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.tables.places import REPLACED
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.visit import Item
 
 PAGES: dict[str, str | FakePage] = {
@@ -93,6 +95,32 @@ def test_what_is_set_otherwise_is_found_otherwise(tmp_path: Path) -> None:
     # The body of the page that must not be kept is not there: what was known of it stays.
     assert asked(directory, "SELECT count(*) FROM links WHERE source LIKE '%/secret'") == [(1,)]
     assert asked(directory, "SELECT title FROM pages WHERE url LIKE '%/secret'") == [("Secret",)]
+
+
+def test_parts_of_an_archive_that_other_machines_process_make_the_tables_that_one_run_makes(tmp_path: Path) -> None:
+    directory, parts = crawled(tmp_path), list[bytes]()
+    wiring = with_settings(crawl_wiring(directory), "html", {"anchors": True})
+    again(directory, wiring=wiring)
+    before = state(directory)
+    again(directory)
+    assert state(directory) != before
+
+    def mapped(place: str, given: Iterable[bytes]) -> Iterator[bytes]:
+        for part in given:
+            parts.append(part)
+            yield found_at(place)(part)
+
+    run = reprocess(directory, wiring=wiring, mapped=mapped)
+    run.part_bytes = 1
+    done = asyncio.run(run.run())
+    assert (done.documents, done.unreadable, len(parts)) == (4, 0, 4)
+    assert state(directory) == before
+    full = compile_wiring((), CrawlOptions(analysis="full"), crawl_wiring(directory))
+    with pytest.raises(UsageError, match="near-duplicates are sought among all pages; leave --cluster out"):
+        reprocess(directory, wiring=full, mapped=mapped)
+    (Path(directory) / "crawl.toml").rename(tmp_path / "moved")
+    with pytest.raises(CrawlDirectoryError, match="is not on every machine of the cluster"):
+        found_at("gossamer.analysis.archive_runs:processed")(parts[0])
 
 
 TEXT = " ".join(

@@ -28,6 +28,7 @@ SUBJECT = Subject(
         "ray": "gossamer.ray.cluster:RayCluster",
     },
     far_commands={"ray": "gossamer.ray.following:run"},
+    far_tasks={"ray": "gossamer.ray.connecting:mapped"},
     commands={
         "agent": Command(
             "gossamer.agents.commands:agent", "Join a crawl that another machine supervises.", "Many machines"

@@ -8,18 +8,17 @@ the new rows at once (:mod:`gossamer.query.table_rewrites`).
 """
 
 import contextlib
-import hashlib
 import shlex
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from gossamer.analysis.archive_runs import PART_BYTES, RULINGS, ArchivePart, ArchiveRun, Mapped, in_parts
 from gossamer.browser.again import KEPT_ANSWERS, rendered_again
 from gossamer.browser.options import RENDER
 from gossamer.crawls.catalog import catalog as shipped_catalog
@@ -29,28 +28,21 @@ from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.documents import with_structured_data
 from gossamer.crawls.followers import Following
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine.component import Consumer, Producer
-from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import UnknownName, WiringError
 from gossamer.engine.planning import Catalog, plan
-from gossamer.engine.running import RunningGraph
-from gossamer.engine.sheet import NoSettings, nearest
-from gossamer.engine.unit import Provider
+from gossamer.engine.sheet import nearest
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.query.archive import ArchiveReader, archived_visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.query.table_rewrites import Basis, basis, replace, replaceable
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.spiders.spider_stage import SPIDER, with_spider
 from gossamer.storage.tables.contract import table_named
-from gossamer.storage.tables.log import TableLog, TableLogSheet
+from gossamer.storage.tables.log import TableLogSheet
 from gossamer.storage.tables.places import crawl_directory, replacing
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import utc_text
-from gossamer.values.outcome import TRANSIENT, Outcome
-from gossamer.values.task import DONE, Answer, Disposition, RetryDecision
-from gossamer.values.visit import HTML_TYPES, Visit
+from gossamer.values.visit import HTML_TYPES
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest, dom_length,
@@ -90,6 +82,7 @@ def reprocess(
     browser: str = "",
     catalog: Catalog | None = None,
     report: Callable[[str], object] = lambda line: None,
+    mapped: Mapped | None = None,
 ) -> "Reprocessing":
     """Make ready to run processors over the archive of the crawl in `directory`.
 
@@ -102,12 +95,15 @@ def reprocess(
         browser: the program that does it; if empty, the crawl's own, or the Chromium of this machine.
         catalog: where names are looked up.
         report: takes what goes wrong with what follows the crawl.
+        mapped: runs parts of the archive on other machines. They find the wiring's units by names of installed packages.
 
     Raises:
         UsageError: there is no crawl, or no such processor; or the crawl has handlers, and they are not given.
         WiringError: the wiring has no stages to run.
     """
     wiring, catalog = wiring or crawl_wiring(directory), catalog or shipped_catalog()
+    if mapped is not None and (render or spider is not None):
+        raise UsageError("handlers of a spider and a browser are on this machine alone; leave --cluster out")
     if rdf:
         wiring = with_structured_data(wiring)
     if spider is not None:
@@ -128,7 +124,7 @@ def reprocess(
         wiring = without_handlers(wiring)
     if render:
         wiring = rendered_again(wiring, crawl_directory(directory), browser)
-    return Reprocessing(crawl_directory(directory), wiring, processors, catalog, report)
+    return Reprocessing(crawl_directory(directory), wiring, processors, catalog, report, mapped)
 
 
 def crawl_wiring(directory: str) -> Wiring:
@@ -147,19 +143,23 @@ class Reprocessing:
         processors: Sequence[str],
         catalog: Catalog,
         report: Callable[[str], object],
+        mapped: Mapped | None = None,
     ) -> None:
         self.directory = directory
         self._report = report
         self._items_only = bool(processors)
         self._catalog = catalog
-        self._source = _Source(directory)
-        catalog.add("archive-visits", _replay(self._source.visits))
-        catalog.add("visit-rows", _rows(self._written))
-        catalog.add(RULINGS, ArchivedRulings)
+        self._run = ArchiveRun(directory, catalog)
         log = wiring.providers.get("log")
         self._asked = {*TableLogSheet().tables, *(log.settings.get("tables", ()) if log else ())}
         self.wiring = between(with_processors(wiring, processors, catalog))
         plan(self.wiring, catalog)
+        self.part_bytes = PART_BYTES
+        self._mapped = mapped
+        if mapped is not None and any(one.use == "memory-fingerprints" for one in self.wiring.providers.values()):
+            raise UsageError(
+                "a cluster processes parts of an archive apart, and near-duplicates are sought among all pages; leave --cluster out"
+            )
 
     async def run(self) -> Reprocessed:
         """Read, process, replace. Raises CrawlDirectoryError: another run is at it."""
@@ -180,24 +180,18 @@ class Reprocessing:
                 shutil.rmtree(workspace, ignore_errors=True)
             convert(self.directory)
         await self._follow()
-        seconds = round(time.monotonic() - began, 3)
-        source = self._source
-        until = utc_text(source.newest.timestamp()) if source.newest is not None else ""
+        counts = self._run.counts
         return Reprocessed(
             str(self.directory),
-            source.documents,
-            source.unreadable,
+            counts.documents,
+            counts.unreadable,
             tables,
-            seconds,
-            until,
-            rendered=source.rendered,
-            rendered_alike=source.rendered_alike,
+            round(time.monotonic() - began, 3),
+            utc_text(counts.newest) if counts.newest else "",
+            rendered=counts.rendered,
+            rendered_alike=counts.rendered_alike,
             is_at_work=is_at_work,
         )
-
-    def _written(self, visits: list[Visit]) -> None:
-        self._source.compare(visits)
-        self._log.append(visits, [None] * len(visits))
 
     async def _follow(self) -> None:
         """Followers of the crawl are made again out of the new rows; those of a crawl that runs do so themselves."""
@@ -215,16 +209,15 @@ class Reprocessing:
         return Path(tempfile.mkdtemp(prefix="reprocess-", dir=state))
 
     async def _process(self, workspace: Path, before: Basis) -> None:
-        sheet = TableLogSheet(directory=str(workspace), tables=tuple(before.tables), log=False, sha256=False)
-        self._log = log = TableLog(sheet)
-        try:
-            # What is fetched meanwhile has been processed already: it is no part of the run.
-            with Database(self.directory, before.files) as database:
-                answer = database.ask(_VISITS)
-                self._source.rows = (dict(zip(answer.columns, row, strict=True)) for row in answer)
-                await RunningGraph(plan(self.wiring, self._catalog)).run()
-        finally:
-            await log.stop()
+        # What is fetched meanwhile has been processed already: it is no part of the run.
+        with Database(self.directory, before.files) as database:
+            answer = database.ask(_VISITS)
+            rows = (dict(zip(answer.columns, row, strict=True)) for row in answer)
+            if self._mapped is None:
+                await self._run.write(rows, self.wiring, tuple(before.tables), workspace)
+            else:
+                told = ArchivePart(str(self.directory.resolve()), self.wiring, tuple(before.tables))
+                self._run.counts = await in_parts(self._mapped, rows, told, workspace, self.part_bytes)
 
 
 def _known(names: Iterable[str]) -> list[str]:
@@ -236,81 +229,7 @@ def _known(names: Iterable[str]) -> list[str]:
     return found
 
 
-# -- the two ends
-
-
-class _Source:
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._reader = ArchiveReader(directory)
-        self.rows: Iterator[dict[str, Any]] = iter(())
-        self.documents = 0
-        self.unreadable = 0
-        self.newest: datetime | None = None
-        """When the newest visit of them was fetched."""
-        self.rendered = self.rendered_alike = 0
-        self._shown_before: dict[str, bytes] = {}
-        """By visit, the digests of pages that are on their way."""
-
-    def visits(self) -> Iterator[Visit]:
-        for row in self.rows:
-            fetched_at: datetime = row["fetched_at"].replace(tzinfo=UTC)
-            self.newest = max(self.newest or fetched_at, fetched_at)
-            try:
-                visit = archived_visit(self._reader, row)
-            except (UsageError, CrawlDirectoryError):
-                self.unreadable += 1
-                continue
-            if visit.is_part or (row["bytes"] and not visit.response.body):
-                # Its body was not to be kept, or is a part of the document: what was found at that time is all that is known.
-                continue
-            self.documents += 1
-            if visit.rendered is not None and visit.rendered.dom:
-                self._shown_before[visit.id] = hashlib.sha1(visit.rendered.dom, usedforsecurity=False).digest()
-            yield visit
-
-    def compare(self, visits: Iterable[Visit]) -> None:
-        """Take note of the pages that a browser showed: only those have a digest of their markup."""
-        for visit in visits:
-            before, now = self._shown_before.pop(visit.id, b""), visit.rendered
-            if now is not None and now.digest:
-                self.rendered += 1
-                self.rendered_alike += before == hashlib.sha1(now.dom, usedforsecurity=False).digest()
-
-
-def _replay(visits: Callable[[], Iterable[Visit]]) -> type[Producer[NoSettings]]:
-    class Replay(Producer[NoSettings]):
-        """Sends every visit that the archive has, in the order of the archive."""
-
-        visits: Out[Visit]
-
-        def produce(self) -> Iterable[Visit]:
-            return visits()
-
-    return Replay
-
-
-class ArchivedRulings(Provider[NoSettings]):
-    """Knows a failure that was tried again by its outcome: the last try is called otherwise.
-
-    Contract: `parsing.contract.Rulings`.
-    """
-
-    def expected(self, answer: Answer) -> RetryDecision:
-        is_last = answer.outcome not in TRANSIENT or answer.outcome is Outcome.GONE_AFTER_RETRIES
-        return DONE if is_last else RetryDecision(Disposition.RETRY)
-
-
-def _rows(append: Callable[[list[Visit]], object]) -> type[Consumer[NoSettings]]:
-    class Rows(Consumer[NoSettings]):
-        """Writes the rows of visits."""
-
-        visits: In[Visit]
-
-        def consume_many(self, visits: list[Visit]) -> None:
-            append(visits)
-
-    return Rows
+# -- the wiring between the two ends
 
 
 #: Stages that are left out, by what a wiring uses: those that remember other pages, whose answers of that time are in the
@@ -319,9 +238,6 @@ LEFT_OUT = frozenset({"content-seen", "url-seen", "render"})
 
 #: Fingerprints that a run over the archive compares at the most, 330 bytes each in memory: the ledger belongs to the crawl.
 FINGERPRINTS = 1_000_000
-
-#: The provider that says of an answer whether it was the last of its page, by its name in the catalog.
-RULINGS = "archived-rulings"
 
 
 def between(wiring: Wiring) -> Wiring:

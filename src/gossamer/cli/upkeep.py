@@ -141,6 +141,7 @@ def verify(directory: str, deep: bool, as_json: bool) -> int:
     "--browser PROGRAM",
     "Render with this program; by default, with that of the crawl, or the Chromium of this machine.",
 )
+@option("--cluster NAME", "Process parts of the archive on the machines of this cluster (ray), all of which see DIR.")
 @as_json
 def reprocess(
     directory: str,
@@ -150,6 +151,7 @@ def reprocess(
     rdf: bool,
     render: bool,
     browser: str | None,
+    cluster: str | None,
     as_json: bool,
 ) -> int:
     """Run processors over every document that the crawl in DIR archived, and replace the documents' rows in the tables.
@@ -163,8 +165,13 @@ def reprocess(
     from gossamer.analysis.reprocess import reprocess as prepare
     from gossamer.crawls.compiling import find_wiring
     from gossamer.crawls.machine import coroutine_runner
+    from gossamer.engine.sheet import nearest
+    from gossamer.engine.subjects import found_at, subjects
     from gossamer.spiders.loading import load, parted
 
+    places = {name: place for one in subjects() for name, place in one.far_tasks.items()}
+    if cluster is not None and cluster not in places:
+        raise click.UsageError(f"no cluster that processes an archive is called {cluster!r}{nearest(cluster, places)}")
     run = prepare(
         directory,
         wiring=find_wiring(wiring_name) if wiring_name else None,
@@ -174,6 +181,7 @@ def reprocess(
         render=render,
         browser=browser or "",
         report=tell,
+        mapped=found_at(places[cluster]) if cluster is not None else None,
     )
     with coroutine_runner() as runner:
         done = runner.run(run.run())

@@ -97,6 +97,9 @@ class Subject(NamedTuple):
     """By the names of clusters that run commands on their own machines: functions from the words of a command and the name of a
     crawl there, as `CLUSTER:NAME` has it, to an exit status. Without a name, the command supervises a crawl of its own, and gets
     `given` as its standard input; where it is at work already, the function answers None, and it goes on."""
+    far_tasks: Mapping[str, str] = MappingProxyType({})
+    """By the names of clusters that run functions of installed packages on their machines: functions from the place of one, from
+    bytes to bytes, and from many bytes, to an iterator of its answers in their order."""
     far_archive: str = ""
     """A function that opens an archive file, by its path, that is not on the disk but where the subject keeps it."""
 

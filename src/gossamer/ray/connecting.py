@@ -1,7 +1,8 @@
-"""The connection of this process to a Ray cluster, and each reason in one line why there is none.
+"""The connection of this process to a Ray cluster, and each reason in one line why there is none; tasks of functions that are
+installed there.
 
 Place in the flow: the cluster that places agents (:mod:`gossamer.ray.cluster`) and the commands that follow others
-(:mod:`gossamer.ray.following`) begin here.
+(:mod:`gossamer.ray.following`) begin here. `gossamer reprocess --cluster ray` calls :func:`mapped`.
 """
 
 import contextlib
@@ -9,13 +10,15 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from gossamer.agents.joined import link
 from gossamer.documents.markdown import needs as needs_package
-from gossamer.values.errors import UsageError
+from gossamer.engine.subjects import found_at
+from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
 #: Names of actors are unique in it.
 NAMESPACE = "gossamer"
@@ -70,7 +73,7 @@ def connect() -> None:
             ) from None
     said = ""
     try:
-        with _hushed() as told:
+        with _hushed() as told, contextlib.chdir(os.sep):  # Ray puts this folder on the import path of its workers
             try:
                 ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
                 # A thread of Ray writes its troubles to standard output, which has one line of JSON; there is no setting for it.
@@ -111,3 +114,34 @@ def _hushed() -> Iterator[BinaryIO]:
 def first_line(error: Exception) -> str:
     """What Ray says of an error, without the rest of its report."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def mapped(place: str, parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Call a function of an installed package, `module:function`, with each part, as a task of Ray that takes one processor; yields
+    the answers in the order of the parts. One that is lost with its machine is begun again elsewhere. Raises what the function
+    does, and UsageError: there is no cluster; CrawlDirectoryError: Ray cannot finish a task."""
+    check_installed()
+    connect()
+    import ray
+    from ray.exceptions import RayError, RayTaskError
+
+    task = ray.remote(_called)
+    begun = deque[Any]()
+    try:
+        for part in parts:
+            begun.append(task.remote(place, part))
+            if len(begun) > ray.cluster_resources().get(
+                "CPU", 0
+            ):  # so many wait here, whose answers are in Ray's object store
+                yield ray.get(begun.popleft())
+        while begun:
+            yield ray.get(begun.popleft())
+    except RayTaskError as error:
+        raise (error.cause if isinstance(error.cause, GossamerError) else error) from None
+    except RayError as error:
+        raise CrawlDirectoryError(f"Ray cannot finish a part of the archive: {first_line(error)}") from None
+
+
+def _called(place: str, part: bytes) -> bytes:
+    answer: bytes = found_at(place)(part)
+    return answer
