@@ -223,7 +223,7 @@ _ALWAYS_BESIDE = re2.compile(
     rb"|(?:post|entry|article)[-_]+(?:meta|footer|tags?|share|sharing|social|nav|navigation|related|author|utility|byline|info"
     rb"|comments?)(?:$|\s)|tags?[-_]?(?:links|list|cloud)|recommend|read-?more|more-(?:stories|news|posts|articles)|similar(?:-|it)|(?:recently-)?viewed|up-?sells?|cross-?sells?|up-next|also-(?:like|bought|viewed)|(?:who-?is-?)?online-list"
     rb"|most-(?:read|pop)|cookie|promo|subscri|signup|wp-block-(?:comments|post-(?:terms|author|navigation)|latest)|nav-?links"
-    rb"|printfooter|catlinks|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|(?:user|poster)[-_]?(?:info|card|details|extras?|signature)|post-?profile|message-user(?:$|\s)|(?:post-|message-)?signature(?:$|\s))",
+    rb"|printfooter|catlinks|sitesub|contentsub|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|(?:user|poster)[-_]?(?:info|card|details|extras?|signature)|post-?profile|message-user(?:$|\s)|(?:post-|message-)?signature(?:$|\s))",
     BYTES,
 )
 # Names of a question for consent, which may have more words than the page behind it.

@@ -52,6 +52,7 @@ _NO_PROSE, _FEW_BLOCKS = 10, 3
 _INNER = as_numbers("tbody tr table ul ol dl li dd")
 # Elements that stay though they consist of links, if what is around them stays; and those whose blocks do.
 _ROWS, _CELLS = NameSet("tbody tr td th li dd dt dl h"), NameSet("td th li dd dt")
+_ITEMS = NameSet("li dd dt")
 # A list of links stays behind prose that introduces it: "The modules are:".
 LISTS = NameSet("ul ol")
 # Elements that hold menus.
@@ -60,6 +61,10 @@ _COLON = re.compile(rb"(?::|\xef\xbc\x9a)\s*(?:</?[a-z][^<>]*>\s*)*\Z")
 HEADING = as_number("h")  # a name ends before a digit
 # A section as generators of documentation write it.
 _SECTION = re.compile(rb"""(?i)\bclass=["']?(?:ref)?sect(?:ion|[1-9])?["'\s>]""")
+# What holds footnotes.
+_NOTES = re2.compile(
+    rb"""(?i)<(?:div|section|aside|ol)\s[^<>]*(?:class|role)=["']?[^"'<>]*(?:foot|end)notes?["'\s>]""", BYTES
+)
 _TITLE = re.compile(rb"(?i)<title\b[^<>]*>([^<]*)")
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 COLUMNS = NameSet("td th")
@@ -138,7 +143,7 @@ class MainElement:
         self.begins, last = int(starts[main]), int(ends[main])
         if main and not self.is_article:
             shown = shown & ~self._in_front(self.begins, last, shown, prose, density)
-        first = self._with_its_title(shown)
+        first, last = self._with_its_title(shown), self._with_its_notes(last, shown)
         self.range = first, last
         self.shown[first:last] = shown[first:last]
         is_content = density[main] < MOSTLY_LINKS or good[main] < _NO_PROSE
@@ -166,12 +171,23 @@ class MainElement:
         first, at = last, int(elements.owners[last])
         while at and elements.ends[at] <= begins:
             first, at = int(elements.starts[at]), int(elements.parents[at])
-        words, linked = blocks.words[first:begins].sum(), blocks.linked[first:begins].sum()
+        between = shown[first:begins]
+        between &= (
+            blocks.linked[first:begins] <= LINKED * blocks.words[first:begins]
+        )  # a path of links is no part of it
         stated = _TITLE.search(self._markup)
         own = self._markup[blocks.places[last] : blocks.places[last + 1]]
         short, long = sorted((folded(own).lower(), folded(stated[1]).lower() if stated else ""), key=len)
-        is_title = short and long.startswith(short) and words <= _FEW_WORDS and linked <= _LITTLE * words
+        is_title = short and long.startswith(short) and blocks.words[first:begins][between].sum() <= _FEW_WORDS
         return first if is_title else begins
+
+    def _with_its_notes(self, last: int, shown: Any) -> int:
+        """The block with which a main part ends: that of the footnotes right behind it, as manuals of Texinfo have them."""
+        found = _NOTES.search(self._markup, int(self._blocks.places[last])) if last < len(shown) else None
+        begins = len(shown) if found is None else int(self._blocks.places.searchsorted(found.start()))
+        if begins >= len(shown) or shown[last:begins].any():
+            return last
+        return int(self._elements.ends[self._elements.owners[begins]])
 
     def _in_front(self, begins: int, last: int, shown: Any, prose: Any, density: Any) -> Any:
         """Whether each block belongs to a menu in front of the main heading of a reference page and all of its prose: some
@@ -221,7 +237,9 @@ class MainElement:
         self.shown &= ~linking
         if not is_part:  # all of the page is as good as any part of it
             kept = np.array(kept_as_prose(words[some].tolist(), linked[some].tolist()), dtype=bool)
-            rows = elements.covered(_ROWS.has(names) & (density <= LINKED) & (total < _FEW_WORDS))
+            kept |= (is_p & held[elements.owners])[some]
+            is_row = _ITEMS.has(names) | (_ROWS.has(names) & (total < _FEW_WORDS))  # a cell may hold all of a page
+            rows = elements.covered(is_row & (density <= LINKED))
             kept[:-1] |= kept[1:] & (self._blocks.names[some] == HEADING)[:-1]
             self.shown[some] &= kept | rows[some]
 

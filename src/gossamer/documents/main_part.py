@@ -110,9 +110,18 @@ class MainPart:
         found &= LISTS.has(elements.names)
         return found | (items & found[parents])
 
+    def _code_in_lines(self) -> Any:
+        """The words of each block of code of several lines, which a cell of Markdown cannot have."""
+        found, places = np.zeros(len(self.shown), dtype=np.int64), self._blocks.places
+        if (self._elements.names == TABLE).any():
+            for block in (self._chosen.is_code & self.shown).nonzero()[0].tolist():
+                text = self.markup[places[block] : places[block + 1] if block + 1 < len(places) else None]
+                found[block] = self._blocks.words[block] * (b"\n" in text.partition(b">")[2].strip())
+        return found
+
     def _layout_tables(self) -> Any:
-        """Tables of which one cell has the text, or most of an article, or that have sections in their cells, with all that they
-        are made of: frames of old pages, and code beside the numbers of its lines."""
+        """Tables of which one cell has the text, or most of an article, or that have sections in their cells, or mostly code of
+        several lines, with all that they are made of: frames of old pages, and code beside the numbers of its lines."""
         names, parents = self._elements.names, self._elements.parents
         tables, cells = names == TABLE, COLUMNS.has(names)
         around = np.where(_PARTS_OF_TABLE.has(names), parents, 0)
@@ -127,4 +136,5 @@ class MainPart:
         single[sections] = tables[sections]
         frames = around[shown & (words >= ARTICLE_WORDS) & (words >= ARTICLE_SHARE * words[around])]
         single[frames] = tables[frames]
+        single |= tables & (2 * self._elements.sums(self._code_in_lines()) > words) & (words > 0)
         return single | (_PARTS_OF_TABLE.has(names) & single[around])

@@ -67,6 +67,11 @@ _NESTED = re.compile(
 # A page with such emphasis; one search for all costs a fifth of one for each.
 _KIND_OF_EMPHASIS = re2.compile(rb"(?i)<(?:var|cite|dfn|em><i|i><em|em><em|i><i)", BYTES)
 _EMPHASIZED = re.compile(rb"(?i)</?%s[^<>]*+>" % _EMPHASIS)
+# Asterisks beside marks of emphasis, or right within them, would be read as more of these; none is one in code, so a private
+# character stands for it until code is told from text.
+_STARS = re.compile(rb"\*++")
+_MARKED = re.compile(rb"(?i)</?(?:em|i|var|cite|dfn|b|strong)\b[^<>]*+>")
+_STAR = "\U00105ac2"
 _BREAK = re.compile(rb"(?i)(<br\b[^<>]*>)\s+")
 # What stands right before code, within so many bytes: generators name the language there.
 _AROUND = re.compile(rb"(?i)<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?\Z")
@@ -162,6 +167,8 @@ def _source(main: MainPart, images: bool) -> bytes:
         source = _CODE_LINKED.sub(_links_around, source)
     if _KIND_OF_EMPHASIS.search(source):
         source = _NESTED.sub(lambda found: found[1] + _EMPHASIZED.sub(b"", found[3]) + found[5], source)
+    if b"*" in source:
+        source = _STARS.sub(_starred, source)
     if b"<br" in lower:
         source = _BREAK.sub(rb"\1", source)
     if any(map(source.__contains__, _MARKS_OF_HEADINGS)):
@@ -239,6 +246,14 @@ def _with_anchor(match: "re.Match[bytes]") -> bytes:
     return match[0] + (f"{MARK_START}{anchor.decode()}{MARK_END}".encode() if anchor else b"")
 
 
+def _starred(match: "re.Match[bytes]") -> bytes:
+    """Asterisks that a mark of emphasis would stand beside, as :data:`_STAR`."""
+    source, start, end = match.string, match.start(), match.end()
+    tag = source.rfind(b"<", max(0, start - _BEFORE), start) if source[start - 1 : start] == b">" else -1
+    is_beside = (tag >= 0 and _MARKED.fullmatch(source, tag, start)) or _MARKED.match(source, end)
+    return _STAR.encode() * (end - start) if is_beside else match[0]
+
+
 def _code(match: "re.Match[bytes]") -> bytes:
     """Code with its language as the converter knows it, and without links."""
     pre, code, inside, end = match.groups(default=b"")
@@ -273,7 +288,7 @@ def _language_of(tags: "tuple[bytes, ...]") -> bytes:
 def _as_written(found: str) -> str:
     """Text outside of code as the page has it: with its backslashes, of which mathematics is full, and with `<` that begin no
     HTML, as in `List<T>`."""
-    if "\\\\" not in found and "<" not in found:
+    if "\\\\" not in found and "<" not in found and _STAR not in found:
         return found
     pieces, fence, at = [], "", 0
     for match in _FENCE.finditer(found):
@@ -284,11 +299,12 @@ def _as_written(found: str) -> str:
             pieces.append(found[at : match.end()])
             fence, at = "", match.end()
     pieces.append(found[at:] if fence else _text_as_written(found[at:]))
-    return "".join(pieces)
+    return "".join(pieces).replace(_STAR, "*")
 
 
 def _text_as_written(text: str) -> str:
     parts = _CODE_OR_ESCAPED.split(text)
+    parts[::2] = [part.replace(_STAR, "\\*") for part in parts[::2]]
     parts[1::2] = [_ESCAPED.get(part, part) for part in parts[1::2]]
     return "".join(parts)
 

@@ -41,6 +41,8 @@ BEFORE = 300
 _NO_TEXT, _MANY = 50, 3
 #: An element that calls itself boilerplate is none if it holds so much of the page; a hidden one needs more for it to be believed.
 _TOO_MUCH, _TOO_MUCH_HIDDEN = 0.5, 0.9
+#: A menu may hold so much if the page has so many words of prose without it.
+_REST = 10
 
 # Elements whose names are asked for, with the lengths of their own.
 _NAMES = "div section ul ol table td form article header dl aside main figure details"
@@ -125,7 +127,7 @@ class NamedElements:
                     dropped[element] = words[element] < most * words[0] or (
                         is_menu
                         and of_links[element] > MOSTLY_LINKS * words[element]
-                        and held[0] >= held[element] + LITTLE_PROSE
+                        and held[0] >= held[element] + _REST
                     )
                     equals[element] = dropped[element] and said.is_equal
                     talk[element] = dropped[element] and said.is_talk

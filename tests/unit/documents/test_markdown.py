@@ -359,6 +359,64 @@ def test_a_menu_with_more_words_than_the_text_of_a_short_page_is_still_a_menu() 
     assert "Library" not in text and text.count("Returns") == 3
 
 
+@pytest.mark.parametrize(
+    ("markup", "written"),
+    [
+        ("add(<em>node</em>, <em>*others</em>, **<em>named</em>)", "add(*node*, *\\*others*, \\*\\**named*)"),
+        ("<code>f(<em><code>T</code></em> *<em>x</em>)</code> is x * y", "`f(T *x)` is x * y"),
+        ("<b>Note</b>*", "**Note**\\*"),
+    ],
+)
+def test_an_asterisk_beside_emphasis_is_none_of_its_marks(markup: str, written: str) -> None:
+    assert (
+        as_markdown(f"<main><h1>A</h1><p>The call {markup}</p></main>".encode(), "").text
+        == f"# A\n\nThe call {written}\n"
+    )
+
+
+def test_code_of_several_lines_in_a_table_keeps_its_lines() -> None:
+    rows = "".join(
+        f"<tr><td>{name}</td></tr><tr><td><pre>int {name}()\n{{\n  return 1;\n}}</pre></td></tr>" for name in "fg"
+    )
+    signs = (
+        "<table><tr><th>Sign</th><th>Use</th></tr><tr><td><pre>+</pre></td><td>It adds two numbers</td></tr></table>"
+    )
+    text = as_markdown(f"<main><h1>Code</h1><table>{rows}</table>{signs}</main>".encode(), "").text
+    assert "```\nint g()\n{\n  return 1;\n}\n```" in text and "| Sign | Use |" in text
+
+
+def test_a_reference_page_has_its_title_from_above_a_path_of_links() -> None:
+    prose = "<p>Computes the sum of the given value and the elements in the range, in the order in which they stand there.</p>"
+    path = (
+        "<div id=siteSub>From it</div><div id=contentSub>&lt; <a href=/cpp>cpp</a> | <a href=/cpp/a>algorithm</a></div>"
+    )
+    body = f"<div id=mw-content-text>{4 * prose}<h3>Notes</h3>{prose}</div>"
+    page = f"<title>std::sum - reference</title><div id=content><h1><span>std::</span>sum</h1><div>{path}{body}</div></div>"
+    text = as_markdown(page.encode(), "https://example.org/").text
+    assert text.startswith("# std::sum\n\nComputes") and "algorithm" not in text
+
+
+def test_footnotes_right_behind_the_main_part_belong_to_it() -> None:
+    prose = "<p>The interpreter calls functions that call themselves, unless a limit is reached, which is an error: it says so,"
+    prose += " with the name of the function and the depth that it reached.</p>"
+    notes = "<div class=footnotes><h4>Footnotes</h4><p>Some functions must not be called so at all.</p></div>"
+    foot = "<div class=footer><p>This page was made by a program that makes pages of manuals, and by nobody else.</p></div>"
+    page = f"<div class=subsection id=Recursion><h3>Recursion</h3>{12 * prose}</div>"
+    page += f"<hr><div><p>Next: <a rel=next href=/n>Access</a></p></div>{notes}{foot}"
+    text = as_markdown(page.encode(), "https://example.org/").text
+    assert "#### Footnotes" in text and "Some functions" in text and "made by" not in text
+
+
+def test_short_paragraphs_and_lines_of_items_stay_on_a_page_that_is_one_column_of_prose() -> None:
+    prose = "<p>The library transforms documents by style sheets, and each program that has the headers can call it from its own"
+    prose += " code, or from a shell.</p>"
+    links = "<a href=/o>Objects</a>, <a href=/c>Constants</a>"
+    lines = "<ul><li>Tests:<br>Remove it<br>" + 12 * "Add the new files of the build to the list<br>" + "</li></ul>"
+    page = f"<body>{12 * prose}<h2>Help</h2><p>See also {links}</p>{prose}{lines}{prose}<div><a href=/>Home</a></div>"
+    text = as_markdown(page.encode(), "https://example.org/").text
+    assert "## Help" in text and "[Constants]" in text and "Remove it" in text and "Home" not in text
+
+
 def test_a_cell_of_links_in_front_of_a_heading_is_no_menu() -> None:
     rows = "".join(
         f"<tr><td><div><a href=/f{number}>function {number}</a></div></td><td>opens</td></tr>" for number in range(9)
