@@ -47,6 +47,8 @@ def test_a_crawl_that_names_no_cluster_runs_on_this_machine_and_an_unknown_name_
     assert isinstance(cluster_of(needs), LocalCluster)
     with pytest.raises(UsageError, match=r"no cluster is called 'locl'; did you mean 'local'"):
         cluster_of(needs._replace(options=CrawlOptions(cluster="locl")))
+    with pytest.raises(UsageError, match="--agent-wheel lets Ray bring code to its machines"):
+        cluster_of(needs._replace(options=CrawlOptions(agent_wheel=("own.whl",))))
 
 
 @pytest.mark.forks

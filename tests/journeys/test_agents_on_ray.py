@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.journeys.test_agents_joined import published
 from tests.ray_node import ray_environment, ray_node, ray_python
 from tests.waiting import until
 
+import gossamer
 from gossamer.agents.cluster import living
 from gossamer.storage.members import holder_of
 from gossamer.testing.clock import HUNG_AFTER
@@ -162,6 +164,39 @@ def test_an_archive_is_processed_by_tasks_of_ray_as_by_one_process(place: Place)
         refused = place.begin("reprocess", "archived", *words)
         assert said in (told := ended(refused)[1])
         assert (refused.returncode, len(told.splitlines())) == (2, 1)
+
+
+def wheel(folder: Path) -> Path:
+    """This package, as its wheel has it."""
+    made, name = folder / "gossamer-wheel.whl", f"gossamer-{gossamer.__version__}.dist-info/METADATA"
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+        root = Path(gossamer.__file__).parent
+        for path in root.rglob("*"):
+            if path.is_file() and path.suffix != ".pyc":
+                packed.write(path, Path("gossamer") / path.relative_to(root))
+        packed.writestr(name, f"Metadata-Version: 2.1\nName: gossamer\nVersion: {gossamer.__version__}\n")
+    return made
+
+
+def test_agents_run_the_code_of_a_wheel_that_ray_brings_to_their_machines(place: Place) -> None:
+    (place.folder / "broken.whl").write_bytes(b"no wheel")
+    with web_of_hosts(pages=PAGES * 2, latency=0.1) as web:
+        crawl = place.crawl("wheels", web, "--agent-wheel", wheel(place.folder))
+        until(lambda: len(place.agents("wheels")) == 2)
+        for agent in place.agents("wheels").values():
+            assert "working_dir_files" in Path(f"/proc/{agent}/cmdline").read_text(), "the file that began it is Ray's"
+        out, told = ended(crawl)
+        assert (crawl.returncode, json.loads(out)["pages"]) == (0, HOSTS * PAGES * 2), told
+        for words, why in (
+            (
+                ("--agent-wheel", "broken.whl"),
+                "--agent-wheel broken.whl cannot be read as a wheel: File is not a zip file",
+            ),
+            (("--agent-wheel", "no.whl"), "--agent-wheel no.whl cannot be read as a wheel: [Errno 2]"),
+        ):
+            refused = place.crawl("unwheeled", web, *words)
+            assert why in (said := ended(refused)[1])
+            assert (refused.returncode, len(said.splitlines())) == (2, 1)
 
 
 def test_an_agent_ends_with_the_worker_of_ray_and_another_one_goes_on_with_its_part(place: Place) -> None:

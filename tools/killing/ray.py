@@ -203,14 +203,15 @@ class RayCrawl(PublishingCrawl):
             case RayFault.WORKER:
                 send(signal.SIGKILL, {_parent(_parent(agent)) for agent in agents})
             case RayFault.COMMAND:
+                if not self._until(lambda: bool(self._supervisor())):
+                    return
                 self.process.kill()
                 self.process.wait()
                 self._drive("log", "ray:crawl", "--follow")
             case RayFault.SUPERVISOR:
-                lock = self._folder / "crawl/state/supervisor/lock"
-                if not self._until(lambda: bool(holder_of(lock))):
+                if not self._until(lambda: bool(self._supervisor())):
                     return
-                send(signal.SIGKILL, {_parent(int(holder_of(lock)))})
+                send(signal.SIGKILL, {_parent(self._supervisor())})
                 self.process.wait()
                 self._drive("resume", str(self._folder / "crawl"), "--cluster", "ray", "--json")
             case RayFault.DRAINED:
@@ -230,6 +231,10 @@ class RayCrawl(PublishingCrawl):
         if fault in _OF_NODES and self._until(lambda: self._are_elsewhere(node)):
             seconds = round(time.monotonic() - begun, 1)
             self._told.figures["slowest"] = max(seconds, self._told.figures["slowest"])
+
+    def _supervisor(self) -> int:
+        """The process that supervises; agents publish without one, too."""
+        return int(holder_of(self._folder / "crawl/state/supervisor/lock") or 0)
 
     def _drain(self, node: RayNode) -> None:
         """Let Ray say that a node, which it knows by its port, is about to go away."""

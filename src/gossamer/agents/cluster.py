@@ -58,6 +58,8 @@ def cluster_of(needs: ClusterNeeds) -> Cluster:
     name = needs.options.cluster or LOCAL
     if name not in places:
         raise UsageError(f"no cluster is called {name!r}{nearest(name, places)}")
+    if needs.options.agent_wheel and name in (LOCAL, "joined"):
+        raise UsageError("--agent-wheel lets Ray bring code to its machines; also give --cluster ray, or leave it out")
     made: Cluster = found_at(places[name])(needs)
     return made
 

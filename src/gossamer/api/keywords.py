@@ -109,6 +109,9 @@ class CrawlKeywords(TypedDict, total=False):
     """With --cluster joined or ray: let agents on other machines join at HOST:PORT."""
     secret_file: str
     """Read the secret that agents on other machines show from this file; without it, GOSSAMER_SECRET has it."""
+    agent_wheel: Sequence[str]
+    """With --cluster ray: let Ray bring the code of this wheel to machines on which it is not installed
+    (repeatable)."""
     max_agents: int | None
     """Let others join by themselves until this many agents work; default: as `agents`, else as many as there are
     cores."""

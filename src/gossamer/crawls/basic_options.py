@@ -190,6 +190,14 @@ class BasicOptions(Sheet, frozen=True):
             names="a file",
         ),
     ] = ""
+    agent_wheel: Annotated[
+        tuple[str, ...],
+        setting(
+            "With --cluster ray: let Ray bring the code of this wheel to machines on which it is not installed (repeatable).",
+            restart=_LISTENS,
+            names="a file",
+        ),
+    ] = ()
     max_agents: Annotated[settings.MaxAgents, setting(sets="frontier")] = None
     crawlers: (
         Annotated[
@@ -286,6 +294,7 @@ class BasicOptions(Sheet, frozen=True):
             "--agents": (self.agents or 1) > 1,
             "--cluster": self.cluster,
             "--listen": self.listen,
+            "--agent-wheel": self.agent_wheel,
             "--designation": self.designation == "master",
             "--masters": self.masters,
             "--policy": self.policy,

@@ -220,8 +220,8 @@ HEADINGS = {
     ),
     "Many processes": Heading(
         "agents",
-        "max_agents concurrency cluster listen secret_file crawlers designation masters policy place agent_place exchange agent "
-        "exchange_key",
+        "max_agents concurrency cluster listen secret_file agent_wheel crawlers designation masters policy place agent_place "
+        "exchange agent exchange_key",
         "gossamer crawl --seeds seeds.txt --agents 4 --concurrency 256",
     ),
     "Output": Heading(

@@ -99,7 +99,7 @@ class RayCluster(JoinedCluster):
         needs all agents on one machine."""
         check_installed()
         super().__init__(needs)
-        self._listen = needs.options.listen
+        self._listen, self._wheels = needs.options.listen, needs.options.agent_wheel
         self._hosts: list[_Host] = []
         self._wanted: set[str] = set()
         """Names that were placed, each of which needs a machine."""
@@ -160,7 +160,7 @@ class RayCluster(JoinedCluster):
         share_secret(self.directory / STATE_DIRECTORY)
         own = secret_of(self.directory / STATE_DIRECTORY)
         self._secret = hashlib.blake2b(own, person=b"gossamer ray").hexdigest().encode()
-        await asyncio.to_thread(connect)
+        await asyncio.to_thread(connect, self._wheels)
         import ray
 
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]

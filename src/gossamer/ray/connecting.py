@@ -10,13 +10,15 @@ import os
 import socket
 import sys
 import tempfile
+import zipfile
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, BinaryIO
 
 from gossamer.agents.joined import link
 from gossamer.documents.markdown import needs as needs_package
+from gossamer.engine.files import scratch
 from gossamer.engine.subjects import found_at
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
@@ -50,9 +52,10 @@ def check_version(installed: str) -> None:
         raise UsageError(f"--cluster ray needs Ray {oldest} or newer, and this is {installed}; upgrade it")
 
 
-def connect() -> None:
-    """Connect this process to the cluster that `RAY_ADDRESS` names, or that of this machine. Raises UsageError: there is none, or
-    it does not let this process in."""
+def connect(wheels: Sequence[str] = ()) -> None:
+    """Connect this process to the cluster that `RAY_ADDRESS` names, or that of this machine. Ray brings the code of these wheels to
+    the machines that run something for this process. Raises UsageError: there is no cluster, it does not let this process in, or a
+    file is no wheel."""
     import ray
     from ray.exceptions import AuthenticationError
 
@@ -73,9 +76,10 @@ def connect() -> None:
             ) from None
     said = ""
     try:
-        with _hushed() as told, contextlib.chdir(os.sep):  # Ray puts this folder on the import path of its workers
+        with _hushed() as told, _unpacked(wheels) as folder:
+            code = {"working_dir": folder} if wheels else {}
             try:
-                ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+                ray.init(address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False, runtime_env=code)
                 # A thread of Ray writes its troubles to standard output, which has one line of JSON; there is no setting for it.
                 ray._private.worker.global_worker.threads_stopped.set()
                 ray._private.worker.global_worker.gcs_error_subscriber.close()  # it waits for one trouble before it looks
@@ -93,6 +97,19 @@ def connect() -> None:
                 f"no Ray cluster runs on this machine; begin one with `ray start --head`, or set {_ADDRESS_VARIABLE} to HOST:PORT"
             ) from None
         raise UsageError(f"the Ray cluster at {address} does not take this process: {first_line(error)}") from None
+
+
+@contextlib.contextmanager
+def _unpacked(wheels: Sequence[str]) -> Iterator[str]:
+    """A folder in which these wheels are as installed. Raises UsageError."""
+    with scratch("gossamer-ray-") as folder:
+        for wheel in wheels:
+            try:
+                with zipfile.ZipFile(wheel) as packed:
+                    packed.extractall(folder)
+            except (OSError, zipfile.BadZipFile) as error:
+                raise UsageError(f"--agent-wheel {wheel} cannot be read as a wheel: {error}") from None
+        yield folder
 
 
 @contextlib.contextmanager
@@ -121,7 +138,8 @@ def mapped(place: str, parts: Iterable[bytes]) -> Iterator[bytes]:
     the answers in the order of the parts. One that is lost with its machine is begun again elsewhere. Raises what the function
     does, and UsageError: there is no cluster; CrawlDirectoryError: Ray cannot finish a task."""
     check_installed()
-    connect()
+    with contextlib.chdir(os.sep):  # Ray puts this folder on the import path of its workers, which import what is ours
+        connect()
     import ray
     from ray.exceptions import RayError, RayTaskError
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,14 +25,15 @@ from gossamer.values.errors import CrawlDirectoryError, UsageError
 #: Names of the actors that supervise a crawl begin with it.
 _SUPERVISORS = "supervisor/"
 
-#: Seconds in which an actor says which crawl it supervises.
-_ANSWERS = 10.0
+#: Seconds in which an actor says which crawl it supervises, and between two questions.
+_ANSWERS, _LOOK = 10.0, 0.5
 
 
 class _Supervised(NamedTuple):
     """A crawl whose supervisor is in an actor."""
 
     directory: str
+    """Empty where it has just begun."""
     node: str
     """The id of the node that has the directory."""
     host: str
@@ -95,14 +97,19 @@ def _asked_for(node: str, **more: str) -> Any:
 
 def _found(crawl: str) -> _Supervised:
     """The crawl of this name, or of this directory. Raises UsageError: there is none, or more than one."""
-    known = list(_supervised())
-    found = [one for one in known if crawl in (one.directory, Path(one.directory).name)]
+    until = time.monotonic() + _ANSWERS
+    while True:
+        known = list(_supervised())
+        found = [one for one in known if crawl in (one.directory, Path(one.directory).name)]
+        if found or all(one.directory for one in known) or time.monotonic() > until:
+            break
+        time.sleep(_LOOK)  # a supervisor that begins has not said yet what it supervises
     if len(found) == 1:
         return found[0]
     if found:
         told = " and ".join(f"{one.directory} on {one.host}" for one in found)
         raise UsageError(f"ray:{crawl} names several crawls; name one by its directory: {told}")
-    there = ", ".join(f"ray:{Path(one.directory).name}" for one in known)
+    there = ", ".join(f"ray:{Path(one.directory).name}" for one in known if one.directory)
     raise UsageError(
         f"no crawl called {crawl!r} has a supervisor on this Ray cluster; {f'there is {there}' if there else 'nor has another'}"
     )
@@ -118,8 +125,7 @@ def _supervised() -> Iterator[_Supervised]:
             with contextlib.suppress(ValueError, RayError):  # it has ended just now, or its node does not answer
                 host = ray.get_actor(entry["name"], NAMESPACE)
                 directory, node = ray.get([host.crawl.remote(), host.ready.remote()], timeout=_ANSWERS)
-                if directory:
-                    yield _Supervised(directory, node, nodes.get(node, node))
+                yield _Supervised(directory, node, nodes.get(node, node))
 
 
 def _followed(host: Any, name: str) -> int:

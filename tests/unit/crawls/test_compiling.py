@@ -68,7 +68,7 @@ ELSEWHERE |= {"exchange", "agent", "exchange_key"}
 #: They are matters of masters: tests/unit/agents/test_masters.py.
 ELSEWHERE |= {"designation", "masters", "policy", "place", "agent_place"}
 #: They say where agents run: tests/conformance/test_clusters.py.
-ELSEWHERE |= {"cluster", "listen", "secret_file"}
+ELSEWHERE |= {"cluster", "listen", "secret_file", "agent_wheel"}
 #: It divides what the others have filled in: test_crawlers.py, tests/journeys/test_leases.py.
 ELSEWHERE |= {"crawlers"}
 
