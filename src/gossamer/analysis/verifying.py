@@ -20,12 +20,12 @@ from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import is_as_written
 from gossamer.storage.archive.cdxj import read_line
 from gossamer.storage.archive.contract import INDEX
-from gossamer.storage.archive.reading import CAPTURES, Gap, is_readable, scan
+from gossamer.storage.archive.reading import CAPTURES, Gap, is_readable, opened, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger, ledgers_of
 from gossamer.storage.logs import LOG_FOLDER, LOG_PATH, read_mark
 from gossamer.storage.members import CRAWL_ID, is_id_damaged
-from gossamer.storage.recovery import ROW_LOG, changed_files, is_away, unreadable_lines
+from gossamer.storage.recovery import ROW_LOG, changed_files, in_store, is_away, unreadable_lines
 from gossamer.storage.rewrite_journals import DELETED, refuse_unfinished
 from gossamer.storage.tables.manifest import failure_of, unmade
 from gossamer.storage.tables.places import COMMITTED, CRAWL_FILE, INDEX_DIRECTORY, TABLES, is_mark_damaged
@@ -93,6 +93,8 @@ def verify(directory: Path, *, deep: bool = False) -> Verified:
         _note_tails(directory, ends, told)
         if deep:
             _read_all(directory, ledgers, ends, told)
+        else:
+            _look_in_store(directory, ends, told)
     return told
 
 
@@ -134,6 +136,16 @@ def _find_changed(directory: Path, ledgers: list[RocksLedger], told: Verified) -
         for name in ledger.checkpoints():
             if what := ledger.damage_of_checkpoint(name):
                 told.find(f"checkpoint {name} of {ledger.sheet.agent} is damaged, and cannot be gone back to: {what}")
+
+
+def _look_in_store(directory: Path, ends: Mapping[str, int], told: Verified) -> None:
+    """Find archive files that are in a store alone, and of which that has lost something."""
+    for file in ends:
+        if file.startswith(f"{WARC_DIRECTORY}/") and in_store(directory / file):
+            try:
+                opened(directory / file, whole=True).close()
+            except CrawlDirectoryError as error:
+                told.find(f"{file}: {error}")
 
 
 def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.backup.contract import ObjectMissing, Store
-from gossamer.backup.head import AgentInStore, StoredPart
+from gossamer.backup.head import AgentInStore, StoredPart, missing
 from gossamer.backup.opening import open_store
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.recovery import InStore, in_store, is_away
@@ -32,12 +32,17 @@ if TYPE_CHECKING:
 _HELD = 8
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open an archive file that is in a store alone, to read. Raises CrawlDirectoryError, here or where it is read: the store
-    cannot be reached, or a part is missing or has other bytes than were shipped; names it."""
+def opened(path: Path, *, whole: bool = False) -> BinaryIO:
+    """Open an archive file that is in a store alone, to read; if it is to be `whole`, after a look for all its parts. Raises
+    CrawlDirectoryError, here or where it is read: the store cannot be reached, or a part is missing or has other bytes than were
+    shipped; names it."""
     if (far := in_store(path)) is None:
         raise CrawlDirectoryError(f"{path} is in no store")
-    return io.BufferedReader(_FarFile(_parts(far, path.name, path.lstat().st_mtime_ns), far))
+    parts = _parts(far, path.name, path.lstat().st_mtime_ns)
+    store = _place(far.store, far.agent).store
+    if whole and (lost := next((part for part in parts if not _has(store, part)), None)):
+        raise missing(store, lost.key)
+    return io.BufferedReader(_FarFile(parts, far))
 
 
 def put_link(path: Path, far: InStore) -> None:

@@ -152,6 +152,10 @@ def owner_of(name: str) -> str:
     return match[1] if (match := _OWNER.fullmatch(name)) else ""
 
 
+def missing(store: Store, key: str) -> CrawlDirectoryError:
+    return CrawlDirectoryError(f"the store {store.name} is damaged: {key} is missing")
+
+
 def new_life() -> tuple[str, str]:
     """A name for an owner that begins, and how people know it."""
     return secrets.token_hex(8), f"process {os.getpid()} on {socket.gethostname()}"
@@ -287,7 +291,7 @@ class AgentInStore:
         try:
             return msgspec.json.decode(self.store.get(key), type=StoredCheckpoint)
         except ObjectMissing:
-            raise CrawlDirectoryError(f"the store {self.store.name} is damaged: {key} is missing") from None
+            raise missing(self.store, key) from None
         except ValueError as error:
             raise CrawlDirectoryError(f"the store {self.store.name} is damaged: {key}: {error}") from None
 
@@ -336,7 +340,7 @@ class AgentInStore:
         try:
             data = self.store.get(part.key)
         except ObjectMissing:
-            raise CrawlDirectoryError(f"the store {self.store.name} is damaged: {part.key} is missing") from None
+            raise missing(self.store, part.key) from None
         if digest_of(data) != part.digest:
             raise CrawlDirectoryError(
                 f"the store {self.store.name} is damaged: {part.key} has other bytes than were shipped"

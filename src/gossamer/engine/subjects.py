@@ -101,7 +101,8 @@ class Subject(NamedTuple):
     """By the names of clusters that run functions of installed packages on their machines: functions from the place of one, from
     bytes to bytes, and from many bytes, to an iterator of its answers in their order."""
     far_archive: str = ""
-    """A function that opens an archive file, by its path, that is not on the disk but where the subject keeps it."""
+    """A function that opens an archive file, by its path, that is not on the disk but where the subject keeps it; with `whole`, it
+    first looks for all of it."""
 
 
 @lru_cache(maxsize=1)

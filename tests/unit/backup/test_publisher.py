@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from tests.waiting import awaited
 
+from gossamer.analysis.verifying import verify
 from gossamer.backup.contract import Stat, Store, StoreFailed, StoreRefused
 from gossamer.backup.elsewhere import CrawlInStore, bring_back, gone_elsewhere, is_store, read_here, standing_of_store
 from gossamer.backup.head import PART_BYTES, AgentInStore, owned
@@ -575,7 +576,10 @@ def test_readers_get_the_last_checkpoint_and_of_documents_only_the_parts_that_th
                 file.seek(0)
                 with pytest.raises(CrawlDirectoryError, match=f"{first.digest} has other bytes than were shipped"):
                     file.read(5)
+            assert verify(place).findings == []
             (tmp_path / "store" / first.key).unlink()
+            is_missing = f"{WARC}: the store {tmp_path / 'store'} is damaged: {first.key} is missing"
+            assert verify(place).findings == [is_missing]
             with opened(place / WARC) as file, pytest.raises(CrawlDirectoryError, match=f"{first.digest} is missing"):
                 file.read(5)
             one.commit(b"4")

@@ -102,13 +102,13 @@ class ArchivedRecord(msgspec.Struct, frozen=True):
         return next((value for field, value in self.headers if field == name), "")
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open an archive file to read it, also one that is in a store alone. Raises OSError; and CrawlDirectoryError, here or where it
-    is read: the store cannot be reached, or is damaged."""
+def opened(path: Path, *, whole: bool = False) -> BinaryIO:
+    """Open an archive file to read it, also one that is in a store alone; of that, if it is to be `whole`, all parts are looked for
+    first. Raises OSError; and CrawlDirectoryError, here or where it is read: the store cannot be reached, or is damaged."""
     if in_store(path) is None:
         return path.open("rb")
     [place] = (one.far_archive for one in shipped() if one.far_archive)
-    file: BinaryIO = found_at(place)(path)
+    file: BinaryIO = found_at(place)(path, whole=whole)
     return file
 
 
