@@ -77,7 +77,7 @@ class CloudStore:
         with self._told():
             self._store = from_url(url, client_options=client, retry_config=retries)
 
-    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+    def put(self, key: str, data: bytes | memoryview, expect: str | None = None) -> str:
         mode: Any = "overwrite" if expect is None else "create" if expect == ABSENT else {"e_tag": expect}
         try:
             with self._told(key):

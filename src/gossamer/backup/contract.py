@@ -51,7 +51,7 @@ class Store(Protocol):
     name: str
     """As people write it; it holds no secret."""
 
-    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+    def put(self, key: str, data: bytes | memoryview, expect: str | None = None) -> str:
         """Keep the bytes under the key; returns the tag. `expect`: replace it only if its tag is this, or only make it
         (:data:`ABSENT`); None replaces whatever is there.
 

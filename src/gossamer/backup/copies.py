@@ -29,7 +29,7 @@ class CopiedStore:
         self.tell: Callable[[str], object] = lambda line: None
         """Is told of folders that are left out."""
 
-    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+    def put(self, key: str, data: bytes | memoryview, expect: str | None = None) -> str:
         tag = self._first(lambda folder: folder.put(key, data, expect))
         self._others(lambda folder: folder.put(key, data))
         return tag

@@ -57,7 +57,7 @@ class StoredPart(msgspec.Struct, frozen=True, array_like=True):
         return self.key.rpartition("/")[2]
 
 
-def digest_of(data: bytes) -> str:
+def digest_of(data: bytes | memoryview) -> str:
     """A digest that cannot be forged: pages of strangers are in these bytes."""
     return hashlib.blake2b(data, digest_size=_DIGEST).hexdigest()
 

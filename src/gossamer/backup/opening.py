@@ -43,7 +43,7 @@ class FolderStore:
             except OSError as error:
                 raise UsageError(f"--store {root}: {error.strerror}; name a folder that this user can make") from None
 
-    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+    def put(self, key: str, data: bytes | memoryview, expect: str | None = None) -> str:
         with self._told():
             path, fresh = self._root / key, self._root / _MAKING / secrets.token_hex(8)
             fresh.parent.mkdir(exist_ok=True)

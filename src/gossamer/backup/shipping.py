@@ -6,8 +6,10 @@ and every other file as it is. What grows is shipped by what came since; tables 
 """
 
 import contextlib
+import mmap
 import os
 import re
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,8 +29,8 @@ from gossamer.storage.tables.manifest import failure_of
 from gossamer.values.agents import at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 
-#: Threads that ship at once.
-_SHIPPERS = 3
+#: Threads that ship at once; of files with more new bytes than this, one is shipped at a time, since its parts are in memory.
+_SHIPPERS, _LARGE = 3, 1 << 20
 
 #: What is made for this machine alone, or made again of the rest: locks, ledgers but for their snapshot, indexes, leftovers.
 _LEFT = re.compile(
@@ -68,21 +70,23 @@ class ShippedFile(NamedTuple):
         signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         return cls(path, stat.st_size if end is None else end, signature, end is not None)
 
-    def pieces(self, at: int) -> Iterator[bytes]:
+    def pieces(self, at: int) -> Iterator[memoryview]:
         """The bytes behind one, in pieces of a part each; of a file that was replaced meanwhile, the new one. Raises OSError: it
         became shorter meanwhile, or is gone."""
         if self.data is not None:
-            yield from [self.data] if self.data else []
+            yield from [memoryview(self.data)] if self.data else []
             return
-        with self.path.open("rb") as file:
+        with self.path.open("rb", buffering=0) as file:
             end = self.end if self.grows else os.fstat(file.fileno()).st_size
             file.seek(at)
             while at < end:
-                if not (data := file.read(min(PART_BYTES, end - at))):
+                # Memory of its own, which the system has back at once: of the allocator's, each thread would keep this much.
+                held = mmap.mmap(-1, min(PART_BYTES, end - at))
+                if not (size := file.readinto(held)):
                     raise OSError(f"{self.path} became shorter while it was shipped")
-                at += len(data)
-                yield data
-                del data  # one piece is in memory, and not the next one beside it
+                at += size
+                yield memoryview(held)[:size]
+                del held  # one piece is in memory, and not the next one beside it
 
 
 class Shipping:
@@ -98,6 +102,7 @@ class Shipping:
         """The last checkpoint."""
         self._signatures: dict[str, tuple[int, int, int]] = {}
         """Of its files, if this life has published it."""
+        self._large = threading.Lock()
         self._torn: set[str] = set()
         """Files that were damaged when this life began: what was shipped of them is no beginning of what they become."""
         far = (name for name in links_of(directory) if self._is_ours(name) and name not in self.known.files)
@@ -194,16 +199,17 @@ class Shipping:
     ) -> tuple[StoredPart, ...]:
         """The parts of a file: those that are `kept`, and what follows them, shipped unless it is among the `known` ones."""
         there, parts = {part.digest: part for part in known}, [*kept]
-        for data in file.pieces(size_of(kept)):
-            digest = digest_of(data)
-            if (part := there.get(digest)) is None:
-                part = StoredPart(self._place.part_key(digest), len(data))
-                self._place.store.put(part.key, data)
-                self._metrics.count("objects")
-                self._metrics.count("bytes", len(data))
-                self._metrics.count("ledger_bytes", len(data) if file.path.parent.name == SNAPSHOT else 0)
-            parts.append(part)
-            del data
+        with self._large if file.end - size_of(kept) > _LARGE else contextlib.nullcontext():
+            for data in file.pieces(size_of(kept)):
+                digest = digest_of(data)
+                if (part := there.get(digest)) is None:
+                    part = StoredPart(self._place.part_key(digest), len(data))
+                    self._place.store.put(part.key, data)
+                    self._metrics.count("objects")
+                    self._metrics.count("bytes", len(data))
+                    self._metrics.count("ledger_bytes", len(data) if file.path.parent.name == SNAPSHOT else 0)
+                parts.append(part)
+                del data
         return tuple(parts)
 
 

@@ -55,7 +55,7 @@ class Forgetful(FolderStore):
 
     loses = False
 
-    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+    def put(self, key: str, data: bytes | memoryview, expect: str | None = None) -> str:
         tag = super().put(key, data, expect)
         if self.loses and expect is not None:
             self.loses = False

@@ -67,7 +67,7 @@ class Counting(FolderStore):
 
     asked = 0
 
-    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+    def put(self, key: str, data: bytes | memoryview, expect: str | None = None) -> str:
         self.asked += 1
         return super().put(key, data, expect)
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import shutil
 import socket
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
@@ -47,7 +48,7 @@ class Counted(FolderStore):
     loses = b""
     """It forgets these bytes once, as soon as it has them."""
 
-    def put(self, key: str, data: bytes, expect: str | None = None) -> str:
+    def put(self, key: str, data: bytes | memoryview, expect: str | None = None) -> str:
         self.asked += 1
         if self.fails:
             raise StoreFailed("the store is out of reach")
@@ -202,6 +203,23 @@ def test_only_what_came_since_is_shipped_and_nothing_costs_no_request(tmp_path: 
         found = AgentInStore(one.store, "agent-00")
         found.read()
         assert sum(part.size for part in found.checkpoint().files[WARC]) == 100_010
+
+    asyncio.run(body())
+
+
+def test_parts_on_their_way_take_no_memory_that_stays_with_the_process(tmp_path: Path) -> None:
+    """The allocator keeps what was freed, for each thread: 8 MB for each that has shipped a part."""
+
+    async def body() -> None:
+        async with crawled(tmp_path) as one:
+            one.commit(b"1" * PART_BYTES * 2)
+            tracemalloc.start()
+            try:
+                assert (await one.publish())["bytes"] > 2 * PART_BYTES
+                assert tracemalloc.get_traced_memory()[1] < PART_BYTES // 4
+            finally:
+                tracemalloc.stop()
+        assert (back(tmp_path, "new") / WARC).stat().st_size == 2 * PART_BYTES
 
     asyncio.run(body())
 
