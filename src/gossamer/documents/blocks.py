@@ -107,18 +107,13 @@ def _shape(code: int) -> int:
 _BEGINS = np.array([(chr(code).isalpha() and code < 0x80) or code in b"/!?\0" for code in range(256)])
 
 
-def _unspaced_pairs() -> Any:
-    """Whether a character of such a script begins with two bytes, by these less 0xE000."""
-    pairs = np.zeros(0x1000, dtype=bool)
-    for first, last in _UNSPACED:
-        pairs[first - 0xE000 : last - 0xE000 + 1] = True
-    return pairs
-
-
 _SHAPES = bytes(map(_shape, range(256)))
 # Words consist of these: bytes that begin one, and those of all characters beyond ASCII.
 _SPOKEN = bytes(_shape(code) == 3 or code >= 0x80 for code in range(256))
-_UNSPACED_PAIRS = _unspaced_pairs()
+# Whether a character of such a script begins with two bytes, by these less 0xE000.
+_UNSPACED_PAIRS = np.zeros(0x1000, dtype=bool)
+for _pair, _last in _UNSPACED:
+    _UNSPACED_PAIRS[_pair - 0xE000 : _last - 0xE000 + 1] = True
 # What an opening and a closing tag add to the number of open elements.
 _STEPS = np.array([1, -1])
 
@@ -152,14 +147,9 @@ class Part:
     """Where the next part begins: at the end of the element without prose that this one ends in, if it does."""
 
     def __init__(self, markup: bytes, start: int, end: int, unclosed: set[int | bytes]) -> None:
-        """Everything but the words and the texts.
-
-        Args:
-            start: where the part begins.
-            end: where it ends, before a tag if it can.
-            unclosed: kinds of elements that are kept like any other; those that are looked for in vain are added to it, for
-                the parts behind this one, those of advertisements by their names.
-        """
+        """Everything but the words and the texts. It ends before a tag if it can. `unclosed`: kinds of elements that are kept like
+        any other; those that are looked for in vain are added to it, for the parts behind this one, those of advertisements by
+        their names."""
         data = markup[start:end]
         for byte, space in _NO_BREAK:
             if byte in data:
@@ -205,7 +195,9 @@ class Part:
         depth = (inside * _STEPS.take(tags.closing)).cumsum()
         depth -= np.repeat(depth[heads], self._lengths)
         if depth.min() < 0:  # an end tag without a start: that of a link in which the part before ended, say
-            depth -= _lowest(depth, np.repeat(np.arange(len(heads)), self._lengths))
+            # Each block lies deeper than all before it, so the lowest depth so far is that in the block; it is 0 at its first tag.
+            steps = np.repeat(np.arange(len(heads)), self._lengths) * (2 * np.abs(depth).max() + 1)
+            depth -= np.minimum.accumulate(depth - steps) + steps
         return np.add.reduceat(words, heads), np.add.reduceat(words * (depth > 0), heads)
 
     def blocks(self) -> Blocks:
@@ -261,18 +253,14 @@ class Part:
         edges[1::2], edges[2::2] = starts[some], tags.ends[some]
         are_text = np.zeros(2 * len(some), dtype=bool)
         are_text[1::2] = True
-        return _single_spaced(codes[: edges[-1]][np.repeat(are_text, edges[1:] - edges[:-1])].tobytes())
-
-
-def _single_spaced(text: bytes) -> bytes:
-    """The same with one space for each run of white space of ASCII."""
-    for space in _SPACES:
-        if space in text:
-            text = text.replace(space, b" ")
-    codes = np.frombuffer(text, dtype=np.uint8)
-    spaces = codes == ord(" ")
-    again = spaces[1:] & spaces[:-1]
-    return text[:1] + codes[1:][~again].tobytes() if again.any() else text
+        text = codes[: edges[-1]][np.repeat(are_text, edges[1:] - edges[:-1])].tobytes()
+        for space in _SPACES:
+            if space in text:
+                text = text.replace(space, b" ")
+        codes = np.frombuffer(text, dtype=np.uint8)
+        spaces = codes == ord(" ")
+        again = spaces[1:] & spaces[:-1]
+        return text[:1] + codes[1:][~again].tobytes() if again.any() else text
 
 
 def _tags(data: bytes, length: int) -> _Tags:
@@ -419,12 +407,6 @@ def _advertised(
             continue
         behind = until - offset
         yield at, int(tags.ends.searchsorted(behind)), until
-
-
-def _lowest(depth: Any, blocks: Any) -> Any:
-    """The lowest depth so far in the block of each tag; all are 0 at its first."""
-    steps = blocks * (2 * np.abs(depth).max() + 1)  # each block lies deeper than all before it
-    return np.minimum.accumulate(depth - steps) + steps
 
 
 def _hide(tags: _Tags, hidden: Any, offset: int) -> Any:

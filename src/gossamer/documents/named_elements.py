@@ -75,8 +75,9 @@ _FORUM = re2.compile(
 _HEADED = re.compile(
     rb"""(?is)<[^<>]*?\bid=["']?([^"'<>\s(]++)[^<>]*+>\s*+(?:<span\b[^<>]*>\s*</span>\s*+)?(<h[1-6]\b[^<>]*>.{0,600}?)</h[1-6]\b"""
 )
-# The first link of an element.
+# The first link of an element, and bytes within which it stands.
 _HREF = re.compile(rb"""(?i)\shref\s*=\s*["']?([^"'\s<>]*)""")
+_NEAR = 1_000
 
 
 class NamedElements:
@@ -157,9 +158,9 @@ class NamedElements:
         """Whether an element that calls itself a table of contents lists other pages, as one of chapters does."""
         if not said.is_contents:
             return False
-        first, last = (int(edges[element]) for edges in (self._elements.starts, self._elements.ends))
+        place, last = (int(self._blocks.places[self._elements.starts[element]]), int(self._elements.ends[element]))
         end = int(self._blocks.places[last]) if last < len(self._blocks.places) else len(self._markup)
-        found = _HREF.search(self._markup, int(self._blocks.places[first]), end)
+        found = _HREF.search(self._markup, place, min(end, place + _NEAR))
         return found is not None and b"#" not in found[1]
 
     def with_attributes(self, total: Any) -> Any:

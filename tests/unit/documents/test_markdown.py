@@ -163,6 +163,9 @@ def test_no_word_is_lost_in_elements_without_end(opens: str) -> None:
         ("", ""),
         ("<p>", "<code><a href=x>y"),
         ("<p>", "<ul><li><h2>x"),
+        ("", "<div class=toc>x<a>y</a>"),
+        ("", "<section class=section id=comments>x"),
+        ("<p>", "<em>*x>*"),
     ],
 )
 def test_large_and_empty_pages_are_written_in_linear_time(begins: str, piece: str) -> None:
