@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawls.control.waits import disk_free
+from gossamer.engine.processes import give_back_memory
 from gossamer.engine.unit import Clock, SystemClock, meanwhile
 from gossamer.storage.tables.log import TableLog
 from gossamer.storage.tables.row_tables import COARSE, FINE, SAMPLES, SampleRow
@@ -96,6 +97,8 @@ class Pulse:
             # A crawl of seconds ends before its directories are worth a look.
             await self._clock.sleep(MEASURE)
             self._surveyed = await asyncio.to_thread(self._survey)
+            # The allocator keeps what was freed among what is in use, and more of it the longer a crawl lasts.
+            await asyncio.to_thread(give_back_memory)
             await self._clock.sleep(SURVEY - MEASURE)
 
     def beat(self) -> None:
