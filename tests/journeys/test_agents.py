@@ -205,11 +205,11 @@ def test_agents_that_are_told_to_stop_keep_what_they_have_and_the_crawl_goes_on(
         assert len(web.requests) == HOSTS * PAGES, "what was in flight was finished"
 
 
-def gossamer(*arguments: object) -> "subprocess.Popen[str]":
+def gossamer(*arguments: object, **variables: str) -> "subprocess.Popen[str]":
     command = processes.command("gossamer", *map(str, arguments))
     return subprocess.Popen(
         command,
-        env=processes.environment(),
+        env={**processes.environment(), **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -9,13 +9,15 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
 from gossamer.values.agents import Member
+from gossamer.values.errors import CrawlDirectoryError
 
 if TYPE_CHECKING:
+    from gossamer.agents.parcels import Deed
     from gossamer.crawls.options import CrawlOptions
 
 # The cluster: where the processes of one crawl run.
@@ -106,6 +108,25 @@ class Cluster(Protocol):
 
     async def close(self) -> None:
         """Let go of the cluster; processes that are at work go on. Those that were prepared and not needed end."""
+        ...
+
+
+class MachineAway(CrawlDirectoryError):
+    """A machine has gone for good while hosts changed hands: what is under way is done again from its first step."""
+
+
+@runtime_checkable
+class FarCluster(Protocol):
+    """The rest of a cluster whose agents have machines of their own, where their number can change, and hosts can change hands.
+    Without it, they keep both."""
+
+    async def do_at_rest(self, deed: "Deed") -> bytes:
+        """Let an agent do something where it keeps its ledger, while all agents rest, and wait while its machine is away. Raises
+        CrawlDirectoryError: it cannot be done; MachineAway."""
+        ...
+
+    def has_room(self, names: Sequence[str]) -> bool:
+        """Whether agents that are to join could begin; where not, this asks for machines, and reports for what it waits."""
         ...
 
 

@@ -256,16 +256,18 @@ class Joining:
             check_can_divide(lone.graph, list(map(agent_name, range(number))), lone.directory)
             check_can_change(lone.wiring, lone.directory)
 
-    def resize(self, number: int) -> None:
-        """Let the crawl have so many agents, in some seconds. Raises UsageError: it cannot have them, or is about to end.
-        Nothing has changed; WiringError: likewise."""
+    def resize(self, number: int) -> str:
+        """Let the crawl have so many agents, in some seconds; returns how, in words. Raises UsageError: it cannot have them, or is
+        about to end. Nothing has changed; WiringError: likewise."""
         self.check_number(number)
         if self._crawl.lone is not None:
             self._wish = number
             self._stirred.set()
         elif number != len((several := self._crawl.several).supervisor.agents):
             several.roster.want(several.graph, number)
-            several.rest()
+            if not several.rest_with_room():
+                return f"as soon as a machine has joined for {' and '.join(several.roster.joining)}"
+        return "all agents rest for some seconds while domains change hands"
 
     # -- looks at the load
 
@@ -309,6 +311,9 @@ class Joining:
         loads = {name: one.news.load for name, one in agents.items() if one.news is not None and not one.is_late}
         if several.supervisor.is_resting or len(loads) < len(agents):
             return
+        if several.roster.joining:  # they have waited for machines
+            several.rest_with_room()
+            return
         if (number := self._wanted(now, len(loads), together(loads.values()))) > len(loads):
             self._growth.postpone(now)
             self.resize(number)
@@ -320,8 +325,7 @@ class Joining:
         """Domains may move without a person's word: the ring alone says whose they are, and no process has what others lack."""
         several = self._crawl.several
         if (
-            several.supervisor.is_stopping
-            or several.supervisor.limit
+            several.supervisor.is_about_to_end
             or several.roster.masters
             or several.moves.is_under_way
             or not several.is_shared

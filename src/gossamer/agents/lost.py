@@ -14,7 +14,7 @@ last checkpoint instead (:func:`brought_back`).
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -208,8 +208,16 @@ def fetched(directory: Path, loss: LostWork) -> Iterator[str]:
                     yield row.url
 
 
-def told_of_missing(losses: Sequence[LostWork], missing: Sequence[str]) -> str:
-    """What is said of URLs that lost agents had fetched, and that no page has led to again."""
+async def told_of_missing(crawl: "SeveralAgents", losses: Sequence[LostWork]) -> str:
+    """What is said of URLs that lost agents had fetched, and that no page has led to again; empty where there are none."""
+    from gossamer.agents.parcels import AgentsAtRest
+
+    missing = sorted({url for loss in losses for url in fetched(crawl.directory, loss)})
+    async with AgentsAtRest(crawl.directory, crawl.graph.wiring) as agents:
+        for name in crawl.roster.names if missing else ():
+            [missing] = await agents.told("unseen", [name], list[str], missing)
+    if not missing:
+        return ""
     names = " and ".join(dict.fromkeys(loss.agent for loss in losses))
     return (
         f"{show_count(len(missing), 'URL')} that {names} had fetched could not be found again, such as {min(missing)}; "
@@ -217,11 +225,49 @@ def told_of_missing(losses: Sequence[LostWork], missing: Sequence[str]) -> str:
     )
 
 
+async def back_from_store(
+    directory: Path,
+    store: Mapping[str, Any],
+    agent: str,
+    say: Callable[[str], object],
+    is_over: Callable[[], bool],
+    *,
+    is_dead: bool = True,
+    was_apart: bool = False,
+) -> bool:
+    """Bring an agent back from the store as soon as that can be; False where the crawl is over before. Raises CrawlDirectoryError:
+    the agent is not known to be dead, and something keeps it from coming back for longer than its lease."""
+    from gossamer.backup.one_agent import bring_agent_back
+
+    url, lease = store["url"], store.get("lease", 30.0)
+    told, until, loop = "", time.monotonic() + lease + LOOK, asyncio.get_running_loop()
+    while not is_over():
+        try:
+            line = await asyncio.to_thread(
+                bring_agent_back,
+                *(directory, url, agent, lease),
+                is_dead=is_dead,
+                was_apart=was_apart,
+                is_over=is_over,
+                tell=lambda line: loop.call_soon_threadsafe(say, line),
+            )
+        except CrawlDirectoryError as error:
+            if not is_dead and time.monotonic() > until:
+                raise
+            if not told:
+                say(told := f"{agent} has lost its ledger, and cannot go on yet: {error}")
+            await asyncio.sleep(LOOK)
+        else:
+            if line:
+                say(line)
+            return True
+    return False
+
+
 async def brought_back(crawl: "SeveralAgents", agent: str, is_dead: bool) -> bool:
     """Bring an agent back whose ledger is lost, from the store; whether all have to rest, since it is behind the last change of
     agents. One that is not known to be dead must be silent for the lease. Raises CrawlDirectoryError: it is not, or the store
     cannot be read; of one that is dead, this tries again."""
-    from gossamer.backup.one_agent import bring_agent_back
     from gossamer.backup.options import StoreOptions
 
     is_dead = is_dead or crawl.has_rested
@@ -229,29 +275,13 @@ async def brought_back(crawl: "SeveralAgents", agent: str, is_dead: bool) -> boo
         return False
     sheet: Any = crawl.graph.sheet("store")
     is_dead = is_dead or part_of(crawl.options, StoreOptions).take_over
-    told, until, loop = "", time.monotonic() + sheet.lease + LOOK, asyncio.get_running_loop()
-    while not crawl.supervisor.is_stopping:
-        try:
-            line = await asyncio.to_thread(
-                bring_agent_back,
-                *(crawl.directory, sheet.url, agent, sheet.lease),
-                is_dead=is_dead,
-                is_over=lambda: crawl.supervisor.is_stopping,
-                tell=lambda line: loop.call_soon_threadsafe(crawl.report, line),
-            )
-        except CrawlDirectoryError as error:
-            if not is_dead and time.monotonic() > until:
-                raise
-            if not told:
-                crawl.report(told := f"{agent} has lost its ledger, and cannot go on yet: {error}")
-            await asyncio.sleep(LOOK)
-        else:
-            if line:
-                crawl.report(line)
-            if is_behind := agent in agents_behind(crawl.directory):
-                crawl.roster.renew()
-            return is_behind
-    return False
+    store = {"url": sheet.url, "lease": sheet.lease}
+    is_over = lambda: crawl.supervisor.is_stopping  # noqa: E731
+    if not await back_from_store(crawl.directory, store, agent, crawl.report, is_over, is_dead=is_dead):
+        return False
+    if is_behind := agent in agents_behind(crawl.directory):
+        crawl.roster.renew()
+    return is_behind
 
 
 async def store_is_there(crawl: "SeveralAgents") -> None:

@@ -13,7 +13,6 @@ checkpoint later goes back to before the last change at most. Parcels stay with 
 their takers have published, and :func:`settle` does the change again for those that are behind it.
 """
 
-import asyncio
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,11 +22,12 @@ from pathlib import Path
 import msgspec
 
 from gossamer.agents.cluster import supervisor_lock
-from gossamer.agents.contract import DesignationPolicy
+from gossamer.agents.contract import DesignationPolicy, MachineAway
 from gossamer.agents.designations import agent_at, designated, forget_domains, give
 from gossamer.agents.ended import is_ledger_gone
 from gossamer.agents.handing_over import (
     Gift,
+    Step,
     UnderWay,
     carry_out,
     division,
@@ -50,9 +50,9 @@ from gossamer.agents.handing_over import (
     write_to_table,
 )
 from gossamer.agents.masters import mail_waits, masters_of
-from gossamer.agents.parcels import AgentsAtRest, ends_of
+from gossamer.agents.parcels import AgentsAtRest, Elsewhere, ends_of
 from gossamer.agents.ring import let_go
-from gossamer.agents.wiring import STORE_USE, domain_rule_of, has_store, ledger_settings
+from gossamer.agents.wiring import domain_rule_of, has_store, ledger_settings
 from gossamer.crawls.directory import read_wiring
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.wiring import Wiring
@@ -129,12 +129,14 @@ def check_can_change(wiring: Wiring, directory: Path) -> None:
         )
 
 
-async def needs_rest(directory: Path, wiring: Wiring, *, by_table: bool = False) -> bool:
+async def needs_rest(
+    directory: Path, wiring: Wiring, elsewhere: Elsewhere | None = None, *, by_table: bool = False
+) -> bool:
     """Whether agents have to run before domains can change hands: one was killed, some move, or URLs are owed or wait as mail.
     Raises CrawlDirectoryError: a ledger is damaged."""
     if (by_table and mail_waits(directory)) or is_moving(directory):
         return True
-    ends = await ends_of(directory, wiring, at_work(members_of(directory)))
+    ends = await ends_of(directory, wiring, at_work(members_of(directory)), elsewhere)
     return any(end.owed or not end.is_clean for end in ends.values())
 
 
@@ -144,12 +146,14 @@ async def change_members(
     members: Sequence[str],
     report: Callable[[str], None],
     policy: DesignationPolicy | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> None:
     """Let a crawl at rest have these agents.
 
     Args:
         members: all agents, with those that have left.
         policy: chooses for the domains of those that leave, where masters say whose a domain is.
+        elsewhere: see :class:`~gossamer.agents.parcels.AgentsAtRest`.
 
     Raises:
         CrawlDirectoryError: a ledger is damaged, in use, cannot be written, or has a secret of its own. Nothing has changed.
@@ -157,14 +161,14 @@ async def change_members(
     known = members_of(directory)
     write_note(directory, UnderWay(before=known, after=tuple(members)))
     crash_at(Point.JOINING)
-    async with AgentsAtRest(directory, wiring) as agents:
+    async with AgentsAtRest(directory, wiring, elsewhere) as agents:
         await agents.prepare(dict.fromkeys(member(text).agent for text in (*known, *members)))
         if not known:
             await agents.told("divide", [agent_name(0)])
             known = members_of(directory)
         if has_store(wiring):
             try:
-                await publish(directory, wiring, agents)
+                await agents.publish(members_of(directory))
             except CrawlDirectoryError:
                 forget_note(directory)
                 raise
@@ -177,10 +181,11 @@ async def change_members(
             # Where a person gives domains away, the division stays.
             moves, number = moves_by_table(directory, known, members, wishes, policy), time.time_ns()
         work = UnderWay(planned(moves, number), known, tuple(members), policy is not None, division=at, moved=left)
-        for line in _told(work, await _carry_out(directory, agents, work)):
+        for line in _told(work, await _carry_out(directory, wiring, agents, work)):
             report(line)
     forget_wishes(directory, wishes)
-    await publish_left(directory, wiring, report)
+    if elsewhere is None:
+        await publish_left(directory, wiring, report)
 
 
 async def publish_left(directory: Path, wiring: Wiring, report: Callable[[str], None]) -> None:
@@ -189,24 +194,12 @@ async def publish_left(directory: Path, wiring: Wiring, report: Callable[[str], 
     if has_store(wiring) and len(at_work(members := members_of(directory))) < len(members):
         async with AgentsAtRest(directory, wiring) as agents:
             try:
-                await publish(directory, wiring, agents, has_left=True)
+                await agents.publish([text for text in members if not member(text).capacity])
             except CrawlDirectoryError as error:
                 report(f"agents that have left are not published yet: {error}")
 
 
-async def publish(directory: Path, wiring: Wiring, agents: AgentsAtRest, *, has_left: bool = False) -> None:
-    """Publish all agents, which rest, or those that have left; nothing is shipped of one that has published that it rests."""
-    from gossamer.backup.one_agent import bring_agent_back
-
-    members = [one for one in map(member, members_of(directory)) if not (has_left and one.capacity)]
-    [url] = [plan.settings["url"] for plan in wiring.providers.values() if plan.use == STORE_USE]
-    for one in members:
-        if not one.capacity and is_ledger_gone(directory, one.agent):  # no supervisor looks after one that has left
-            await asyncio.to_thread(bring_agent_back, directory, url, one.agent, 0.0, is_dead=True)
-    await agents.told("publish", [one.agent for one in members], words=[url])
-
-
-async def _carry_out(directory: Path, agents: AgentsAtRest, work: UnderWay) -> Sequence[Gift]:
+async def _carry_out(directory: Path, wiring: Wiring, agents: AgentsAtRest, work: UnderWay) -> Sequence[Gift]:
     async def commit() -> None:
         if work.by_table:
             write_to_table(directory, work.hand_overs or ())
@@ -219,15 +212,26 @@ async def _carry_out(directory: Path, agents: AgentsAtRest, work: UnderWay) -> S
             left = left_by_ring(work.after, read_moved(directory))
             write_moved(directory, left if work.moved is None else work.moved)
 
-    return await carry_out(directory, work, agents.step, commit)
+    async def step(step: Step, names: Sequence[str], work: UnderWay) -> Sequence[Gift]:
+        gifts = await agents.step(step, names, work)
+        if step == "drop" and agents.elsewhere is not None and has_store(wiring):
+            # A machine may be lost as soon as the note is gone: the store has all of the change then, so that none is behind it.
+            await agents.publish((*work.before, *work.after))
+        return gifts
+
+    while True:
+        try:
+            return await carry_out(directory, work, step, commit)
+        except MachineAway:  # it may have done steps that its agent does not know, which went on from the store
+            continue
 
 
-async def settle(directory: Path, wiring: Wiring) -> None:
+async def settle(directory: Path, wiring: Wiring, elsewhere: Elsewhere | None = None) -> None:
     """Finish what a kill interrupted while agents rested, or give it up where nothing has changed yet; and do the last change again
     for agents that have gone back to before it. Raises CrawlDirectoryError: a ledger is damaged, or in use."""
-    async with AgentsAtRest(directory, wiring) as agents:
+    async with AgentsAtRest(directory, wiring, elsewhere) as agents:
         if (work := under_way(directory)) is not None and not work.is_at_work:
-            await _settled(directory, agents, work)
+            await _settled(directory, wiring, agents, work)
         noted, members = agents_behind(directory), members_of(directory)
         work = last_change(directory, [name for text in members if (name := member(text).agent) not in noted])
         if work is not None and work.moved is not None:
@@ -240,11 +244,11 @@ async def settle(directory: Path, wiring: Wiring) -> None:
                 before = next(filter(None, behind.values()), known)
                 moves = moves_by_ring(before, members, read_moved(directory))
                 work = UnderWay(planned(moves, division_of(directory)), before, members)
-            await _carry_out(directory, agents, msgspec.structs.replace(work, behind=tuple(behind)))
+            await _carry_out(directory, wiring, agents, msgspec.structs.replace(work, behind=tuple(behind)))
             note_behind(directory, {name: then for name, then in noted.items() if name not in behind})
 
 
-async def _settled(directory: Path, agents: AgentsAtRest, work: UnderWay) -> None:
+async def _settled(directory: Path, wiring: Wiring, agents: AgentsAtRest, work: UnderWay) -> None:
     if work.copies == "begun":
         known = {member(text).agent for text in work.before}
         for name in set(work.takers) - known:
@@ -252,7 +256,7 @@ async def _settled(directory: Path, agents: AgentsAtRest, work: UnderWay) -> Non
         await agents.told("undo", [name for name in work.takers if name in known])
     elif work.hand_overs is not None:
         try:
-            await _carry_out(directory, agents, work)
+            await _carry_out(directory, wiring, agents, work)
         except CrawlDirectoryError:
             if is_changing(directory):
                 raise
@@ -400,11 +404,6 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
         CrawlDirectoryError: what masters share cannot be read or written.
     """
     by_table = bool(masters_of(directory))
-    if not by_table and not has_store(wiring):
-        raise UsageError(
-            f"the crawl in {directory} divides its domains by the ring, and gives one to another agent only while it runs; "
-            "start it with gossamer resume"
-        )
     given = given_domains(wanted, at_work(members), wiring)
     if by_table:
         later = give_now(directory, given)
@@ -432,6 +431,11 @@ def assign_at_rest(directory: Path, agents: Mapping[str, str]) -> str:
     with closing(supervisor_lock(directory)):
         check_is_here(directory)
         wiring = read_wiring(directory)
+        if not masters_of(directory) and not has_store(wiring):
+            raise UsageError(
+                f"the crawl in {directory} divides its domains by the ring, and gives one to another agent only while it runs; "
+                "start it with gossamer resume"
+            )
         check_can_change(wiring, directory)
         later = assign(directory, wiring, members_of(directory), agents)
     return told_of_assigned(agents, later, "when the crawl goes on")

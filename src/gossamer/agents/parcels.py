@@ -7,7 +7,7 @@ killed, and done again. Such a process also says how an agent stands that was ki
 """
 
 import asyncio
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -29,7 +29,7 @@ from gossamer.agents.handing_over import Gift, HandOver, Step, UnderWay, divisio
 from gossamer.agents.lost import begin_anew, make_table_again
 from gossamer.agents.masters import designation_policy, masters_of
 from gossamer.agents.ring import held_domains, let_go
-from gossamer.agents.wiring import ledger_settings
+from gossamer.agents.wiring import STORE_USE, ledger_settings
 from gossamer.crawls.control.resting import checkpoint_those
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
@@ -76,14 +76,21 @@ class Deed(msgspec.Struct, frozen=True):
     """Masters say whose domains are."""
 
 
+#: Does something where its agent is; returns what it says. Raises CrawlDirectoryError: it cannot be done.
+Elsewhere = Callable[[Deed], Awaitable[bytes]]
+
+
 class AgentsAtRest:
     """Processes that work for agents at rest: one for each, which stays until all is done."""
 
-    def __init__(self, directory: Path, wiring: Wiring) -> None:
+    def __init__(self, directory: Path, wiring: Wiring, elsewhere: Elsewhere | None = None) -> None:
+        """`elsewhere` does what is to be done where agents have machines of their own."""
         self._directory = directory
+        self.elsewhere = elsewhere
         self._patience = build(FrontierSheet, wiring.components["frontier"].settings).silence
         """Seconds after which a process that is suspended is ended, as that of an agent at work: all others wait for it."""
         self._settings = dict(ledger_settings(wiring))
+        self._stores = [str(plan.settings["url"]) for plan in wiring.providers.values() if plan.use == STORE_USE]
         self._workers: dict[str, Worker] = {}
 
     async def __aenter__(self) -> Self:
@@ -95,7 +102,7 @@ class AgentsAtRest:
     async def prepare(self, agents: Iterable[str]) -> None:
         """Let processes load the program that are to work soon. Raises CrawlDirectoryError: the system starts none."""
         for agent in agents:
-            if agent not in self._workers:
+            if agent not in self._workers and self.elsewhere is None:
                 try:
                     self._workers[agent] = await Worker.start(Use("gossamer.agents.parcels:do"), stderr=None)
                 except OSError as error:
@@ -114,6 +121,19 @@ class AgentsAtRest:
             agents = [name for name in agents if not (name in known and is_ledger_gone(self._directory, name))]
         return list(chain.from_iterable(await self.told(step, agents, list[Gift])))
 
+    async def publish(self, members: Iterable[str]) -> None:
+        """Publish agents in the store; nothing is shipped of one that has published that it rests."""
+        from gossamer.backup.one_agent import bring_agent_back
+
+        [url] = self._stores
+        found = [one for one in map(member, members) if one.capacity or self.elsewhere is None]
+        for one in found:
+            if not one.capacity and is_ledger_gone(
+                self._directory, one.agent
+            ):  # no supervisor looks after one that has left
+                await asyncio.to_thread(bring_agent_back, self._directory, url, one.agent, 0.0, is_dead=True)
+        await self.told("publish", list(dict.fromkeys(one.agent for one in found)), words=[url])
+
     async def told(
         self, deed: str, agents: Sequence[str], form: Any = Any, words: Iterable[str] = (), *, by_table: bool = False
     ) -> list[Any]:
@@ -122,13 +142,14 @@ class AgentsAtRest:
         deeds = [Deed(deed, str(self._directory), self._settings, agent, tuple(words), by_table) for agent in agents]
         said = list[Any]()
         # All of them end before a failure of one is told: another would begin its process anew while these are being ended.
-        for answer in await asyncio.gather(*map(self._done, deeds), return_exceptions=True):
+        for answer in await asyncio.gather(*map(self.elsewhere or self.done, deeds), return_exceptions=True):
             if isinstance(answer, BaseException):
                 raise answer
             said.append(msgspec.msgpack.decode(answer, type=form) if answer else None)
         return said
 
-    async def _done(self, deed: Deed) -> bytes:
+    async def done(self, deed: Deed) -> bytes:
+        """Do one thing on this machine; returns what it says. Raises CrawlDirectoryError: it cannot be done."""
         for attempt in range(1, TRIES + 1):
             await self.prepare([deed.agent])
             worker = self._workers[deed.agent]
@@ -156,7 +177,9 @@ class AgentsAtRest:
             answer.cancel()
 
 
-async def ends_of(directory: Path, wiring: Wiring, agents: Iterable[str]) -> dict[str, AgentEnd]:
+async def ends_of(
+    directory: Path, wiring: Wiring, agents: Iterable[str], elsewhere: Elsewhere | None = None
+) -> dict[str, AgentEnd]:
     """How agents stand that do not work: by what they have told, or by a process for each that was killed."""
     found: dict[str, AgentEnd] = {}
     killed = list[str]()
@@ -164,12 +187,12 @@ async def ends_of(directory: Path, wiring: Wiring, agents: Iterable[str]) -> dic
         own = ledger_of(directory, ledger_settings(wiring), agent)
         if (end := noted_end(directory, agent)) is not None:
             found[agent] = end
-        elif own.places.ledger.is_dir():
+        elif own.places.ledger.is_dir() or elsewhere is not None:
             killed.append(agent)
         else:
             found[agent] = end_of_ledger(directory, own)
     if killed:
-        async with AgentsAtRest(directory, wiring) as at_rest:
+        async with AgentsAtRest(directory, wiring, elsewhere) as at_rest:
             found |= dict(zip(killed, await at_rest.told("look", killed, AgentEnd), strict=True))
     return found
 

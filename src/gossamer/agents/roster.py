@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.cluster import living
-from gossamer.agents.contract import Cluster
+from gossamer.agents.contract import Cluster, FarCluster
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import is_ledger_gone, write_agent_end
 from gossamer.agents.handing_over import Divided, division, is_changing, read_moved, write_moved
@@ -26,7 +26,6 @@ from gossamer.agents.membership import (
     change_members,
     check_can_change,
     needs_rest,
-    publish,
     publish_left,
     read_wishes,
     settle,
@@ -34,7 +33,7 @@ from gossamer.agents.membership import (
     with_places,
     without,
 )
-from gossamer.agents.parcels import AgentsAtRest, ends_of
+from gossamer.agents.parcels import AgentsAtRest, Elsewhere, ends_of
 from gossamer.agents.process import AgentOrders, check_can_divide, check_concurrency, write_orders
 from gossamer.agents.supervisor import Supervisor
 from gossamer.agents.wiring import has_store, ledger_settings
@@ -143,7 +142,9 @@ class Roster:
         """Whether the agents of a crawl on other machines are here, as :meth:`send_out` lets them go. Raises UsageError: they
         cannot, or are elsewhere, and are to be others."""
         names = at_work(self.members)
-        if (self._directory / JOINED).exists() or all(is_ledger_gone(self._directory, name) for name in names):
+        if (self._directory / JOINED).exists():
+            return False
+        if all(is_ledger_gone(self._directory, name) for name in names):
             if self.has_changed:
                 raise UsageError(self.told_kept)
             return False
@@ -252,7 +253,7 @@ class Roster:
         if self.masters:
             await self._mend_shared(graph, members)
             check_shared(self._directory)
-        await settle(self._directory, graph.wiring)
+        await settle(self._directory, graph.wiring, _elsewhere(cluster))
         settled = members_of(self._directory)
         if settled != members:
             # The table of the masters had made a change, and the kill came before the crawl's note of its agents.
@@ -263,7 +264,7 @@ class Roster:
         if self.has_changed or read_wishes(self._directory):
             await self.change(graph, cluster, self.members)
             self.has_changed = False
-        else:
+        elif cluster.is_shared:
             await publish_left(self._directory, graph.wiring, self._report)
         want(self._directory, None)
 
@@ -315,6 +316,11 @@ class Roster:
         return (*at_work(self._wanted or self.members), *self.masters.names)
 
     @property
+    def joining(self) -> list[str]:
+        """Those that are to join."""
+        return [name for name in at_work(self._wanted or ()) if name not in at_work(self.members)]
+
+    @property
     def is_wishing(self) -> bool:
         """The crawl is to rest, and to begin again with the members that it is to have then."""
         return self._wanted is not None
@@ -324,9 +330,12 @@ class Roster:
         self._wanted = self._wanted or self.members
 
     async def change(self, graph: Graph, cluster: Cluster, members: tuple[str, ...]) -> None:
-        """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`."""
+        """Let a crawl of which no agent runs have these. Raises as :meth:`prepare`, and UsageError: the cluster cannot do that."""
+        elsewhere = _elsewhere(cluster)
+        if elsewhere is None and not cluster.is_shared:
+            raise UsageError(self.told_kept)
         await settle(
-            self._directory, graph.wiring
+            self._directory, graph.wiring, elsewhere
         )  # an agent may have come back that lacks what it took, or has what it gave
         kept = members_of(self._directory)
         if members == kept and not read_wishes(self._directory):
@@ -334,16 +343,16 @@ class Roster:
             return
         if self._store_is_there is not None:
             await self._store_is_there()
-        if kept and await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
+        if kept and await needs_rest(self._directory, graph.wiring, elsewhere, by_table=bool(self.masters)):
             await self._deliver(graph, cluster, kept)
-        await self._have(graph, members)
+        await self._have(graph, members, elsewhere)
 
     async def send_out(self, graph: Graph) -> None:
         """Let agents that rest here go on from the store, on machines of their own: it gets all of them, and their ledgers and logs
         here go. Raises CrawlDirectoryError: the store cannot be reached; nothing is gone."""
         directory, names = self._directory, at_work(self.members)
         async with AgentsAtRest(directory, graph.wiring) as agents:
-            await publish(directory, graph.wiring, agents)
+            await agents.publish(members_of(directory))
         ends = await ends_of(directory, graph.wiring, names)
         replace_file(directory / JOINED, msgspec.json.encode(dict.fromkeys(names, "")))
         for name in names:
@@ -351,16 +360,16 @@ class Roster:
             shutil.rmtree(Places(place_of(directory, name)).ledger)
             write_agent_end(directory, name, msgspec.structs.replace(ends[name], opening=0))
 
-    async def _have(self, graph: Graph, members: tuple[str, ...]) -> None:
+    async def _have(self, graph: Graph, members: tuple[str, ...], elsewhere: Elsewhere | None) -> None:
         lines: list[str] = []
         policy = None
         if self.masters.wiring is not None:
             policy = designation_policy(self.masters.wiring)
             await policy.start()
         try:
-            await change_members(self._directory, graph.wiring, members, lines.append, policy)
+            await change_members(self._directory, graph.wiring, members, lines.append, policy, elsewhere)
         except CrawlDirectoryError:
-            if not (has_store(graph.wiring) and is_changing(self._directory)):
+            if elsewhere is not None or not (has_store(graph.wiring) and is_changing(self._directory)):
                 raise
             await settle(
                 self._directory, graph.wiring
@@ -377,7 +386,7 @@ class Roster:
         supervisor.rest()
         async with meanwhile(moves.go_on()):
             await supervisor.work()
-        if await needs_rest(self._directory, graph.wiring, by_table=bool(self.masters)):
+        if await needs_rest(self._directory, graph.wiring, _elsewhere(cluster), by_table=bool(self.masters)):
             raise ComponentFailed(
                 "the agents could not bring each other the URLs that they owe, so none of them can leave; "
                 f"gossamer resume {self._directory} goes on with those that the crawl has"
@@ -410,6 +419,11 @@ class Roster:
     def _left_of(self, limit: int | None, used: str) -> int | None:
         """What those who work may have of a limit of the whole crawl; `used` names what counts."""
         return None if limit is None else max(0, limit - sum(getattr(one, used) for one in self.left))
+
+
+def _elsewhere(cluster: Cluster) -> Elsewhere | None:
+    """What does things of agents at rest where they have machines of their own; None where they are here, or it cannot."""
+    return cluster.do_at_rest if isinstance(cluster, FarCluster) else None
 
 
 def _number_in(note: Path) -> int:

@@ -18,17 +18,18 @@ import msgspec
 
 from gossamer.agents.checkpoints import GraphChanges
 from gossamer.agents.cluster import LocalCluster, cluster_of, meeting, supervisor_lock
-from gossamer.agents.contract import Cluster, ClusterNeeds
+from gossamer.agents.contract import Cluster, ClusterNeeds, FarCluster
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, is_ledger_gone, note_end, summary_of_run
 from gossamer.agents.joining import LOOK
 from gossamer.agents.lending import place_turns
-from gossamer.agents.lost import LostWork, brought_back, fetched, loss_of, store_is_there, told_of_missing
+from gossamer.agents.lost import LostWork, brought_back, loss_of, store_is_there, told_of_missing
 from gossamer.agents.membership import given_domains, told_of_assigned
-from gossamer.agents.parcels import AgentsAtRest, ends_of
+from gossamer.agents.parcels import ends_of
 from gossamer.agents.process import is_renewed, write_orders
 from gossamer.agents.roster import Roster
 from gossamer.agents.supervised import take_over
+from gossamer.agents.supervision import unless
 from gossamer.agents.supervisor import GRACE_WITH_STORE, AgentEnded, Supervisor
 from gossamer.agents.wiring import has_store
 from gossamer.crawls.control.resting import refuse_half_restored
@@ -158,7 +159,8 @@ class SeveralAgents(AnyCrawl):
         async with self._companions.at_work(), self._attended():
             await self._worked()
             # Where people ask for other agents, these go on when domains have changed hands.
-            while self.roster.is_wishing and not (self.is_told_to_stop or self.supervisor.limit):
+            # One that waits for a machine is left to the next run.
+            while self.roster.is_wishing and self.supervisor.is_resting and not self.supervisor.is_about_to_end:
                 await self._change()
                 await self._worked()
         return await self._summed()
@@ -186,7 +188,7 @@ class SeveralAgents(AnyCrawl):
             if has_other_wiring:
                 self.roster.renew()
         if self.roster.is_wishing:
-            self.rest()
+            self.rest_with_room()
 
     def _engage(self) -> None:
         """Make a supervisor of the agents that the crawl has."""
@@ -221,7 +223,9 @@ class SeveralAgents(AnyCrawl):
             for agent in self._gone():
                 await brought_back(self, agent, is_dead=True)
             try:
-                await self.roster.change(self.graph, self._cluster, wanted)
+                change = self.roster.change(self.graph, self._cluster, wanted)
+                # On other machines it may wait; then a stop leaves it to the next run, as a kill does.
+                await unless(change, lambda: self.is_told_to_stop and not self.is_shared)
                 break
             except CrawlDirectoryError as error:
                 # A store that was away is waited for, so that only the same again counts.
@@ -260,7 +264,7 @@ class SeveralAgents(AnyCrawl):
         store, in some seconds; returns what was done, in words. Raises UsageError: that cannot be, or the crawl is about to end.
         Nothing has changed."""
         self.check_may_move()
-        if not (self.roster.masters or has_store(self.graph.wiring)):
+        if self.is_shared and not (self.roster.masters or has_store(self.graph.wiring)):
             given = given_domains(agents, list(self.supervisor.agents), self.graph.wiring)
             return await self.moves.assign(given, self.roster.division(self.graph).owner)
         later = self.roster.assign(self.graph, agents)
@@ -328,18 +332,10 @@ class SeveralAgents(AnyCrawl):
             seconds=time.monotonic() - self.began,
         )
         self._has_begun = self.has_begun or summary.fetched > 0  # agents may end before they were asked for news
-        if self._losses and summary.state == "finished" and (told := await self._told_of_missing()):
+        if self._losses and summary.state == "finished" and (told := await told_of_missing(self, self._losses)):
             self.report(told)
             return msgspec.structs.replace(summary, state="incomplete")
         return summary
-
-    async def _told_of_missing(self) -> str:
-        """What is said of URLs that lost agents had fetched and no agent has met again; empty where there are none."""
-        missing = sorted({url for loss in self._losses for url in fetched(self.directory, loss)})
-        async with AgentsAtRest(self.directory, self.graph.wiring) as agents:
-            for name in self.roster.names if missing else ():
-                [missing] = await agents.told("unseen", [name], list[str], missing)
-        return told_of_missing(self._losses, missing) if missing else ""
 
     def _end(self, summary: Summary) -> RunEnding:
         merge_logs(self.directory, self.roster.members)
@@ -420,12 +416,20 @@ class SeveralAgents(AnyCrawl):
     def check_may_move(self) -> None:
         """Refuse to let hosts change hands, by a UsageError, where the crawl is about to end, or agents cannot bring them."""
         self.check_goes_on()
-        if not self._cluster.is_shared:
+        if not (self.is_shared or isinstance(self._cluster, FarCluster)):
             raise UsageError(self.roster.told_kept)
+        if not self.is_shared and (away := self.supervisor.away):
+            raise UsageError(f"{' and '.join(away)} must be at work before hosts change hands; see gossamer status")
+
+    def rest_with_room(self) -> bool:
+        """Let all agents rest where there is room for those that are to join; False where that is waited for."""
+        if not isinstance(self._cluster, FarCluster) or self._cluster.has_room(self.roster.joining):
+            self.rest()
+        return self.supervisor.is_resting
 
     def check_goes_on(self) -> None:
         """Refuse to begin again where the crawl is about to end, by a UsageError."""
-        if self.supervisor.is_stopping or self.supervisor.limit:
+        if self.supervisor.is_about_to_end:
             raise UsageError("the crawl is about to end; its agents stay as they are")
 
     @property

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gossamer.agents.contract import Cluster, Placed
 from gossamer.agents.ended import is_ledger_gone
 from gossamer.agents.run import AgentNews
-from gossamer.agents.supervision import News
+from gossamer.agents.supervision import News, unless
 from gossamer.crawls.control.line import AgentLine, AgentSilent, place_of
 from gossamer.crawls.control.messages import Continue
 from gossamer.crawls.control.wire import RequestRefused
@@ -172,15 +172,8 @@ class SupervisedProcess:
 
     async def _room(self, is_over: asyncio.Event) -> Placed | None:
         """Place it. On other machines that may wait for room, which nothing needs any more once all is over."""
-        if self._cluster.is_shared:
-            return await self._cluster.place(self.name)
-        placing, over = asyncio.create_task(self._cluster.place(self.name)), asyncio.create_task(is_over.wait())
-        try:
-            await asyncio.wait({placing, over}, return_when=asyncio.FIRST_COMPLETED)
-            return placing.result() if placing.done() else None
-        finally:
-            placing.cancel()
-            over.cancel()
+        placing = self._cluster.place(self.name)
+        return await (placing if self._cluster.is_shared else unless(placing, is_over.is_set))
 
     def _say(self, line: str) -> None:
         """Report what it says; the last line is kept until it is known whether it was why the process ended."""

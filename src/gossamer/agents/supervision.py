@@ -4,9 +4,10 @@ these go on when none asks.
 Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`~gossamer.crawls.control.line`). No
 person and no browser sends them, and a crawl that is no agent does not know them."""
 
+import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +16,8 @@ from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed,
 from gossamer.engine.errors import WiringError
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.task import SetAside
+
+T = TypeVar("T")
 
 #: Exit statuses by which an agent says that a person has to do something before it can run.
 REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirectoryError.exit_code})
@@ -170,3 +173,20 @@ class Solitude:
     def is_over(self, now: float, after: float = ALONE) -> bool:
         """It has been alone for so long (seconds) that it is to stop, or to pause."""
         return now - self._asked >= after
+
+
+#: Seconds between two looks at whether all is over.
+_LOOK = 0.2
+
+
+async def unless(work: Coroutine[Any, Any, T], is_over: Callable[[], bool]) -> T | None:
+    """The result of some work that may be long; None where all is over before, and it was given up."""
+    task = asyncio.create_task(work)
+    try:
+        while not task.done() and not is_over():
+            await asyncio.wait([task], timeout=_LOOK)
+        return task.result() if task.done() else None
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])

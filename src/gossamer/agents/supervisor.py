@@ -124,6 +124,15 @@ class Supervisor:
         return (self.agents.keys() - gone) | {one.name for one in self.masters_at_work}
 
     @property
+    def is_about_to_end(self) -> bool:
+        return self.is_stopping or bool(self.limit)
+
+    @property
+    def away(self) -> list[str]:
+        """Agents that are not at work, or do not answer."""
+        return [one.name for one in self.agents.values() if not one.is_alive or one.is_late or one.news is None]
+
+    @property
     def has_begun(self) -> bool:
         return any(agent.has_begun for agent in self.agents.values())
 

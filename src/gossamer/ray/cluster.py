@@ -24,6 +24,7 @@ from gossamer.agents.contract import ClusterNeeds, Placed
 from gossamer.agents.joined import link
 from gossamer.agents.joined.welcoming import JoinedCluster
 from gossamer.agents.masters import is_master
+from gossamer.agents.parcels import Deed
 from gossamer.agents.wiring import has_store
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.files import replace_file
@@ -36,6 +37,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import secret_of, share_secret
 from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError
 
 #: Hosts of `--listen` that no other machine can dial.
@@ -121,7 +123,26 @@ class RayCluster(JoinedCluster):
     async def place(self, name: str) -> Placed:
         await self._open()
         self._want([name])
+        self._let_go()
         return await super().place(name)
+
+    async def do_at_rest(self, deed: Deed) -> bytes:
+        await self._open()
+        self._want([deed.agent])
+        return await super().do_at_rest(deed)
+
+    def has_room(self, names: Sequence[str]) -> bool:
+        self._want(names)
+        return super().has_room(names)
+
+    def _let_go(self) -> None:
+        """End the processes of agents that have left the crawl."""
+        self._wanted.intersection_update(at_work(self._members()))
+        for machine in self._machines.values():
+            agent = machine.joining.agent
+            if agent and agent not in self._wanted and machine.is_here:
+                machine.put(link.Over(f"{agent} has left the crawl"))
+                machine.is_leaving = True
 
     async def living(self, names: Iterable[str]) -> Mapping[str, Placed]:
         found = await super().living(names)

@@ -23,7 +23,7 @@ from gossamer.agents.masters import (
     masters_for,
     masters_of,
 )
-from gossamer.agents.membership import assign, forget_wishes, give_now, read_wishes
+from gossamer.agents.membership import assign, assign_at_rest, forget_wishes, give_now, read_wishes
 from gossamer.agents.ring import Ring, hold_again
 from gossamer.agents.roster import Roster
 from gossamer.agents.run import MasterRun
@@ -37,11 +37,12 @@ from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.engine.errors import WiringError
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import build
-from gossamer.engine.wiring import ProviderPlan, Wiring, with_settings
+from gossamer.engine.wiring import ProviderPlan, Wiring, with_settings, write
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.mailbox.shared_state import SHARED, SharedFile
 from gossamer.storage.members import members_of, write_members
+from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.hosts import domain_point
@@ -340,8 +341,9 @@ def test_what_cannot_be_assigned_is_refused_and_nothing_changes(
 
 def test_a_crawl_by_the_ring_has_nothing_to_assign(tmp_path: Path) -> None:
     write_members(tmp_path, AGENTS)
+    write(tmp_path / CRAWL_FILE, crawl_wiring())
     with pytest.raises(UsageError, match="divides its domains by the ring"):
-        assign(tmp_path, crawl_wiring(), AGENTS, {"a.test": "agent-01"})
+        assign_at_rest(tmp_path, {"a.test": "agent-01"})
 
 
 def test_a_master_obeys_its_supervisor_and_refuses_in_one_line_what_only_agents_can_do(

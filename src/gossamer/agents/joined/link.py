@@ -8,6 +8,7 @@ The machine dials, and dials again for as long as it runs. ::
     supervisor  MachineWelcome                or Refusal, which ends the machine
     supervisor  Begin                         the agent's name and its orders, as the bytes of files
     supervisor  Question, MachineReply        as on the control socket of an agent
+    supervisor  AtRest, ReadPart, WritePart   while all agents rest, and hosts change hands (:mod:`deeds`)
     machine     Said, AgentHasEnded           its lines and its end
     machine     AgentPlace                    where other agents reach it
     supervisor  Book                          all agents' addresses, again whenever one has changed
@@ -49,9 +50,10 @@ _CONNECTOR, _SPEECH = "join", "gossamer.agents.joined/1"
 
 _Word = Annotated[str, msgspec.Meta(max_length=400)]
 _Agent = Annotated[str, msgspec.Meta(pattern=r"^(agent-\d{2,4})?$")]
+_Parcel = Annotated[str, msgspec.Meta(pattern=r"^state/agent-\d{2,4}/parcels/agent-\d{2,4}-agent-\d{2,4}(-\d+)?$")]
 _Master = Annotated[str, msgspec.Meta(pattern=r"^master-\d{2,4}$")]
 _Port = Annotated[int, msgspec.Meta(ge=1, le=65_535)]
-_File = Annotated[str, msgspec.Meta(pattern=r"^(state/(masters/)?)?[a-z][a-z-]{0,40}(\.(toml|json))?$")]
+_File = Annotated[str, msgspec.Meta(pattern=r"^(state/((masters|supervisor)/)?)?[a-z][a-z-]{0,40}(\.(toml|json))?$")]
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -144,6 +146,34 @@ class Question(JoinMessage, frozen=True):
     body: bytes
 
 
+class AtRest(JoinMessage, frozen=True):
+    """Let the agent do something while all agents rest; :class:`MachineReply` has how that ended."""
+
+    number: int
+    deed: bytes
+    files: dict[_File, bytes]
+    """What a crawl directory has of the whole crawl."""
+    restores: bool
+    """As in :class:`Begin`."""
+
+
+class ReadPart(JoinMessage, frozen=True):
+    """Reply with the bytes of a parcel from here on, as many as cross at once."""
+
+    number: int
+    name: _Parcel
+    at: Annotated[int, msgspec.Meta(ge=0)]
+
+
+class WritePart(JoinMessage, frozen=True):
+    """Write them there."""
+
+    number: int
+    name: _Parcel
+    at: Annotated[int, msgspec.Meta(ge=0)]
+    data: bytes
+
+
 class KillAgent(JoinMessage, frozen=True):
     """End the agent as SIGKILL does."""
 
@@ -166,8 +196,11 @@ class Over(JoinMessage, frozen=True):
     text: str
 
 
+#: What a machine replies to.
+Asked = Question | AtRest | ReadPart | WritePart
+
 ToSupervisor = MachineJoins | Beat | MachineReply | Said | AgentHasEnded | AgentPlace
-ToMachine = MachineWelcome | Refusal | Begin | Question | KillAgent | Book | Echo | Over
+ToMachine = MachineWelcome | Refusal | Begin | Asked | KillAgent | Book | Echo | Over
 
 to_supervisor: msgspec.msgpack.Decoder[ToSupervisor] = msgspec.msgpack.Decoder(ToSupervisor)
 to_machine: msgspec.msgpack.Decoder[ToMachine] = msgspec.msgpack.Decoder(ToMachine)

@@ -22,8 +22,9 @@ import msgspec
 
 from gossamer.agents.cluster import LocalCluster, LocalPlaced, living, meeting
 from gossamer.agents.ended import is_ledger_gone, noted_end
-from gossamer.agents.joined import link
-from gossamer.agents.joining import LOOK
+from gossamer.agents.handing_over import forget_parcels
+from gossamer.agents.joined import deeds, link
+from gossamer.agents.lost import back_from_store
 from gossamer.agents.parcels import ends_of
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
 from gossamer.agents.steering import LONGEST
@@ -112,6 +113,7 @@ class JoinedMachine:
         self._told = link.AgentPlace("", b"")
         self._echoed = -link.FRESH
         self._over = asyncio.Event()
+        self._resting = asyncio.Lock()
         self._refused: GossamerError | None = None
         self._is_leaving = False
 
@@ -141,8 +143,9 @@ class JoinedMachine:
                 await asyncio.gather(dialling, over, *self._tasks, return_exceptions=True)
             if self._refused is not None:
                 raise self._refused
-            if looking.done() and not looking.cancelled():
-                looking.result()
+            for task in (dialling, looking):
+                if task.done() and not task.cancelled():
+                    task.result()
 
     async def stop(self) -> None:
         """End the agent in order, and this process then."""
@@ -207,8 +210,9 @@ class JoinedMachine:
                 self._placed.kill()
                 await self._placed.ended(self._say)
             self._end = None
-            folder = await asyncio.to_thread(self._write, message)
-            if message.restores and is_ledger_gone(self.directory, message.agent):
+            folder = self._meet(message.agent)  # at once, since what is told of other agents is written there meanwhile
+            await asyncio.to_thread(self._write, folder, message)
+            if message.restores:
                 await self._restore(message.agent, read(folder / WIRING))
             self._write_note(message.agent)  # not before it is back, since it begins empty where no more is to come
             assert self._cluster is not None
@@ -218,46 +222,25 @@ class JoinedMachine:
             self._say(str(error))
             self._ended(getattr(error, "exit_code", 1), b"")
 
-    def _write(self, message: link.Begin) -> Path:
+    def _write(self, folder: Path, message: link.Begin) -> None:
         """Write the orders of an agent, as they are on this machine."""
-        folder = self._meet(message.agent)
         self._prepare(folder, message.agent)
-        for name, data in message.files.items():
-            if name == CRAWL_FILE or name.startswith("state/"):
-                (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
-                replace_private(self.directory / name, data)
-            elif name in (WIRING, ORDERS, SECRET):
-                replace_private(folder / name, data)
+        deeds.write_files(self.directory, message.files)
+        forget_parcels(self.directory)
+        for name in message.files.keys() & {WIRING, ORDERS, SECRET}:
+            replace_private(folder / name, message.files[name])
         orders = msgspec.json.decode((folder / ORDERS).read_bytes(), type=AgentOrders)
         here = msgspec.structs.replace(orders, directory=str(self.directory))
         replace_private(folder / ORDERS, msgspec.json.encode(here))
         write(folder / WIRING, with_directory(read(folder / WIRING), str(self.directory)), is_private=True)
-        return folder
 
     async def _restore(self, agent: str, wiring: Wiring) -> None:
-        """Bring the agent back from the store. Its old machine counts as dead, though it may still tell the store that it lives: it
-        has paused by now, and is fenced by this."""
-        stores: list[Any] = [plan.settings for plan in wiring.providers.values() if plan.use == STORE_USE]
-        from gossamer.backup.one_agent import bring_agent_back
-
-        told = ""
-        while stores and not self._over.is_set():
-            try:
-                line = await asyncio.to_thread(
-                    bring_agent_back,
-                    *(self.directory, stores[0]["url"], agent, stores[0].get("lease", 30.0)),
-                    is_dead=True,
-                    was_apart=True,
-                    is_over=self._over.is_set,
-                )
-            except CrawlDirectoryError as error:
-                if not told:
-                    self._say(told := f"{agent} cannot go on here yet: {error}")
-                await asyncio.sleep(LOOK)
-            else:
-                if line:
-                    self._say(line)
-                return
+        """Bring the agent back from the store, where it has one. Its old machine counts as dead, though it may still tell the store
+        that it lives: it has paused by now, and is fenced by this."""
+        for plan in wiring.providers.values():
+            if plan.use == STORE_USE and is_ledger_gone(self.directory, agent):
+                over = self._over.is_set
+                await back_from_store(self.directory, plan.settings, agent, self._say, over, was_apart=True)
 
     def _attend(self, placed: LocalPlaced) -> None:
         self._placed = placed
@@ -347,6 +330,8 @@ class JoinedMachine:
                 self._spawn(self._begin(message))
             case link.Question():
                 self._spawn(self._answer(message))
+            case link.AtRest() | link.ReadPart() | link.WritePart():
+                self._spawn(self._do_at_rest(message))
             case link.KillAgent():
                 if self._placed is not None:
                     self._placed.kill()
@@ -379,6 +364,17 @@ class JoinedMachine:
             return NotDone(str(error))
         finally:
             line.close()
+
+    async def _do_at_rest(self, asked: link.Asked) -> None:
+        """Do something of the agent, or of its parcels, while all agents rest: one thing after the other."""
+        async with self._resting:
+            body = await deeds.done_here(self.directory, asked, self._has)
+        self._put(link.MachineReply(asked.number, body))
+
+    async def _has(self, agent: str, restores: bool) -> None:
+        if restores:
+            await self._restore(agent, read(self.directory / CRAWL_FILE))
+        self._write_note(agent)
 
     # -- what agents know of each other
 

@@ -1,4 +1,4 @@
-"""A machine that has joined, as its supervisor has it, and the life of an agent on it.
+"""A machine that has joined, as its supervisor has it, and the life of an agent on it; and masters beside the supervisor.
 
 Place in the flow: :mod:`welcoming` makes a :class:`Machine` of each that joins, and a :class:`JoinedPlaced` of each agent that
 begins there or is at work there. Questions to the agent go out here, and come back as messages (:mod:`link`).
@@ -8,9 +8,15 @@ import asyncio
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
+import msgspec
+
+from gossamer.agents.cluster import LocalCluster, LocalPlaced
 from gossamer.agents.joined import link
+from gossamer.engine.files import replace_file
+from gossamer.engine.remote.addresses import LISTEN, Address, peer_place
 from gossamer.engine.remote.frames import FramePipe
 from gossamer.engine.sheet import show_seconds
 
@@ -48,15 +54,15 @@ class Machine:
         if self.pipe is not None:
             link.put(self.pipe, message)
 
-    async def ask(self, body: bytes) -> bytes:
-        """The answer of its agent. Raises ConnectionError: there is none."""
+    async def ask(self, message: link.Asked) -> bytes:
+        """The answer to a message, which gets a number. Raises ConnectionError: there is none."""
         if self.pipe is None:
             raise ConnectionError
         self._number += 1
         number = self._number
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
         try:
-            self.put(link.Question(number, body))
+            self.put(msgspec.structs.replace(message, number=number))
             found: bytes = await answer
         finally:
             self._asked.pop(number, None)
@@ -129,3 +135,45 @@ class JoinedPlaced:
         if self.is_alive:
             self._is_killed = True
             self.machine.put(link.KillAgent())
+
+
+class MastersHere(LocalCluster):
+    """The masters of a crawl, on the machine of its supervisor: their table is there, which says which agent has which domain."""
+
+    def __init__(self, directory: Path, folder: Path, moved: Callable[[], None]) -> None:
+        """`moved` is called when one listens elsewhere than before."""
+        super().__init__(directory, folder)
+        self.ports: dict[str, int] = {}
+        """Where agents reach each of them, on this machine."""
+        self._moved = moved
+        self._names: set[str] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def begin(self, name: str, host: str) -> LocalPlaced:
+        """Place one that listens at an address of this machine."""
+        replace_file(self.folder / f"{name}{LISTEN}", str(Address("tcp", host=host)).encode())
+        self._attend([name])
+        return await self.place(name)
+
+    async def living(self, names: Iterable[str]) -> dict[str, LocalPlaced]:
+        found = await super().living(names)
+        self._attend(found)
+        return found
+
+    async def close(self) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        await super().close()
+
+    def _attend(self, names: Iterable[str]) -> None:
+        self._names.update(names)
+        if self._names and self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+
+    async def _look(self) -> None:
+        while True:
+            at = {name: peer_place(Address("peer", path=str(self.folder / name))) for name in self._names}
+            if (ports := {name: one.port for name, one in at.items() if one}) != self.ports:
+                self.ports = ports
+                self._moved()
+            await asyncio.sleep(LOOK)

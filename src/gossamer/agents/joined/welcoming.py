@@ -13,17 +13,19 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.agents.cluster import LocalCluster
-from gossamer.agents.contract import ClusterNeeds, ClusterNode, Placed
+from gossamer.agents.contract import ClusterNeeds, ClusterNode, MachineAway, Placed
 from gossamer.agents.ended import AgentEnd, forget_agent_end, write_agent_end
+from gossamer.agents.handing_over import under_way
 from gossamer.agents.joined import link
-from gossamer.agents.joined.placed import LOOK, JoinedPlaced, Machine
+from gossamer.agents.joined.deeds import done_there
+from gossamer.agents.joined.placed import LOOK, JoinedPlaced, Machine, MastersHere
 from gossamer.agents.masters import KEPT, is_master
+from gossamer.agents.parcels import Deed
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
 from gossamer.agents.supervision import REFUSING, REQUESTS
 from gossamer.agents.wiring import STORE_USE
@@ -34,14 +36,14 @@ from gossamer.crawls.control.wire import HEADER, Answered, ControlRequest, encod
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.errors import BrokenFrame, WiringError
 from gossamer.engine.files import replace_file, replace_private
-from gossamer.engine.remote.addresses import ADDRESS, CERTIFICATE, LISTEN, SECRET, Address, new_certificate, peer_place
+from gossamer.engine.remote.addresses import ADDRESS, CERTIFICATE, SECRET, Address, new_certificate
 from gossamer.engine.remote.frames import About, FramePipe, LinkLost
 from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.wiring import read
 from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id, members_of
 from gossamer.storage.tables.places import CRAWL_FILE
-from gossamer.values.agents import member
+from gossamer.values.agents import at_work, member
 from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,11 +88,7 @@ class JoinedCluster:
         """Agent -> the folder that has what it keeps; empty where the store alone has that, until a machine does."""
         self._opened = 0.0
         self._servers: dict[str, ControlServer] = {}
-        self._beside = LocalCluster(self.directory, self.folder)
-        """Masters work on this machine, where the table is that says which agent has which domain."""
-        self._ports: dict[str, int] = {}
-        """Master -> where agents reach it on this machine; 0 until it listens."""
-        self._looking: asyncio.Task[None] | None = None
+        self._masters = MastersHere(self.directory, self.folder, self._spread)
         self._told_waiting: set[str] = set()
 
     def _own_place(self, options: CrawlOptions) -> tuple[str, int]:
@@ -116,30 +114,58 @@ class JoinedCluster:
     async def place(self, name: str) -> Placed:
         await self._open()
         if is_master(name):
-            self._attend_master(name)
-            replace_file(self.folder / f"{name}{LISTEN}", str(Address("tcp", host=self._address.host)).encode())
-            return await self._beside.place(name)
-        while (machine := self._free_for(name)) is None:
-            self._tell_waiting(name)
-            await asyncio.sleep(LOOK)
+            return await self._masters.begin(name, self._address.host)
+        machine, restores = await self._homed(name)
         if machine.joining.is_alive:
             # It went on without a supervisor for so long that this one knows nothing of what it was lent.
             left = await self._attached(name, machine)
             left.kill()
             await left.ended(self._report)
         forget_agent_end(self.directory, name)
-        # A machine that was to bring it back says that it has no agent until it has.
-        restores = name in self._homes and (self._homes[name] != machine.joining.folder or not machine.has_part)
-        self._home(name, machine)
+        self._home(name, machine, is_alive=True)
         machine.put(link.Begin(name, self._files(), restores))
         return await self._attached(name, machine)
+
+    async def do_at_rest(self, deed: Deed) -> bytes:
+        await self._open()
+        had = self._homes.get(deed.agent)
+        while True:
+            machine, restores = await self._homed(deed.agent)
+            self._home(deed.agent, machine, is_alive=False)
+            try:
+                done = await done_there(self.directory, machine, deed, self._crawl_files(), restores=restores)
+            except ConnectionError:
+                await asyncio.sleep(LOOK)
+                continue
+            machine.has_part = True
+            if done.end is not None:
+                write_agent_end(self.directory, deed.agent, done.end)
+            is_elsewhere = had not in (None, "", machine.joining.folder)
+            if is_elsewhere and (work := under_way(self.directory)) is not None and work.hand_overs:
+                raise MachineAway(f"{deed.agent} goes on elsewhere")
+            return done.answer
+
+    def has_room(self, names: Sequence[str]) -> bool:
+        found: list[Machine] = []
+        for name in names:
+            if (machine := self._free_for(name, found)) is None:
+                self._tell_waiting(name)
+            else:
+                found.append(machine)
+        return len(found) == len(names)
+
+    async def _homed(self, name: str) -> tuple[Machine, bool]:
+        """The machine on which an agent is to be, and whether it has to bring the agent back from the store."""
+        while (machine := self._free_for(name)) is None:
+            self._tell_waiting(name)
+            await asyncio.sleep(LOOK)
+        # A machine that was to bring it back says that it has no agent until it has.
+        return machine, name in self._homes and (self._homes[name] != machine.joining.folder or not machine.has_part)
 
     async def living(self, names: Iterable[str]) -> "Mapping[str, Placed]":
         await self._open()
         names = list(names)
-        found: dict[str, Placed] = {**await self._beside.living(filter(is_master, names))}
-        for master in found:
-            self._attend_master(master)
+        found: dict[str, Placed] = {**await self._masters.living(filter(is_master, names))}
         homes = {name: home for name in names if (home := self._homes.get(name))}
         until = time.monotonic() + _COMING_BACK
         while time.monotonic() < until and not all(
@@ -165,19 +191,16 @@ class JoinedCluster:
 
     def prepare(self, names: Iterable[str]) -> None:
         """Machines have the program loaded by then."""
-        self._beside.prepare(filter(is_master, names))
+        self._masters.prepare(filter(is_master, names))
 
     async def close(self) -> None:
         if not self._is_open:
             return
         self._is_open, self.done = False, True
-        if self._looking is not None:
-            self._looking.cancel()
-        await self._beside.close()
+        await self._masters.close()
         is_over = not any(one.placed is not None and one.placed.is_alive for one in self._machines.values())
-        for machine in self._machines.values():
-            if is_over:
-                machine.put(link.Over(f"the crawl in {self.directory.name} has ended here, and needs no agent"))
+        for machine in self._machines.values() if is_over else ():
+            machine.put(link.Over(f"the crawl in {self.directory.name} has ended here, and needs no agent"))
         await asyncio.sleep(0)
         for server in self._servers.values():
             await server.stop()
@@ -218,32 +241,39 @@ class JoinedCluster:
         self._tell_place()
 
     def _tell_place(self) -> None:
-        where = f"{self._address.host}:{self._address.port}"
-        self._report(f"agents join this crawl at {where}: gossamer agent --join HOST:{self._address.port}")
+        host, port = self._address.host, self._address.port
+        self._report(f"agents join this crawl at {host}:{port}: gossamer agent --join HOST:{port}")
 
-    def _free_for(self, name: str) -> Machine | None:
-        """The machine on which an agent can begin now."""
-        home = self._homes.get(name, "")
+    def _free_for(self, name: str, but: Container[Machine] = ()) -> Machine | None:
+        """The machine on which an agent can begin now, or can rest."""
+        home, working = self._homes.get(name, ""), at_work(self._members())
         machine = self._machines.get(home)
-        may_leave = self._may_leave(machine)
-        own = machine if machine is not None and machine.is_here else None
+        # One that had left may have lost its machine to another agent.
+        is_taken = machine is not None and machine.joining.agent not in ("", name)
+        may_leave = self._may_leave(machine) or (is_taken and self._has_store)
+        own = machine if machine is not None and machine.is_here and not is_taken else None
         if own is not None and not (own.refused and may_leave):
             return own
         if home and not may_leave:
             return None
-        taken, places = {*self._homes.values()}, self._places()
-        free = [one for folder, one in self._machines.items() if one.is_here and folder not in taken]
+        places = self._places()
+        # The machine of one that has left is free, but it may be about to come back where others join.
+        taken = {home for agent, home in self._homes.items() if agent in working or name not in working}
+        free = [one for folder, one in self._machines.items() if one.is_here and folder not in taken and one not in but]
         if place := places.get(name, ""):
             return next((one for one in free if one.joining.place == place), own)
         return next((one for one in free if one.joining.place not in places.values()), own)
 
+    def _members(self) -> tuple[str, ...]:
+        """The agents that are to work, and where."""
+        try:
+            return msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders).members
+        except FileNotFoundError:  # a crawl that goes on looks who is at work before it has anything to say
+            return members_of(self.directory)
+
     def _places(self) -> dict[str, str]:
         """Where agents are to work; those that may work anywhere are not among them."""
-        try:
-            members = msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders).members
-        except FileNotFoundError:  # a crawl that goes on looks who is at work before it has anything to say
-            members = members_of(self.directory)
-        return {one.agent: one.place for one in map(member, members) if one.place}
+        return {one.agent: one.place for one in map(member, self._members()) if one.place}
 
     def _may_leave(self, machine: Machine | None) -> bool:
         """Whether an agent may go on elsewhere, whose machine is away or cannot run it: the store has what it keeps, and the lease
@@ -251,9 +281,9 @@ class JoinedCluster:
         since = self._opened if machine is None else machine.refused or machine.heard
         return self._has_store and time.monotonic() - since > self._lease + link.BEYOND
 
-    def _home(self, name: str, machine: Machine) -> None:
+    def _home(self, name: str, machine: Machine, *, is_alive: bool) -> None:
         self._homes[name] = machine.joining.folder
-        machine.joining = msgspec.structs.replace(machine.joining, agent=name, is_alive=True)
+        machine.joining = msgspec.structs.replace(machine.joining, agent=name, is_alive=is_alive)
         path = self.directory / JOINED
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, msgspec.json.encode(self._homes))
@@ -271,12 +301,16 @@ class JoinedCluster:
     def _files(self) -> dict[str, bytes]:
         """What an agent elsewhere has to know, as files."""
         orders = msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders)
-        files = {
+        return {
             WIRING: (self.folder / WIRING).read_bytes(),
             ORDERS: msgspec.json.encode(msgspec.structs.replace(orders, directory="", lease=self._lease)),
-            CRAWL_FILE: (self.directory / CRAWL_FILE).read_bytes(),
             SECRET: self._secret,
+            **self._crawl_files(),
         }
+
+    def _crawl_files(self) -> dict[str, bytes]:
+        """What a crawl directory has of the whole crawl."""
+        files = {CRAWL_FILE: (self.directory / CRAWL_FILE).read_bytes()}
         for name in (CRAWL_ID, AGENTS, DIVISION, "state/secret", *KEPT):
             with contextlib.suppress(FileNotFoundError):
                 files[name] = (self.directory / name).read_bytes()
@@ -303,7 +337,7 @@ class JoinedCluster:
         machine = self._machines.get(self._homes.get(name, ""))
         if machine is None or machine.placed is None or not machine.placed.is_alive:
             raise ConnectionError
-        return read_answer(await machine.ask(encode(request)[HEADER:]))
+        return read_answer(await machine.ask(link.Question(0, encode(request)[HEADER:])))
 
     # -- as the party that machines find
 
@@ -400,30 +434,14 @@ class JoinedCluster:
 
     def _note_end(self, agent: str, end: bytes) -> None:
         if agent and end:
-            with contextlib.suppress(
-                ValueError
-            ):  # of a machine that says nothing of use: then nothing is known of its end
+            with contextlib.suppress(ValueError):  # a machine that says nothing of use
                 write_agent_end(self.directory, agent, msgspec.json.decode(end, type=AgentEnd))
-
-    def _attend_master(self, name: str) -> None:
-        """Tell machines where a master listens, whenever that changes."""
-        self._ports.setdefault(name, 0)
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
-
-    async def _look(self) -> None:
-        while True:
-            at = {name: peer_place(Address("peer", path=str(self.folder / name))) for name in self._ports}
-            if (ports := {name: one.port if one else 0 for name, one in at.items()}) != self._ports:
-                self._ports = ports
-                self._spread()
-            await asyncio.sleep(LOOK)
 
     def _spread(self, to: Machine | None = None) -> None:
         """Send the table of agents to a machine, or to all."""
         machines = {name: self._machines.get(home) for name, home in self._homes.items()}
         told = {name: one.told for name, one in machines.items() if one is not None}
-        book = link.Book(told, {name: port for name, port in self._ports.items() if port})
+        book = link.Book(told, self._masters.ports)
         for machine in self._machines.values() if to is None else (to,):
             machine.put(book)
 

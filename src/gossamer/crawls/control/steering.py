@@ -46,8 +46,9 @@ class Others(Protocol):
     def check_number(self, number: int) -> None:
         """Refuse a number of agents that the crawl cannot have, by a UsageError or a WiringError."""
 
-    def resize(self, number: int) -> None:
-        """Let it have so many, in some seconds."""
+    def resize(self, number: int) -> str:
+        """Let it have so many, in some seconds; returns how, in words."""
+        ...
 
     def stay(self, why: str) -> None:
         """Let no agent join but where a person says so, for this reason."""
@@ -197,8 +198,7 @@ async def change_values(crawl: Settable, values: Mapping[str, str]) -> str:
         settings["max_agents"] = str(agents)  # they stay as many as a person has said
     told = [await set_values(crawl, settings)] if settings else []
     if agents is not None and crawl.others is not None:
-        crawl.others.resize(agents)
-        told.append(f"agents = {agents} (all agents rest for some seconds while domains change hands)")
+        told.append(f"agents = {agents} ({crawl.others.resize(agents)})")
     return ", ".join(told)
 
 
