@@ -136,6 +136,21 @@ def test_agents_that_join_fetch_the_pages_of_a_local_crawl_each_once(tmp_path: P
     assert resumed.returncode == 2
 
 
+def test_time_goes_on_for_a_crawl_whose_agents_wait_for_machines(tmp_path: Path) -> None:
+    def seconds() -> float:
+        told, _ = ended(gossamer("status", tmp_path / "crawl", "--json"))
+        return float(json.loads(told)["seconds"]) if told else 0.0
+
+    with web_of_hosts() as web, cluster(tmp_path, web) as one:
+        crawl = one.begin(*one.command)
+        until(lambda: seconds() > 0)
+        # The crawl remembers how it stood when it looked for the first time: its clock was about there.
+        before = seconds()
+        until(lambda: seconds() > before + 1)
+        crawl.send_signal(signal.SIGINT)
+        ended(crawl)
+
+
 @pytest.mark.long
 def test_masters_beside_the_supervisor_divide_a_crawl_among_machines_whichever_process_is_killed(
     tmp_path: Path,

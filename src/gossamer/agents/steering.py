@@ -186,7 +186,7 @@ async def standing_of_all(crawl: "SeveralAgents", process: int, *, units: bool) 
     supervisor = crawl.supervisor
     is_changing = supervisor.is_resting or not supervisor.has_begun
     if is_changing and crawl.working:
-        return crawl.glance()
+        return msgspec.structs.replace(crawl.glance(), seconds=round(crawl.pace[0], 3))
     names = list(supervisor.agents)
     answers = await asyncio.gather(*(_asked(supervisor.agents[name].line, units) for name in names))
     found = [one for one in answers if one is not None]
