@@ -300,6 +300,9 @@ def test_a_secret_in_the_url_of_a_store_that_is_resumed_is_not_told(tmp_path: Pa
         refused = one.run("resume", *words)
         assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
         assert "hushhush" not in refused.stderr
+    for command in ("trim", "pause"):
+        refused = one.run(command, "s3://key:hushhush@bucket/x")
+        assert (refused.returncode, refused.stderr[:36]) == (2, "gossamer: s3://bucket/x is a store (")
 
 
 def test_a_store_in_a_cloud_without_its_package_names_the_command_that_installs_it(tmp_path: Path) -> None:

@@ -305,6 +305,7 @@ def begun_crawl(text: str | Path) -> Path:
     if not (path / CRAWL_FILE).is_file():
         if any(path.glob("state/*/ledger")):
             raise CrawlDirectoryError(f"{text} is damaged: its {CRAWL_FILE} is missing; bring it back from a copy")
+        text = re.sub("^([a-z0-9]{2,}):/+(?:[^/]*@)?", r"\1://", text)  # a path has lost a slash; a secret is not told
         if re.match("https?:/", text):
             raise UsageError(f"{text} is the URL of a page; name the directory of the crawl first, then URLs")
         if "://" in text or any(path.glob("agents/*/head.json")):
