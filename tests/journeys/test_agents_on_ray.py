@@ -289,6 +289,25 @@ def test_a_crawl_goes_on_from_its_store_when_all_of_ray_is_lost(is_on_ray: bool,
         assert rows.splitlines()[1:] == [f"{HOSTS * PAGES * 2},{HOSTS * PAGES * 2}"], wrong
 
 
+def test_masters_divide_a_crawl_on_ray_whose_agents_join_and_leave_at_work(place: Place) -> None:
+    with web_of_hosts(pages=PAGES * 4, latency=0.1) as web:
+        crawl = place.crawl("masters", web, "--agents", 1, "--designation", "master", "--masters", 2)
+        web.wait_for(30)
+        said, wrong = ended(place.begin("set", "masters", "agents=2"))
+        assert "agents = 2" in said, wrong
+        until(lambda: len(place.agents("masters")) == 2)
+        web.wait_for(len(web.requests) + 30)
+        said, wrong = ended(place.begin("set", "masters", "agents=1"))
+        assert "all agents rest for some seconds" in said, wrong
+        until(lambda: len(place.agents("masters")) == 1)
+        out, told = ended(crawl)
+        assert crawl.returncode == 0, told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 4, told
+        asked = Counter(request.target + request.host for request in web.requests if request.target != "/robots.txt")
+        assert set(asked.values()) == {1}
+    assert len(place.urls("masters")) == HOSTS * PAGES * 4
+
+
 def test_an_agent_without_room_waits_and_the_crawl_says_for_what(place: Place) -> None:
     with web_of_hosts(pages=PAGES * 2, latency=0.05) as web:
         crawl = place.crawl("crowded", web, "--agents", 3)
