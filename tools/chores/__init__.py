@@ -44,7 +44,7 @@ VERBS = {
         "test:properties",
         "Ask the property tests for new cases, 5,000 each, where the suite asks for the same ones each time (some minutes).",
     ),
-    "prose": ("reading:prose", "Measure what is taken for the text of real pages: `prose FOLDER=SELECTOR...`."),
+    "prose": ("reading:prose", "Measure text and Markdown of real pages: `prose FOLDER=SELECTOR[!MENUS]...`."),
     "ray": (
         "test:ray",
         "Read crawls as Ray datasets, from an environment of its own, which has 140 MB to download (some minutes).",

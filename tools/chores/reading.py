@@ -1,8 +1,9 @@
 """Compare how a crawl reads HTML files with the parser's tree.
 
-`prose FOLDER=SELECTOR...` measures what is taken for the text of real pages. Generators of documentation put what an author wrote
-into one element, and menus around it. The words of that element without `pre` are what a text should have; a word of a text that is
-not there is boilerplate or code. `skimmed FOLDER...` compares what a skim finds with what the tree holds.
+`prose FOLDER=SELECTOR[!MENUS]...` measures what is taken for the text of real pages. Generators of documentation put what an author
+wrote into one element, and menus around it, or as elements that the selector MENUS names into it. The words of that element without
+`pre` are what a text should have; a word of a text that is not there is boilerplate or code. Its headings, listings, cells, tables
+and links to other pages are what Markdown should have. `skimmed FOLDER...` compares what a skim finds with what the tree holds.
 """
 
 import re
@@ -18,6 +19,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.documents import charset, statements
 from gossamer.documents.document import Document
+from gossamer.documents.markdown import as_markdown
 from gossamer.documents.text import all_text, main_text
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storage import visit
@@ -29,6 +31,14 @@ PAGES, WORDS = 150, 50
 
 #: A block is the template's if more than half of so many pages before have it.
 REMEMBERED = 32
+
+#: Links of Markdown, and their URLs; lines of headings, and rows of tables.
+LINK_OF_MARKDOWN = re.compile(r"\]\((?:[^()\n]|\([^()\n]*\))*\)")
+URL_OF_MARKDOWN = re.compile(r"\]\(<?((?:[^()\s>]|\([^()\s]*\))+)")
+HEADING_LINE, ROW_LINE = re.compile(r"\s*(?:[>*-] )*#").match, re.compile(r"\s*(?:[>*-] )*\|").match
+
+#: Share of its cells that a table of Markdown has.
+WHOLE = 0.9
 
 #: No prose inside the content: code, and what shows nothing.
 NO_PROSE = "pre,script,style,template,noscript,nav,footer"
@@ -63,7 +73,10 @@ def agreement(found: Counter[str], right: Counter[str]) -> tuple[float, float, f
     return precision, recall, 2 * precision * recall / (precision + recall) if common else 0.0
 
 
-def pages_of(folder: Path, selector: str) -> Iterator[tuple[bytes, Counter[str]]]:
+def pages_of(
+    folder: Path, selector: str, menus: str
+) -> Iterator[tuple[bytes, Counter[str], Counter[str], Counter[str]]]:
+    """Pages with the words of their content, and how many things of each kind it has, and Markdown of it."""
     files = sorted(path for path in folder.rglob("*.html*") if path.is_file() and not path.is_symlink())
     taken = 0
     for path in files[:: max(1, len(files) // (2 * PAGES))]:
@@ -73,12 +86,57 @@ def pages_of(folder: Path, selector: str) -> Iterator[tuple[bytes, Counter[str]]
         content = tree.css_first(selector)
         if content is None or taken == PAGES:
             continue
+        for node in content.css(menus) if menus else ():
+            node.decompose()
+        things, kept = kept_of(content, Document(visit(PLACE, data)))
         for node in content.css(NO_PROSE):
             node.decompose()
         right = words(content.text(separator=" "))
         if right.total() >= WORDS:
             taken += 1
-            yield markup, right
+            yield markup, right, things, kept
+
+
+def kept_of(content: LexborNode, document: Document) -> tuple[Counter[str], Counter[str]]:
+    """How many things of each kind an element has, and how many of them Markdown of its page has."""
+    markdown = as_markdown(document.markup, document.base, document.main_part).text
+    lines = LINK_OF_MARKDOWN.sub("]", markdown.replace("\\", "")).split("\n")
+    everything, headings, rows = (bare(" ".join(filter(is_one, lines))) for is_one in (bool, HEADING_LINE, ROW_LINE))
+    linked = {url.partition("#")[0] for url in URL_OF_MARKDOWN.findall(markdown)}
+    things, kept = Counter[str](), Counter[str]()
+    for kind, selector, place in (
+        ("headings", "h1,h2,h3,h4,h5,h6", headings),
+        ("listings", "pre", everything),
+        ("cells", "td,th", everything),
+    ):
+        for node in content.css(selector):
+            text = "" if kind == "cells" and node.css_first("table") else bare(node.text(separator=""))
+            things[kind] += bool(text)
+            kept[kind] += bool(text) and text in place
+    for table in content.css("table"):
+        cells = [text for cell in table.css("td,th") if (text := bare(cell.text(separator="")))]
+        if len(cells) > 1 and len(table.css("table")) == 1 and not table.css_first("pre"):
+            things["tables"] += 1
+            kept["tables"] += sum(text in rows for text in cells) >= WHOLE * len(cells)
+    for node in content.css("a[href]"):
+        url = _resolved(node.attributes["href"] or "", document.base).partition("#")[0]
+        if url.startswith("http") and url != document.url and bare(node.text()) and "pre" not in tags_around(node):
+            things["links"] += 1
+            kept["links"] += url in linked
+    return things, kept
+
+
+def bare(text: str) -> str:
+    """Letters and digits alone."""
+    return re.sub(r"\W+", "", text.lower())
+
+
+def tags_around(node: LexborNode) -> set[str]:
+    found, above = set[str](), node.parent
+    while above is not None:
+        found.add(above.tag or "")
+        above = above.parent
+    return found
 
 
 def timed(make: Callable[[bytes], str], markup: bytes) -> tuple[str, float]:
@@ -87,12 +145,16 @@ def timed(make: Callable[[bytes], str], markup: bytes) -> tuple[str, float]:
     return text, time.process_time() - began
 
 
-def measure(folder: Path, selector: str) -> dict[str, list[tuple[float, float, float, float]]]:
-    """Precision, recall, F1 and CPU seconds of each way, page by page."""
+def measure(
+    folder: Path, selector: str, menus: str, things: Counter[str], kept: Counter[str]
+) -> dict[str, list[tuple[float, float, float, float]]]:
+    """Precision, recall, F1 and CPU seconds of each way, page by page. Adds the things of its pages."""
     told: dict[str, list[tuple[float, float, float, float]]] = {}
     of_all, of_main = Template(), Template()
 
-    for markup, right in pages_of(folder, selector):
+    for markup, right, its_things, its_kept in pages_of(folder, selector, menus):
+        things.update(its_things)
+        kept.update(its_kept)
         everything, seconds = timed(all_text, markup)
         prose, seconds_of_main = timed(main_text, markup)
         ways = {
@@ -112,9 +174,11 @@ def measure(folder: Path, selector: str) -> dict[str, list[tuple[float, float, f
 def prose(arguments: list[str]) -> int:
     """Measure; 0 where there was something to measure."""
     every: dict[str, list[tuple[float, float, float, float]]] = {}
+    things, kept = Counter[str](), Counter[str]()
     for argument in arguments:
-        folder, _, selector = argument.partition("=")
-        told = measure(Path(folder), selector or "body")
+        folder, _, selectors = argument.partition("=")
+        selector, _, menus = selectors.partition("!")
+        told = measure(Path(folder), selector or "body", menus, things, kept)
         print(f"{folder}: {len(next(iter(told.values()), []))} pages")
         for name, rows in told.items():
             _show(name, rows)
@@ -122,6 +186,7 @@ def prose(arguments: list[str]) -> int:
     print("all of them, by pages")
     for name, rows in every.items():
         _show(name, rows)
+    print("Markdown keeps", ", ".join(f"{kept[kind]:,} of {number:,} {kind}" for kind, number in things.items()))
     return 0 if every else 1
 
 
