@@ -336,9 +336,9 @@ def test_agents_that_are_bound_to_a_place_work_on_nodes_with_its_label_and_wait_
             lines.append(line)
         assert "agent-01: no node of Ray has the label place=lima; begin one with `ray start --labels`" in line
         assert list(place.agents("bound")) == ["agent-00"]
-        crawl.send_signal(signal.SIGINT)
-        ended(crawl)
-        assert crawl.returncode == 3
+        crawl.send_signal(signal.SIGTERM)
+        _, told = ended(crawl)
+        assert (crawl.returncode, "SIGTERM" in told) == (3, False)
         refused = place.crawl("misplaced", web, "--agent-place", "agent-00=a=/b")
         assert "--agent-place: 'a=/b' names no label of Ray: " in (told := ended(refused)[1])
         assert (refused.returncode, len(told.splitlines())) == (2, 1)

@@ -12,7 +12,9 @@ import contextlib
 import hashlib
 import os
 import secrets
+import signal
 import socket
+import threading
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
@@ -182,6 +184,9 @@ class RayCluster(JoinedCluster):
         own = secret_of(self.directory / STATE_DIRECTORY)
         self._secret = hashlib.blake2b(own, person=b"gossamer ray").hexdigest().encode()
         await asyncio.to_thread(connect, self._wheels)
+        if threading.current_thread() is threading.main_thread():
+            # Ray's own handler would print the stack of this process before it calls what was there.
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
         import ray
 
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
