@@ -85,7 +85,7 @@ class StoreOnDisk:
     @contextlib.contextmanager
     def full(self) -> Iterator[None]:
         """The disk has no room while the block runs."""
-        self._mount(f"remount,size={shutil.disk_usage(self._disk).used}")
+        self._mount(f"remount,size={shutil.disk_usage(self._disk).used or 1}")  # 0 would be without a limit
         yield
         self._mount(f"remount,size={_DISK}")
 
@@ -138,7 +138,7 @@ class StoreOfServer:
     def _answer(self, request: dict[str, Any], start: "StartResponse") -> Iterable[bytes]:
         time.sleep(self._wait)
         if self._is_full and request["REQUEST_METHOD"] == "PUT":
-            request["wsgi.input"].read()
+            request["wsgi.input"].read(int(request["CONTENT_LENGTH"]))
             start("507 Insufficient Storage", [("Content-Length", str(len(_NO_ROOM)))])
             return [_NO_ROOM]
         with self._one_at_a_time:

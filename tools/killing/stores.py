@@ -151,14 +151,19 @@ class StoredCrawl(PublishingCrawl):
         with self._place, served(self._round, self._log) as port:
             self._store = self._place.name
             options = ["--store", self._store, "--checkpoint-every", f"{EVERY:g}s", "--lease", f"{LEASE:g}s"]
-            self._begin([*self._round.command(self._directory, port), *options, "--agents", str(_FIRST)])
-            while len(self._faults) < min(most, _MOST) and self._until(self._has_published):
-                time.sleep(self._chance.uniform(0.0, _LONGEST))
-                if self.process.poll() is not None:
-                    break
-                self._let(self._next_fault())
-            self._end(f"said-{self._number}")
-            self._end_old()
+            try:
+                self._begin([*self._round.command(self._directory, port), *options, "--agents", str(_FIRST)])
+                while len(self._faults) < min(most, _MOST) and self._until(self._has_published):
+                    time.sleep(self._chance.uniform(0.0, _LONGEST))
+                    if self.process.poll() is not None:
+                        break
+                    self._let(self._next_fault())
+                self._end(f"said-{self._number}")
+                self._end_old()
+            finally:  # the chore may be ended, too
+                send(signal.SIGKILL, {self.process.pid} if self.process.poll() is None else set())
+                for place in self._folder.glob("machine-*"):
+                    send(signal.SIGKILL, {*living(place, AGENTS).values()})
         self._judge()
         return len(self._faults)
 
