@@ -49,6 +49,12 @@ def test_a_file_is_seen_as_a_crawl_would_see_it(tmp_path: Path, capsys: pytest.C
     assert page["structured_data"] == [{"kind": "link", "values": {"canonical": ["http://a.test/real"]}}]
 
 
+def test_an_empty_file_has_no_markdown_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "page.html").write_bytes(b"")
+    assert main(["inspect", "--markdown", str(tmp_path / "page.html")]) == 2
+    assert capsys.readouterr().err.endswith("page.html brought no document: it is empty\n")
+
+
 def test_the_bytes_say_what_a_document_is_unless_somebody_knows_better(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

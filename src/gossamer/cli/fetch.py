@@ -194,7 +194,8 @@ def _say_markdown(url: str, response: "Response") -> None:
     from gossamer.words.reading import TROUBLES, words_of_answer
 
     if not response.body:
-        raise UsageError(f"{url} brought no document: {response.error or response.outcome}")
+        why = "it is empty" if response.outcome == "ok" else response.error or response.outcome
+        raise UsageError(f"{url} brought no document: {why}")
     words = words_of_answer(url, response)
     if words.trouble:
         tell(f"{url}: {TROUBLES[words.trouble]}")
