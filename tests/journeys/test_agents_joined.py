@@ -249,27 +249,36 @@ def test_a_crawl_of_joined_agents_is_stopped_asked_and_resumed_by_its_directory(
 
 
 def test_agents_join_and_leave_at_work_where_machines_wait_and_nothing_is_fetched_twice(tmp_path: Path) -> None:
-    with web_of_hosts(pages=PAGES * 4, latency=0.1) as web, cluster(tmp_path, web) as one:
+    with web_of_hosts(pages=PAGES * 7, latency=0.1) as web, cluster(tmp_path, web) as one:
         crawl = one.begin(*one.command)
         for name in MACHINES:
             one.machine(name)
-        web.wait_for(40, HUNG_AFTER)
-        said, wrong = ended(one.begin("set", one.directory, "agents=3"))
-        assert "agents = 3 (as soon as a machine has joined for agent-02)" in said, wrong
+        web.wait_for(20, HUNG_AFTER)
+
+        def owner() -> str:
+            return ended(one.begin("designations", one.directory, "h3.test"))[0].split()[1]
+
+        before = owner()
+        [other] = {*AGENTS} - {before}
+        said, wrong = ended(one.begin("designations", one.directory, "--assign", f"h3.test={other}"))
+        assert f"h3.test moves to {other} (all agents rest for some seconds, and go on)" in said, wrong
+        until(lambda: owner() == other)
+        waits = "agents = 3 (as soon as a machine has joined for agent-02)"  # refused until all are at work again
+        until(lambda: waits in ended(one.begin("set", one.directory, "agents=3"))[0])
         web.wait_for(len(web.requests) + 10, HUNG_AFTER)
         one.machine(SPARE)
         until(lambda: bool(living(tmp_path / SPARE, ["agent-02"])))
-        web.wait_for(len(web.requests) + 60, HUNG_AFTER)
+        web.wait_for(len(web.requests) + 20, HUNG_AFTER)
         said, wrong = ended(one.begin("set", one.directory, "agents=2"))
         assert "all agents rest for some seconds" in said, wrong
         until(lambda: not living(tmp_path / SPARE, ["agent-02"]))
         out, told = ended(crawl)
         assert crawl.returncode == 0, told
-        assert json.loads(out)["pages"] == HOSTS * PAGES * 4, told
+        assert json.loads(out)["pages"] == HOSTS * PAGES * 7, told
         assert "agent-02 joined and took" in told and "agent-02 left and gave away" in told
         assert not asked_twice(web)
         spare = sum(map(urls_in, (tmp_path / SPARE / "logs").glob("agent-*.jsonl")), Counter[str]())
-    assert len(spare) > 0 and len(one.urls() + spare) == HOSTS * PAGES * 4
+    assert len(spare) > 0 and len(one.urls() + spare) == HOSTS * PAGES * 7
 
 
 @pytest.mark.long
