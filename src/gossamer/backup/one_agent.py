@@ -93,11 +93,14 @@ def publish_at_rest(directory: Path, url: str, ledger: RocksLedger) -> None:
     agent = ledger.sheet.agent
     note, store = owned(directory, agent), open_store(url)
     members, division = members_of(directory), division_of(directory)
-    if note is not None and note.has_ended and not _was_deleted_since(directory, agent):
-        head = AgentInStore(store, agent).read()
-        if head is not None and head.life in note.lives and (head.members, head.division) == (members, division):
-            return
-    place = claimed(store, directory, agent, StoreOptions().lease, time.time())
+    head = AgentInStore(store, agent).read()
+    ours = head if note is not None and head is not None and note.has_ended and head.life in note.lives else None
+    is_as_it_was = ours is not None and (ours.members, ours.division) == (members, division)
+    if is_as_it_was and not _was_deleted_since(directory, agent):
+        return
+    # The lease of the crawl: who goes on with it elsewhere, since all rest here and are lost, waits no longer.
+    lease = head.lease if head is not None else StoreOptions().lease
+    place = claimed(store, directory, agent, lease, time.time())
     shipping, snapshot = Shipping(directory, place, members, Metrics()), ledger.places.state / SNAPSHOT
     shutil.rmtree(snapshot, ignore_errors=True)
     try:

@@ -144,5 +144,10 @@ def test_an_agent_that_rests_is_published_once_and_again_when_the_agents_or_its_
         assert head is not None
         assert (head.members, head.division, head.holder) == (TWO, 7, "")
         assert "state/agent-01/ledger/CURRENT" in place.checkpoint().files
+        place.claim(head.life, "", 3.0)
+        write_division(crawl, 8)
+        count()
+        again = place.read()
+        assert again is not None and again.lease == 3.0, "who goes on elsewhere waits for the lease of the crawl"
     finally:
         ledger.close()
