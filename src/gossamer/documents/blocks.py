@@ -253,7 +253,7 @@ class Part:
         edges[1::2], edges[2::2] = starts[some], tags.ends[some]
         are_text = np.zeros(2 * len(some), dtype=bool)
         are_text[1::2] = True
-        text = codes[: edges[-1]][np.repeat(are_text, edges[1:] - edges[:-1])].tobytes()
+        text: bytes = codes[: edges[-1]][np.repeat(are_text, edges[1:] - edges[:-1])].tobytes()
         for space in _SPACES:
             if space in text:
                 text = text.replace(space, b" ")
