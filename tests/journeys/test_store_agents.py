@@ -186,7 +186,7 @@ def test_agents_that_rest_while_the_store_is_away_wait_with_their_change(is_stop
         job = SupervisedCrawl([seed_of(web)], options, report=report)
 
         async def change(job: SupervisedCrawl) -> None:
-            await awaited(lambda: job.several.has_begun and len(web.requests) > 30)
+            await awaited(lambda: job.several.working and len(web.requests) > 30)
             job.several.roster.want(job.several.graph, 3)
             job.several.rest()
             store.rename(away)
