@@ -200,7 +200,14 @@ class Property(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> str:
         """Its type in words that people use: `a whole number`, `a number or auto`, `a list of texts`."""
-        return _kind(self.type)
+        listed = re.search(r"Literal\[(.*?)\]", self.type)
+        words = " or ".join(re.findall(r"'([^']*)'", listed[1])) if listed else ""
+        rest = re.sub(r"Literal\[.*?\]|None|\s*\|\s*", " ", self.type).strip()
+        many = re.match(r"(?:tuple|list)\[(\w+)", rest)
+        if many:
+            return f"a list of {_KINDS_OF_MANY.get(many[1], 'values')}"
+        named = _KINDS.get(rest.partition("[")[0], rest)
+        return " or ".join(filter(None, (named, words)))
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -218,17 +225,6 @@ def in_words(reason: str) -> str:
     """What msgspec says of a value, without names of Python's types: "expected a whole number >= 1"."""
     plain = reason[:1].lower() + reason[1:]
     return re.sub(r"`(\w+)`", lambda match: _KINDS.get(match[1], _OTHERS.get(match[1], match[0])), plain)
-
-
-def _kind(text: str) -> str:
-    listed = re.search(r"Literal\[(.*?)\]", text)
-    words = " or ".join(re.findall(r"'([^']*)'", listed[1])) if listed else ""
-    rest = re.sub(r"Literal\[.*?\]|None|\s*\|\s*", " ", text).strip()
-    many = re.match(r"(?:tuple|list)\[(\w+)", rest)
-    if many:
-        return f"a list of {_KINDS_OF_MANY.get(many[1], 'values')}"
-    named = _KINDS.get(rest.partition("[")[0], rest)
-    return " or ".join(filter(None, (named, words)))
 
 
 def shown(sheet: Sheet) -> dict[str, Any]:

@@ -122,7 +122,10 @@ class _Around:
         """Take the next tag of the feed: its base, empty where it is that of the document, and the namespace of its name."""
         name, (_, base, spaces) = f"{event.prefix}:{event.name}", self._open[-1]
         if event.closing:
-            self._close(name)
+            for place in range(len(self._open) - 1, 0, -1):
+                if self._open[place][0] == name:
+                    del self._open[place:]
+                    break
             return "", spaces.get(event.prefix, event.prefix)  # what holds in it
         if b"xml" in event.attributes:
             told = attributes(event.attributes)
@@ -140,12 +143,6 @@ class _Around:
     def space_of(self, prefix: str) -> str:
         """The namespace of a prefix in what is open; an unknown prefix stands for itself."""
         return self._open[-1][2].get(prefix, prefix)
-
-    def _close(self, name: str) -> None:
-        for place in range(len(self._open) - 1, 0, -1):
-            if self._open[place][0] == name:
-                del self._open[place:]
-                return
 
 
 def _resolved(address: str, base: str) -> str:
@@ -168,7 +165,9 @@ class _Item:
     def see(self, event: XmlTag, kind: str) -> None:
         """Take what an element says of the entry itself."""
         if kind == "rss" and event.name == "guid":
-            self._permalink = _permalink(event)
+            # RSS 2.0: it is a URL unless it says `isPermaLink="false"`; most of those that say nothing are none.
+            is_url = event.text.lower().startswith(("http://", "https://"))
+            self._permalink = event.text * (is_url and event.attribute("ispermalink").strip().lower() != "false")
         elif event.name in _TIMES and event.text:
             self._times.append(event.text)
 
@@ -186,9 +185,8 @@ class _Item:
             self._held.append(Found(self._permalink, "rss guid"))
         told = _latest(self._times)
         for found in self._held:
-            yield (
-                msgspec.structs.replace(found, said=told) if told is not None and found.relation in _OF_PAGE else found
-            )
+            is_dated = told is not None and found.relation in _OF_PAGE
+            yield msgspec.structs.replace(found, said=told) if is_dated else found
 
 
 def _latest(times: Iterable[str]) -> ChangeHint | None:
@@ -247,12 +245,6 @@ def _address(event: XmlTag, kind: str) -> str:
     return event.attribute(place) if place else ""
 
 
-def _permalink(guid: XmlTag) -> str:
-    """The URL that an identifier is (RSS 2.0: unless it says `isPermaLink="false"`); most of those that say nothing are none."""
-    is_url = guid.text.lower().startswith(("http://", "https://"))
-    return guid.text if is_url and guid.attribute("ispermalink").strip().lower() != "false" else ""
-
-
 def _json_links(content: bytes) -> Iterator[Found]:
     feed = msgspec.json.decode(content, type=_JsonFeed)
     for url in _texts(feed.home_page_url, feed.next_url):
@@ -285,8 +277,6 @@ _MOST_PACKED = 2
 #: Unpacked bytes that are read where everything else waits: no more than a page may have that is read there. They take 0.7 s at
 #: the worst, and all that a sitemap may have takes ten.
 _AT_ONCE = 4_000_000
-
-_LONGEST_SCHEME = len("https://")
 
 #: Bytes that are looked at for the first tag.
 _START = 1_000
@@ -452,9 +442,8 @@ def _text_urls(content: bytes, document: Document) -> Iterator[Found]:
     if (document.missed or document.response.cut) and lines and not lines[-1].endswith(("\n", "\r")):
         lines.pop()
     urls = [
-        url for line in lines if (url := line.strip())[:_LONGEST_SCHEME].lower().startswith(("http://", "https://"))
+        url for line in lines if (url := line.strip())[: len("https://")].lower().startswith(("http://", "https://"))
     ]
     if not urls and content.strip() and document.visit.task.found_by in SITEMAPS:
         _tell(document, "it is neither XML nor a list of URLs")
-    for url in urls:
-        yield Found(url, LISTED)
+    yield from (Found(url, LISTED) for url in urls)
