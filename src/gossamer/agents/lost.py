@@ -276,8 +276,9 @@ async def brought_back(crawl: "SeveralAgents", agent: str, is_dead: bool) -> boo
     sheet: Any = crawl.graph.sheet("store")
     is_dead = is_dead or part_of(crawl.options, StoreOptions).take_over
     store = {"url": sheet.url, "lease": sheet.lease}
-    is_over = lambda: crawl.supervisor.is_stopping  # noqa: E731
-    if not await back_from_store(crawl.directory, store, agent, crawl.report, is_over, is_dead=is_dead):
+    if not await back_from_store(
+        crawl.directory, store, agent, crawl.report, lambda: crawl.supervisor.is_stopping, is_dead=is_dead
+    ):
         return False
     if is_behind := agent in agents_behind(crawl.directory):
         crawl.roster.renew()

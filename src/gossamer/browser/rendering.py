@@ -252,8 +252,7 @@ class _Rendering:
         ends = loop.time() + IN_ALL
         self._quiet_since = loop.time()
         while not self._is_over.is_set():
-            wait = min(ends, self._busy_until()) - loop.time()
-            if wait <= 0.0:
+            if (wait := min(ends, self._busy_until()) - loop.time()) <= 0.0:
                 return self._limit("time")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._is_over.wait(), min(wait, 1.0))

@@ -68,7 +68,7 @@ class _Host:
 
     async def _hear(self, process: asyncio.subprocess.Process) -> None:
         """Take what it says, until it says no more."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not say how it takes that")
 
     def _send(self, number: int) -> None:
         if self._process is not None and not self._has_ended:

@@ -1,5 +1,4 @@
-"""What agents on machines of their own do at rest: where hosts change hands, each ledger is opened on the machine that has it, and
-parcels go from one machine to another.
+"""Steps of a hand-over while agents rest on machines of their own: each ledger is opened on the machine that has it.
 
 Place in the flow: while all agents of a crawl rest, :mod:`gossamer.agents.membership` lets them do the steps of a hand-over
 (:class:`~gossamer.agents.parcels.AgentsAtRest`). :class:`~gossamer.agents.joined.welcoming.JoinedCluster` sends each deed to the
@@ -74,7 +73,7 @@ async def done_here(directory: Path, asked: link.Asked, has: Callable[[str, bool
 
 
 def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write what a crawl directory has of the whole crawl. Raises OSError."""
+    """Write the files of the whole crawl. Raises OSError."""
     for name, data in files.items():
         if name == CRAWL_FILE or name.startswith("state/"):
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +107,7 @@ async def done_there(
     """Let an agent do something on its machine.
 
     Args:
-        files: what a crawl directory has of the whole crawl.
+        files: those of the whole crawl, by their names in its directory.
         restores: the machine brings the agent back from the store first.
 
     Raises:

@@ -136,7 +136,7 @@ class Refusal(JoinMessage, frozen=True):
 class Begin(JoinMessage, frozen=True):
     agent: _Agent
     files: dict[_File, bytes]
-    """Its orders, and what a crawl directory has of the whole crawl: `crawl.toml` and those of `state/`."""
+    """Its orders, and the files of the whole crawl: `crawl.toml` and those of `state/`."""
     restores: bool
     """Another machine had it, which was not heard of for the lease: it goes on from the store."""
 
@@ -152,7 +152,7 @@ class AtRest(JoinMessage, frozen=True):
     number: int
     deed: bytes
     files: dict[_File, bytes]
-    """What a crawl directory has of the whole crawl."""
+    """The files of the whole crawl, as in :class:`Begin`."""
     restores: bool
     """As in :class:`Begin`."""
 
@@ -196,7 +196,7 @@ class Over(JoinMessage, frozen=True):
     text: str
 
 
-#: What a machine replies to.
+#: Messages that a machine replies to.
 Asked = Question | AtRest | ReadPart | WritePart
 
 ToSupervisor = MachineJoins | Beat | MachineReply | Said | AgentHasEnded | AgentPlace

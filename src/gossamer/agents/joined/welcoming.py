@@ -309,7 +309,7 @@ class JoinedCluster:
         }
 
     def _crawl_files(self) -> dict[str, bytes]:
-        """What a crawl directory has of the whole crawl."""
+        """The files of the whole crawl, by their names in its directory."""
         files = {CRAWL_FILE: (self.directory / CRAWL_FILE).read_bytes()}
         for name in (CRAWL_ID, AGENTS, DIVISION, "state/secret", *KEPT):
             with contextlib.suppress(FileNotFoundError):
