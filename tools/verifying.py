@@ -26,9 +26,9 @@ from gossamer.storage.logs import LOG_PATH
 from gossamer.values.body import sha1_base32
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 from gossamer.values.ledger_rows import DocumentRow
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import ANSWERED, DOCUMENTS, Outcome
 from gossamer.values.task import WANT
-from gossamer.values.visit import HTML_TYPES
 
 #: Where in the archive a record lies: file, offset, length.
 Place = tuple[str, int, int]

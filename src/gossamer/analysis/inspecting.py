@@ -17,11 +17,11 @@ from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.page import StructuredData, structured_data, told
 from gossamer.values import body as bodies
 from gossamer.values.body import sha1_base32
-from gossamer.values.media_type import sniff_media_type
+from gossamer.values.media_type import HTML_TYPES, sniff_media_type
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import HTML_TYPES, Response, Visit
+from gossamer.values.visit import Response, Visit
 
 
 class Inspecting:

@@ -33,10 +33,11 @@ from gossamer.query.convert import convert
 from gossamer.query.database import Database
 from gossamer.values.body import MAX_READ, pieces
 from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, endpoint_of, path_of, scheme_of
-from gossamer.values.visit import HTML_TYPES, Response, Visit
+from gossamer.values.visit import Response, Visit
 
 #: Bytes of one part of a name, of a query in it, and of a whole name. File systems take 255 and 4,096.
 MAX_PART = 120

@@ -29,10 +29,11 @@ from gossamer.engine.worker import Caller
 from gossamer.query.archive import ArchivedDocument, check_moment, content_of, reader_of, url_asked
 from gossamer.values import media_type as mime
 from gossamer.values.errors import ParseSkipped, UsageError
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
 from gossamer.values.relations import CSS_IMPORT, CSS_URL
 from gossamer.values.task import Task
-from gossamer.values.visit import HTML_TYPES, Response, Visit
+from gossamer.values.visit import Response, Visit
 
 #: Where replays are.
 REPLAY = "/replay"

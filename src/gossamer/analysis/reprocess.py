@@ -42,7 +42,7 @@ from gossamer.storage.tables.log import TableLogSheet
 from gossamer.storage.tables.places import crawl_directory, replacing
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import utc_text
-from gossamer.values.visit import HTML_TYPES
+from gossamer.values.media_type import HTML_TYPES
 
 _VISITS = """
 SELECT url, host, status, outcome, depth, discovered_from, relation, attempt, fetched_at, elapsed_ms, ip, digest, dom_length,

@@ -35,9 +35,10 @@ from gossamer.expressions.syntax import ExpressionError
 from gossamer.values.actions import Action
 from gossamer.values.body import RENDERED_DIGEST, Rendered, sha1_base32
 from gossamer.values.errors import UsageError
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import HTML_TYPES, Visit
+from gossamer.values.visit import Visit
 
 #: A link, as pages mostly write it.
 _HREF = re.compile(rb"<a\s[^>]{0,2000}?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)

@@ -184,9 +184,10 @@ def _page_facts(page: Path | None, told: dict[str, Any], header: tuple[str, ...]
     from gossamer.documents.document import Document
     from gossamer.expressions.facts import facts_of
     from gossamer.values.body import MAX_READ
+    from gossamer.values.media_type import HTML_TYPES
     from gossamer.values.outcome import Outcome
     from gossamer.values.task import Task
-    from gossamer.values.visit import HTML_TYPES, Response, Visit
+    from gossamer.values.visit import Response, Visit
 
     body = given_bytes(str(page), most=MAX_READ) if page else b""
     fields = [text.partition(":") for text in header]

@@ -13,7 +13,7 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.values.visit import HTML_TYPES
+from gossamer.values.media_type import HTML_TYPES
 
 
 def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:

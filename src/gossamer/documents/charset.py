@@ -15,10 +15,10 @@ import webencodings
 
 from gossamer.documents.markup import TAG, attributes, end_of_other
 from gossamer.values.body import beginning
-from gossamer.values.media_type import charset_of, of_sitemap, sniff_media_type
+from gossamer.values.media_type import XML_TYPES, charset_of, of_sitemap, sniff_media_type
 from gossamer.values.relations import SITEMAPS
 from gossamer.values.url import MAX_TEXT
-from gossamer.values.visit import XML_TYPES, Response
+from gossamer.values.visit import Response
 
 #: Bytes at the beginning of a document by which its type is told; its readers look at less (`HEADER_BYTES`, `ROOT_BYTES`).
 _HEAD = 8_192

@@ -24,8 +24,9 @@ from gossamer.documents.statements import FieldLink, field_links
 from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TextChoice, all_text, main_text
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
 from gossamer.values.instants import frequency_of
+from gossamer.values.media_type import HTML_TYPES, XHTML
 from gossamer.values.url import canonical, host_of, scheme_of
-from gossamer.values.visit import HTML_TYPES, XHTML, Visit
+from gossamer.values.visit import Visit
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode

@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 from gossamer.documents.charset import of_mark, of_units, to_utf8
 from gossamer.documents.markup import RAW, VOID
-from gossamer.values.visit import XHTML
+from gossamer.values.media_type import XHTML
 
 #: Bytes in which the root of XHTML is looked for: a DOCTYPE and a few comments come before it.
 ROOT_BYTES = 4_096
@@ -50,7 +50,7 @@ _ROOT = re.compile(
 
 def type_of_xml(content: bytes, mime: str) -> str:
     """The media type of a document that is XML: `application/xhtml+xml` where its root is that of XHTML, otherwise `mime`.
-    `content`: its beginning, in any encoding; `mime`: one of :data:`~gossamer.values.visit.XML_TYPES`."""
+    `content`: its beginning, in any encoding; `mime`: one of :data:`~gossamer.values.media_type.XML_TYPES`."""
     head = content[:ROOT_BYTES]
     return XHTML if _ROOT.match(to_utf8(head, of_mark(head) or of_units(head) or "utf-8")) else mime
 

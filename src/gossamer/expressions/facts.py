@@ -16,8 +16,9 @@ from gossamer.documents.terms import keywords
 from gossamer.documents.text import all_text
 from gossamer.expressions.contract import GATES, Gate
 from gossamer.values.errors import ReadApart
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.url import path_of
-from gossamer.values.visit import HTML_TYPES, Visit
+from gossamer.values.visit import Visit
 
 # -- parts of a canonical URL: slices of the text, never a second parser (fault 34)
 

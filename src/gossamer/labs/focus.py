@@ -40,9 +40,10 @@ from gossamer.labs.options import IrrelevantHops, Topic, TopicPages
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.body import beginning
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import HTML_TYPES, Link, Record, Visit
+from gossamer.values.visit import Link, Record, Visit
 
 #: How far pages are from the last relevant one, under their host; relevant pages have no entry.
 DISTANCES = Space("focus", value_bytes=1, host_bytes=64 << 20)

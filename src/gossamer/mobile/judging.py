@@ -42,10 +42,11 @@ from gossamer.parsing.links import LinkResolver, LinksSheet
 from gossamer.parsing.other_links import UriList
 from gossamer.parsing.scope import NoiseFilter, SchemeFilter, ScopeFilter, ScopeSheet
 from gossamer.values.errors import ParseSkipped, UsageError
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import canonical
-from gossamer.values.visit import HTML_TYPES, Link, Record, Response, Visit
+from gossamer.values.visit import Link, Record, Response, Visit
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

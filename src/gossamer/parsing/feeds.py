@@ -29,10 +29,11 @@ from gossamer.engine.unit import Provider
 from gossamer.values.body import THRESHOLD, Body, beginning
 from gossamer.values.errors import ReadApart, UnreadableUrl
 from gossamer.values.instants import ChangeHint, hint_of
+from gossamer.values.media_type import XML_TYPES
 from gossamer.values.relations import SITEMAP, SITEMAPS, is_elsewhere, listed_relation, redirect_of, sitemap_relation
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
-from gossamer.values.visit import TOO_MANY_LINKS, XML_TYPES, Found
+from gossamer.values.visit import TOO_MANY_LINKS, Found
 
 _RSS, _ATOM = ("rss", "rdf"), ("feed", "entry")
 

@@ -34,11 +34,11 @@ from gossamer.parsing.html import HtmlLinksSheet, found_in_fields, refresh_targe
 from gossamer.values.body import BodyWriter
 from gossamer.values.errors import ParseSkipped, ReadApart, UnreadableUrl
 from gossamer.values.items import as_item, raised
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.relations import redirect_of
 from gossamer.values.request_identity import Requested, redirected, requested
 from gossamer.values.url import canonical, of_field, site_of
 from gossamer.values.visit import (
-    HTML_TYPES,
     TOO_MANY_LINKS,
     Block,
     Delay,

@@ -39,9 +39,10 @@ from gossamer.parsing.findings import (
     without,
 )
 from gossamer.parsing.isolation import MOST_STRIKES, ParserFailed, Parsers, ReadingMarks, spec_of
+from gossamer.values.media_type import HTML_TYPES, XHTML
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.settings import Language, Text
-from gossamer.values.visit import HTML_TYPES, XHTML, Found, Visit, given_up
+from gossamer.values.visit import Found, Visit, given_up
 
 #: Reading a byte of XHTML costs so many times as much as one of HTML.
 _SHARE_OF_XHTML = 20

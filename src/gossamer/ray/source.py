@@ -27,7 +27,8 @@ from gossamer.storage.archive.reading import ArchivedRecord
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.recovery import in_store
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.visit import HTML_TYPES, Location, Visit
+from gossamer.values.media_type import HTML_TYPES
+from gossamer.values.visit import Location, Visit
 from gossamer.words.options import TYPES
 from gossamer.words.pdf import PdfReading
 from gossamer.words.reading import words_of

@@ -24,7 +24,8 @@ from gossamer.rdf.names import MetaItem, meta_items
 from gossamer.rdf.rdfa import Reader
 from gossamer.rdf.terms import MAX_IRI, TYPE, VOCABULARIES, Full, Gathered, Warned, copy_patterns, expand
 from gossamer.values.errors import ParseSkipped
-from gossamer.values.visit import XHTML, Item, Statements, Triple
+from gossamer.values.media_type import XHTML
+from gossamer.values.visit import Item, Statements, Triple
 
 # The structured data of one page. The processor `structured-data`, `gossamer rdf` and `gossamer inspect` call
 # :func:`structured_data` on a document. It asks the :mod:`~gossamer.rdf.filtering` what the page can hold, reads that, and

@@ -29,11 +29,12 @@ from gossamer.recrawl.options import RecrawlOptions
 from gossamer.storage.archive.reading import read_record
 from gossamer.values.body import RENDERED_DIGEST
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import KnownPage, compared, is_judged_by_text
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import HTML_TYPES, Response, Visit
+from gossamer.values.visit import Response, Visit
 
 #: What the new units are called in the wiring.
 LEDGER, SCHEDULE, POLICY, STAGE, TEXTS = "revisit-ledger", "revisits", "revisit-policy", "changes", "page-texts"

@@ -16,6 +16,7 @@ from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.reader import LedgerReader
 from gossamer.values.ledger_rows import DocumentRow
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
 from gossamer.values.page_history import (
     NO_SIGNALS,
@@ -30,7 +31,6 @@ from gossamer.values.page_history import (
     learnt,
     prior_of,
 )
-from gossamer.values.visit import HTML_TYPES
 
 # Where the schedule lies, in a space of the ledger. Under each host lie its pages (`p` and a hash of the URL: what is known of
 # it), the times of their next visits in order (`d`, the time and the hash: the URL), when the host is to be looked at (`h`, with

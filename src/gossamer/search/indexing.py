@@ -32,7 +32,7 @@ from gossamer.search.index import CJK, PLAIN_WEIGHT, SearchIndex, analyzers, ind
 from gossamer.storage.recovery import changing
 from gossamer.storage.tables.places import RANKS, TABLES, TERMS, following, table_names
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
-from gossamer.values.visit import HTML_TYPES
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.words.options import PDF, TEXT_TYPES
 from gossamer.words.pdf import PdfReading
 from gossamer.words.reading import LeftOut

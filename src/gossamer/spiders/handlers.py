@@ -14,9 +14,10 @@ from gossamer.documents.page import unknown_label
 from gossamer.parsing.contract import MAX_FOUND, MAX_ITEMS, MAX_ORDERS, Handled
 from gossamer.values.errors import UsageError
 from gossamer.values.items import as_item, shown_file
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.request import NO_SESSIONS, Request
 from gossamer.values.request_identity import MAX_NAME
-from gossamer.values.visit import HTML_TYPES, Block, Delay, Found, Item, Order, Raised
+from gossamer.values.visit import Block, Delay, Found, Item, Order, Raised
 
 # Sorting what a handler yields: requests, items, orders. Any other value is refused where it is yielded. :mod:`running` makes one
 # :class:`Gathering` for each page, in whichever thread the handler runs.

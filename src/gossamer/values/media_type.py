@@ -15,7 +15,11 @@ from functools import lru_cache
 #: Bytes that are looked at (section 5.2, "resource header").
 HEADER_BYTES = 1445
 
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
+XHTML = "application/xhtml+xml"
+#: Media types that are HTML documents (WHATWG HTML, and XHTML served under its own name).
+HTML_TYPES = frozenset({"text/html", XHTML})
+#: Media types of XML that says no more of itself; some of it is XHTML.
+XML_TYPES = frozenset({"application/xml", "text/xml"})
 
 #: Claims that say nothing (section 7); the last is ours.
 _UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*", "application/octet-stream"})
@@ -84,7 +88,7 @@ def sniff_media_type(content: bytes, content_type: str, *, nosniff: bool = False
         nosniff: the server asks to be believed (`X-Content-Type-Options: nosniff`).
     """
     claim = essence(content_type)
-    if claim in _HTML:
+    if claim in HTML_TYPES:
         if content[:1] == b"<" and content[:3] not in _ROOT_STARTS:
             return claim  # nearly every page, at the cost of a look at its first bytes
         return _not_html(content[:HEADER_BYTES], claim)

@@ -14,6 +14,7 @@ from gossamer.values import body as bodies
 from gossamer.values import media_type as mimes
 from gossamer.values.body import Body, Rendered
 from gossamer.values.instants import ChangeHint
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import DOCUMENTS, Note, Outcome
 from gossamer.values.request_identity import Requested, Way, identity_of
 from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, WANT, Answer, RetryDecision, Task
@@ -447,10 +448,3 @@ def answer_of(task: Task, response: Response) -> Answer:
 def of_request(ruling: RetryDecision, task: Task, response: Response) -> RetryDecision:
     """Return the visit after this ruling. A request that may have been carried out and may not be sent twice is not repeated."""
     return DONE if response.is_met and not task.is_safe else ruling
-
-
-XHTML = "application/xhtml+xml"
-#: Media types that are HTML documents (WHATWG HTML, and XHTML served under its own name).
-HTML_TYPES = frozenset({"text/html", XHTML})
-#: Media types of XML that says no more of itself; some of it is XHTML.
-XML_TYPES = frozenset({"application/xml", "text/xml"})

@@ -25,11 +25,11 @@ from gossamer.engine.sheet import NoSettings, Sheet
 from gossamer.engine.unit import Provider
 from gossamer.values.body import beginning
 from gossamer.values.errors import ReadApart, UsageError
-from gossamer.values.media_type import sniff_media_type
+from gossamer.values.media_type import HTML_TYPES, sniff_media_type
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import path_of
-from gossamer.values.visit import HTML_TYPES, Found, Item, Response, Visit
+from gossamer.values.visit import Found, Item, Response, Visit
 from gossamer.words.options import PDF, TYPES, WordsColumns
 from gossamer.words.pdf import MAX_BYTES, PdfReading, PdfText, content_of, read_pdf
 

@@ -12,9 +12,10 @@ from gossamer.parsing.findings import read
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
 from gossamer.rdf.page import StructuredDataProcessor
+from gossamer.values.media_type import XHTML
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import XHTML, Response, Visit
+from gossamer.values.visit import Response, Visit
 
 Shape = Callable[[int], bytes]
 

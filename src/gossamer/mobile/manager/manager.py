@@ -42,10 +42,11 @@ from gossamer.storage.commit.queueing import Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.seen.contract import ContentIndex, SeenSet
 from gossamer.values.instants import VisitIds
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import EXTERNAL, HTML_TYPES, Link, Response, Visit
+from gossamer.values.visit import EXTERNAL, Link, Response, Visit
 
 #: Outcomes at the runtime that are counted by name: what strangers write can make more of them.
 _MAX_OUTCOMES = 50

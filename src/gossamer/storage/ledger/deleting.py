@@ -27,9 +27,10 @@ from gossamer.storage.mailbox.staging import mailed, owed_key, owed_task
 from gossamer.values.agents import CLAIM, packed, unpacked
 from gossamer.values.hosts import DeletionTarget
 from gossamer.values.ledger_rows import DocumentRow, HostState
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
 from gossamer.values.url import host_of
-from gossamer.values.visit import HTML_TYPES, ORDER, Location
+from gossamer.values.visit import ORDER, Location
 
 
 def forget(ledger: RocksLedger, is_gone: Callable[[Location], bool], ends: Mapping[str, int | None]) -> int:

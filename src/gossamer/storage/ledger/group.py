@@ -18,11 +18,12 @@ from gossamer.storage.ledger.store import Batch
 from gossamer.storage.ledger.waiting import AsideChanges, Due
 from gossamer.values.hosts import registered_domain
 from gossamer.values.ledger_rows import DocumentRow, HostState, Meeting, document_row
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.request_identity import identity_of
 from gossamer.values.task import Family, Task
 from gossamer.values.url import host_of
-from gossamer.values.visit import HTML_TYPES, Location, Visit
+from gossamer.values.visit import Location, Visit
 
 _encoder = msgspec.msgpack.Encoder()
 
