@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from gossamer.documents.page import Page
     from gossamer.spiders.logins import Session
     from gossamer.spiders.sessions import Sessions
-    from gossamer.values.actions import Action
     from gossamer.values.errors import GossamerError, UsageError
     from gossamer.values.outcome import Outcome
     from gossamer.values.request import LoggedOut, Request, Retry
+    from gossamer.values.request_identity import Action
     from gossamer.values.visit import Block, Delay, Found, Item
 
 #: Public name -> the module that it is loaded from.
@@ -42,7 +42,7 @@ _HOMES = {
         "spiders.sessions": "Sessions",
         "values.errors": "GossamerError UsageError",
         "values.outcome": "Outcome",
-        "values.actions": "Action",
+        "values.request_identity": "Action",
         "values.request": "Request Retry LoggedOut",
         "values.visit": "Block Delay Item Found",
     }.items()

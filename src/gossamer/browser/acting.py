@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gossamer.values.actions import Action
+from gossamer.values.request_identity import Action
 
 #: Milliseconds of the page's own time that an action gets to have its effect, and between two looks for an element that is awaited.
 EFFECT: Final = 2_000

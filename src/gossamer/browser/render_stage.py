@@ -32,11 +32,11 @@ from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.syntax import ExpressionError
-from gossamer.values.actions import Action
 from gossamer.values.body import RENDERED_DIGEST, Rendered, sha1_base32
 from gossamer.values.errors import UsageError
 from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
+from gossamer.values.request_identity import Action
 from gossamer.values.task import Task
 from gossamer.values.visit import Visit
 

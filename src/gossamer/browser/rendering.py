@@ -24,8 +24,8 @@ from gossamer.browser.acting import act
 from gossamer.browser.devtools import BrowserGone, CommandFailed, DevTools
 from gossamer.browser.profiles import NOBODY, BrowserProfile, furnish
 from gossamer.fetcher.authentication import NOT_KEPT
-from gossamer.values.actions import Action
 from gossamer.values.body import RenderedHow
+from gossamer.values.request_identity import Action
 
 #: Milliseconds of the page's own time: what a page shows later than that, a person would not wait for.
 PAGE_TIME: Final = 10_000

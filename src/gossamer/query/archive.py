@@ -27,12 +27,11 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLe
 from gossamer.storage.tables.manifest import damaged_index, read_notes
 from gossamer.storage.tables.places import crawl_directory, segments
 from gossamer.values import media_type as mime
-from gossamer.values.actions import Action
 from gossamer.values.body import Rendered, RenderedHow, beginning
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.media_type import HTML_TYPES, essence
 from gossamer.values.outcome import TRANSIENT, Note, Outcome, of_status
-from gossamer.values.request_identity import Redirects, Requested
+from gossamer.values.request_identity import Action, Redirects, Requested
 from gossamer.values.task import Task
 from gossamer.values.url import canonical
 from gossamer.values.visit import Location, MobileOrigin, Response, Visit

@@ -182,11 +182,8 @@ def judge_name(host: str, *, seed: bool = False) -> str:
     if not _HOST_NAME.match(host):
         return "not a host name"
     bare = host.rstrip(".")
-    if seed:
-        return ""
-    if "." not in bare or bare.endswith(_LOCAL_SUFFIXES):
-        return "a name of the local network"
-    return ""
+    is_local = "." not in bare or bare.endswith(_LOCAL_SUFFIXES)
+    return "a name of the local network" if is_local and not seed else ""
 
 
 def is_address(host: str) -> bool:

@@ -117,19 +117,14 @@ def domain_point(domain: str) -> int:
 
 def below_suffix(host: str) -> str | None:
     """The public suffix of a host name with one label more: `bbc.co.uk`; None where the name has no such label."""
-    found: str | None = _suffixes(_top(host)).privatesuffix(host)
-    return found
-
-
-def _top(host: str) -> str:
-    """The top-level domain as the list writes it; empty where the list does not have it."""
     top = host.removesuffix(".").rpartition(".")[2].lower()
     if top.startswith("xn--"):
         try:
             top = top.encode("ascii").decode("idna")
         except UnicodeError:
-            return ""
-    return top if top in _rules() else ""
+            top = ""
+    found: str | None = _suffixes(top if top in _rules() else "").privatesuffix(host)
+    return found
 
 
 @cache  # at most one for each top-level domain of the list, and one for all that are unknown
@@ -143,11 +138,7 @@ def _rules() -> dict[str, list[str]]:
     rules: dict[str, list[str]] = {}
     for line in Path(PSLFILE).read_text(encoding="utf-8").split("\n"):
         if line and not line.startswith("//"):
-            top = line[line.rfind(".") + 1 :]
-            if top in rules:
-                rules[top].append(line)
-            else:
-                rules[top] = [line]
+            rules.setdefault(line[line.rfind(".") + 1 :], []).append(line)
     return rules
 
 

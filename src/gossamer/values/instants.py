@@ -73,16 +73,11 @@ def read_date(text: str, *, zones: bool = True) -> float | None:
         instant = datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
     except ValueError:
         return None
-    return instant - _zone(text[end:]) if zones else instant
-
-
-def _zone(text: str) -> int:
-    """Seconds by which the zone that follows a time is ahead of UTC."""
-    if offset := _OFFSET.match(text):
-        seconds = int(offset[2]) * 3600 + int(offset[3]) * 60
-        return -seconds if offset[1] == "-" else seconds
-    name = _ZONE.match(text)
-    return _ZONES.get(name[1].upper(), 0) * 3600 if name else 0
+    if zones and (offset := _OFFSET.match(text, end)):
+        ahead = int(offset[2]) * 3600 + int(offset[3]) * 60
+        return instant + ahead if offset[1] == "-" else instant - ahead
+    name = _ZONE.match(text, end) if zones else None
+    return instant - _ZONES.get(name[1].upper(), 0) * 3600 if name else instant
 
 
 # -- names of runs, visits and crawls
@@ -196,20 +191,12 @@ def kind_of(path: str, cache_control: str, frequency: str, *, is_html: bool) -> 
         return f"said-{frequency}"
     if not is_html:
         return "file"
-    age = _age(cache_control)
-    if age is not None:
-        return next((name for most, name in _AGES if age <= most), "age-long")
-    if path in ("", "/"):
-        return "front"
-    return "list" if path.endswith("/") else "leaf"
-
-
-def _age(cache_control: str) -> int | None:
-    """Seconds for which a server says that its answer can be kept; None where it says nothing. That it must not be kept says
-    something of who may see it, and nothing of changes."""
+    # That an answer must not be kept says something of who may see it, and nothing of changes.
     for part in cache_control[:512].lower().split(","):
         name, _, value = part.strip().partition("=")
         value = value.strip('" ')
         if name == "max-age" and value.isascii() and value.isdigit() and len(value) <= 12:
-            return int(value)
-    return None
+            return next((kind for most, kind in _AGES if int(value) <= most), "age-long")
+    if path in ("", "/"):
+        return "front"
+    return "list" if path.endswith("/") else "leaf"

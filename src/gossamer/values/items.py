@@ -7,6 +7,7 @@ the table `errors` and leads to the line of the user's code.
 
 import math
 import os.path
+import re
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -81,7 +82,9 @@ def _culprit(value: object, place: str, depth: int) -> tuple[str, str] | None:
         try:
             msgspec.to_builtins(value, str_keys=True, enc_hook=_dumped)
         except (TypeError, ValueError, RecursionError):
-            return place, f"a {_class(value)} cannot be written; take its text or its number instead"
+            kind = type(value)
+            name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+            return place, f"a {name} cannot be written; take its text or its number instead"
         return None
     for key, inner in parts:
         found = _culprit(inner, f"{place}{key}", depth + 1)
@@ -106,9 +109,10 @@ def _parts(value: object) -> list[tuple[str, Any]] | None:
     return None
 
 
-def _class(value: object) -> str:
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+#: The sign and digits of a number, with the marks between two digits: point, comma, apostrophe, or a space before exactly three.
+_NUMBER = re.compile(
+    rf"((?<![^\W_])[-\u2212])?([0-9](?:[0-9]|[.,'\u2019](?=[0-9])|[ \u00a0\u202f](?=\d{{3}}(?!\d))){{0,{_SHOWN - 1}}})"
+)
 
 
 def number_in(text: str) -> float | None:
@@ -118,10 +122,10 @@ def number_in(text: str) -> float | None:
     stands once before exactly three digits parts thousands, as `1,250` and `1.250` do in prices, unless nothing but a zero
     stands before it.
     """
-    found = _first_number(text)
-    if not found:
+    found = _NUMBER.search(text)
+    if found is None:
         return None
-    sign, digits = found
+    sign, digits = found.groups()
     marks = [letter for letter in digits if not letter.isdigit()]
     last = max(digits.rfind("."), digits.rfind(","))
     whole, fraction = digits, ""
@@ -131,34 +135,8 @@ def number_in(text: str) -> float | None:
         is_group = len(behind) == 3 and digits[:last].lstrip("0") != "" and (len(set(marks)) == 1)
         if not is_group and marks.count(mark) == 1:
             whole, fraction = digits[:last], behind
-    number = float("".join(filter(str.isdigit, whole)) + "." + (fraction or "0"))
-    return sign * number if math.isfinite(number) else None
-
-
-def _first_number(text: str) -> tuple[int, str] | None:
-    """Sign and digits of the first number, with the marks between them."""
-    for start, letter in enumerate(text):
-        if not ("0" <= letter <= "9"):
-            continue
-        end = start
-        while end < len(text) and end - start < _SHOWN and _belongs(text, end):
-            end += 1
-        before = text[start - 1] if start else ""
-        is_negative = before in ("-", "\u2212") and (start < 2 or not text[start - 2].isalnum())
-        return (-1 if is_negative else 1), text[start:end]
-    return None
-
-
-def _belongs(text: str, place: int) -> bool:
-    """A digit, or a mark between two digits: point, comma, apostrophe, or a space before exactly three digits."""
-    letter = text[place]
-    if "0" <= letter <= "9":
-        return True
-    behind = text[place + 1 : place + 5]
-    if letter in ".,'\u2019":
-        return behind[:1].isascii() and behind[:1].isdigit()
-    is_group = len(behind) >= 3 and behind[:3].isdecimal() and not behind[3:4].isdecimal()
-    return letter in " \u00a0\u202f" and is_group
+    number = float(".".join("".join(filter(str.isdigit, part)) or "0" for part in (whole, fraction)))
+    return (-number if sign else number) if math.isfinite(number) else None
 
 
 # -- exceptions
@@ -186,17 +164,9 @@ def raised(who: str, error: BaseException, place: str = "") -> Raised:
     """
     text = "".join(traceback.format_exception(error))[-MAX_TRACEBACK:]
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return Raised(who[:MAX_WHO], _place(error) or place, told[:MAX_ERROR], text)
-
-
-def _place(error: BaseException) -> str:
-    """File and line of the innermost frame that is not ours; empty where there is none."""
-    found = ""
-    step = error.__traceback__
-    while step is not None:
-        found = place_of(step.tb_frame.f_code.co_filename, step.tb_lineno) or found
-        step = step.tb_next
-    return found
+    for frame, line in traceback.walk_tb(error.__traceback__):  # the innermost that is the user's wins
+        place = place_of(frame.f_code.co_filename, line) or place
+    return Raised(who[:MAX_WHO], place, told[:MAX_ERROR], text)
 
 
 def place_of(file: str, line: int) -> str:

@@ -97,7 +97,11 @@ def sniff_media_type(content: bytes, content_type: str, *, nosniff: bool = False
     if nosniff:
         return claim
     if content_type in _APACHE:
-        return _text_or_binary(content[:HEADER_BYTES])
+        # Section 7.2, rules for distinguishing if a resource is text or binary: never HTML.
+        header = content[:HEADER_BYTES]
+        if header.startswith(_MARKS) or _BINARY.search(header) is None:
+            return "text/plain"
+        return _match(_DOCUMENTS, header) or _binary(header) or "application/octet-stream"
     if claim.startswith("image/") and not claim.endswith("+xml"):
         return _match(_IMAGES, content) or claim
     if claim.startswith(("audio/", "video/")) or claim == "application/ogg":
@@ -210,13 +214,6 @@ def _unknown(header: bytes) -> str:
         return "text/plain"
     known = _match(_DOCUMENTS, header) or _binary(header)
     return known or ("application/octet-stream" if _BINARY.search(header) else "text/plain")
-
-
-def _text_or_binary(header: bytes) -> str:
-    """Section 7.2, rules for distinguishing if a resource is text or binary: never HTML."""
-    if header.startswith(_MARKS) or _BINARY.search(header) is None:
-        return "text/plain"
-    return _match(_DOCUMENTS, header) or _binary(header) or "application/octet-stream"
 
 
 def _binary(header: bytes) -> str:

@@ -139,12 +139,7 @@ def learnt(
     if signalled and signals.is_believed:
         true, missed = _changes(belief.rate, time, signals, signalled)
         return Evidence(evidence.shape + true + missed, evidence.scale + time)
-    after = _changed(belief, time)
-    return Evidence(after.shape - belief.shape + evidence.shape, after.scale - belief.scale + evidence.scale)
-
-
-def _changed(belief: Belief, time: float) -> Belief:
-    """The gamma distribution with mean and variance of what is to be believed after at least one change in a time."""
+    # The gamma distribution with mean and variance of what is to be believed after at least one change in this time.
     shape, scale = belief.shape, belief.scale
     length = log1p(time / scale)
     none = -expm1(-shape * length)
@@ -152,8 +147,8 @@ def _changed(belief: Belief, time: float) -> Belief:
     square = shape * (shape + 1) / scale**2 * -expm1(-(shape + 2) * length) / none
     spread = square - mean * mean
     if not spread > 0:  # the time is too short beside the scale for numbers to tell
-        return Belief(shape + 1, scale)
-    return Belief(mean * mean / spread, mean / spread)
+        return Evidence(evidence.shape + 1, evidence.scale)
+    return Evidence(mean * mean / spread - shape + evidence.shape, mean / spread - scale + evidence.scale)
 
 
 def _changes(rate: float, time: float, signals: Signals, signalled: int) -> tuple[float, float]:
@@ -344,7 +339,8 @@ def compared(known: KnownPage | None, visit: Visit) -> Comparison | None:
         is_asked = bool(task.etag or task.last_modified)
         return Comparison(PageChange.UNCHANGED, JudgedBy.SERVER) if is_asked else None
     if response.status in _NOT_THERE:
-        return Comparison(_absence(known), JudgedBy.STATUS)
+        change = PageChange.GONE if known.missing else PageChange.MISSING
+        return Comparison(PageChange.UNCHANGED if known.is_gone else change, JudgedBy.STATUS)
     if response.outcome is Outcome.REDIRECT:
         is_same = known.target == _target(visit) and not known.is_gone
         return Comparison(PageChange.UNCHANGED if is_same else PageChange.REDIRECTED, JudgedBy.STATUS)
@@ -354,28 +350,18 @@ def compared(known: KnownPage | None, visit: Visit) -> Comparison | None:
         return Comparison(PageChange.BACK, JudgedBy.STATUS)
     if known.target:
         return Comparison(PageChange.CHANGED, JudgedBy.STATUS)
-    return _content(known, visit)
-
-
-def is_judged_by_text(known: KnownPage, visit: Visit) -> bool:
-    """Whether a visit brings another document in the place of the known one, so that the texts of both decide."""
-    is_document = visit.response.outcome in (Outcome.OK, Outcome.TRUNCATED) and visit.media_type in HTML_TYPES
-    return is_document and not (known.is_gone or known.target) and visit.shown_digest != known.digest
-
-
-def _absence(known: KnownPage) -> PageChange:
-    if known.is_gone:
-        return PageChange.UNCHANGED
-    return PageChange.GONE if known.missing else PageChange.MISSING
-
-
-def _content(known: KnownPage, visit: Visit) -> Comparison:
     bits = (known.simhash ^ visit.simhash).bit_count() if known.simhash and visit.simhash else None
     if visit.shown_digest == known.digest:
         return Comparison(PageChange.UNCHANGED, JudgedBy.DIGEST, bits)
     if bits is None:
         return Comparison(PageChange.CHANGED, JudgedBy.DIGEST)
     return Comparison(PageChange.UNCHANGED if bits <= SAME_TEXT_BITS else PageChange.CHANGED, JudgedBy.TEXT, bits)
+
+
+def is_judged_by_text(known: KnownPage, visit: Visit) -> bool:
+    """Whether a visit brings another document in the place of the known one, so that the texts of both decide."""
+    is_document = visit.response.outcome in (Outcome.OK, Outcome.TRUNCATED) and visit.media_type in HTML_TYPES
+    return is_document and not (known.is_gone or known.target) and visit.shown_digest != known.digest
 
 
 def after(known: KnownPage | None, visit: Visit, now: float) -> KnownPage | None:
@@ -413,6 +399,9 @@ def _found(known: KnownPage, visit: Visit) -> KnownPage:
     etag, modified = response.header("etag"), response.header("last-modified")
     # What a browser makes of the same answer may differ each time: the server cannot say that nothing has changed.
     is_whole = response.outcome is Outcome.OK and not response.barred and visit.rendered is None
+    request = visit.task.request
+    if request is not None and request.was_begun:
+        request = msgspec.structs.replace(request, was_begun=False)  # that of the next visit was not sent yet
     return msgspec.structs.replace(
         known,
         digest=visit.shown_digest,
@@ -422,13 +411,8 @@ def _found(known: KnownPage, visit: Visit) -> KnownPage:
         target=_target(visit) if is_redirect else "",
         missing=0,
         is_page=known.is_page or visit.is_page,
-        request=_again(visit.task.request),
+        request=request,
     )
-
-
-def _again(request: Requested | None) -> Requested | None:
-    """The request of the next visit: it was not sent yet."""
-    return msgspec.structs.replace(request, was_begun=False) if request is not None and request.was_begun else request
 
 
 def _target(visit: Visit) -> str:

@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from gossamer.values.actions import Action
 from gossamer.values.errors import UsageError
 from gossamer.values.items import UnwritableItem, plain
-from gossamer.values.request_identity import Redirects, requested
+from gossamer.values.request_identity import Action, Redirects, requested
 from gossamer.values.visit import Found
 
 #: The relation of what is asked for by its URL, not by an element of the page.
@@ -142,7 +141,17 @@ class Request:
         self.has_password = False
         """It holds a password as a person typed it: it is sent at once or not at all, since whatever waits is kept."""
         fields = dict(headers or {})
-        content, kind = _content(body, json)
+        content, kind = (body, "") if isinstance(body, bytes) else (None, "")
+        if json is not None:
+            if body is not None:
+                raise UsageError("a request has a body or json, not both")
+            content, kind = msgspec.json.encode(_plain(json, "json")), "application/json"
+        elif isinstance(body, Mapping):
+            content, kind = urlencode(dict(body)).encode(), "application/x-www-form-urlencoded"
+        elif isinstance(body, str):
+            content, kind = body.encode(), "text/plain; charset=utf-8"
+        elif body is not None and content is None:
+            raise UsageError(f"the body of a request is bytes, text or the fields of a form, not {type(body).__name__}")
         if kind and not any(name.lower() == "content-type" for name in fields):
             fields["Content-Type"] = kind
         if cookies:
@@ -213,21 +222,6 @@ class Request:
 
 
 _NOTHING = requested()
-
-
-def _content(body: bytes | str | Mapping[str, str] | None, json: object) -> tuple[bytes | None, str]:
-    """The bytes of a body, and its media type where it has one by itself."""
-    if json is not None:
-        if body is not None:
-            raise UsageError("a request has a body or json, not both")
-        return msgspec.json.encode(_plain(json, "json")), "application/json"
-    if isinstance(body, Mapping):
-        return urlencode(dict(body)).encode(), "application/x-www-form-urlencoded"
-    if isinstance(body, str):
-        return body.encode(), "text/plain; charset=utf-8"
-    if body is None or isinstance(body, bytes):
-        return body, ""
-    raise UsageError(f"the body of a request is bytes, text or the fields of a form, not {type(body).__name__}")
 
 
 def _plain(value: object, name: str) -> object:

@@ -107,7 +107,12 @@ def canonical(text: str, base: str | None = None) -> str:
         url = url[:cut]
     if len(url) > MAX_URL_BYTES:
         raise UrlTooLong(f"the URL has {len(url)} bytes; at most {MAX_URL_BYTES} are kept")
-    return _without_user(url) if "@" in url else url
+    if "@" in url:  # a crawler that met credentials in a link must not use them (fault 34)
+        scheme, _, rest = url.partition("://")
+        if ":" not in scheme and rest:
+            authority, slash, path = rest.partition("/")
+            return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+    return url
 
 
 def fault_of_url(url: str, host: str | None = None) -> str:
@@ -152,15 +157,6 @@ def user_of(text: str) -> str:
     except ValueError:
         return ""
     return f"{unquote(url.username)}:{unquote(url.password)}" if url.username or url.password else ""
-
-
-def _without_user(url: str) -> str:
-    """Drop `user:password@`: a crawler that met credentials in a link must not use them (fault 34)."""
-    scheme, _, rest = url.partition("://")
-    if ":" in scheme or not rest:
-        return url
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
 
 #: Schemes that a rejection is counted under by name. Pages can make up any number of others: those share one counter.

@@ -59,23 +59,28 @@ USUAL: tuple[Step, ...] = ("escapes", "trailing-dot", "sessions", "tracking", "u
 def chosen(words: Iterable[str], steps: Iterable[Step] = USUAL) -> tuple[Step, ...]:
     """The steps after a person's wishes: `sort-query` adds one to those that are usual, `no-tracking` takes one away. Raises
     ValueError: there is no such step; lists those that are."""
-    found = set(steps)
+    found: set[str] = set(steps)
     for word in words:
         name = word.strip().lower()
-        known: dict[str, Step] = {step: step for step in STEPS}
-        step = known.get(name.removeprefix("no-"))
-        if step is None:
+        step = name.removeprefix("no-")
+        if step not in STEPS:
             raise ValueError(
                 f"there is no step {word!r} of normalisation; known, each also with `no-` in front: {', '.join(STEPS)}"
             )
-        if name == step:
-            found.add(step)
-        else:
-            found.discard(step)
+        (found.add if name == step else found.discard)(step)
     return tuple(step for step in STEPS if step in found)
 
 
 Kind = Literal["tracking", "session", "maybe-session", "unused", "default"]
+
+#: The step that leaves out parameters of a kind.
+_STEP_OF: dict[Kind, Step] = {
+    "tracking": "tracking",
+    "session": "sessions",
+    "maybe-session": "sessions",
+    "unused": "unused",
+    "default": "defaults",
+}
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -187,21 +192,17 @@ class Normaliser:
             aliases: other names of hosts, with the name to use instead, which is no alias itself; whatever the steps.
         """
         self._aliases = dict(aliases or {})
-        parameters = list(parameters)
         self._steps = frozenset(steps)
-        kinds: list[Kind] = []
-        kinds += ["tracking"] if "tracking" in self._steps else []
-        kinds += ["session"] if "sessions" in self._steps else []
-        kinds += ["unused"] if "unused" in self._steps else []
-        self._dropped = _Names(one.name for one in parameters if one.kind in kinds)
-        maybe = [one.name for one in parameters if one.kind == "maybe-session"] if "sessions" in self._steps else []
-        self._doubtful = _Names(maybe)
+        parameters = [one for one in parameters if _STEP_OF[one.kind] in self._steps]
+        self._dropped = _Names(one.name for one in parameters if one.kind in ("tracking", "session", "unused"))
+        self._doubtful = _Names(one.name for one in parameters if one.kind == "maybe-session")
         self._defaults: dict[str, set[str]] = {}
-        for one in parameters if "defaults" in self._steps else ():
+        for one in parameters:
             if one.kind == "default":
                 self._defaults.setdefault(one.name, set()).add(one.value)
-        sessions = [one.name for one in parameters if one.kind == "session"] if "sessions" in self._steps else []
-        self._in_path = _in_path(sessions)
+        whole = [re.escape(one.name) for one in parameters if one.kind == "session" and not one.name.endswith("*")]
+        # Session identifiers behind a semicolon, as `;jsessionid=0AFE`, up to the next separator.
+        self._in_path = re.compile(rf";(?:{'|'.join(whole)})=[^/;?]*", re.IGNORECASE) if whole else None
         self._escapes = "escapes" in self._steps
         self._drops_dot = "trailing-dot" in self._steps
         self._sorts = "sort-query" in self._steps
@@ -226,31 +227,20 @@ class Normaliser:
         if not url.startswith("//", url.find(":") + 1):
             return url
         if self._escapes and "%" in url:
-            url = self._unescaped(url)
+            slash = url.find("/", url.find("://") + 3)  # escapes in a host are the parser's matter
+            if slash >= 0:
+                url = url[:slash] + _ESCAPE.sub(lambda match: _ESCAPES[match[0]], url[slash:])
         if self._drops_dot and ("./" in url or ".:" in url):
-            url = self._without_dot(url)
+            authority = authority_of(url)
+            host, colon, port = authority.partition(":")
+            bare = host.rstrip(".")
+            if bare not in ("", host):
+                url = url.replace(f"://{authority}", f"://{bare}{colon}{port}", 1)
         if ";" in url or "/(" in url or self._changes_any:
             url = self._with_path_folded(url)
         if "?" in url:
             url = self._with_query_folded(url)
         return url
-
-    @staticmethod
-    def _unescaped(url: str) -> str:
-        """Escapes in their one form, behind the host: in there they are the parser's matter."""
-        slash = url.find("/", url.find("://") + 3)
-        if slash < 0:
-            return url
-        return url[:slash] + _ESCAPE.sub(lambda match: _ESCAPES[match[0]], url[slash:])
-
-    @staticmethod
-    def _without_dot(url: str) -> str:
-        authority = authority_of(url)
-        host, colon, port = authority.partition(":")
-        bare = host.rstrip(".")
-        if bare in ("", host):
-            return url
-        return url.replace(f"://{authority}", f"://{bare}{colon}{port}", 1)
 
     def _with_path_folded(self, url: str) -> str:
         path, mark, query = url.partition("?")
@@ -309,12 +299,6 @@ class Normaliser:
             self._harmless.clear()
         self._harmless.add(name)
         return False
-
-
-def _in_path(names: Iterable[str]) -> "re.Pattern[str] | None":
-    """Session identifiers behind a semicolon, as `;jsessionid=0AFE`, up to the next separator."""
-    plain = [re.escape(name) for name in names if not name.endswith("*")]
-    return re.compile(rf";(?:{'|'.join(plain)})=[^/;?]*", re.IGNORECASE) if plain else None
 
 
 Normalise = Callable[[str], str]

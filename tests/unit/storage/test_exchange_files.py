@@ -27,11 +27,10 @@ from gossamer.storage.mailbox.sealed_files import (
 )
 from gossamer.storage.mailbox.staging import DividedLedger
 from gossamer.testing.clock import FakeClock
-from gossamer.values.actions import Action
 from gossamer.values.agents import Claim, agent_name, as_task, claimed_by, fault_of
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import DeletionTarget
-from gossamer.values.request_identity import redirected, requested
+from gossamer.values.request_identity import Action, redirected, requested
 from gossamer.values.task import Task
 from gossamer.values.visit import ORDER
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gossamer.values.actions import MOST_ACTIONS, Action
 from gossamer.values.errors import UsageError
 from gossamer.values.request import Request
+from gossamer.values.request_identity import MOST_ACTIONS, Action
 
 
 def test_a_request_with_actions_is_rendered_and_known_by_its_url() -> None:

@@ -117,6 +117,7 @@ def test_what_is_no_item_is_refused_with_what_would_be(thing: object) -> None:
         ("\u22124", -4.0),
         ("ISBN-10", 10.0),
         ("12.", 12.0),
+        ("3,1.2'19", 31.219),
         ("1,234,567", 1234567.0),
         ("In stock (22 available)", 22.0),
         ("7", 7.0),
