@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Unpack
 
@@ -32,13 +32,12 @@ from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.files import scratch
 from gossamer.engine.sheet import NoSettings, build
-from gossamer.engine.wiring import Wiring
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.spiders.spider_stage import SPIDER, asked_of, with_log_ins, with_sessions, with_spider
 from gossamer.values.errors import GossamerError, UsageError
 from gossamer.values.outcome import DOCUMENTS
 from gossamer.values.request import Request
-from gossamer.values.visit import Record, Visit
+from gossamer.values.visit import Record
 
 #: Pages that wait for the reader of the iterator; when it is slow, the crawl slows down with it.
 READ_AHEAD = 64
@@ -89,7 +88,11 @@ def make_crawl(
 
         options["item_columns"] = columns_of(options["item_columns"])
     catalog = shipped_catalog()
-    wiring = with_registered(_wiring(options), catalog)
+    if named := options.pop("wiring", None):
+        wiring = find_wiring(named)
+    else:  # a crawl that goes on has one
+        wiring = kept_wiring(options.get("output", "")) if options.get("resume") else shipped("default")
+    wiring = with_registered(wiring, catalog)
     if made.spider is not None:
         catalog.add(SPIDER, made.spider)
         wiring = with_spider(wiring, made.file)
@@ -97,33 +100,21 @@ def make_crawl(
             wiring = with_log_ins(wiring)
         if made.spider.plan_of_sessions.count:
             wiring = with_sessions(wiring)
-    subscribers: tuple[str, ...] = ()
     if reader is not None:
         catalog.add(READER, reader)
-        subscribers = (READER,)
     job = SupervisedCrawl(
         made.seeds,
         build(all_options(), options),
         wiring=wiring,
         catalog=catalog,
         tables=made.keeps,
-        subscribers=subscribers,
+        subscribers=() if reader is None else (READER,),
         report=report,
         **more,
     )
     if made.spider is not None and any(isinstance(seed, Request) for seed in made.begun):
         made.spider.asked = asked_of(made.begun, job.kept)
     return job
-
-
-def _wiring(options: dict[str, Any]) -> Wiring:
-    """The wiring that the options name; a crawl that goes on has one."""
-    named = options.pop("wiring", None)
-    if named:
-        return find_wiring(named)
-    if options.get("resume"):
-        return kept_wiring(options.get("output", ""))
-    return shipped("default")
 
 
 class CrawlRun:
@@ -174,11 +165,20 @@ class CrawlRun:
                 self._summary = await task
             finally:
                 if not task.done():
+                    # The reader has left: the crawl finishes the requests in flight, and this reads on so that it can.
                     job.stop()
-                    await _drained(task, queue)
+                    while not task.done():
+                        get = asyncio.ensure_future(queue.get())
+                        await asyncio.wait({task, get}, return_when=asyncio.FIRST_COMPLETED)
+                        get.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
                 if not task.cancelled() and task.exception() is None:
                     self._summary = task.result()
-        _tell_end(self._summary, job.last_lines)
+        summary = self._summary
+        if summary.state == "incomplete":
+            if not summary.unique_documents and not summary.pages:
+                raise CrawlFailed(f"nothing came; {'; '.join(job.last_lines) or 'no seed was fetched'}")
+            LOG.warning("the crawl is incomplete: %s URLs are left to be tried again", summary.queued)
 
 
 @contextlib.contextmanager
@@ -192,15 +192,6 @@ def workspace(made: Made) -> Iterator[Made]:
         yield msgspec.structs.replace(made, options=options, keeps=False)
 
 
-def _tell_end(summary: Summary | None, lines: Sequence[str]) -> None:
-    """Tell the user how the crawl ended, if it did not end well. Raises CrawlFailed: no seed brought anything."""
-    if summary is None or summary.state != "incomplete":
-        return
-    if not summary.unique_documents and not summary.pages:
-        raise CrawlFailed(f"nothing came; {'; '.join(lines) or 'no seed was fetched'}")
-    LOG.warning("the crawl is incomplete: %s URLs are left to be tried again", summary.queued)
-
-
 async def _run_and_close(job: SupervisedCrawl, queue: asyncio.Queue[Page | None]) -> Summary:
     try:
         return await job.run()
@@ -208,24 +199,8 @@ async def _run_and_close(job: SupervisedCrawl, queue: asyncio.Queue[Page | None]
         await queue.put(None)
 
 
-async def _drained(task: "asyncio.Task[Summary]", queue: asyncio.Queue[Page | None]) -> None:
-    """The reader has left: let the crawl finish the requests in flight, and read on so that it can."""
-    while not task.done():
-        get = asyncio.ensure_future(queue.get())
-        await asyncio.wait({task, get}, return_when=asyncio.FIRST_COMPLETED)
-        get.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-
-
 def _reader(queue: asyncio.Queue[Page | None], yields: Yields) -> type[Consumer[NoSettings]]:
     """A subscriber of records: hands on what was asked for."""
-
-    def is_asked_for(visit: Visit) -> bool:
-        if yields == "pages":
-            return visit.is_page
-        return not (visit.is_robots or visit.task.is_want) and (
-            yields == "outcomes" or visit.response.outcome in DOCUMENTS
-        )
 
     class ProgramReader(Consumer[NoSettings]):
         """Hands committed pages to the program that iterates over the crawl."""
@@ -233,7 +208,14 @@ def _reader(queue: asyncio.Queue[Page | None], yields: Yields) -> type[Consumer[
         records: In[Record]
 
         async def consume(self, record: Record) -> None:
-            if is_asked_for(record.visit):
+            visit = record.visit
+            if yields == "pages":
+                is_asked_for = visit.is_page
+            else:
+                is_asked_for = not (visit.is_robots or visit.task.is_want) and (
+                    yields == "outcomes" or visit.response.outcome in DOCUMENTS
+                )
+            if is_asked_for:
                 await queue.put(Page(record))
 
     return ProgramReader
@@ -334,14 +316,15 @@ class LoopOfOwn:
         except RuntimeError:
             return
         begun = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(begun,), name="gossamer crawl", daemon=True)
+
+        def serve() -> None:
+            with self._runner as runner:
+                runner.get_loop().call_soon(begun.set)
+                runner.get_loop().run_forever()
+
+        self._thread = threading.Thread(target=serve, name="gossamer crawl", daemon=True)
         self._thread.start()
         begun.wait()
-
-    def _serve(self, begun: threading.Event) -> None:
-        with self._runner as runner:
-            runner.get_loop().call_soon(begun.set)
-            runner.get_loop().run_forever()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end, and return what it returns."""

@@ -46,14 +46,13 @@ def processor(*mimes: str) -> Callable[[P], P]:
         raise UsageError('@gossamer.processor("text/html") names the media types of its pages, in brackets')
 
     def register(function: P) -> P:
-        place = _place(function)
+        takes = inspect.signature(function)
         try:
-            inspect.signature(function).bind(object())
+            takes.bind(object())
         except TypeError:
-            takes = inspect.signature(function)
             name = getattr(function, "__name__", repr(function))
             raise UsageError(
-                f"{place}: processor {name!r} takes {takes}; it takes one argument, the document"
+                f"{_place(function)}: processor {name!r} takes {takes}; it takes one argument, the document"
             ) from None
         for index, (_, other) in enumerate(_registered):
             if _replaces(function, other):

@@ -316,11 +316,10 @@ def _several(seeds: Seeds) -> tuple[str | Request, ...]:
     given: Any = seeds
     if isinstance(given, str | Request) or not isinstance(given, Iterable):
         given = (given,)
-    several: tuple[str | Request, ...] = tuple(given)
+    several = tuple(given)
     for seed in several:
-        one: object = seed
-        if not isinstance(one, str | Request):
-            raise UsageError(f"a seed is a URL or a gossamer.Request, not {one!r:.80}")
+        if not isinstance(seed, str | Request):
+            raise UsageError(f"a seed is a URL or a gossamer.Request, not {seed!r:.80}")
         read_seeds([_url(seed)], _Every())
     return several
 
@@ -339,13 +338,13 @@ def _url(seed: str | Request) -> str:
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
     """The options, if there are such. Raises SettingError: there is none of a name, and the nearest is named; or it takes no
     such value."""
-    options = renamed(options, properties(all_options()))
-    known = {prop.name for prop in properties(all_options())} | {"wiring"}
+    form = all_options()
+    options = renamed(options, properties(form))
+    known = {prop.name for prop in properties(form)} | {"wiring"}
     for name in options:
         if name not in known:
             raise UsageError(f"unknown option {name!r}{nearest(name, known)}")
-    plain = {name: value for name, value in options.items() if name not in _NO_TEXT}
-    build(all_options(), plain)
+    build(form, {name: value for name, value in options.items() if name not in _NO_TEXT})
     return options
 
 

@@ -125,7 +125,13 @@ class RayCluster(JoinedCluster):
     async def place(self, name: str) -> Placed:
         await self._open()
         self._want([name])
-        self._let_go()
+        # The processes of agents that have left the crawl end.
+        self._wanted.intersection_update(at_work(self._members()))
+        for machine in self._machines.values():
+            agent = machine.joining.agent
+            if agent and agent not in self._wanted and machine.is_here:
+                machine.put(link.Over(f"{agent} has left the crawl"))
+                machine.is_leaving = True
         return await super().place(name)
 
     async def do_at_rest(self, deed: Deed) -> bytes:
@@ -136,15 +142,6 @@ class RayCluster(JoinedCluster):
     def has_room(self, names: Sequence[str]) -> bool:
         self._want(names)
         return super().has_room(names)
-
-    def _let_go(self) -> None:
-        """End the processes of agents that have left the crawl."""
-        self._wanted.intersection_update(at_work(self._members()))
-        for machine in self._machines.values():
-            agent = machine.joining.agent
-            if agent and agent not in self._wanted and machine.is_here:
-                machine.put(link.Over(f"{agent} has left the crawl"))
-                machine.is_leaving = True
 
     async def living(self, names: Iterable[str]) -> Mapping[str, Placed]:
         found = await super().living(names)
@@ -206,8 +203,9 @@ class RayCluster(JoinedCluster):
         host, port = (
             link.host_and_port(self._listen, "--listen") if self._listen else (ray.util.get_node_ip_address(), 0)
         )
-        if not port and note.host == host and _is_free(host, note.port):
-            port = note.port
+        if not port and note.host == host:
+            with contextlib.suppress(OSError), socket.create_server((host, note.port)):  # it is free
+                port = note.port
         self._address = Address("tcp", host=host, port=port, seal=str(self.folder / CERTIFICATE))
         await super()._begin_to_listen()
         self._has_asked = note.has_asked
@@ -249,7 +247,9 @@ class RayCluster(JoinedCluster):
         now = time.monotonic()
         for host in [host for host in self._hosts if host.over.done()]:
             self._hosts.remove(host)
-            self._tell_end(host)
+            lines = [] if host.over.cancelled() or host.over.exception() is not None else host.over.result()
+            why = lines[-1] if lines else "its worker or its node is gone"
+            self._report(f"a process that Ray has begun for an agent has ended: {why}")
             _end(host)
             self._not_before = now + _PAUSE
         draining = _draining()
@@ -268,8 +268,7 @@ class RayCluster(JoinedCluster):
 
     def _is_served(self, name: str) -> bool:
         """Whether the machine of an agent is connected, or one that can have it."""
-        home = self._homes.get(name)
-        machine = self._machines.get(home) if home is not None else None
+        machine = self._machines.get(self._homes.get(name, ""))
         return machine.is_here if machine is not None else self._free_for(name) is not None
 
     def _begun(self, name: str) -> _Host:
@@ -277,8 +276,7 @@ class RayCluster(JoinedCluster):
         import ray
 
         home = self._homes.get(name, "")
-        machine = self._machines.get(home)
-        before = "" if machine is None else machine.joining.node
+        before = self._machines[home].joining.node if home in self._machines else ""
         place = self._places().get(name, "")
         there = [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeManagerHostname"] == before]
         nodes = [node for node in there if node not in _draining()]
@@ -295,11 +293,6 @@ class RayCluster(JoinedCluster):
         )
         variables = {SECRET_VARIABLE: self._secret.decode()}
         return _Host(host.remote(f"{self.directory.absolute()}.nodes", home, address, variables, place))
-
-    def _tell_end(self, host: _Host) -> None:
-        lines = [] if host.over.cancelled() or host.over.exception() is not None else host.over.result()
-        why = lines[-1] if lines else "its worker or its node is gone"
-        self._report(f"a process that Ray has begun for an agent has ended: {why}")
 
     def _tell_crowded(self, names: Sequence[str]) -> None:
         import ray
@@ -368,9 +361,3 @@ def _end(host: _Host) -> None:
 
     with contextlib.suppress(Exception):  # it has ended, or its node is not there to be told
         ray.kill(host.handle)
-
-
-def _is_free(host: str, port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_server((host, port)):
-        return True
-    return False

@@ -111,17 +111,13 @@ def documents(
         raise needs("ray", "Ray Data", "gossamer.ray.documents()") from None
     if "markdown" in columns:
         as_markdown(b"", "")  # its package is missed here, and not by the hundredth task
-    name = str(place)
-    crawl, store = _opened(name)
+    name, store = str(place), ""
+    if not Path(name, CRAWL_FILE).exists() and is_store(name):
+        crawl, store = read_here(name)
+    else:
+        crawl = crawl_directory(name)
     with Database(crawl) as database:
         return dataset(tasks(database, crawl, columns, task_bytes), columns, store or str(crawl.resolve()))
-
-
-def _opened(text: str) -> tuple[Path, str]:
-    """The directory of a crawl, and the name of its store where it is in one. Raises UsageError: there is none."""
-    if not Path(text, CRAWL_FILE).exists() and is_store(text):
-        return read_here(text)
-    return crawl_directory(text), ""
 
 
 def tasks(database: Database, crawl: Path, columns: Collection[str], most: int) -> Iterator[DocumentsTask]:
@@ -156,11 +152,10 @@ def tasks(database: Database, crawl: Path, columns: Collection[str], most: int) 
 
 def _task(crawl: Path, rows: list[dict[str, Any]], size: int) -> DocumentsTask:
     read = [row for row in rows if "place" in row]
-    files = {row["warc_file"] for row in read} | {row["place"]["file"] for row in read if row["place"]}
-    return DocumentsTask(rows, {name: _target(crawl / name) for name in files if name}, size)
-
-
-def _target(path: Path) -> str:
-    """The file itself, or the text of a link to what is in a store: that leads to the store from every machine."""
-    far = in_store(path)
-    return str(path.resolve()) if far is None else far.target
+    names = {row["warc_file"] for row in read} | {row["place"]["file"] for row in read if row["place"]}
+    files: dict[str, str] = {}
+    for name in filter(None, names):
+        # The text of a link to what is in a store leads there from every machine.
+        far = in_store(crawl / name)
+        files[name] = str((crawl / name).resolve()) if far is None else far.target
+    return DocumentsTask(rows, files, size)

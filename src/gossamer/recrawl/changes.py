@@ -64,8 +64,7 @@ def wire(builder: Builder) -> None:
     policy, mean = _policy(told.recrawl) if told.recrawl else (None, None)
     if builder.options.strategy == "random-walk":
         raise UsageError("a random walk comes back by itself; leave out --recrawl")
-    if not has_schedule:
-        assert policy is not None
+    if policy is not None and not has_schedule:
         wiring = _scheduled(wiring, policy)
     elif policy is not None:
         wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, POLICY: policy})
@@ -105,8 +104,7 @@ def _policy(told: str) -> tuple[ProviderPlan, float | None]:
     """The policy that `--recrawl` names, and the mean interval that it says; None where it says none."""
     name, _, time = told.partition("=")
     if name == "every" and time:
-        every = _time(name, time)
-        return ProviderPlan(name, settings={"every": every}), None
+        return ProviderPlan(name, settings={"every": _time(name, time)}), None
     if name == "adaptive":
         return ProviderPlan(name), _time(name, time) if time else None
     if told in _RULES:
@@ -132,8 +130,13 @@ def _settings(told: RecrawlOptions, policy: ProviderPlan, kept: Any, mean: float
     settings: dict[str, Any] = {"is_active": True}
     if mean is not None:
         settings["mean_interval"] = mean
-    if told.recrawl_rate is not None:
-        settings["rate"] = _share(told.recrawl_rate)
+    if (rate := told.recrawl_rate) is not None:
+        try:
+            settings["rate"] = share = sheet.parse(rate.removesuffix("%"), "") / (100 if rate.endswith("%") else 1)
+        except ValueError:
+            raise UsageError(f"--recrawl-rate {rate}: write a share, as 20%") from None
+        if not 0 < share <= 1:
+            raise UsageError(f"--recrawl-rate {rate}: a share is above 0 and at most 100%")
     for name in ("min_interval", "max_interval"):
         if (given := getattr(told, name)) is not None:
             settings[name] = given
@@ -150,17 +153,6 @@ def _settings(told: RecrawlOptions, policy: ProviderPlan, kept: Any, mean: float
     if least > most:
         raise UsageError("--min-interval is longer than --max-interval")
     return settings
-
-
-def _share(told: str) -> float:
-    """A share of the requests, as `20%` or `0.2`."""
-    try:
-        share = sheet.parse(told.removesuffix("%"), "") / (100 if told.endswith("%") else 1)
-    except ValueError:
-        raise UsageError(f"--recrawl-rate {told}: write a share, as 20%") from None
-    if not 0 < share <= 1:
-        raise UsageError(f"--recrawl-rate {told}: a share is above 0 and at most 100%")
-    return share
 
 
 def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
@@ -256,17 +248,13 @@ class Changes(Filter[NoSettings]):
         if known is None:
             return (visit,)
         if is_judged_by_text(known, visit):
-            known, visit = self._read(known, visit)
+            simhash = visit.simhash or self.texts.of_visit(visit)
+            if simhash and not known.simhash:
+                known = msgspec.structs.replace(known, simhash=self.texts.of_known(visit.url, known))
+                self.metrics.counters["texts_read"] += 1
+            visit = msgspec.structs.replace(visit, simhash=simhash)
         found = compared(known, visit)
         if found is None:
             return (visit,)
         self.metrics.counters[found.change.value] += 1
         return (msgspec.structs.replace(visit, compared=found),)
-
-    def _read(self, known: KnownPage, visit: Visit) -> tuple[KnownPage, Visit]:
-        """Both with the fingerprints of their texts, as far as these can be had."""
-        simhash = visit.simhash or self.texts.of_visit(visit)
-        if simhash and not known.simhash:
-            known = msgspec.structs.replace(known, simhash=self.texts.of_known(visit.url, known))
-            self.metrics.counters["texts_read"] += 1
-        return known, msgspec.structs.replace(visit, simhash=simhash)

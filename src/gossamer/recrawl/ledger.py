@@ -243,4 +243,4 @@ class RevisitLedger(LedgerFront):
             scheduling = _Scheduling(group, self)
             yield cast(Group, scheduling)
         if scheduling.has_staged:
-            self.revisits.applied()
+            self.revisits.look()

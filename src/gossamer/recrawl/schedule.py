@@ -6,7 +6,6 @@ group; the frontier wakes what is due.
 A page that is queued has no time: it gets its next when its visit ends, and a kill finds it in the queues.
 """
 
-from collections.abc import Sequence
 from itertools import islice
 from math import inf
 
@@ -140,7 +139,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         self._begun = counters.get("visits", 0), counters.get(WOKEN, 0)
         if is_unplanned(self.store):
             self._past = PastVisits(self.store)
-        self._look()
+        self.look()
         self.metrics.gauge("known", lambda: self.store.counters().get(KNOWN, 0))
 
     # -- what is known
@@ -210,28 +209,23 @@ class RevisitSchedule(Provider[RevisitSheet]):
         least, most = self._bounds.within(url, host, self.sheet.min_interval, self.sheet.max_interval)
         if page.is_gone:
             return most
-        interval = self.policy.interval(page, self._outlook(group, host, page, most))
+        belief: Belief = believed(learning.prior(group, host, page.kind), page.evidence)
+        weight = (weight_of(page.level) if self.sheet.weighs else 1.0) * (1 + min(page.brought, _MOST_BROUGHT))
+        price = self._price.now(self._usual, self.sheet.mean_interval)
+        outlook = Outlook(belief, weight, learning.signals_of(group, host), price, most)
+        interval = self.policy.interval(page, outlook)
         if self.policy.is_priced and page.kind == TELLING:
             interval = min(interval, _TELLING_AFTER)
         interval = min(max(interval, least), most)
         return max(min(interval, _MISSED_AFTER), least) if page.missing else interval
 
-    def _outlook(self, group: Group, host: str, page: KnownPage, longest: float) -> Outlook:
-        belief: Belief = believed(learning.prior(group, host, page.kind), page.evidence)
-        weight = (weight_of(page.level) if self.sheet.weighs else 1.0) * (1 + min(page.brought, _MOST_BROUGHT))
-        price = self._price.now(self._usual, self.sheet.mean_interval)
-        return Outlook(belief, weight, learning.signals_of(group, host), price, longest)
-
-    def applied(self) -> None:
-        """A group that staged something is kept."""
-        self._look()
-
     def look_again(self) -> None:
         """Hosts have come from another agent."""
         self._since = 0.0
-        self._look()
+        self.look()
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """See what is due first: a group that staged something is kept."""
         first = next(self.store.spaces.scan(SCHEDULE, None, start=TIME.pack(self._since)), None)
         self._next = inf if first is None else TIME.unpack(first[0][: TIME.size])[0]
         if first is not None:
@@ -251,11 +245,12 @@ class RevisitSchedule(Provider[RevisitSheet]):
             return 0
         if self._past is not None:
             self._plan(self._past, now)
-        room = self._affordable(now, self._room(waiting))
+        room = self._room(now, waiting)
         if room <= 0:
             self._next = max(self._next, now + _ROOM_AFTER)
             return 0
-        woken, keys = 0, self._first(now)
+        found = islice(self.store.spaces.scan(SCHEDULE, None, start=TIME.pack(self._since)), _HOSTS_AT_ONCE)
+        woken, keys = 0, [key for key, _ in found if TIME.unpack(key[: TIME.size])[0] <= now]
         if keys:
             with self.ledger.group() as group:
                 if self.policy.is_priced:
@@ -269,32 +264,23 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 group.count("discovered", -woken)  # they were when they were new
                 self._price.spend(woken)
                 group.meta(PRICE, _encode(self._price))
-        self._look()
+        self.look()
         return woken
 
-    def _affordable(self, now: float, room: int) -> int:
-        """How many known pages may be queued, where this many may for other reasons: with a price, no more than follow from it."""
+    def _room(self, now: float, waiting: int) -> int:
+        """How many known pages may be queued. While new ones wait, known ones have their share of the requests of this run; with a
+        price, no more are queued than follow from it."""
+        counters, rate, room = self.store.counters(), self.sheet.rate, _OF_A_HOST * _HOSTS_AT_ONCE
+        if rate < 1 and waiting > counters.get(WOKEN, 0) - counters.get(ENDED, 0):
+            visits, woken = counters.get("visits", 0) - self._begun[0], counters.get(WOKEN, 0) - self._begun[1]
+            room = int((visits + _HEAD_START) * rate) - woken
         if not self.policy.is_priced:
             return room
         if room <= 0:
             self._price.hold(now)
             return room
-        self._price.step(now, self.store.counters().get(KNOWN, 0), self.sheet.mean_interval)
+        self._price.step(now, counters.get(KNOWN, 0), self.sheet.mean_interval)
         return min(room, self._price.room)
-
-    def _first(self, now: float) -> Sequence[bytes]:
-        found = self.store.spaces.scan(SCHEDULE, None, start=TIME.pack(self._since))
-        keys = (key for key, _ in islice(found, _HOSTS_AT_ONCE))
-        return [key for key in keys if TIME.unpack(key[: TIME.size])[0] <= now]
-
-    def _room(self, waiting: int) -> int:
-        """How many known pages may be queued. While new ones wait, known ones have their share of the requests of this run."""
-        counters, rate = self.store.counters(), self.sheet.rate
-        owed = counters.get(WOKEN, 0) - counters.get(ENDED, 0)
-        if rate >= 1 or waiting <= owed:
-            return _OF_A_HOST * _HOSTS_AT_ONCE
-        visits, woken = counters.get("visits", 0) - self._begun[0], counters.get(WOKEN, 0) - self._begun[1]
-        return int((visits + _HEAD_START) * rate) - woken
 
     def _wake(self, group: Group, host: str, now: float, most: int) -> int:
         """Queue up to so many pages of a host, those that are due longest first. Pages whose visit is not worth its price yet
