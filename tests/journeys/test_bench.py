@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from gossamer.cli.main import commands
 
 
-@pytest.mark.parametrize("name", ["pages", "keeping", "memory"])
+@pytest.mark.parametrize("name", ["pages", "memory"])
 def test_a_crawl_is_measured_and_written_down(name: str, tmp_path: Path) -> None:
     kept = tmp_path / "figures.json"
     done = CliRunner().invoke(commands, ["bench", name, "--pages", "150", "--json", str(kept)])

@@ -26,7 +26,7 @@ BENCHES = {
     ),
     "rendering": (
         "tools.bench.rendering:run",
-        "a page in a browser: what a kept tab and a new one cost, without the crawl, beside Playwright",
+        "a page in a browser: what a kept tab and a new one cost, without the crawl",
     ),
     "render-pool": (
         "tools.bench.rendering:pool",
@@ -36,7 +36,6 @@ BENCHES = {
         "tools.bench.rendering:documents",
         "a crawl of documents with --render auto and without, in turn",
     ),
-    "keeping": ("tools.bench.keeping:run", "keeping a page: what digests, archive, tables and ledger cost"),
     "memory": ("tools.bench.hostile:memory", "memory of a crawl as it goes on: pages, queue and seen set"),
     "bodies": (
         "tools.bench.hostile:bodies",
@@ -50,10 +49,6 @@ BENCHES = {
         "tools.bench.agents:merge",
         "exchange files with a million URLs: the time that `gossamer merge` takes; some minutes",
     ),
-    "places": (
-        "tools.bench.marshal:places",
-        "places: round trips saved by fetching hosts from near by, with rules made of measured latencies, by simulation",
-    ),
     "large": (
         "tools.bench.large:run",
         "10 B known URLs, 100 agents whose machines are lost each hour: balance, exchange, pages fetched again, by simulation",
@@ -64,14 +59,13 @@ BENCHES = {
     ),
     "sharing": (
         "tools.bench.sharing:run",
-        "one process, agents, and crawlers that share a queue; depth 5 and 6 by each, and kinds of seen set; ten minutes",
+        "crawls to depth 5 and 6 by one process, agents, and crawlers that share a queue, and by each kind of seen set; minutes",
     ),
     "dashboard": (
         "tools.bench.dashboard:run",
         "answers with a million hosts, 1,000 units, 100 agents and crawls; what watching costs a crawl; six minutes",
     ),
-    "ledger": ("tools.bench.ledger:run", "the durable heart: queues, seen set, commits, opening again; takes minutes"),
-    "frontier": ("tools.bench.ledger:run", "the frontier's queues: the same as ledger, in which they lie"),
+    "ledger": ("tools.bench.ledger:run", "the durable heart: queues, known URLs, opening again; takes minutes"),
     "structured-data": (
         "tools.bench.questions:about_structured_data",
         "structured data: CPU time of pages with it and without it, beside peers; the triple store",
@@ -80,12 +74,11 @@ BENCHES = {
         "tools.bench.questions:run",
         "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     ),
-    "diversity": ("tools.bench.flow:diversity", "how evenly hosts come out of the task queues, plain and by pages"),
+    "diversity": ("tools.bench.ledger:diversity", "how evenly hosts come out of the task queues, plain and by pages"),
     "mobile": (
         "tools.bench.mobile:run",
         "mobile crawlers: pages judged a second; bytes, requests and seconds beside a stationary crawl; some minutes",
     ),
-    "tries": ("tools.bench.flow:tries", "the disk trie by itself, as a set and as a queue, with and without its cache"),
     "focus": (
         "tools.bench.order:focus",
         "focused crawling: the share of fetched pages that are relevant, beside a breadth-first crawl",
@@ -99,7 +92,7 @@ BENCHES = {
         "freshness of pages that change, beside the optimum and other rules; simulated months; minutes",
     ),
     "revisits": (
-        "tools.bench.keeping:revisits",
+        "tools.bench.revisits:run",
         "known pages: cost of a visit and of the decision when to visit again, memory and disk; minutes",
     ),
     "seen": (

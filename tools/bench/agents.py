@@ -13,9 +13,9 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from gossamer.agents.membership import change_members
@@ -65,8 +65,16 @@ SLOW_PAGES = 30
 #: Hosts and queued URLs of which a new agent takes a third. The table also says how long ten times as many take.
 MOVED_HOSTS, MOVED_URLS = 10_000, 1_000_000
 
-#: URLs that are queued in one group.
-_AT_ONCE = 10_000
+#: URLs that are queued in one group, or given to an agent at once.
+_AT_ONCE = 2_000
+
+#: URLs that are exchanged by files; URLs for each host, and for each page that links to them.
+MERGED, OF_HOST, OF_PAGE = 1_000_000, 50, 10
+
+#: Runs of the merge, each with a crawl of its own.
+REPEATS = 3
+
+_ONE, _TWO = "agent-01", "agent-02"
 
 
 @pages_option(PAGES, "Use this many pages in each crawl.")
@@ -79,60 +87,44 @@ def agents(pages: int = PAGES, repeats: int = 5, sites: Sequence[Path] = ()) -> 
     """
     report = BenchReport("agents")
     if sites:
-        _documentation(report, sites[0], pages, repeats)
+        # The same pages on many hosts, each of a domain of its own, behind a server that costs little. Links that leave the site
+        # would cost look-ups of names, which this does not measure.
+        names, more = [f"http://www.docs{n}.sim/" for n in range(NAMES)], ["--scope", "host", "--max-pages", str(pages)]
+        with nginx(sites[0]) as port:
+            kinds = {
+                "one agent": lambda: _from(names, port, [*ALONE, *more])[0],
+                "two agents": lambda: _from(names, port, ["--agents", "2", *more])[0],
+            }
+            _compare(report, f"{pages:,} pages of {sites[0]} under {NAMES} host names", by_turns(kinds, repeats))
         return report
-    _crawls(report, pages, repeats, web=LARGER * pages)
-    _crawls(report, pages, repeats, web=None)
+    for web in (
+        LARGER * pages,
+        None,
+    ):  # a part of a web, where every agent has work to the end; a whole one, where one ends first
+        crawls = {
+            "one agent": partial(crawled, pages, HOSTS, [[]], web=web),
+            "two agents": partial(crawled, pages, HOSTS, [["--agents", "2"]], web=web),
+            "two crawls": partial(crawled, pages // 2, HOSTS, [[], []], web=web),
+        }
+        title = f"{pages:,} pages{f' of {web:,}' if web else ''} on {HOSTS} hosts"
+        _compare(report, title, by_turns(crawls, repeats))
     _moving(report, MOVED_HOSTS, MOVED_URLS * pages // PAGES)
     _slow(report, SLOW, max(2, SLOW_PAGES * pages // PAGES))
     return report
 
 
-def _crawls(report: BenchReport, pages: int, repeats: int, *, web: int | None) -> None:
-    """A part of a web, where every agent has work to the end, or a whole one, where one of them ends first."""
-    kinds = {
-        "one agent": partial(crawled, pages, HOSTS, [[]], web=web),
-        "two agents": partial(crawled, pages, HOSTS, [["--agents", "2"]], web=web),
-        "two crawls": partial(crawled, pages // 2, HOSTS, [[], []], web=web),
-    }
-    runs = by_turns(kinds, repeats)
-    table = report.table(
-        f"{pages:,} pages{f' of {web:,}' if web else ''} on {HOSTS} hosts, median of {repeats} runs",
-        *("what", "pages/s", "ms of CPU a page", "pages/s, all runs"),
-    )
+def _compare(report: BenchReport, title: str, runs: Mapping[str, Sequence[BenchedCrawl]]) -> None:
+    table = report.table(f"{title}, medians", "what", "pages/s", "ms of CPU a page", "pages/s, all runs")
     for name, of in runs.items():
         every = " ".join(f"{one.pace:,.0f}" for one in of)
         table.add(name, f"{middle(of, 'pace'):,.0f}", f"{middle(of, 'cpu_each'):.2f}", every)
-    ratios = report.table(
-        f"two agents beside, {'a part of the web' if web else 'the whole web'}", "what", "pace", "CPU a page"
-    )
-    for name in ("one agent", "two crawls"):
-        two, other = runs["two agents"], runs[name]
-        ratios.add(name, *(f"{middle(two, what) / middle(other, what):.2f}" for what in ("pace", "cpu_each")))
-
-
-def _documentation(report: BenchReport, site: Path, pages: int, repeats: int) -> None:
-    """The same pages on many hosts, each of a domain of its own, behind a server that costs little."""
-    names = [f"http://www.docs{number}.sim/" for number in range(NAMES)]
-    with nginx(site) as port:
-        # Links that leave the site would cost look-ups of names, which this does not measure.
-        more = ["--scope", "host", "--max-pages", str(pages)]
-        runs = by_turns(
-            {
-                "one agent": lambda: _from(names, port, [*ALONE, *more])[0],
-                "two agents": lambda: _from(names, port, ["--agents", "2", *more])[0],
-            },
-            repeats,
+    ratios = report.table("two agents beside others, medians of pairs", "beside", "pace", "CPU a page")
+    for name in (name for name in runs if name != "two agents"):
+        pairs = list(zip(runs["two agents"], runs[name], strict=True))
+        pace = statistics.median(two.pace / other.pace for two, other in pairs)
+        ratios.add(
+            name, f"{pace:.2f}", f"{statistics.median(two.cpu_each / other.cpu_each for two, other in pairs):.2f}"
         )
-    table = report.table(f"{pages:,} pages of {site} under {NAMES} host names", "what", "pages/s", "ms of CPU a page")
-    for name, of in runs.items():
-        table.add(name, f"{middle(of, 'pace'):,.0f}", f"{middle(of, 'cpu_each'):.2f}")
-    pairs = list(zip(*runs.values(), strict=True))
-    ratios = report.table("two agents beside one, median of pairs", "pace", "CPU a page")
-    ratios.add(
-        f"{statistics.median(two.pace / one.pace for one, two in pairs):.2f}",
-        f"{statistics.median(two.cpu_each / one.cpu_each for one, two in pairs):.2f}",
-    )
 
 
 def _from(seeds: Sequence[str], port: int, more: Sequence[str]) -> tuple[BenchedCrawl, list[Summary]]:
@@ -142,12 +134,10 @@ def _from(seeds: Sequence[str], port: int, more: Sequence[str]) -> tuple[Benched
         return accounted([begun(Path(folder, "crawl"), port, more, ["--seeds", str(listed)])])
 
 
-# -- hosts that move
-
-
 def _moving(report: BenchReport, hosts: int, urls: int) -> None:
     """A third of all hosts moves to an agent that joins two."""
     members = tuple(agent_name(index) for index in range(3))
+    names = [f"www.h{number}.example" for number in range(hosts)]
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         directory = Path(folder)
         share_secret(directory / STATE_DIRECTORY)
@@ -156,7 +146,13 @@ def _moving(report: BenchReport, hosts: int, urls: int) -> None:
         for agent in members[:2]:
             ledger = RocksLedger(LedgerSheet(directory=folder, agent=agent))
             ledger.open()
-            tasks = (task for task in _moved_tasks(hosts, urls) if ring.owner(task.host) == agent)
+            of_agent = {host for host in names if ring.owner(host) == agent}
+            numbered = ((number, names[number % hosts]) for number in range(urls))
+            tasks = (
+                Task(f"http://{host}/page/{number}", host, 2, f"http://{host}/", "a href")
+                for number, host in numbered
+                if host in of_agent
+            )
             while part := list(islice(tasks, _AT_ONCE)):
                 with ledger.group() as group:
                     group.push(group.meet(part).new)
@@ -170,15 +166,6 @@ def _moving(report: BenchReport, hosts: int, urls: int) -> None:
     table.add("moved", told[0])
     table.add("seconds, and of CPU", f"{seconds:.1f}, {cpu:.1f}")
     table.add("seconds for ten times as many", f"{10 * seconds:.0f}")
-
-
-def _moved_tasks(hosts: int, urls: int) -> Iterator[Task]:
-    for number in range(urls):
-        host = f"www.h{number % hosts}.example"
-        yield Task(f"http://{host}/page/{number}", host, 2, f"http://{host}/", "a href")
-
-
-# -- slow hosts
 
 
 def _slow(report: BenchReport, hosts: int, each: int) -> None:
@@ -209,97 +196,62 @@ def _slow(report: BenchReport, hosts: int, each: int) -> None:
     table.add("ms of CPU a page, and memory", f"{run.cpu_each:.2f}, {told.peak_rss_bytes / 1e6:.0f} MB")
 
 
-#: URLs.
-MERGED = 1_000_000
-
-#: URLs for each host, and for each page that links to them.
-OF_HOST, OF_PAGE = 50, 10
-
-#: URLs that the first agent is given at once.
-_GIVEN_AT_ONCE = 2_000
-
-#: Runs of the merge, each with a crawl of its own.
-REPEATS = 3
-
-_ONE, _TWO = "agent-01", "agent-02"
-
-
 @pages_option(MERGED, "Exchange this many URLs.")
 def merge(pages: int = MERGED) -> BenchReport:
     """Write a million URLs into exchange files, and merge them."""
     report = BenchReport("merge")
-    runs: dict[str, list[tuple[float, float]]] = {}
+    hosts, runs = max(1, pages // OF_HOST), dict[str, list[tuple[float, float]]]()
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        one, two = _two_agents(Path(folder), pages)
-        runs["written into files"] = [_timed("exchange", str(one))]
+        one, two = Path(folder, "1"), Path(folder, "2")
+        _owe(one, two, pages, hosts)
+        runs["written into files"] = [_do("exchange", str(one))]
         files = [str(path) for path in (one / OUT).glob(f"*{SUFFIX}")]
         size = sum(Path(file).stat().st_size for file in files)
         for number in range(REPEATS):
             copy = shutil.copytree(two, Path(folder, f"copy-{number}"))
-            runs.setdefault("merged", []).append(_timed("merge", str(copy), *files))
-            runs.setdefault("the same files once more", []).append(_timed("merge", str(copy), *files))
+            runs.setdefault("merged", []).append(_do("merge", str(copy), *files))
+            runs.setdefault("the same files once more", []).append(_do("merge", str(copy), *files))
             shutil.rmtree(copy)
     table = report.table(
-        f"{pages:,} URLs on {_hosts(pages):,} hosts, {len(files)} files, {size / 1e6:.1f} MB",
+        f"{pages:,} URLs on {hosts:,} hosts, {len(files)} files, {size / 1e6:.1f} MB",
         *("what", "s of CPU, median", "us a URL", "all runs", "seconds"),
     )
     for what, found in runs.items():
-        middle = statistics.median(cpu for cpu, _ in found)
-        table.add(
-            *(what, f"{middle:.1f}", f"{1e6 * middle / pages:.1f}", " ".join(f"{cpu:.1f}" for cpu, _ in found)),
-            f"{statistics.median(seconds for _, seconds in found):.1f}",
-        )
+        cpu, every = statistics.median(cpu for cpu, _ in found), " ".join(f"{cpu:.1f}" for cpu, _ in found)
+        seconds = statistics.median(seconds for _, seconds in found)
+        table.add(what, f"{cpu:.1f}", f"{1e6 * cpu / pages:.1f}", every, f"{seconds:.1f}")
     return report
 
 
-def _timed(*command: str) -> tuple[float, float]:
+def _do(*words: str) -> tuple[float, float]:
+    """Run a command; its seconds of CPU and by the clock."""
+    command, environment = processes.command("gossamer", *words), processes.environment()
     began, before = time.monotonic(), cpu_of_children()
-    _do(*command)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UsageError(f"gossamer {words[0]} ended with status {done.returncode}: {done.stderr.strip()}")
     return cpu_of_children() - before, time.monotonic() - began
 
 
-def _do(*command: str) -> None:
-    done = subprocess.run(
-        processes.command("gossamer", *command),
-        env=processes.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise UsageError(f"gossamer {command[0]} ended with status {done.returncode}: {done.stderr.strip()}")
-
-
-def _two_agents(folder: Path, urls: int) -> tuple[Path, Path]:
-    """Two agents that have fetched nothing; the first one owes the second so many URLs."""
+def _owe(one: Path, two: Path, urls: int, hosts: int) -> None:
+    """Make two agents that have fetched nothing; the first one owes the second so many URLs, of hosts that take turns."""
     ring = RingDesignation(RingSheet(members=(_ONE, _TWO)))
     seeds = {ring.owner(host): f"http://{host}/" for host in (f"seed{number}.example" for number in range(50))}
-    one, two = folder / "1", folder / "2"
     quiet = ["--exchange", "files", "--contact", "me@example.org", "--quiet"]
     _do("crawl", seeds[_TWO], *quiet, "--agents", "2", "--agent", "1", "-o", str(one))
     _do("crawl", seeds[_ONE], *quiet, "--agent", "2", "--exchange-key", str(one / EXCHANGE_KEY), "-o", str(two))
+    names = list(islice((f"www.h{n}.example" for n in count() if ring.owner(f"www.h{n}.example") == _TWO), hosts))
+
+    def tasks() -> Iterator[Task]:
+        for number in range(urls):
+            host, page = names[number % hosts], number // OF_PAGE
+            source = f"http://www.s{page % 997}.example/from/{page}.html"
+            yield Task(f"http://{host}/articles/page-{number}.html", host, 3, source, "a href")
 
     async def given() -> None:
-        tasks = islice(_tasks(ring, _hosts(urls)), urls)
+        left = tasks()
         async with at_rest(one, print) as (_, intake):
-            while part := list(islice(tasks, _GIVEN_AT_ONCE)):
+            while part := list(islice(left, _AT_ONCE)):
                 await intake.receive(part)
 
     asyncio.run(given())
-    return one, two
-
-
-def _hosts(urls: int) -> int:
-    return max(1, urls // OF_HOST)
-
-
-def _tasks(ring: RingDesignation, count: int) -> Iterator[Task]:
-    """Pages of so many hosts of the second agent, which take turns."""
-    names = (f"www.h{number}.example" for number in range(10 * count))
-    hosts = list(islice((host for host in names if ring.owner(host) == _TWO), count))
-    number = 0
-    while True:
-        host = hosts[number % len(hosts)]
-        source = f"http://www.s{number // OF_PAGE % 997}.example/from/{number // OF_PAGE}.html"
-        yield Task(f"http://{host}/articles/page-{number}.html", host, 3, source, "a href")
-        number += 1

@@ -25,8 +25,8 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response, Visit
-from tools.bench.keeping import scheduled
 from tools.bench.ledger import opened
+from tools.bench.revisits import scheduled
 
 #: Pages of a host.
 PAGES_A_HOST = 1_000

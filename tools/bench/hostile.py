@@ -31,7 +31,7 @@ import click
 import msgspec
 
 from gossamer.bench.harness import PLAIN, SEED, at, pages_option, served, serving, simulated, watched
-from gossamer.bench.report import BenchReport, FigureTable
+from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
 from gossamer.values.errors import UsageError
 
@@ -55,17 +55,6 @@ KEPT, RISE = 0.95, 64 << 20
 _HEALTHY = ("host_exponent=10", *PLAIN)
 
 
-class Measured(msgspec.Struct, frozen=True):
-    """One crawl of healthy hosts beside hostile ones."""
-
-    pace: float
-    """Requests a second to the healthy hosts."""
-    worst: int
-    """The same in the slowest second."""
-    peak: int
-    """Bytes of memory at the most, processes that parse included."""
-
-
 @click.option(
     "--chapter", "chapters", metavar="NAME", multiple=True, help="Play only chapter A to G, or SLOW (repeatable)."
 )
@@ -86,6 +75,17 @@ def hostile(chapters: Sequence[str] = ()) -> BenchReport:
             "load",
         ),
     )
+    alone: tuple[float, int] | None = None
+
+    def add(beside: str, first: Sequence[str], later: Sequence[str]) -> None:
+        nonlocal alone
+        pace, worst, peak = _measure(first, later, port, trusted)
+        alone = alone or (pace, peak)
+        more = max(0, peak - alone[1])
+        held = "yes" if pace >= KEPT * alone[0] and more <= RISE else "NO"
+        share, load = f"{pace / alone[0]:.0%}", f"{os.getloadavg()[0]:.1f}"
+        table.add(beside, len([*first, *later]), f"{pace:.1f}", worst, share, f"{more / (1 << 20):.0f}", held, load)
+
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         trusted = Path(folder, "ca.pem")
         with served("--hostile", "--ca-file", str(trusted)) as (port, said):
@@ -93,23 +93,14 @@ def hostile(chapters: Sequence[str] = ()) -> BenchReport:
             found[MANY] = [f"http://slow{number}.test/B11/slow-body" for number in range(SLOW)]
             if unknown := set(chapters) - found.keys():
                 raise UsageError(f"chapter {min(unknown)} has no cases; there are {', '.join(found)}")
-            alone = _measure([], [], port, trusted)
-            _add(table, "nothing", [], alone, alone)
+            add("nothing", [], [])
             for chapter in chapters or found:
                 seeds = found[chapter]
                 if chapter != MANY:  # what a person lists before all others comes before all others
-                    _add(table, f"{chapter}, from the start", seeds, _measure(seeds, [], port, trusted), alone)
-                _add(table, f"{chapter}, joining", seeds, _measure([], seeds, port, trusted), alone)
-            _add(table, "nothing, again", [], _measure([], [], port, trusted), alone)
+                    add(f"{chapter}, from the start", seeds, [])
+                add(f"{chapter}, joining", [], seeds)
+            add("nothing, again", [], [])
     return report
-
-
-def _add(table: FigureTable, beside: str, seeds: Sequence[str], one: Measured, alone: Measured) -> None:
-    more = max(0, one.peak - alone.peak)
-    held = "yes" if one.pace >= KEPT * alone.pace and more <= RISE else "NO"
-    share = f"{one.pace / alone.pace:.0%}"
-    load = f"{os.getloadavg()[0]:.1f}"
-    table.add(beside, len(seeds), f"{one.pace:.1f}", one.worst, share, f"{more / (1 << 20):.0f}", held, load)
 
 
 def _chapters(said: IO[str], port: int) -> dict[str, list[str]]:
@@ -134,8 +125,9 @@ def _starts(log: Path) -> list[float]:
     return sorted(int(line.partition(b"\t")[0]) / 1e6 for line in log.read_bytes().splitlines()[1:])
 
 
-def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Path) -> Measured:
-    """Crawl healthy hosts, and hostile ones from the start and from :data:`WARM` on."""
+def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Path) -> tuple[float, int, int]:
+    """Crawl healthy hosts, and hostile ones from the start and from :data:`WARM` on: requests a second to the healthy hosts, those
+    in the slowest second, and bytes of memory at the most, processes that parse included."""
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
         log = Path(folder, "requests.log")
         plain = [word for rule in _HEALTHY for word in ("--set", rule)]
@@ -158,7 +150,7 @@ def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Pat
         for start in _starts(log):
             if 0 <= start - told["joined"] < WINDOW:
                 seconds[int(start - told["joined"])] += 1
-    return Measured(sum(seconds) / WINDOW, min(seconds), told["summary"]["peak_rss_bytes"])
+    return sum(seconds) / WINDOW, min(seconds), told["summary"]["peak_rss_bytes"]
 
 
 # -- large bodies
@@ -232,35 +224,38 @@ def _crawled(folder: str, seeds: Sequence[str], seconds: float | None = None, **
 @pages_option(BODIES, "Send this many bodies of a megabyte.")
 def bodies(pages: int = BODIES) -> BenchReport:
     """Measure one large body, its neighbours, and many bodies."""
-    report = BenchReport("bodies")
-    _one(report.table(f"One body, kept whole; memory <= {RISE >> 20} MiB more", "body", "peak MB", "MiB more", "held"))
-    columns = ("beside", "healthy requests/s", "of the pace alone", "longest pause ms", "held")
-    title = (
-        f"{HOSTS} healthy hosts beside a body of {LARGE:,} MB that comes at {PACE / 1e6:.0f} MB/s; kept >= {KEPT:.0%}"
+    report, level = BenchReport("bodies"), 0
+    table = report.table(
+        f"One body, kept whole; memory <= {RISE >> 20} MiB more", "body", "peak MB", "MiB more", "held"
     )
-    _beside(report.table(title, *columns))
-    _many(report, pages)
-    return report
-
-
-def _one(table: FigureTable) -> None:
-    level = 0
     for megabytes in (0, 1, 10, 100, LARGE):
         with _serving() as port, tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-            told = _crawled(folder, [f"http://127.0.0.1:{port}/0/{megabytes}"])
-        peak = told["summary"]["peak_rss_bytes"]
+            summary = _crawled(folder, [f"http://127.0.0.1:{port}/0/{megabytes}"])["summary"]
+        peak = summary["peak_rss_bytes"]
         level = level or peak
-        held = "yes" if peak - level <= RISE and told["summary"]["bytes"] >= megabytes * MEGABYTE else "NO"
+        held = "yes" if peak - level <= RISE and summary["bytes"] >= megabytes * MEGABYTE else "NO"
         more = f"{(peak - level) / (1 << 20):.0f}"
         table.add(f"{megabytes:,} MB" if megabytes else "none", f"{peak / 1e6:.0f}", more, held)
-
-
-def _beside(table: FigureTable) -> None:
+    table = report.table(
+        f"{HOSTS} healthy hosts beside a body of {LARGE:,} MB that comes at {PACE / 1e6:.0f} MB/s; kept >= {KEPT:.0%}",
+        *("beside", "healthy requests/s", "of the pace alone", "longest pause ms", "held"),
+    )
     alone, pause = _pace(0)
     table.add("nothing", f"{alone:.1f}", "100 %", f"{pause * 1e3:.0f}", "")
     pace, pause = _pace(LARGE)
-    share = pace / alone
-    table.add("the body", f"{pace:.1f}", f"{share:.0%}", f"{pause * 1e3:.0f}", "yes" if share >= KEPT else "NO")
+    held = "yes" if pace >= KEPT * alone else "NO"
+    table.add("the body", f"{pace:.1f}", f"{pace / alone:.0%}", f"{pause * 1e3:.0f}", held)
+    with _serving(links=pages) as port, tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
+        told = _crawled(folder, [f"http://127.0.0.1:{port}/"], per_host=8)
+    summary, looks = told["summary"], told["looks"]
+    cpu = summary["cpu_seconds"] / max(1, summary["fetched"]) * 1e3
+    title = f"{pages:,} bodies of 1 MB, {summary['seconds']:.0f} s, {cpu:.1f} ms of CPU each"
+    table = report.table(title, "seconds", "in flight or queued", "MB")
+    for look in [*looks[:: -(-len(looks) // ROWS) or 1], looks[-1]]:
+        table.add(f"{look['seconds']:.0f}", f"{look['queued']:,.0f}", f"{look['rss'] / 1e6:.0f}")
+    growth = looks[-1]["rss"] - looks[len(looks) // 2]["rss"]
+    table.add("the second half", "", f"{growth / 1e6:+.1f}")
+    return report
 
 
 def _pace(megabytes: int) -> tuple[float, float]:
@@ -273,19 +268,6 @@ def _pace(megabytes: int) -> tuple[float, float]:
         starts = _starts(log)
     counted = [start for start in starts if start > starts[-1] - COUNTED]
     return len(counted) / COUNTED, max((later - earlier for earlier, later in pairwise(counted)), default=COUNTED)
-
-
-def _many(report: BenchReport, bodies: int) -> None:
-    with _serving(links=bodies) as port, tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        told = _crawled(folder, [f"http://127.0.0.1:{port}/"], per_host=8)
-    summary, looks = told["summary"], told["looks"]
-    cpu = summary["cpu_seconds"] / max(1, summary["fetched"]) * 1e3
-    title = f"{bodies:,} bodies of 1 MB, {summary['seconds']:.0f} s, {cpu:.1f} ms of CPU each"
-    table = report.table(title, "seconds", "in flight or queued", "MB")
-    for look in [*looks[:: -(-len(looks) // ROWS) or 1], looks[-1]]:
-        table.add(f"{look['seconds']:.0f}", f"{look['queued']:,.0f}", f"{look['rss'] / 1e6:.0f}")
-    growth = looks[-1]["rss"] - looks[len(looks) // 2]["rss"]
-    table.add("the second half", "", f"{growth / 1e6:+.1f}")
 
 
 def serve(links: int, pace: int) -> None:
@@ -319,13 +301,14 @@ def memory(pages: int = PAGES) -> BenchReport:
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
         told = watched("watch", Path(folder, "crawl"), resolve=at(port), max_pages=pages)
     looks: list[dict[str, float]] = told["looks"]
+    step = max((look["rss"] for look in looks), default=1.0) / WIDTH
     table = report.table(
         f"a crawl of {told['summary']['pages']:,} pages on {WEB_HOSTS:,} hosts",
-        *("seconds", "pages", "queued", "seen", "hosts", "MB", f"one # for {_step(looks) / 1e6:.0f} MB"),
+        *("seconds", "pages", "queued", "seen", "hosts", "MB", f"one # for {step / 1e6:.0f} MB"),
     )
     for look in looks[:: -(-len(looks) // LOOKS) or 1]:
         held = (f"{look[name]:,.0f}" for name in ("seconds", "pages", "queued", "seen", "hosts"))
-        table.add(*held, f"{look['rss'] / 1e6:.0f}", "#" * round(look["rss"] / _step(looks)))
+        table.add(*held, f"{look['rss'] / 1e6:.0f}", "#" * round(look["rss"] / step))
     if len(looks) > 1:
         growth = report.table("growth over the second half", "what", "figure")
         middle, end = looks[len(looks) // 2], looks[-1]
@@ -334,7 +317,3 @@ def memory(pages: int = PAGES) -> BenchReport:
         growth.add("URLs seen", f"{more:+,.0f}")
         growth.add("bytes for each of them", f"{(end['rss'] - middle['rss']) / more:.0f}" if more else "-")
     return report
-
-
-def _step(looks: list[dict[str, float]]) -> float:
-    return max((look["rss"] for look in looks), default=1.0) / WIDTH

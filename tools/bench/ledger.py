@@ -1,7 +1,13 @@
-"""What the durable heart costs: pushing and popping at size, committing pages, opening again. `bench seen` asks it for seen URLs.
+"""What the durable heart costs: pushing and popping at size, knowing URLs, opening again. `bench seen` asks it for seen URLs.
 
 URLs have the locality of real links: popular hosts have most of them (Zipf), a page's links mostly stay on its host, and
 most were met before. `size` sets how many URLs are queued and seen at the large end; `GOSSAMER_BENCH_URLS` sets another.
+
+*diversity*: how evenly hosts come out of task queues with and without a diversity threshold (Ridgway 2010, table 2): so many tasks
+of a thousand hosts, popped by a frontier that stays with a host as long as it gives something (the worst case), and by one that
+takes hosts in turn, as politeness does. No network, no delays. A page's *diversity* is the share of its most common host, as in
+the seed. A second table is the seed's own: the threshold tuned to five rates of requests, and the share of the most common host in
+any second.
 """
 
 import gc
@@ -10,19 +16,20 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.bench.harness import Spent, apart
 from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
+from gossamer.engine.unit import SystemClock
+from gossamer.labs.diverse import DiverseQueues, DiverseQueuesSheet
+from gossamer.storage.ledger.contract import TaskQueues
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.storage.seen.memory import MemorySeen
-from gossamer.values.ledger_rows import HostState
-from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import Location, Response, Visit
 
 #: Tasks of one push in bulk, of one pop in bulk.
 BULK, POP_BULK = 10_000, 64
@@ -30,7 +37,7 @@ BULK, POP_BULK = 10_000, 64
 #: URLs that are queued and seen at the small and the large end; `GOSSAMER_BENCH_URLS` sets another large one.
 SMALL, LARGE = 100_000, 1_000_000
 
-#: Pages of one commit, distinct links of a page, and how many of these are new.
+#: Pages whose links are asked for together, distinct links of a page, and how many of these are new.
 PAGES, LINKS, NEW = 32, 58, 5
 
 #: Links of a page that leave its host, and that all pages of its site have.
@@ -68,11 +75,6 @@ def _tasks(names: list[str], first: int, count: int, chance: random.Random) -> l
             made.append(Task(f"https://{host}/section/page-{number}.html", host, 3, source, "a href"))
             number += 1
     return made
-
-
-def _rates(spent: Spent, count: int) -> str:
-    """`count` a second of wall time, and a second of this thread's CPU time, which a shared machine blurs less."""
-    return f"{count / spent.wall / 1e3:,.0f}k ({count / spent.thread / 1e3:,.0f}k)"
 
 
 def _fill(ledger: RocksLedger, names: list[str], first: int, count: int, chance: random.Random) -> Spent:
@@ -129,28 +131,31 @@ def _queues(size: int, hosts: int) -> tuple[str, ...]:
                 pass
         memory = processes.resident() / 1e6
         ledger.close()
+
+    def rates(spent: Spent, count: int) -> str:
+        """Operations a second of wall time, and a second of this thread's CPU time, which a shared machine blurs less."""
+        return f"{count / spent.wall / 1e3:,.0f}k ({count / spent.thread / 1e3:,.0f}k)"
+
     return (
-        *(f"{size:,}", f"{hosts:,}", _rates(pushing, size), _rates(again, more)),
-        *(_rates(first, popped), _rates(later, last), _rates(ending, last)),
+        *(f"{size:,}", f"{hosts:,}", rates(pushing, size), rates(again, more)),
+        *(rates(first, popped), rates(later, last), rates(ending, last)),
         *(f"{reopening.wall:.2f}", f"{memory:.0f} (+{memory - before:.0f})"),
     )
 
 
-def _pages(hosts: list[str], count: int, chance: random.Random) -> Iterator[tuple[str, list[str]]]:
-    """Pages and their links: a site's navigation is on each of its pages, some links lead to any page of it, some to
+def _links(hosts: list[str], count: int, chance: random.Random) -> Iterator[str]:
+    """Links of pages: a site's navigation is on each of its pages, some links lead to any page of it, some to
     popular pages elsewhere, some are new. So many sites are in turn at once as a crawl of some hundred pages/s keeps.
     """
     active = chance.sample(hosts, min(ACTIVE, len(hosts)))
     for number in range(count):
         active[number % len(active)] = chance.choice(hosts) if chance.random() < 0.05 else active[number % len(active)]
         home = active[number % len(active)]
-        links = [f"https://{home}/section/page-{n}.html" for n in range(NAVIGATION)]
-        inward = LINKS - NEW - NAVIGATION - OUTWARD
-        links += [f"https://{home}/section/page-{n}.html" for n in chance.sample(range(NAVIGATION, SITE), inward)]
+        inward = chance.sample(range(NAVIGATION, SITE), LINKS - NEW - NAVIGATION - OUTWARD)
+        yield from (f"https://{home}/section/page-{n}.html" for n in (*range(NAVIGATION), *inward))
         popular = {int(len(hosts) * chance.random() ** 6) for _ in range(OUTWARD)}
-        links += [f"https://{hosts[n]}/section/page-0.html" for n in popular]
-        links += [f"https://{home}/new/page-{number}-{n}.html" for n in range(NEW)]
-        yield home, links
+        yield from (f"https://{hosts[n]}/section/page-0.html" for n in popular)
+        yield from (f"https://{home}/new/page-{number}-{n}.html" for n in range(NEW))
 
 
 def _known(size: int, hosts: int) -> list[tuple[str, ...]]:
@@ -166,17 +171,13 @@ def _known(size: int, hosts: int) -> list[tuple[str, ...]]:
                 group.offer([task.url for task in tasks])
                 group.push(tasks[: BULK // 2])
             if (seen := start + BULK) * 10 % size < BULK * 10:
-                asked = [link for _, links in _pages(names, VISITS, chance) for link in links]
+                asked = list(_links(names, VISITS, chance))
                 with Spent() as asking:
                     for first in range(0, len(asked), PAGES * LINKS):
                         ledger.seen.unseen(asked[first : first + PAGES * LINKS])
                 kept = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-                told = (
-                    f"{kept / seen:.0f}",
-                    f"{filling.cpu / seen * 1e6:.1f}",
-                    f"{asking.thread / len(asked) * 1e6:.2f}",
-                )
-                rows.append((f"{seen:,}", f"{processes.resident() / 1e6:.0f}", *told, "", ""))
+                cpu = f"{filling.cpu / seen * 1e6:.1f}", f"{asking.thread / len(asked) * 1e6:.2f}"
+                rows.append((f"{seen:,}", f"{processes.resident() / 1e6:.0f}", f"{kept / seen:.0f}", *cpu, "", ""))
                 print(*rows[-1], file=sys.stderr, flush=True)  # the largest take an hour
         _pop(ledger, queues, [], 100_000)
         popped = processes.resident() / 1e6
@@ -187,71 +188,17 @@ def _known(size: int, hosts: int) -> list[tuple[str, ...]]:
     return [*rows[:-1], (*rows[-1][:-2], f"{popped:.0f}", f"{held.wall * 1e3:.0f} ({held.thread * 1e3:.0f})")]
 
 
-def _commit(durability: str, size: int, hosts: int) -> tuple[str, ...]:
-    """The whole of what a page asks of ledger and frontier: unseen, pop, offer, push, row, host state."""
-    names, chance = _names(hosts), random.Random(2)
-    with tempfile.TemporaryDirectory() as folder:
-        ledger, queues = opened(folder)
-        _fill(ledger, names, 0, size, chance)
-        pages = list(_pages(names, 2 * VISITS, chance))
-        warming, spent, sync = Spent(), Spent(), Spent()
-        held: list[str] = []
-        for start in range(0, len(pages), PAGES):
-            with warming if start < VISITS else spent:
-                _group_of_pages(ledger, queues, held, pages[start : start + PAGES])
-            if start >= VISITS and durability == "power":
-                with sync:
-                    ledger._store.sync()
-        ledger.close()
-    each = (f"{seconds / VISITS * 1e3:.3f}" for seconds in (spent.cpu, spent.thread, spent.wall))
-    return durability, f"{size:,}", *each, f"{sync.wall / VISITS * PAGES * 1e3:.1f}" if sync.wall else "-"
-
-
-def _group_of_pages(
-    ledger: RocksLedger, queues: LedgerFrontier, held: list[str], pages: list[tuple[str, list[str]]]
-) -> None:
-    visits = []
-    for _host, links in pages:
-        task = None
-        while task is None:
-            if not held:
-                held.extend(state.host for state in queues.admit(time.time()))
-            host = held.pop(0)
-            tasks = queues.pop(host)
-            if tasks:
-                task = tasks[0]
-                held.append(host)
-        new = ledger.seen.unseen(links)
-        found = tuple(Task(url, url.split("/", 3)[2], task.depth + 1, task.url, "a href") for url in new)
-        visits.append(Visit(task, Response(Outcome.OK, status=200, body=b"x", started=1e9), new=found))
-    with ledger.group() as group:
-        for visit in visits:
-            group.first(visit.url, visit.url)
-            new_tasks = group.meet(visit.new).new
-            for task in new_tasks:
-                group.tally("host", task.host, 1)
-            group.push(new_tasks)
-            group.visited(visit, Location("warc/gossamer-20261121000000-00000.warc.gz", 1_000, 500))
-            state = group.host_state(visit.task.host)
-            counters = {**state.counters, "pages": state.counters.get("pages", 0) + 1}
-            group.host(HostState(state.host, bytes(60), counters, 1e9, 1e9, "192.0.2.1", 1.0, "known", 1e9))
-
-
-def _yardstick() -> float:
-    """Microseconds of CPU time to ask the set in memory for a URL: how slow this machine is at this moment."""
-    seen = MemorySeen()
-    urls = [f"https://www.site-{n % 97}.example/section/page-{n}.html" for n in range(100_000)]
+def run() -> BenchReport:
+    """Measure queues and memory of the ledger."""
+    large = int(os.environ.get("GOSSAMER_BENCH_URLS", LARGE))
+    report = BenchReport("ledger")
+    # How slow this machine is at this moment.
+    seen, urls = MemorySeen(), [f"https://www.site-{n % 97}.example/section/page-{n}.html" for n in range(100_000)]
     seen.offer(urls)
     with Spent() as spent:
         seen.unseen(urls)
-    return spent.thread / len(urls) * 1e6
-
-
-def run() -> BenchReport:
-    """Measure queues, memory and commits of the ledger."""
-    large = int(os.environ.get("GOSSAMER_BENCH_URLS", LARGE))
-    report = BenchReport("ledger")
-    load = f"load {os.getloadavg()[0]:.1f}, a question to the set in memory {_yardstick():.2f} us where a quiet machine takes 0.17"
+    question = spent.thread / len(urls) * 1e6
+    load = f"load {os.getloadavg()[0]:.1f}, a question to the set in memory {question:.2f} us where a quiet machine takes 0.17"
     queues = report.table(
         f"Queues at {load}; per second of wall time and (of CPU time): push >= 500k, pop >= 200k, opening <= 2 s",
         *("queued", "hosts", "push/s", "later", "pop/s", "later", "ended/s", "open s", "MB"),
@@ -260,30 +207,116 @@ def run() -> BenchReport:
         queues.add(*apart("tools.bench.ledger:part", "queues", size, hosts))
     known = report.table(
         f"{large:,} known URLs on 100,000 hosts, half of them queued (<= 300 MB at 10 M); links of pages are asked for",
-        *(
-            "seen",
-            "MB",
-            "bytes a URL",
-            "us CPU a new URL",
-            "us CPU a link",
-            "MB after popping 100,000",
-            "a checkpoint holds up, ms (of CPU)",
-        ),
+        *("seen", "MB", "bytes a URL", "us CPU a new URL", "us CPU a link", "MB after popping 100,000"),
+        "a checkpoint holds up, ms (of CPU)",
     )
     for row in apart("tools.bench.ledger:part", "known", large, 100_000):
         known.add(*row)
-    commit = report.table(
-        f"A page with {LINKS} links, {NEW} new, in groups of {PAGES} (CPU <= 0.25 ms)",
-        *("durability", "queued", "CPU ms", "of it this thread", "wall ms", "sync ms a group"),
-    )
-    for durability in ("kill", "power"):
-        commit.add(*apart("tools.bench.ledger:part", durability, SMALL, 10_000))
     return report
 
 
 def part(name: str, size: int, hosts: int) -> tuple[str, ...] | list[tuple[str, ...]]:
-    """A row of one table, or all of them, measured in this process."""
+    """A row of the table of queues, or all of the other one, measured in this process."""
     gc.freeze()
-    if name == "known":
-        return _known(size, hosts)
-    return _queues(size, hosts) if name == "queues" else _commit(name, size, hosts)
+    return _queues(size, hosts) if name == "queues" else _known(size, hosts)
+
+
+#: Hosts of the tasks of *diversity*; tasks of a page, and the share that a host may have of it.
+HOSTS, PAGE, THRESHOLD = 1_000, 1_000, 0.01
+
+#: Tasks that are in flight before they are committed together.
+FLYING = 320
+
+#: URLs and requests a second of the seed's table 2.
+RATES = ((100, 10), (1_000, 50), (10_000, 100), (100_000, 1_000), (1_000_000, 1_000))
+
+
+class _SteadyPace(SystemClock):
+    """So many requests a second, whatever time it takes to find them."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def _pushed(ledger: RocksLedger, tasks: int, among: int) -> None:
+    """As many tasks of each host, in no order."""
+    numbers = [number % among for number in range(tasks)]
+    random.Random(1).shuffle(numbers)
+    for start in range(0, tasks, BULK):
+        hosts = [f"www.site-{number}.example" for number in numbers[start : start + BULK]]
+        with ledger.group() as group:
+            group.push(Task(f"https://{host}/{start + n}", host) for n, host in enumerate(hosts))
+
+
+def _hosts_of(ledger: RocksLedger, queues: TaskQueues, *, in_turn: bool) -> Iterator[str]:
+    """The host of each task, in the order in which they come."""
+    ready: deque[str] = deque()
+    flying: list[str] = []
+    while len(queues):
+        if not ready:
+            ready.extend(state.host for state in queues.admit(0.0))
+        while ready and len(flying) < FLYING:
+            tasks = queues.pop(ready[0])
+            if not tasks:
+                ready.popleft()
+                continue
+            yield tasks[0].host
+            flying.append(tasks[0].url)
+            if in_turn:
+                ready.rotate(-1)
+        with ledger.group() as group:
+            for url in flying:
+                group.done(url)
+        flying.clear()
+
+
+def diversity() -> BenchReport:
+    """Measure both, and make the report."""
+    report = BenchReport("diversity")
+    table = report.table(
+        f"Pages of {PAGE:,} tasks of {HOSTS:,} hosts; threshold {THRESHOLD}",
+        *("queues", "frontier", "tasks in", "out", "diversity, median", "peak", "us a task"),
+    )
+    for tasks in (10_000, 100_000):
+        for in_turn in (False, True):
+            for name in ("the ledger's", "by pages"):
+                with tempfile.TemporaryDirectory() as folder:
+                    ledger, own = opened(folder)
+                    queues: TaskQueues = own
+                    if name == "by pages":
+                        queues = diverse = DiverseQueues(DiverseQueuesSheet(page=PAGE, threshold=THRESHOLD))
+                        diverse.behind, diverse.ledger = own, ledger
+                    _pushed(ledger, tasks, HOSTS)
+                    with Spent() as spent:
+                        hosts = list(_hosts_of(ledger, queues, in_turn=in_turn))
+                    ledger.abandon()
+                pages = [Counter(hosts[at : at + PAGE]) for at in range(0, len(hosts) - PAGE + 1, PAGE)]
+                shares = sorted(max(page.values()) / PAGE for page in pages)
+                table.add(
+                    *(name, "in turn" if in_turn else "host by host", f"{tasks:,}", f"{len(hosts):,}"),
+                    *(f"{shares[len(shares) // 2]:.3f}", f"{shares[-1]:.3f}", f"{spent.thread / len(hosts) * 1e6:.1f}"),
+                )
+    seed = report.table(
+        "Threshold tuned to the pace, as in the seed's table 2",
+        *("URLs in", "URLs out", "requests a second", "expected diversity", "peak diversity of a second"),
+    )
+    for tasks, rate in RATES:
+        # As many domains as are asked in a second, so that each can come once.
+        clock, diverse = _SteadyPace(), DiverseQueues(DiverseQueuesSheet(page=PAGE))
+        with tempfile.TemporaryDirectory() as folder:
+            ledger, diverse.behind = opened(folder)
+            diverse.ledger, diverse.clock = ledger, clock
+            _pushed(ledger, tasks, rate)
+            second, peak, out = Counter[str](), 0, 0
+            for host in _hosts_of(ledger, diverse, in_turn=False):
+                out += 1
+                clock.seconds = out / rate
+                second[host] += 1
+                if out % rate == 0:
+                    peak = max(peak, *second.values())
+                    second.clear()
+            ledger.abandon()
+        seed.add(f"{tasks:,}", f"{out:,}", f"{rate:,}", f"{1 / rate:g}", f"{peak / rate:g}")
+    return report

@@ -1,13 +1,10 @@
-"""Which order of pages finds importance early: by breadth, by OPIC as a crawl does it, by what other orders could do, and
-the best that there is; and how much of what a focused crawl fetches is relevant, beside a crawl by breadth (row C8).
+"""Which order of pages finds importance early: by breadth, by OPIC as a crawl does it, and by the true PageRank of the pages that
+were met; and how much of what a focused crawl fetches is relevant, beside a crawl by breadth (row C8). No order can do better than
+the true PageRank, as long as a page has to be met before it is fetched.
 
-Other orders are the PageRank of the pages fetched so far, counted anew again and again (Cho, Garcia-Molina and Page 1998),
-and the true PageRank of the pages that were met: no order can do better, as long as a page has to be met before it is fetched.
-
-Webs of which every page's PageRank is known: the simulated web, and graphs whose pages are linked by a power law, some of
-the links within their host. One page at a time, no politeness; OPIC's accounts and levels are those of
-:mod:`gossamer.labs.opic`. A second table has what moving cash costs a page: the ledger's groups with 37 links a page, with
-and without :class:`~gossamer.labs.opic.OpicLedger`.
+The webs are simulated ones of which every page's PageRank is known. One page at a time, no politeness; OPIC's accounts and levels
+are those of :mod:`gossamer.labs.opic`. A second table has what moving cash costs a page: the ledger's groups with 37 links a page,
+with and without :class:`~gossamer.labs.opic.OpicLedger`.
 
 The focused crawl has a web with topical locality: every page has a topic, more than half of its links lead to pages of the
 same topic, and half of their texts name one of its words. Pages are prose of words that all topics share and some of their
@@ -20,10 +17,9 @@ import random
 import statistics
 import tempfile
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,14 +28,11 @@ from gossamer.bench.report import BenchReport
 from gossamer.frontier.contract import LEVELS, LinkWords, PageWords
 from gossamer.labs.focus import STEP, WordsRelevance, WordsSheet
 from gossamer.labs.opic import Account, AccountState, OpicLedger, given, level_of
-from gossamer.query.ranking import pagerank
 from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.graph import WebGraph, importance_of
 from gossamer.storage.ledger.contract import Ledger
-from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.url import host_of
 from gossamer.values.visit import Link, Response, Visit
 from tools.bench.ledger import opened
 
@@ -49,46 +42,10 @@ PAGES, SHARE = 50_000, 0.1
 #: Crawls of each web, from seeds drawn at random.
 SEEDS = 3
 
-#: Pages that are fetched at least before ranks are counted anew.
-_AT_LEAST = 100
-
 #: Pages of the second table, in groups as the commit makes them.
 COMMITTED, GROUP, LINKS = 8_000, 32, 37
 
-#: Exponent of the power law, hosts, and share of links within the host. In-degrees of the web have an exponent of 2.1, and so have
-#: its PageRanks (Broder and others 2000; Pandurangan, Raghavan and Upfal 2002). About three quarters of its links stay within their
-#: host.
-DRAWN = ((2.1, 500, 0.75), (2.5, 500, 0.75), (2.1, 5_000, 0.75))
-
 Links = Callable[[int], list[int]]
-
-
-class RankedWeb(msgspec.Struct):
-    """A web whose importance is known."""
-
-    name: str
-    links: Links
-    ranks: NDArray[np.float64]
-
-
-def drawn(exponent: float, hosts: int, local: float, seed: int) -> RankedWeb:
-    """Pages of random weight (a power law) to which links lead by weight, a share of them within the host."""
-    draw = np.random.default_rng(seed)
-    weights = (1 - draw.random(PAGES)) ** (-1 / (exponent - 1))
-    upto = np.cumsum(weights) / weights.sum()
-    degrees = np.minimum((1 - draw.random(PAGES)) ** (-1 / 1.72) * 5, 300).astype(np.int64) + 1
-    sources = np.repeat(np.arange(PAGES), degrees)
-    host = np.sort(draw.integers(0, hosts, PAGES))
-    first, last = np.searchsorted(host, np.arange(hosts)), np.searchsorted(host, np.arange(hosts), side="right") - 1
-    low = np.where(first > 0, upto[np.maximum(first - 1, 0)], 0.0)[host[sources]]
-    high = upto[last][host[sources]]
-    stays = draw.random(len(sources)) < local
-    at = np.where(stays, low + draw.random(len(sources)) * (high - low), draw.random(len(sources)))
-    targets = np.minimum(np.searchsorted(upto, at), PAGES - 1)
-    ranks, _ = pagerank(sources.astype(np.int32), targets.astype(np.int32), PAGES)
-    starts = np.searchsorted(sources, np.arange(PAGES + 1))
-    name = f"power law {exponent}, {hosts:,} hosts, {local:.0%} local"
-    return RankedWeb(name, lambda page: list(dict.fromkeys(targets[starts[page] : starts[page + 1]].tolist())), ranks)
 
 
 def by_breadth(links: Links, seed: int, budget: int) -> list[int]:
@@ -123,113 +80,48 @@ def by_opic(links: Links, seed: int, budget: int) -> list[int]:
     return order
 
 
-def by_known_rank(links: Links, seed: int, budget: int) -> list[int]:
-    """Those of a crawl by the PageRank of what it has fetched, which is counted anew when that has grown by a twentieth."""
-    met, visited, order, front = {seed}, set[int](), list[int](), [seed]
-    sources, targets = list[int](), list[int]()
-    while front and len(order) < budget:
-        for page in front[: min(max(_AT_LEAST, len(order) // 20), budget - len(order))]:
-            order.append(page)
-            visited.add(page)
-            found = [target for target in links(page) if target != page]
-            sources += [page] * len(found)
-            targets += found
-            met.update(found)
-        pages = np.array(sorted(met))
-        begins, ends = (
-            np.searchsorted(pages, np.array(some, np.int64)).astype(np.int32) for some in (sources, targets)
-        )
-        ranks, _ = pagerank(begins, ends, len(pages))
-        front = [page for page in pages[np.argsort(-ranks)].tolist() if page not in visited]
-    return order
-
-
-def by_true_rank(web: RankedWeb, seed: int, budget: int) -> list[int]:
+def by_true_rank(links: Links, ranks: NDArray[np.float64], seed: int, budget: int) -> list[int]:
     """Those of a crawl that knows the rank of each page that it has met."""
     met, order = {seed}, list[int]()
-    front = [(-float(web.ranks[seed]), seed)]
+    front = [(-float(ranks[seed]), seed)]
     while front and len(order) < budget:
         _, page = heapq.heappop(front)
         order.append(page)
-        for target in web.links(page):
+        for target in links(page):
             if target not in met:
                 met.add(target)
-                heapq.heappush(front, (-float(web.ranks[target]), target))
+                heapq.heappush(front, (-float(ranks[target]), target))
     return order
 
 
-def _order_row(web: RankedWeb) -> tuple[str, ...]:
-    count = len(web.ranks)
-    budget = int(count * SHARE)
-    choose = random.Random(1)
-    shares = list[tuple[float, ...]]()
-    while len(shares) < SEEDS:
-        seed = choose.randrange(count)
-        breadth = by_breadth(web.links, seed, budget)
-        if len(breadth) == budget:
-            others = [by(web.links, seed, budget) for by in (by_opic, by_known_rank)]
-            orders = (breadth, *others, by_true_rank(web, seed, budget))
-            shares.append(tuple(float(web.ranks[order].sum()) for order in orders))
-    means = [statistics.mean(of) for of in zip(*shares, strict=True)]
-    means.append(float(np.sort(web.ranks)[-budget:].sum()))
-    return web.name, *(f"{mean:.3f}" for mean in means), *(f"{mean / means[0]:.2f}" for mean in means[1:])
-
-
-# -- what it costs
-
-
-def _visits() -> list[Visit]:
-    """Pages of one site: half of their links are its menu, the others lead anywhere on it."""
-    choose = random.Random(2)
-    made = []
-    for number in range(COMMITTED):
-        found = [
-            f"https://www.site.example/{n}" for n in {*range(18), *choose.sample(range(3 * COMMITTED), LINKS - 18)}
-        ]
-        url = f"https://www.site.example/page-{number}"
-        task = Task(url, host_of(url))
-        made.append(Visit(task, Response(Outcome.OK, status=200), links=tuple(map(Link, found))))
-    return made
-
-
-def _committed(ledger: Ledger, queues: RocksLedger, visits: Sequence[Visit]) -> float:
-    """CPU seconds of groups that commit these."""
-    host = visits[0].task.host
-    with ledger.group() as group:
-        group.push(visit.task for visit in visits)
-    spent = Spent()
-    for start in range(0, len(visits), GROUP):
-        queues.flush_moves()
-        queues.queues.admit(0.0, 10)
-        queues.queues.pop(host, GROUP)
-        with spent, ledger.group() as group:
-            for visit in visits[start : start + GROUP]:
-                new = group.offer([link.url for link in visit.links])
-                group.push(Task(url, host, 1, visit.url, level=9) for url in new)
-                group.visited(visit, None)
-    return spent.thread
-
-
 def _cost(*, with_opic: bool) -> float:
-    """Microseconds of CPU a page."""
+    """Microseconds of CPU in which groups commit a page of one site: half of its links are its menu, the others lead anywhere on
+    it."""
+    choose, visits, spent, host = random.Random(2), list[Visit](), Spent(), "www.site.example"
+    for number in range(COMMITTED):
+        found = {*range(18), *choose.sample(range(3 * COMMITTED), LINKS - 18)}
+        links = tuple(Link(f"https://{host}/{n}") for n in found)
+        visits.append(Visit(Task(f"https://{host}/page-{number}", host), Response(Outcome.OK, status=200), links=links))
     with tempfile.TemporaryDirectory() as folder:
-        store, _ = opened(folder)
+        store, queues = opened(folder)
         ledger: Ledger = store
         if with_opic:
             ledger = front = OpicLedger()
             front.behind = store
             front.open()
-        seconds = _committed(ledger, store, _visits())
+        with ledger.group() as group:
+            group.push(visit.task for visit in visits)
+        for start in range(0, len(visits), GROUP):
+            store.flush_moves()
+            queues.admit(0.0, 10)
+            queues.pop(host, GROUP)
+            with spent, ledger.group() as group:
+                for visit in visits[start : start + GROUP]:
+                    new = group.offer([link.url for link in visit.links])
+                    group.push(Task(url, host, 1, visit.url, level=9) for url in new)
+                    group.visited(visit, None)
         store.abandon()
-        return seconds / COMMITTED * 1e6
-
-
-def simulated(hosts: int, seed: int) -> RankedWeb:
-    graph = WebGraph(SimWeb(WebSpec(pages=PAGES, hosts=hosts, seed=seed)))
-    ranks = importance_of(graph)
-    return RankedWeb(
-        f"simweb, {hosts:,} hosts", lambda page: [*dict.fromkeys(graph.links_of(page))], ranks / ranks.sum()
-    )
+    return spent.thread / COMMITTED * 1e6
 
 
 def order() -> BenchReport:
@@ -237,18 +129,31 @@ def order() -> BenchReport:
     report = BenchReport("order")
     table = report.table(
         f"Share of all PageRank after {SHARE:.0%} of {PAGES:,} pages",
-        *("web", "breadth", "OPIC", "by known rank", "by true rank of what was met", "the best pages"),
-        *("OPIC / breadth", "known rank / breadth", "true rank / breadth", "the best / breadth"),
+        *("web", "breadth", "OPIC", "by true rank of what was met", "the best pages"),
+        *("OPIC / breadth", "true rank / breadth", "the best / breadth"),
     )
-    for web in (
-        *(simulated(hosts, seed) for hosts, seed in ((500, 1), (50, 2))),
-        *(drawn(exponent, hosts, local, number) for number, (exponent, hosts, local) in enumerate(DRAWN, 3)),
-    ):
-        table.rows.append(_order_row(web))
+    for hosts, number in ((500, 1), (50, 2)):
+        graph = WebGraph(SimWeb(WebSpec(pages=PAGES, hosts=hosts, seed=number)))
+        ranks = importance_of(graph)
+        budget = int(len(ranks) * SHARE)
+
+        def links(page: int, graph: WebGraph = graph) -> list[int]:
+            return [*dict.fromkeys(graph.links_of(page))]
+
+        choose, shares = random.Random(1), list[tuple[float, ...]]()
+        while len(shares) < SEEDS:
+            seed = choose.randrange(len(ranks))
+            breadth = by_breadth(links, seed, budget)
+            if len(breadth) == budget:
+                orders = breadth, by_opic(links, seed, budget), by_true_rank(links, ranks, seed, budget)
+                shares.append(tuple(float(ranks[order].sum()) for order in orders))
+        means = [*(statistics.mean(of) for of in zip(*shares, strict=True)), float(np.sort(ranks)[-budget:].sum())]
+        relative = (f"{mean / means[0]:.2f}" for mean in means[1:])
+        table.add(f"simweb, {hosts:,} hosts", *(f"{mean:.3f}" for mean in means), *relative)
     cost = report.table(f"CPU of the ledger's groups, {LINKS} links a page", "groups", "us a page, median of three")
     pairs = [(_cost(with_opic=False), _cost(with_opic=True)) for _ in range(3)]
-    cost.rows.append(("the ledger's", f"{statistics.median(plain for plain, _ in pairs):.0f}"))
-    cost.rows.append(("with OPIC", f"{statistics.median(opic for _, opic in pairs):.0f}"))
+    cost.add("the ledger's", f"{statistics.median(plain for plain, _ in pairs):.0f}")
+    cost.add("with OPIC", f"{statistics.median(opic for _, opic in pairs):.0f}")
     return report
 
 
@@ -332,30 +237,6 @@ def focused(web: TopicalWeb, seed: int, relevance: WordsRelevance) -> list[int]:
     return order
 
 
-def _relevance(web: TopicalWeb) -> WordsRelevance:
-    """From the example pages of a topic, as a person would have saved them."""
-    pages = [page for page, topic in enumerate(web.topic) if topic == 0][-EXAMPLES:]
-    with tempfile.TemporaryDirectory() as folder:
-        files = [Path(folder, f"{page}.txt") for page in pages]
-        for page, file in zip(pages, files, strict=True):
-            file.write_text(web.page(page).text, encoding="utf-8")
-        return WordsRelevance(WordsSheet(pages=tuple(map(str, files))))
-
-
-def _focus_row(seed: int) -> tuple[str, ...]:
-    web = TopicalWeb(seed)
-    first = next(page for page, topic in enumerate(web.topic) if topic == 0)
-    relevance = _relevance(web)
-    breadth = by_breadth(web.links.__getitem__, first, FETCHED)
-    with Spent() as spent:
-        ours = focused(web, first, relevance)
-    rates = [sum(web.topic[page] == 0 for page in order) / len(order) for order in (breadth, ours)]
-    return (
-        *(str(seed), f"{len(ours):,}", f"{rates[0]:.1%}", f"{rates[1]:.1%}"),
-        *(f"{rates[1] / rates[0]:.1f}", f"{spent.cpu / len(ours) * 1e3:.2f}"),
-    )
-
-
 def focus() -> BenchReport:
     """Measure, and make the report."""
     report = BenchReport("focus")
@@ -363,5 +244,20 @@ def focus() -> BenchReport:
         f"Harvest after {FETCHED:,} of {TOPICAL:,} pages of {TOPICS} topics, {LOCAL:.0%} of links local; ten example pages",
         *("web", "fetched", "by breadth", "focused", "times", "CPU ms a page, all of it"),
     )
-    table.rows += [_focus_row(seed) for seed in range(1, 4)]
+    for seed in range(1, 4):
+        web = TopicalWeb(seed)
+        relevant = [page for page, topic in enumerate(web.topic) if topic == 0]
+        with tempfile.TemporaryDirectory() as folder:  # example pages, as a person would have saved them
+            files = [Path(folder, f"{page}.txt") for page in relevant[-EXAMPLES:]]
+            for file in files:
+                file.write_text(web.page(int(file.stem)).text, encoding="utf-8")
+            relevance = WordsRelevance(WordsSheet(pages=tuple(map(str, files))))
+        breadth = by_breadth(web.links.__getitem__, relevant[0], FETCHED)
+        with Spent() as spent:
+            ours = focused(web, relevant[0], relevance)
+        rates = [sum(web.topic[page] == 0 for page in order) / len(order) for order in (breadth, ours)]
+        table.add(
+            *(seed, f"{len(ours):,}", f"{rates[0]:.1%}", f"{rates[1]:.1%}"),
+            *(f"{rates[1] / rates[0]:.1f}", f"{spent.cpu / len(ours) * 1e3:.2f}"),
+        )
     return report

@@ -1,16 +1,14 @@
 """What it costs to render a page: one of a megabyte with thirty requisites, answered from memory, in a tab that is kept for
-its host and in a new one for each page, beside Playwright with a network of its own; and one that waits for ten seconds of its
-own time. Besides, the memory of a pool of four places over thousands of pages, and what `--render auto` costs where no page needs
-a browser.
+its host and in a new one for each page; and one that waits for ten seconds of its own time. Besides, the memory of a pool of four
+places over thousands of pages, and what `--render auto` costs where no page needs a browser.
 
-Times of processors are those of this process, or of the peer's, and of all processes of the browser.
+Times of processors are those of this process and of all processes of the browser.
 """
 
 import asyncio
 import contextlib
 import os
 import statistics
-import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
@@ -29,7 +27,7 @@ from gossamer.bench.harness import (
     repeats_option,
     site_option,
 )
-from gossamer.bench.peers import PER_HOST, environment, folders, times
+from gossamer.bench.peers import PER_HOST, folders, times
 from gossamer.bench.report import BenchReport
 from gossamer.browser.chromium import program
 from gossamer.browser.rendering import FetchedPage, Want, WantedAnswer
@@ -171,43 +169,6 @@ def _memory() -> int:
     return total
 
 
-def _by_playwright(count: int, *, is_kept: bool) -> Rendering:
-    """The same pages, which the peer's browser fetches from nginx by itself."""
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        root = Path(folder)
-        root.chmod(0o755)
-        for kind, given in _answers().items():
-            (root / f"one.{kind}").write_bytes(given.body)
-        names = [
-            f"{kind}{one}.{end}"
-            for kind, end, most in (("s", "js", SCRIPTS), ("c", "css", SHEETS))
-            for one in range(most)
-        ]
-        for number in range(WARM + count):
-            (root / f"p{number}.html").write_bytes(page(number))
-            names += [f"i{number}-{one}.png" for one in range(PICTURES)]
-        for name in names:
-            (root / name).symlink_to(f"one.{name.rpartition('.')[2]}")
-        with nginx(root) as port:
-            script = str(Path(__file__).with_name("rendering_peer.py"))
-            told = [program(), f"http://127.0.0.1:{port}", str(WARM), str(count), "kept" if is_kept else "new"]
-            peer = subprocess.Popen(
-                [str(environment("playwright", "playwright")), script, *told],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-            )
-            assert peer.stdout is not None and peer.stdin is not None
-            try:
-                peer.stdout.readline()  # it is warm
-                began, before = time.perf_counter(), _processors(peer.pid)
-                peer.stdin.write(b"\n")
-                peer.stdin.flush()
-                assert peer.stdout.readline(), "the peer has failed"
-                return Rendering(count, time.perf_counter() - began, _processors(peer.pid) - before, 0, 0)
-            finally:
-                peer.communicate()
-
-
 @pages_option(100)
 def run(pages: int) -> BenchReport:
     """Render pages of a megabyte, in a tab that is kept and in new ones."""
@@ -226,12 +187,6 @@ def run(pages: int) -> BenchReport:
             f"{1000 * found.wall / found.pages:.0f}",
             f"{found.wants / found.pages:.0f}",
             f"{found.memory / 1e6:.0f}",
-        )
-    for name, is_kept in (("kept, by Playwright", True), ("new, by Playwright", False)):
-        found = _by_playwright(pages, is_kept=is_kept)
-        table.add(
-            *(name, f"{found.pages / found.processors:.1f}", f"{1000 * found.processors / found.pages:.0f}"),
-            *(f"{1000 * found.wall / found.pages:.0f}", "", ""),
         )
     waiting = report.table("A page that changes after 9.9 seconds of its own time", "seconds")
     waiting.add(f"{asyncio.run(_waiting()):.2f}")

@@ -1,8 +1,9 @@
 """Hosts get a place from measured latencies, and the ring gives them to agents there."""
 
+import random
+
 from gossamer.agents.ring import MeasuredLatency, PlaceTable, Ring, rules_of
 from gossamer.values.agents import Member
-from tools.bench.marshal import PLACES, world
 
 
 def measured(place: str, seconds: float, *domains: str) -> list[MeasuredLatency]:
@@ -40,15 +41,29 @@ def test_an_address_has_no_suffix() -> None:
     assert rules_of(told, enough=1) == ["192.0.2.7=budapest"]
 
 
+PLACES = ("amsterdam", "oregon", "singapore", "sao-paulo")
+
+
 def test_the_ring_fetches_from_nearer_by_with_rules_that_one_measurement_of_each_domain_gave() -> None:
-    found = world(3_000)
+    """Places on a circle, and domains of which three quarters stand near the place of their country, the others anywhere."""
+    chance = random.Random(1)
+    homes = [chance.random() for _ in range(60)]
+    domains = {}
+    for number in range(3_000):
+        country = chance.randrange(len(homes))
+        stands = homes[country] + chance.gauss(0, 0.02) if chance.random() >= 0.25 else chance.random()
+        domains[f"site{number}.c{country}"] = stands % 1
     members = [Member(f"agent-{number:02d}", place=place) for number, place in enumerate(PLACES)]
-    at = {one.agent: one.place for one in members}
+    places = {one.agent: one.place for one in members}
+
+    def round_trip(agent: str, domain: str) -> float:
+        apart = abs(PLACES.index(places[agent]) / len(PLACES) - domains[domain])
+        return 5 + 290 * min(apart, 1 - apart)
 
     def mean(ring: Ring) -> float:
-        return sum(found.round_trip(at[ring.owner(domain)], domain) for domain in found.domains) / len(found.domains)
+        return sum(round_trip(ring.owner(domain), domain) for domain in domains) / len(domains)
 
     alone = Ring(members)
-    told = [MeasuredLatency(at[alone.owner(d)], d, found.round_trip(at[alone.owner(d)], d)) for d in found.domains]
+    told = [MeasuredLatency(places[alone.owner(one)], one, round_trip(alone.owner(one), one)) for one in domains]
     near = Ring(members, PlaceTable(rules_of(told)))
     assert mean(near) < 0.7 * mean(alone)
