@@ -6,7 +6,7 @@ from typing import Any
 
 from gossamer.expressions.contract import Gate, Predicate
 from gossamer.expressions.facts import READS, gates_of
-from gossamer.expressions.predicates import vocabulary
+from gossamer.expressions.predicates import itself, vocabulary
 from gossamer.expressions.syntax import And, ExpressionError, Given, Node, Not, Or, Test, parse, tests
 from gossamer.values.relations import keeps_depth
 from gossamer.values.task import Task
@@ -35,7 +35,10 @@ class Expression:
         self.gate = gate
         self.tree = parse(source, vocabulary() if words is None else words, given)
         for test in tests(self.tree):
-            _check_gate(test, source, gate)
+            if test.fact not in READS[gate]:
+                elsewhere = ", ".join(gates_of(test.fact))
+                where = f"; it is at: {elsewhere}" if elsewhere else ""
+                raise ExpressionError(f"{test.fact!r} is not known at gate {gate!r}{where}", source, test.start)
         self._asks_depth = any(test.fact == "depth" for test in tests(self.tree))
         self._of_page = lru_cache(REMEMBERED_DEPTHS)(self._bound)
 
@@ -72,20 +75,8 @@ class Expression:
         rules = [(fold(one, known), f"filter: {one.text[:_SHOWN]}") for one in conjuncts]
         open_facts = {test.fact for one, _ in rules if not isinstance(one, bool) for test in tests(one)}
         if depth is not None and open_facts <= {"url"}:
-            return lru_cache(REMEMBERED_URLS)(_judge(rules, {"url": _itself})), True
+            return lru_cache(REMEMBERED_URLS)(_judge(rules, {"url": itself})), True
         return _judge(rules, READS[self.gate]), False
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _check_gate(test: Test, source: str, gate: Gate) -> None:
-    if test.fact in READS[gate]:
-        return
-    elsewhere = gates_of(test.fact)
-    where = f"; it is at: {', '.join(elsewhere)}" if elsewhere else ""
-    raise ExpressionError(f"{test.fact!r} is not known at gate {gate!r}{where}", source, test.start)
 
 
 def fold(node: Node, known: Mapping[str, Any]) -> Node | bool:
@@ -123,7 +114,7 @@ def _closure(node: Node | bool, reads: Mapping[str, Callable[[Any], Any]]) -> Ca
         return lambda _: node
     if isinstance(node, Test):
         check, read = node.check, reads[node.fact]
-        return check if read is _itself else lambda thing: check(read(thing))
+        return check if read is itself else lambda thing: check(read(thing))
     if isinstance(node, Not):
         inside = _closure(node.operand, reads)
         return lambda thing: not inside(thing)

@@ -272,7 +272,7 @@ def _some(values: tuple[str, ...]) -> Test:
 
 
 def _one_of(values: tuple[str, ...]) -> Test:
-    return _lowered(_globs(_itself))(tuple(" ".join(value.split()) for value in values))
+    return _lowered(_globs(itself))(tuple(" ".join(value.split()) for value in values))
 
 
 def _types(values: tuple[str, ...]) -> Test:
@@ -281,7 +281,7 @@ def _types(values: tuple[str, ...]) -> Test:
         return bool
     names = tuple(value for value in values if ":" not in value)
     whole = tuple(value for value in values if ":" in value)
-    tests = [build(read) for build, read in ((_globs(_name_of), names), (_globs(_itself), whole)) if read]
+    tests = [build(read) for build, read in ((_globs(_name_of), names), (_globs(itself), whole)) if read]
     return lambda types: any(test(one) for one in types for test in tests)
 
 
@@ -319,7 +319,8 @@ def _patterns(values: tuple[str, ...]) -> Test:
     return lambda url: any(search(url) is not None for search in searches)
 
 
-def _itself(value: Value) -> Value:
+def itself(value: Value) -> Value:
+    """The value: the fact of a predicate that looks at all of it."""
     return value
 
 
@@ -329,7 +330,7 @@ def _word(fact: str, doc: str, **more: Any) -> Predicate:
 
 #: The words that ship. Facts are those of `facts`.
 SHIPPED: Mapping[str, Predicate] = {
-    "url": _word("url", "The whole canonical URL, by glob.", test=_globs(_itself), text=_itself),
+    "url": _word("url", "The whole canonical URL, by glob.", test=_globs(itself), text=itself),
     "matches": _word("url", "The whole canonical URL, by RE2.", test=_patterns),
     "scheme": _word("url", "The scheme, as `https`.", test=_lowered(_globs(scheme_of)), text=scheme_of),
     "host": _word("url", "The host name without port, by glob.", test=_lowered(_globs(host_of)), text=host_of),
@@ -350,32 +351,32 @@ SHIPPED: Mapping[str, Predicate] = {
     "repeats": _word(
         "url", "How often the most frequent segment of the path occurs; numbers do not count.", number=facts.repeats
     ),
-    "depth": _word("depth", "Links from the nearest seed.", number=_itself),
+    "depth": _word("depth", "Links from the nearest seed.", number=itself),
     "relation": _word(
-        "relation", "Tag and attribute of the link, as `img src`, by glob.", test=_globs(_itself), text=_itself
+        "relation", "Tag and attribute of the link, as `img src`, by glob.", test=_globs(itself), text=itself
     ),
-    "label": _word("label", "The label of a spider's request, by glob.", test=_globs(_itself), text=_itself),
-    "anchor": _word("anchor", "The text of the link.", text=_itself),
+    "label": _word("label", "The label of a spider's request, by glob.", test=_globs(itself), text=itself),
+    "anchor": _word("anchor", "The text of the link.", text=itself),
     "nofollow": _word("nofollow", "The link says `nofollow`.", test=_flag),
-    "status": _word("status", "The status code of the answer.", number=_itself),
-    "outcome": _word("outcome", "How the fetch ended, as `ok`.", test=_lowered(_globs(_itself)), text=_itself),
-    "mime": _word("mime", "The media type, by glob: `image/*`.", test=_lowered(_globs(_itself)), text=_itself),
-    "size": _word("size", "Bytes of the body as it came.", number=_itself, unit="bytes"),
+    "status": _word("status", "The status code of the answer.", number=itself),
+    "outcome": _word("outcome", "How the fetch ended, as `ok`.", test=_lowered(_globs(itself)), text=itself),
+    "mime": _word("mime", "The media type, by glob: `image/*`.", test=_lowered(_globs(itself)), text=itself),
+    "size": _word("size", "Bytes of the body as it came.", number=itself, unit="bytes"),
     "language": _word(
         "language", "The language of the text, as `en`, where it is told; alone: it is known.", test=_language
     ),
-    "title": _word("title", "The title of the document.", text=_itself),
+    "title": _word("title", "The title of the document.", text=itself),
     "text": _word(
         "text",
         "A word or phrase stands in the text, in either case; `text >= 500`: characters of it.",
         test=_words,
-        text=_itself,
+        text=itself,
         number=len,
     ),
     "header": _word(
         "headers", "The answer has this header field; with `matches` its value.", test=_has_field, text_of=_field
     ),
-    "links": _word("links", "Links of the page, before any filter.", number=_itself),
+    "links": _word("links", "Links of the page, before any filter.", number=itself),
     "type": _word(
         "types",
         "The page describes a thing of this type in RDFa, JSON-LD or microdata, as `Article`; alone: anything.",

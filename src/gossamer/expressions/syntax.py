@@ -52,17 +52,11 @@ class ExpressionError(SettingError):
     def __init__(self, reason: str, source: str, position: int) -> None:
         self.reason = reason
         self.position = position
-        super().__init__(f"{reason}; here: {_around(source, position)}")
-
-
-def _around(source: str, position: int) -> str:
-    flat = "".join(letter if letter.isprintable() else " " for letter in source)
-    start = max(0, position - _SHOWN // 2) if len(flat) > _SHOWN else 0
-    shown = flat[start : start + _SHOWN]
-    front = "..." if start else ""
-    back = "..." if start + _SHOWN < len(flat) else ""
-    place = position - start
-    return f"{front}{shown[:place]}{ARROW}{shown[place:]}{back}"
+        flat = "".join(letter if letter.isprintable() else " " for letter in source)
+        start = max(0, position - _SHOWN // 2) if len(flat) > _SHOWN else 0
+        before, behind = flat[start:position], flat[position : start + _SHOWN]
+        back = "..." if start + _SHOWN < len(flat) else ""
+        super().__init__(f"{reason}; here: {'...' if start else ''}{before}{ARROW}{behind}{back}")
 
 
 _MARKS = r"[(),]|<=|>=|!=|[<>=]"
@@ -93,7 +87,8 @@ def scan(source: str) -> list[Token]:
         else:
             match = (_INSIDE if arguments else _OUTSIDE).match(source, place)
             if match is None:
-                raise ExpressionError(f"{source[place]!r} has no meaning here{_meant(source, place)}", source, place)
+                meant = {"!": "; write 'not'", "&": "; write 'and'", "|": "; write 'or'"}.get(source[place], "")
+                raise ExpressionError(f"{source[place]!r} has no meaning here{meant}", source, place)
             token = Token("mark" if match["mark"] else "word", match[0], place, match.end())
         if token.says("("):
             arguments = bool(tokens) and tokens[-1].kind == "word" and not tokens[-1].says("and", "or", "not")
@@ -120,11 +115,6 @@ def _quoted(source: str, start: int) -> Token:
             parts.append(letter)
             place += 1
     raise ExpressionError(f"a quote {quote} that is not closed", source, start)
-
-
-def _meant(source: str, place: int) -> str:
-    words = {"!": "not", "&": "and", "|": "or"}
-    return f"; write {words[source[place]]!r}" if source[place] in words else ""
 
 
 # -- given values
@@ -322,9 +312,18 @@ class _Parser:
     def _check(self, name: Token, predicate: Predicate) -> Callable[[object], bool]:
         if self.token.says("matches"):
             self.take()
-            return self._matching(name, predicate)
+            value = self._value()
+            if predicate.text is None:
+                raise self.fail(f"{name.text!r} is not a text; it has to be {_forms(name.text, predicate)}", name)
+            return self._searching(value, predicate.text)
         if self.token.says(*_COMPARISONS):
-            return self._comparing(name, predicate, self.take())
+            sign = self.take()
+            if predicate.number is not None:
+                return self._counting(predicate.number, sign, predicate.unit)
+            if not (sign.says("=", "!=") and predicate.test is not None):
+                raise self.fail(f"{name.text!r} is not a number; it has to be {_forms(name.text, predicate)}", sign)
+            same = self._built(name, predicate.test, (self._value().text,))
+            return same if sign.says("=") else lambda fact: not same(fact)
         if self.token.says("("):
             return self._calling(name, predicate)
         if predicate.test is None:
@@ -356,23 +355,9 @@ class _Parser:
         wanted = frozenset(self._number(value, predicate.unit) for value in values)
         return lambda fact: number(fact) in wanted
 
-    def _comparing(self, name: Token, predicate: Predicate, sign: Token) -> Callable[[object], bool]:
-        if predicate.number is not None:
-            return self._counting(predicate.number, sign, predicate.unit)
-        if not (sign.says("=", "!=") and predicate.test is not None):
-            raise self.fail(f"{name.text!r} is not a number; it has to be {_forms(name.text, predicate)}", sign)
-        same = self._built(name, predicate.test, (self._value().text,))
-        return same if sign.says("=") else lambda fact: not same(fact)
-
     def _counting(self, number: Callable[[Any], float], sign: Token, unit: str) -> Callable[[object], bool]:
         compare, limit = _COMPARISONS[sign.text], self._number(self._value(), unit)
         return lambda fact: compare(number(fact), limit)
-
-    def _matching(self, name: Token, predicate: Predicate) -> Callable[[object], bool]:
-        value = self._value()
-        if predicate.text is None:
-            raise self.fail(f"{name.text!r} is not a text; it has to be {_forms(name.text, predicate)}", name)
-        return self._searching(value, predicate.text)
 
     def _searching(self, pattern: Token, text: Callable[[Any], str]) -> Callable[[object], bool]:
         try:

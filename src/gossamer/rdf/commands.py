@@ -5,8 +5,6 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection
-from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -88,7 +86,16 @@ def rdf(
     out = io.StringIO()
     write_graph(quads(data.triples, url, data.counts), form, out)
     say_bytes((out.getvalue().encode(),))
-    _warn(data)
+    for warned in data.warnings:
+        said = _WORDS.get(warned.kind)
+        tell(f"{said}: {warned.about} ({warned.kind})" if said else f"{warned.kind}: {warned.about}")
+    named = Counter(warned.kind for warned in data.warnings)
+    for kind, count in sorted((data.counts - named).items()):
+        more = f"{count}{' more' if kind in named else ''}"
+        tell(f"{said}: {more} ({kind})" if (said := _WORDS.get(kind)) else f"{kind}: {more}")
+    if data.dropped:
+        by_rule = ", ".join(f"{rule} {count}" for rule, count in data.dropped.most_common())
+        tell(f"dropped {data.dropped.total()} (see --all): {by_rule}")
     return 0
 
 
@@ -114,19 +121,6 @@ async def _read(
     if data is None:
         raise UsageError(f"{name} is not an HTML page; if it is one, say so with --content-type text/html")
     return url, data
-
-
-def _warn(data: "StructuredData") -> None:
-    for warned in data.warnings:
-        said = _WORDS.get(warned.kind)
-        tell(f"{said}: {warned.about} ({warned.kind})" if said else f"{warned.kind}: {warned.about}")
-    named = Counter(warned.kind for warned in data.warnings)
-    for kind, count in sorted((data.counts - named).items()):
-        more = f"{count}{' more' if kind in named else ''}"
-        tell(f"{said}: {more} ({kind})" if (said := _WORDS.get(kind)) else f"{kind}: {more}")
-    if data.dropped:
-        rules = ", ".join(f"{rule} {count}" for rule, count in data.dropped.most_common())
-        tell(f"dropped {data.dropped.total()} (see --all): {rules}")
 
 
 # `gossamer sparql`: SPARQL over the triples of a crawl, while it runs and after.
@@ -168,13 +162,22 @@ def sparql(
     gossamer sparql crawl "SELECT ?page ?name { GRAPH ?page { ?x a schema:Product; schema:name ?name } }" -f csv
     gossamer sparql crawl "DESCRIBE <https://example.org/#me>"
     """
+    import asyncio
+
+    from gossamer.rdf.store.asking import ask, current_copy
     from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
     limits = _limits(timeout, memory)
     question = question_in(form or "", sys.stdin.read() if query == "-" else query, raw=raw)
     with opened(output) as out:
-        _answer(place, question, limits, out.buffer)
+
+        async def take(piece: bytes) -> None:
+            out.buffer.write(piece)
+
+        with current_copy(place, limits.seconds) as copy:
+            asyncio.run(ask(copy, question, limits, take))
+        out.buffer.flush()
     return 0
 
 
@@ -193,19 +196,6 @@ def quantity(option: str, text: str, unit: str) -> float:
     if value <= 0:
         raise UsageError(f"{option} {text}: give a value above 0")
     return value
-
-
-def _answer(place: Path, question: Any, limits: Any, out: Any) -> None:
-    import asyncio
-
-    from gossamer.rdf.store.asking import ask, current_copy
-
-    async def take(piece: bytes) -> None:
-        out.write(piece)
-
-    with current_copy(place, limits.seconds) as copy:
-        asyncio.run(ask(copy, question, limits, take))
-    out.flush()
 
 
 # `gossamer serve-sparql`: the SPARQL protocol over the triples of a crawl, for programs and browsers on this machine.
@@ -228,13 +218,9 @@ def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     place = crawl_directory(directory)
     check_triples(place)
     limits = _limits(timeout, memory)
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         serve(place, port, limits, lambda url: print(url, flush=True))
     except KeyboardInterrupt:
         tell_plain("stopped")
     return 0
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

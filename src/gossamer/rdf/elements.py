@@ -302,34 +302,25 @@ INITIAL = {
 }
 
 
-class List:
-    """Items of a property with `inlist`."""
-
-    __slots__ = ("items",)
-
-    def __init__(self) -> None:
-        self.items: list[Value] = []
-
-
 class Frame:
     """The evaluation context of what stands in one element."""
 
     __slots__ = ("depth", "incomplete", "language", "lists", "names", "object", "owns", "subject")
 
     def __init__(
-        self, depth: int, names: Names, language: str, subject: str, current: str, lists: dict[str, List]
+        self, depth: int, names: Names, language: str, subject: str, current: str, lists: dict[str, list[Value]]
     ) -> None:
         self.depth = depth
         self.names = names
         self.language = language
         self.subject = subject
         self.object = current
-        #: Lists of the object, by property.
+        #: Lists of the object, by property: the items of one with `inlist`.
         self.lists = lists
         #: Lists that end with the element, each with its subject; those of the subject stand before those of the object.
-        self.owns: list[tuple[str, dict[str, List]]] = []
+        self.owns: list[tuple[str, dict[str, list[Value]]]] = []
         #: Predicates that wait for what stands in the element: with a list, backwards, or forwards.
-        self.incomplete: list[tuple[str, List | None, bool]] = []
+        self.incomplete: list[tuple[str, list[Value] | None, bool]] = []
 
 
 #: Attributes of an element: name -> value, None where it has only a name.
@@ -368,7 +359,7 @@ class AttributeReader:
 
     def names(self, names: Names, attributes: Attributes) -> Names:
         """The names that hold in the element: steps 2 and 3, default vocabulary and prefixes."""
-        vocabulary = attributes.get("vocab") if "vocab" in attributes else None
+        vocabulary = attributes.get("vocab")
         if vocabulary is not None:
             iri = resolved(vocabulary, self._base) if vocabulary.strip() else ""
             if len(iri) > MAX_IRI:
@@ -379,8 +370,8 @@ class AttributeReader:
             names = names.speaking(iri)
         pairs: list[tuple[str, str]] = []
         if self._has_namespaces:
-            pairs = [(name[6:], value or "") for name, value in attributes.items() if name.startswith("xmlns:")]
-            pairs = [(name, value) for name, value in pairs if name != "_"]
+            found = ((name[6:], value or "") for name, value in attributes.items() if name.startswith("xmlns:"))
+            pairs = [(name, value) for name, value in found if name != "_"]
         prefix = attributes.get("prefix")
         if prefix:
             more, stray = declared(prefix)
@@ -401,9 +392,7 @@ class AttributeReader:
         types that no vocabulary of the page has."""
         found = []
         for attribute in ("rel", "rev"):
-            value = attributes.get(attribute) if attribute in attributes else None
-            if attribute in attributes and value is None:
-                value = ""
+            value = (attributes[attribute] or "") if attribute in attributes else None
             if value is not None and self._host is not HostLanguage.XHTML1:
                 if "property" in attributes:
                     value = " ".join(word for word in value.split() if is_name(word)) or None
@@ -414,12 +403,9 @@ class AttributeReader:
 
     def about(self, names: Names, attributes: Attributes) -> str | None:
         """The IRI or blank node that `about` names; None where it names none."""
-        value = attributes.get("about")
-        return (
-            None
-            if value is None and "about" not in attributes
-            else names.resource(value or "", self._base, self._gathered)
-        )
+        if "about" not in attributes:
+            return None
+        return names.resource(attributes["about"] or "", self._base, self._gathered)
 
     def target(self, names: Names, attributes: Attributes) -> str | None:
         """What `resource`, `href` or `src` names, the first that counts."""

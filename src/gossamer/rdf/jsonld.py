@@ -328,7 +328,13 @@ def put_contexts(value: Any, script: bytes, base: str, gathered: Gathered) -> in
     copied = handed * _EACH_LEVEL + values * longest // _BYTES_A_TERM
     if not holders:
         return copied
-    schema = _schema_org(used, script)
+    schema: dict[str, Any] = {"@vocab": VOCABULARY}
+    schema |= {alias: stands_for for alias, stands_for in ALIASES.items() if alias in used}
+    for term in used & COERCED.keys():
+        schema[term] = {"@id": VOCABULARY + term, "@type": COERCED[term]}
+    for prefix, iri in PREFIXES.items():
+        if b'"%s:' % prefix.encode() in script:
+            schema[prefix] = iri
     for holder in holders:
         holder["@context"] = _known(holder["@context"], schema, gathered)
     if all(holder["@context"] is schema for holder in holders):
@@ -356,17 +362,6 @@ def _known(context: Any, schema: dict[str, Any], gathered: Gathered) -> Any:
         return schema
     gathered.warn("UnknownContext", context)
     return {}
-
-
-def _schema_org(used: set[str], script: bytes) -> dict[str, Any]:
-    context: dict[str, Any] = {"@vocab": VOCABULARY}
-    context |= {alias: stands_for for alias, stands_for in ALIASES.items() if alias in used}
-    for term in used & COERCED.keys():
-        context[term] = {"@id": VOCABULARY + term, "@type": COERCED[term]}
-    for prefix, iri in PREFIXES.items():
-        if b'"%s:' % prefix.encode() in script:
-            context[prefix] = iri
-    return context
 
 
 def _weight(value: Any, schema: dict[str, Any]) -> int:

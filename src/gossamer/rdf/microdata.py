@@ -117,7 +117,9 @@ class Items:
         for kind in types:
             gathered.add(subject, TYPE, clean_iri(kind))
         if types and len(types[0]) <= MAX_IRI:
-            vocabulary = _vocabulary_of(types[0])
+            of_type = types[0][: max(types[0].rfind("#"), types[0].rfind("/")) + 1]
+            registered = (prefix for begin, prefix in _REGISTERED.items() if types[0].startswith(begin))
+            vocabulary = next(registered, of_type)
         for at in self._properties(place):
             kept = self._kept[at]
             if "itemscope" in kept.attributes:
@@ -165,7 +167,9 @@ class Items:
         if link is not None and link in attributes:
             return resolved(attributes[link], self._base), "", ""
         if kept.tag in ("data", "meter") and "value" in attributes:
-            return _number(attributes["value"], kept.language)
+            number = attributes["value"]
+            kind = "integer" if _INTEGER.fullmatch(number) else "double" if _DOUBLE.fullmatch(number) else ""
+            return typed(number, f"{XSD}{kind}" if kind else "", kept.language)
         if kept.tag == "time" and "datetime" in attributes:
             return time(attributes["datetime"], kept.language)
         if kept.nested >= MAX_NESTED_TEXTS:
@@ -175,20 +179,3 @@ class Items:
         if text is None:
             text = self._texts[at] = kept.content.text()
         return time(text, kept.language) if kept.tag == "time" else typed(text, "", kept.language)
-
-
-def _vocabulary_of(kind: str) -> str:
-    """The prefix of names of properties, by the type of an item."""
-    for registered, vocabulary in _REGISTERED.items():
-        if kind.startswith(registered):
-            return vocabulary
-    end = max(kind.rfind("#"), kind.rfind("/"))
-    return kind[: end + 1]
-
-
-def _number(text: str, language: str) -> Value:
-    if _INTEGER.fullmatch(text):
-        return text, f"{XSD}integer", ""
-    if _DOUBLE.fullmatch(text):
-        return text, f"{XSD}double", ""
-    return typed(text, "", language)

@@ -17,7 +17,6 @@ from gossamer.rdf.elements import (
     Element,
     Frame,
     HostLanguage,
-    List,
     Step,
     Value,
     time,
@@ -25,15 +24,7 @@ from gossamer.rdf.elements import (
     written,
 )
 from gossamer.rdf.names import resolved
-from gossamer.rdf.terms import (
-    FIRST,
-    NIL,
-    REST,
-    TYPE,
-    Full,
-    Gathered,
-    literal,
-)
+from gossamer.rdf.terms import FIRST, NIL, REST, TYPE, Full, Gathered, literal
 
 #: Literals made of the text of elements that lie in each other: each reads the text of all within it again.
 MAX_NESTED_TEXTS = 32
@@ -115,10 +106,8 @@ class Reader:
         """
         frame = self._frames[-1]
         value: Value | None
-        if "href" in attributes:
-            value = resolved(attributes["href"] or "", self._base), "", ""
-        elif "src" in attributes:
-            value = resolved(attributes["src"] or "", self._base), "", ""
+        if "href" in attributes or "src" in attributes:
+            value = resolved(attributes["href" if "href" in attributes else "src"] or "", self._base), "", ""
         elif "content" in attributes:
             value = literal(attributes["content"] or "", frame.language)
         else:
@@ -139,14 +128,14 @@ class Reader:
             for subject, lists in frame.owns:
                 self._write_lists(subject, lists)
 
-    def _write_lists(self, subject: str, lists: dict[str, List]) -> None:
+    def _write_lists(self, subject: str, lists: dict[str, list[Value]]) -> None:
         add = self._gathered.add
         for predicate, items in lists.items():
-            node = self._gathered.blank() if items.items else NIL
+            node = self._gathered.blank() if items else NIL
             add(subject, predicate, node)
-            for place, item in enumerate(items.items, 1):
+            for place, item in enumerate(items, 1):
                 add(node, FIRST, *item)
-                following = NIL if place == len(items.items) else self._gathered.blank()
+                following = NIL if place == len(items) else self._gathered.blank()
                 add(node, REST, following)
                 node = following
 
@@ -164,7 +153,7 @@ class Reader:
             for kind in names.named(attributes.get("typeof") or "", gathered, blank=True):
                 gathered.add(step.typed, TYPE, kind)
         lists = frame.lists
-        owns: list[tuple[str, dict[str, List]]] = []
+        owns: list[tuple[str, dict[str, list[Value]]]] = []
         if step.new is not None and step.new != frame.object:
             lists = {}
             owns.append((step.new, lists))
@@ -234,15 +223,15 @@ class Reader:
             step.typed = step.resource
 
     def _relate(
-        self, step: Step, frame: Frame, forward: list[str], backward: list[str], lists: dict[str, List]
-    ) -> list[tuple[str, List | None, bool]]:
+        self, step: Step, frame: Frame, forward: list[str], backward: list[str], lists: dict[str, list[Value]]
+    ) -> list[tuple[str, list[Value] | None, bool]]:
         """Steps 9 and 10: triples of `rel` and `rev`, or what waits for an object."""
-        incomplete: list[tuple[str, List | None, bool]] = []
+        incomplete: list[tuple[str, list[Value] | None, bool]] = []
         if not forward and not backward:
             return incomplete
         subject = step.new if step.new is not None else frame.object
         for predicate in forward:
-            items = lists.setdefault(predicate, List()) if "inlist" in step.attributes else None
+            items = lists.setdefault(predicate, []) if "inlist" in step.attributes else None
             if step.resource is None:
                 incomplete.append((predicate, items, False))
             elif items is not None:
@@ -258,9 +247,9 @@ class Reader:
             step.resource = self._gathered.blank()
         return incomplete
 
-    def _append(self, items: List, item: Value) -> None:
+    def _append(self, items: list[Value], item: Value) -> None:
         self._gathered.count_item()
-        items.items.append(item)
+        items.append(item)
 
     def _complete(self, frame: Frame, subject: str) -> None:
         for predicate, items, is_backward in frame.incomplete:
@@ -271,14 +260,14 @@ class Reader:
             else:
                 self._gathered.add(frame.subject, predicate, subject)
 
-    def _say(self, step: Step, lists: dict[str, List], *, is_related: bool) -> None:
+    def _say(self, step: Step, lists: dict[str, list[Value]], *, is_related: bool) -> None:
         predicates = step.names.named(step.attributes["property"] or "", self._gathered)
         value = self._value(step, is_related=is_related) if predicates and step.new is not None else None
         if value is None or step.new is None:
             return
         for predicate in predicates:
             if "inlist" in step.attributes:
-                self._append(lists.setdefault(predicate, List()), value)
+                self._append(lists.setdefault(predicate, []), value)
             else:
                 self._gathered.add(step.new, predicate, *value)
 
@@ -296,10 +285,8 @@ class Reader:
             return None if text is None else typed(text, datatype, language)
         if "content" in attributes:
             return typed(given or "", "", language)
-        if given is not None and tag != "data":
-            return time(given, language)
         if given is not None:
-            return typed(given, "", language)
+            return typed(given, "", language) if tag == "data" else time(given, language)
         if not is_related:
             target = self._attributes.target(names, attributes)
             if target is not None:
@@ -309,11 +296,8 @@ class Reader:
         text = self._within(depth, content.text)
         if text is None:
             return None
-        return (
-            time(text, language)
-            if tag == "time" and self._host is not HostLanguage.XHTML1
-            else typed(text, "", language)
-        )
+        is_time = tag == "time" and self._host is not HostLanguage.XHTML1
+        return time(text, language) if is_time else typed(text, "", language)
 
     def _within(self, depth: int, read: Callable[[], _T]) -> _T | None:
         """What `read` makes of all that stands in the element."""

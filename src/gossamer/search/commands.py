@@ -10,7 +10,7 @@ from gossamer.cli.helping import crawl_to_read, instant
 from gossamer.cli.saying import say_json, say_lines
 
 if TYPE_CHECKING:
-    from gossamer.search.asking import SearchAnswer, SearchHit
+    from gossamer.search.asking import SearchHit
 
 #: What a terminal shows what was looked for with.
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
@@ -114,10 +114,6 @@ def search(
     if as_json:
         say_json(answer)
         return
-    _print(answer, start)
-
-
-def _print(answer: "SearchAnswer", start: int) -> None:
     from gossamer.query.printing import shown
 
     print(f"{answer.total:,} documents")

@@ -250,7 +250,10 @@ class SearchIndex:
                 raise CrawlDirectoryError(f"the index of {directory} is in use by another process") from None
             raise _damaged(directory) from None
         drop_sums(index_path(directory))
-        self._mark = self._read_mark()
+        searcher = self._index.searcher()
+        found = searcher.search(tantivy.Query.term_query(self._schema, "kind", MARK), 1).hits
+        kept = searcher.doc(found[0][1]).get_first("mark") if found else None
+        self._mark = msgspec.json.decode(bytes(kept or b"{}"), type=FeedMark)
 
     def __repr__(self) -> str:
         return f"<SearchIndex of {self._directory}>"
@@ -261,14 +264,6 @@ class SearchIndex:
         texts = show_count(self.cut, "text")
         cut = f"the index has the first {MAX_TEXT:,} characters of {texts}; words behind them are not found"
         return [*([cut] if self.cut else []), *self._reader.remarks]
-
-    def _read_mark(self) -> FeedMark:
-        searcher = self._index.searcher()
-        found = searcher.search(tantivy.Query.term_query(self._schema, "kind", MARK), 1).hits
-        if not found:
-            return FeedMark()
-        kept = searcher.doc(found[0][1]).get_first("mark")
-        return msgspec.json.decode(bytes(kept or b"{}"), type=FeedMark)
 
     def _every(self) -> tantivy.Query:
         """Every document; the mark is none."""
@@ -298,9 +293,21 @@ class SearchIndex:
             self._writer.delete_all_documents()
 
     def take(self, batch: FeedBatch) -> None:
+        """A visit that says anything of its document takes the place of earlier ones of its URL."""
         with self._committed(batch.mark):
             for values in batch.rows:
-                self._put(dict(zip(batch.columns, values, strict=True)))
+                row = dict(zip(batch.columns, values, strict=True))
+                if not tells(row["outcome"], row["change"]):
+                    continue
+                self._writer.delete_documents_by_term("url", row["url"])
+                is_kept = row["warc_file"] and not (row["noarchive"] or row["kept_out"] or row["discarded"])
+                if row["outcome"] in DOCUMENTS and is_kept:
+                    found = self._reader.text(row)
+                    self.unread += found is None
+                    title, text = found or (row["title"] or "", "")
+                    self.cut += len(text) > MAX_TEXT
+                    if text or title:
+                        self._writer.add_document(document_of(row, title, text))
 
     @contextlib.contextmanager
     def _committed(self, mark: FeedMark) -> Any:
@@ -320,20 +327,6 @@ class SearchIndex:
             raise
         self._mark = mark
         self._index.reload()
-
-    def _put(self, row: Mapping[str, Any]) -> None:
-        """Bring one visit into the index, in the place of earlier ones of its URL, where it says anything of the document."""
-        if not tells(row["outcome"], row["change"]):
-            return
-        self._writer.delete_documents_by_term("url", row["url"])
-        is_kept = row["warc_file"] and not (row["noarchive"] or row["kept_out"] or row["discarded"])
-        if row["outcome"] in DOCUMENTS and is_kept:
-            found = self._reader.text(row)
-            self.unread += found is None
-            title, text = found or (row["title"] or "", "")
-            self.cut += len(text) > MAX_TEXT
-            if text or title:
-                self._writer.add_document(document_of(row, title, text))
 
     def change(self, wanted: Mapping[str, int], of: Callable[[str, tantivy.Document], tantivy.Document]) -> int:
         """Write documents again whose extras have another digest than the wanted one of their URL, as `of` makes them of URL

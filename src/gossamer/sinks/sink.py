@@ -155,7 +155,12 @@ class DatabaseSink:
         if fresh:
             self._driver.delete(to.into, to.page, fresh)
         self._try(list(waiting.values()))
-        self._leave(list(gone))
+        if gone and to.gone != "keep":
+            url = next(there for there, source in to.columns.items() if source == "url")
+            if to.gone == "delete":
+                self._driver.delete(to.into, url, list(gone))
+            else:
+                self._driver.set_true(to.into, to.gone.removeprefix("mark:"), url, list(gone))
         return last
 
     @staticmethod
@@ -181,16 +186,6 @@ class DatabaseSink:
             return lambda row, made, number: key(made)
         return lambda row, made, number: number
 
-    def _leave(self, gone: list[str]) -> None:
-        to = self._to
-        if not gone or to.gone == "keep":
-            return
-        url = next(there for there, source in to.columns.items() if source == "url")
-        if to.gone == "delete":
-            self._driver.delete(to.into, url, gone)
-        else:
-            self._driver.set_true(to.into, to.gone.removeprefix("mark:"), url, gone)
-
     def _try(self, rows: list[Row]) -> None:
         """Put rows; where the database refuses them, halves of them, until those are left that it refuses."""
         if not rows:
@@ -206,17 +201,18 @@ class DatabaseSink:
         except RowsRefusedError as error:
             self._driver.run("ROLLBACK TO SAVEPOINT gossamer_some")
             if len(rows) == 1:
-                self._set_aside(rows[0], str(error))
+                self.refused += 1
+                self._aside.parent.mkdir(parents=True, exist_ok=True)
+                told = {
+                    "into": self._to.into,
+                    "reason": str(error),
+                    "row": dict(zip(self._to.columns, rows[0], strict=True)),
+                }
+                with self._aside.open("ab") as file:
+                    file.write(printable(msgspec.json.encode(told, enc_hook=str)) + b"\n")
                 return
             self._try(rows[: len(rows) // 2])
             self._try(rows[len(rows) // 2 :])
-
-    def _set_aside(self, row: Row, reason: str) -> None:
-        self.refused += 1
-        self._aside.parent.mkdir(parents=True, exist_ok=True)
-        told = {"into": self._to.into, "reason": reason, "row": dict(zip(self._to.columns, row, strict=True))}
-        with self._aside.open("ab") as file:
-            file.write(printable(msgspec.json.encode(told, enc_hook=str)) + b"\n")
 
     def close(self) -> None:
         self._driver.close()
@@ -309,13 +305,7 @@ class WebhookSink:
         self._keep(WebhookNote(FeedMark(generation), "", newest))
 
     def take(self, batch: FeedBatch) -> None:
-        rows, newest = self._chosen(batch)
-        if rows:
-            self.send(Delivery(*self._names, self.table, batch.mark.generation, rows))
-        self._keep(msgspec.structs.replace(self._note, mark=batch.mark, newest=max(newest, self._note.newest)))
-
-    def _chosen(self, batch: FeedBatch) -> tuple[list[dict[str, Any]], str]:
-        """The rows of a batch that are handed on, and when the newest of their pages was fetched."""
+        """Post the rows of a batch that are handed on, and keep when the newest of their pages was fetched."""
         to, at = self._to, {name: place for place, name in enumerate(batch.columns)}
         made_of = row_maker(to, self._names[0], batch.columns, datetime.datetime.isoformat)
         rows: list[dict[str, Any]] = []
@@ -331,21 +321,21 @@ class WebhookSink:
                 continue
             newest = max(newest, when)
             rows.append({"id": f"{visit}.{number}", **dict(zip(to.columns, made_of(row), strict=True))})
-        return rows, newest
+        if rows:
+            self.send(Delivery(*self._names, self.table, batch.mark.generation, rows))
+        self._keep(msgspec.structs.replace(self._note, mark=batch.mark, newest=max(newest, self._note.newest)))
 
     def send(self, delivery: Delivery) -> None:
         """Post one delivery. Raises OSError: it was not taken; says why."""
         body = msgspec.json.encode(delivery, enc_hook=str)
-        status, reason, said = self._posting.post(body, {"Content-Type": "application/json", **self._signature(body)})
+        headers = {"Content-Type": "application/json"}
+        if self._secret:
+            seconds = f"{time.time():.0f}"
+            made = hmac.new(self._secret, seconds.encode() + b"." + body, hashlib.sha256).hexdigest()
+            headers[SIGNATURE] = f"t={seconds},v1={made}"
+        status, reason, said = self._posting.post(body, headers)
         if not 200 <= status < 300:
             raise OSError(f"it answered {status} ({' '.join(said.split())[:_MOST_TOLD] or reason})")
-
-    def _signature(self, body: bytes) -> dict[str, str]:
-        if not self._secret:
-            return {}
-        seconds = f"{time.time():.0f}"
-        made = hmac.new(self._secret, seconds.encode() + b"." + body, hashlib.sha256).hexdigest()
-        return {SIGNATURE: f"t={seconds},v1={made}"}
 
     def _keep(self, note: WebhookNote) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -109,16 +109,10 @@ def shell(source: str, content_type: str, **given: Any) -> int:
     def run(processor: Callable[[Document], Iterable[Any] | None]) -> list[Any]:
         return list(processor(document) or ())
 
-    names = {"document": document, "css": document.css, "run": run, "response": response, "url": url}
+    names: dict[str, Any] = {"document": document, "css": document.css, "run": run, "response": response, "url": url}
+    names |= {"Item": Item, "Found": Found}
     status = response.status or "a file"
-    _open(
-        {**names, "Item": Item, "Found": Found},
-        f"{shown(url)}: {status}, {document.mime}. You can use document, css, run, response and url.",
-    )
-    return 0
-
-
-def _open(names: dict[str, Any], banner: str) -> None:
+    banner = f"{shown(url)}: {status}, {document.mime}. You can use document, css, run, response and url."
     if not sys.stdin.isatty():
         # No prompt between the answers: what reads them is a program.
         exec_lines(names, sys.stdin.read())
@@ -127,6 +121,7 @@ def _open(names: dict[str, Any], banner: str) -> None:
         ipython.embed(user_ns=names, banner1=banner, colors="neutral")
     else:
         code.interact(banner=banner, local=names, exitmsg="")
+    return 0
 
 
 def exec_lines(names: dict[str, Any], text: str) -> None:

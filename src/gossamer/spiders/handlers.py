@@ -174,7 +174,10 @@ class HandlerTable:
         names the user's file and line."""
         plan = msgspec.structs.replace(self._plan(function, label, url, mime, run, deadline), render=render)
         those = self._pages.setdefault(label or "", [])
-        _put(those, plan, f"pages {_meant(plan)}")
+        meant = [f"label {plan.label!r}" if plan.label else "without a label"]
+        meant += [f"URLs like {plan.url!r}"] if plan.url else []
+        meant += [f"type {plan.mime}"] if plan.mime else []
+        _put(those, plan, f"pages {' and '.join(meant)}")
         those.sort(key=lambda one: -one.rank)
 
     def add_failed(
@@ -259,27 +262,14 @@ class HandlerTable:
 def _put(those: list[HandlerPlan], plan: HandlerPlan, what: str) -> None:
     """Add a handler, or put it into the place of the one that it is another version of."""
     for index, other in enumerate(those):
-        if other.key != plan.key:
-            continue
-        if not _replaces(plan, other):
-            raise UsageError(f"{plan.place}: {plan.who} is for {what}, and so is {other.who} of {other.place}")
-        those[index] = plan
-        return
+        if other.key == plan.key:
+            # It may be the same handler, defined again: a cell of a notebook was run once more, or a module loaded again.
+            is_same = plan.place == other.place or not Path(_file(plan.function)).is_file()
+            if plan.name != other.name or not is_same:
+                raise UsageError(f"{plan.place}: {plan.who} is for {what}, and so is {other.who} of {other.place}")
+            those[index] = plan
+            return
     those.append(plan)
-
-
-def _replaces(plan: HandlerPlan, other: HandlerPlan) -> bool:
-    """Whether it is the same handler, defined again: a cell of a notebook was run once more, or a module loaded again."""
-    if plan.name != other.name:
-        return False
-    return plan.place == other.place or not Path(_file(plan.function)).is_file()
-
-
-def _meant(plan: HandlerPlan) -> str:
-    said = [f"label {plan.label!r}" if plan.label else "without a label"]
-    said += [f"URLs like {plan.url!r}"] if plan.url else []
-    said += [f"type {plan.mime}"] if plan.mime else []
-    return " and ".join(said)
 
 
 def _pattern(url: str, place: str, name: str) -> Any:
@@ -288,12 +278,9 @@ def _pattern(url: str, place: str, name: str) -> Any:
     try:
         return re2.compile(url, options)
     except re2.error as error:
-        raise UsageError(f"{place}: handler {name!r}: url={url!r} is not an RE2 pattern: {_words(error)}") from None
-
-
-def _words(error: Exception) -> str:
-    text = error.args[0] if error.args else ""
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+        text = error.args[0] if error.args else ""
+        told = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
+        raise UsageError(f"{place}: handler {name!r}: url={url!r} is not an RE2 pattern: {told}") from None
 
 
 def _inner(function: Callable[..., Any]) -> Any:

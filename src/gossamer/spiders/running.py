@@ -156,18 +156,13 @@ class SpiderHandlers(Provider[SpiderSheet]):
         outcome = response.outcome
         if response.barred or visit.is_robots:
             return None
-        if outcome in DOCUMENTS:
+        is_kept = outcome is Outcome.REDIRECT and request is not None and request.redirects == "keep"
+        if outcome in DOCUMENTS or is_kept:
             return self.table.of_page(label, visit.url, visit.media_type)
-        if outcome is Outcome.REDIRECT and request is not None and request.redirects == "keep":
-            return self.table.of_page(label, visit.url, visit.media_type)
-        if outcome in _NEITHER or not self._is_final(visit):
+        if outcome in _NEITHER:
             return None
-        return self.table.of_failure(label)
-
-    def _is_final(self, visit: Visit) -> bool:
-        if visit.response.outcome is Outcome.GONE_AFTER_RETRIES:
-            return True
-        return self._ruling(visit) in (Disposition.DONE, Disposition.GONE)
+        is_final = outcome is Outcome.GONE_AFTER_RETRIES or self._ruling(visit) in (Disposition.DONE, Disposition.GONE)
+        return self.table.of_failure(label) if is_final else None
 
     def _ruling(self, visit: Visit) -> Disposition:
         ruling = self.politeness.expected(answer_of(visit.task, visit.response))
@@ -221,7 +216,10 @@ class SpiderHandlers(Provider[SpiderSheet]):
                 return self._hung(plan, gathering, "it was cancelled")
             return self._failed(plan, gathering, error)
         except Retry as error:
-            return self._again(plan, page.record.visit, error)
+            if isinstance(error, LoggedOut):
+                self.left(page.record.visit)
+            self.metrics.count(f"again:{plan.name}")
+            return Handled(again=error.after)
         except ParseSkipped:
             return gathering.handled()  # the page's own trouble, which is told with it
         except TooManyFinds:
@@ -231,12 +229,6 @@ class SpiderHandlers(Provider[SpiderSheet]):
         except Exception as error:
             return self._failed(plan, gathering, error)
         return gathering.handled()
-
-    def _again(self, plan: HandlerPlan, visit: Visit, error: Retry) -> Handled:
-        if isinstance(error, LoggedOut):
-            self.left(visit)
-        self.metrics.count(f"again:{plan.name}")
-        return Handled(again=error.after)
 
     def _failed(self, plan: HandlerPlan, gathering: Gathering, error: Exception) -> Handled:
         self.metrics.count(f"raised:{plan.name}")

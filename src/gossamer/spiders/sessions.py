@@ -102,37 +102,31 @@ class SessionPool:
         if not self._plan.count:
             return ""
         name = "" if task.request is None else task.request.session
-        if not name:
-            name = self._freshest() if task.attempt > 1 else ""
+        if not name and task.attempt > 1:
+            # A page that was refused goes to the session that asked for least since it began: a site that gives each session
+            # so many pages refuses those that took turns at the same time.
+            begun = [one for one in map(str, range(1, self._plan.count + 1)) if one in self._members]
+            name = min(begun, key=lambda one: self._members[one].since, default="")
         if not name:
             self._turn = self._turn % self._plan.count + 1
             name = str(self._turn)
         member = self._members.get(name)
         if member is None:
-            self._make_room()
+            if len(self._members) >= MOST_SESSIONS:
+                # Names are a program's to make up, so those that were not used for longest are forgotten, cookies and all.
+                forgotten, _ = self._members.popitem(last=False)
+                self._retired.append(forgotten)
             member = self._members[name] = _Member()
         self._members.move_to_end(name)
         member.asked += 1
         member.since += 1
         return name
 
-    def _freshest(self) -> str:
-        """The session that has asked for least since it began: a page that was refused goes there, since a site that gives each
-        session so many pages refuses those that took turns at the same time."""
-        names = [name for name in map(str, range(1, self._plan.count + 1)) if name in self._members]
-        return min(names, key=lambda name: self._members[name].since, default="")
-
     def refresh(self, session: str) -> None:
         """Treat a session as new, because it logs in again."""
         member = self._members.get(session)
         if member is not None:
             member.since = 0
-
-    def _make_room(self) -> None:
-        """Names are a program's to make up, so those that were not used for longest are forgotten, cookies and all."""
-        if len(self._members) >= MOST_SESSIONS:
-            name, _ = self._members.popitem(last=False)
-            self._retired.append(name)
 
     def answered(self, session: str, task: Task, response: Response) -> None:
         if response.status in self._plan.blocked:

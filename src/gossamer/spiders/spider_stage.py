@@ -168,7 +168,13 @@ class HandlingProcess(Process):
             return barred
         request = visit.task.request
         if request is not None and request.render and is_document and visit.rendered is None and visit.is_page:
-            self._tell_unrendered(visit)
+            # A request asks for a browser, and the crawl has none: a person is told once.
+            if not self._has_told:
+                self._has_told = True
+                self.report(
+                    f'a request for {visit.url} asks for a browser, and this crawl has none; run it with render="asked"'
+                )
+            self.metrics.count("not_rendered")
         document = self._document(visit)
         made = await self._made(visit, document)
         if made.again is not None:
@@ -186,15 +192,6 @@ class HandlingProcess(Process):
             findings = await self._read_in_place(visit, document, others, self.sheet.details)
         parts = tuple(one for one in findings.found if one.relation in RELATIONS)
         return self._finished(visit, joined(msgspec.structs.replace(findings, found=parts), made), ())
-
-    def _tell_unrendered(self, visit: Visit) -> None:
-        """A request asks for a browser, and the crawl has none: a person is told once."""
-        if not self._has_told:
-            self._has_told = True
-            self.report(
-                f'a request for {visit.url} asks for a browser, and this crawl has none; run it with render="asked"'
-            )
-        self.metrics.count("not_rendered")
 
     async def _made(self, visit: Visit, document: Document) -> Findings:
         """The results of the handler, in whichever process."""

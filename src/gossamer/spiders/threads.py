@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from queue import SimpleQueue
+from traceback import walk_stack
 from types import CodeType, FrameType
 from typing import Any
 
@@ -113,11 +114,8 @@ def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | Non
 
 def place_in(frame: FrameType | None) -> str:
     """Return the innermost line of the user's own code on a stack; empty if there is none."""
-    while frame is not None:
-        if place := place_of(frame.f_code.co_filename, frame.f_lineno):
-            return place
-        frame = frame.f_back
-    return ""
+    stack = () if frame is None else walk_stack(frame)
+    return next(filter(None, (place_of(one.f_code.co_filename, line) for one, line in stack)), "")
 
 
 # A watch over the event loop: a handler that blocks it stops the whole crawl, so the watch names the handler and its line.
@@ -169,7 +167,8 @@ class LoopWatch:
             if since < self._patience or loop.is_closed():
                 continue
             frame = sys._current_frames().get(thread)
-            plan = self._handler_on(frame)
+            stack = () if frame is None else walk_stack(frame)
+            plan = next((self._codes[one.f_code] for one, _ in stack if one.f_code in self._codes), None)
             if plan is not None and plan.name not in self._told:
                 self._told.add(plan.name)
                 self._tell(
@@ -177,11 +176,3 @@ class LoopWatch:
                     f"{place_in(frame) or plan.place}; await the call that waits, or write the handler with def "
                     "instead of async def"
                 )
-
-    def _handler_on(self, frame: FrameType | None) -> HandlerPlan | None:
-        while frame is not None:
-            plan = self._codes.get(frame.f_code)
-            if plan is not None:
-                return plan
-            frame = frame.f_back
-        return None

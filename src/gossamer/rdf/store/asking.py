@@ -236,7 +236,11 @@ def _answer(store: oxigraph.Store, question: SparqlQuestion, caller: Caller) -> 
             named_graphs=[oxigraph.NamedNode(iri) for iri in question.named_graphs] or None,
         )
     except (SyntaxError, ValueError) as error:
-        raise BadQuestion(_one_line(error)) from None
+        # The parser lists characters that it would have taken, and these go.
+        text = " ".join(str(error).split())
+        if "Prefix not found" in text:
+            text = f"{text.partition(': expected')[0]}: this prefix is not declared"
+        raise BadQuestion(f"this is not a SPARQL query:  {text[:300]}") from None
     is_graph = isinstance(found, oxigraph.QueryTriples)
     form = form_for(question, is_graph)
     if form is None:
@@ -263,22 +267,13 @@ def _rows(found: oxigraph.QuerySolutions | oxigraph.QueryBoolean, form: str, raw
     if isinstance(found, oxigraph.QueryBoolean):
         columns, rows = ["answer"], iter([("true" if found else "false",)])
     else:
-        columns, rows = [variable.value for variable in found.variables], _cells(found)
+        odd = (oxigraph.BlankNode, oxigraph.Triple)
+        columns = [variable.value for variable in found.variables]
+        rows = (
+            tuple(None if term is None else str(term) if isinstance(term, odd) else term.value for term in solution)
+            for solution in found
+        )
     if form == "csv":
         write_csv(columns, rows, out, raw=raw)
     else:
         write_table(columns, rows, out)
-
-
-def _cells(found: oxigraph.QuerySolutions) -> Iterator[tuple[str | None, ...]]:
-    odd = (oxigraph.BlankNode, oxigraph.Triple)
-    for solution in found:
-        yield tuple(None if term is None else str(term) if isinstance(term, odd) else term.value for term in solution)
-
-
-def _one_line(error: Exception) -> str:
-    """What the parser says, without the lists of characters that it would have taken."""
-    text = " ".join(str(error).split())
-    if "Prefix not found" in text:
-        text = f"{text.partition(': expected')[0]}: this prefix is not declared"
-    return f"this is not a SPARQL query:  {text[:300]}"

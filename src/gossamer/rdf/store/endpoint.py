@@ -131,7 +131,10 @@ class Updates:
     def _tried(self, update: str) -> str | None:
         """None where it was done; otherwise why not, where a later try may do.
         Raises RefusedUpdate: the server does not take this one. Raises UnfedEndpoint: it takes none."""
-        fields = {"Content-Type": "application/sparql-update; charset=utf-8", **_authorization()}
+        fields = {"Content-Type": "application/sparql-update; charset=utf-8"}
+        if secret := os.environ.get(AUTH_VARIABLE, "").strip():
+            is_token = secret.lower().startswith("bearer ")
+            fields["Authorization"] = secret if is_token else f"Basic {base64.b64encode(secret.encode()).decode()}"
         try:
             status, reason, body = self._posting.post(update.encode("utf-8", "replace"), fields)
         except OSError as error:
@@ -141,20 +144,9 @@ class Updates:
             return None
         what = _FAULTS.get(status) or _WORDS.get(status) or " ".join(body.split())[:_MOST_TOLD] or reason
         said = f"{what} (HTTP {status})"
-        if judged == "refused":
-            raise RefusedUpdate(f"{self.url}: {said}")
-        if judged == "wrong":
-            raise UnfedEndpoint(f"{self.url}: {said}")
-        return said
-
-
-def _authorization() -> dict[str, str]:
-    secret = os.environ.get(AUTH_VARIABLE, "").strip()
-    if not secret:
-        return {}
-    if secret.lower().startswith("bearer "):
-        return {"Authorization": secret}
-    return {"Authorization": f"Basic {base64.b64encode(secret.encode()).decode()}"}
+        if judged == "later":
+            return said
+        raise (RefusedUpdate if judged == "refused" else UnfedEndpoint)(f"{self.url}: {said}")
 
 
 # SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken. The way from
@@ -230,18 +222,15 @@ class RemoteTripleStore:
         some: list[tuple[str, int]] = []
         size = 0
         for graph in graphs:
-            text = self._replacing(graph)
+            rows = [quad.triple for quad in quads(graph.triples, "", self.left_out)]
+            written = (oxigraph.serialize(rows, format=oxigraph.RdfFormat.N_TRIPLES) or b"").decode()
+            text = f"DROP SILENT GRAPH <{graph.iri}>;\nINSERT DATA {{ GRAPH <{graph.iri}> {{\n{written}}} }};\n"
             if some and size + len(text) > _MOST_CHARACTERS:
                 self._send(some)
                 some, size = [], 0
             some.append((text, len(graph.triples)))
             size += len(text)
         self._send(some)
-
-    def _replacing(self, graph: PageGraph) -> str:
-        rows = [quad.triple for quad in quads(graph.triples, "", self.left_out)]
-        written = (oxigraph.serialize(rows, format=oxigraph.RdfFormat.N_TRIPLES) or b"").decode()
-        return f"DROP SILENT GRAPH <{graph.iri}>;\nINSERT DATA {{ GRAPH <{graph.iri}> {{\n{written}}} }};\n"
 
     def _send(self, some: Sequence[tuple[str, int]]) -> None:
         """Send updates together, or each by itself where the server refuses one of them."""

@@ -59,22 +59,19 @@ def newest_graphs(rows: Sequence[tuple[Any, ...]]) -> dict[str, PageGraph]:
         if before is not None and visit_order(before.visit) > visit_order(visit):
             continue
         label = f"_:v{_NO_LABEL.sub('x', visit)}"
-        found[url] = PageGraph(url, visit, _named_apart(group, label))
+        # A comparison of two characters costs a third of a call of `startswith`, and there are millions of them.
+        triples = [
+            (
+                f"{label}x{subject[2:]}" if subject[:2] == "_:" else subject,
+                predicate,
+                f"{label}x{value[2:]}" if value[:2] == "_:" and not datatype else value,
+                datatype or "",
+                language or "",
+            )
+            for _, subject, predicate, value, datatype, language, _ in group
+        ]
+        found[url] = PageGraph(url, visit, triples)
     return found
-
-
-def _named_apart(rows: Iterable[tuple[Any, ...]], label: str) -> list[Triple]:
-    # A comparison of two characters costs a third of a call of `startswith`, and there are millions of them.
-    return [
-        (
-            f"{label}x{subject[2:]}" if subject[:2] == "_:" else subject,
-            predicate,
-            f"{label}x{value[2:]}" if value[:2] == "_:" and not datatype else value,
-            datatype or "",
-            language or "",
-        )
-        for _, subject, predicate, value, datatype, language, _ in rows
-    ]
 
 
 class Unwritable(ValueError):
@@ -94,7 +91,9 @@ def lines(triples: Iterable[Triple], place: str = "") -> Iterator[str]:
             continue
         text = value.translate(_ESCAPES) if '"' in value or "\\" in value or "\n" in value or "\r" in value else value
         if language:
-            kind = f"@{_tag(language)}"
+            if not language.replace("-", "").isalnum() or not language.isascii():
+                raise Unwritable(language)
+            kind = f"@{language}"
         else:
             kind = "" if datatype == STRING else f"^^{known(datatype) or _name(datatype, names)}"
         yield f'{first} {second} "{text}"{kind} {place}.\n'
@@ -105,12 +104,6 @@ def _name(name: str, names: dict[str, str]) -> str:
         raise Unwritable(name)
     written = names[name] = name if name.startswith("_:") else f"<{name}>"
     return written
-
-
-def _tag(language: str) -> str:
-    if not language.replace("-", "").isalnum() or not language.isascii():
-        raise Unwritable(language)
-    return language
 
 
 def quads(triples: Iterable[Triple], graph: str = "", left_out: Counter[str] | None = None) -> Iterator[oxigraph.Quad]:

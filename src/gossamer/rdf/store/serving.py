@@ -135,7 +135,11 @@ class SparqlEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            self._copies.close()
+            await send({"type": "lifespan.shutdown.complete"})
             return
         request = Request(scope, receive)
         try:
@@ -164,13 +168,6 @@ class SparqlEndpoint:
                     self._places += 1
                 return
         await answer(scope, receive, send)
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        self._copies.close()
-        await send({"type": "lifespan.shutdown.complete"})
 
     def _introduction(self, accept: str, *, is_for_people: bool) -> Response:
         if is_for_people:

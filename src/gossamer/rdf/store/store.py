@@ -130,7 +130,20 @@ class TripleStore:
                 before.update(graph.url for graph in graphs if has(oxigraph.NamedNode(graph.iri)))
             self.drop([graph.url for graph in graphs if graph.url in before])
             if graphs:
-                self._add(graphs)
+                store = self.open()
+                count = sum(len(graph.triples) for graph in graphs)
+                try:
+                    written = "".join(
+                        line for graph in graphs for line in lines(graph.triples, f"<{graph.iri}> ")
+                    ).encode()
+                    add = store.load if count < _BULK else store.bulk_load
+                    add(written, format=oxigraph.RdfFormat.N_QUADS)
+                except (Unwritable, SyntaxError, UnicodeEncodeError):
+                    # One of them has a name that is no IRI: each is judged by itself, and those that can be are kept.
+                    found = (quad for graph in graphs for quad in quads(graph.triples, graph.url, self.left_out))
+                    (store.extend if count < _BULK else store.bulk_extend)(found)
+                notes = self.notes()
+                notes.put(_ADDED, str(int(notes.get(_ADDED) or 0) + count))
 
     def put_in_order(self, least: int = _WORTH_ORDERING) -> bool:
         """Join the many files that batches leave, where so many triples were added since the last time; True where it was done.
@@ -143,20 +156,6 @@ class TripleStore:
             self.open().optimize()
         notes.put(_ORDERED, str(added))
         return True
-
-    def _add(self, graphs: Sequence[PageGraph]) -> None:
-        store = self.open()
-        count = sum(len(graph.triples) for graph in graphs)
-        try:
-            written = "".join(line for graph in graphs for line in lines(graph.triples, f"<{graph.iri}> ")).encode()
-            add = store.load if count < _BULK else store.bulk_load
-            add(written, format=oxigraph.RdfFormat.N_QUADS)
-        except (Unwritable, SyntaxError, UnicodeEncodeError):
-            # One of them has a name that is no IRI: each is judged by itself, and those that can be are kept.
-            found = (quad for graph in graphs for quad in quads(graph.triples, graph.url, self.left_out))
-            (store.extend if count < _BULK else store.bulk_extend)(found)
-        notes = self.notes()
-        notes.put(_ADDED, str(int(notes.get(_ADDED) or 0) + count))
 
     def drop(self, urls: Sequence[str]) -> None:
         with _sound(self._place / STORE):
