@@ -9,7 +9,6 @@ A page costs a look at its URL. Its words are read only where it leads to new UR
 of one that has, once in :data:`SAMPLE` such pages.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, NamedTuple
 
@@ -81,7 +80,7 @@ class _Place(NamedTuple):
     name: str
     skipped: int
     fed: int
-    """New URLs of the part that it led to."""
+    """New URLs of the part that it led to; before a look is wanted, perhaps fewer, but none only where there are none."""
 
 
 #: The rule that refuses tasks of a family which a person has confirmed to be a trap.
@@ -175,9 +174,11 @@ class LearntTraps(Provider[TrapSheet]):
         if visit.needs_browser and not visit.duplicate_of:
             return ""  # its text is not here, so it is evidence of nothing
         places = self._places(visit)
-        wanting = list(filter(self._wants_look, places))
-        if not wanting:
+        wanted = list(map(self._wants_look, places))
+        if not any(wanted):
             return ""
+        counted = self._counted(visit, places)
+        wanting = [place for place, is_wanted in zip(counted, wanted, strict=True) if is_wanted]
         news: dict[str, bool] = {}
         name = ""
         for place in wanting:
@@ -227,13 +228,18 @@ class LearntTraps(Provider[TrapSheet]):
             return []
         own = [task for task in visit.new if task.host == name]
         names = (narrow, wide)
-        wides, narrows = zip(*(parts_of(task.url, skipped) for task in own), strict=True) if own else ((), ())
-        places = [
-            _Place(name, host, narrow, skipped, narrows.count(narrow)),
-            _Place(name, host, wide, skipped, wides.count(wide)),
-        ]
-        if is_young(host, wide):
-            fed_rest = sum(count for other, count in Counter(wides).items() if is_young(host, other))
+        is_small = is_young(host, wide)
+        fed_narrow = fed_wide = fed_rest = 0
+        for task in own:
+            other, narrower = parts_of(task.url, skipped)
+            fed_wide += other == wide
+            fed_rest += is_small and is_young(host, other)
+            if narrower == narrow:
+                fed_narrow += 1
+                if not is_small:
+                    break  # most pages are not looked at, and their other links need not be told apart
+        places = [_Place(name, host, narrow, skipped, fed_narrow), _Place(name, host, wide, skipped, fed_wide)]
+        if is_small:
             places.append(_Place(name, host, rest_of(host), skipped, fed_rest))
         for suspect in suspects:
             if suspect not in names and suspect != rest_of(host):
@@ -244,6 +250,14 @@ class LearntTraps(Provider[TrapSheet]):
         if len(own) < len(visit.new):
             places += self._wild(visit, name)
         return places
+
+    def _counted(self, visit: Visit, places: list[_Place]) -> list[_Place]:
+        """These places of a page that is looked at, the narrowest and the widest with all the new URLs that it led to."""
+        narrow, wide = places[:2]
+        those = [parts_of(task.url, wide.skipped) for task in visit.new if task.host == visit.task.host]
+        fed_narrow = sum(one == narrow.name for _, one in those)
+        fed_wide = sum(one == wide.name for one, _ in those)
+        return [narrow._replace(fed=fed_narrow), wide._replace(fed=fed_wide), *places[2:]]
 
     def _wild(self, visit: Visit, name: str) -> list[_Place]:
         """The domain as a part, where a young host leads to other hosts of its domain."""
