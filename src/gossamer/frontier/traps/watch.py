@@ -235,9 +235,8 @@ class LearntTraps(Provider[TrapSheet]):
             fed_wide += other == wide
             fed_rest += is_small and is_young(host, other)
             if narrower == narrow:
-                fed_narrow += 1
-                if not is_small:
-                    break  # most pages are not looked at, and their other links need not be told apart
+                fed_narrow = 1
+                break  # most pages are not looked at, and their other links need not be told apart
         places = [_Place(name, host, narrow, skipped, fed_narrow), _Place(name, host, wide, skipped, fed_wide)]
         if is_small:
             places.append(_Place(name, host, rest_of(host), skipped, fed_rest))
@@ -252,12 +251,13 @@ class LearntTraps(Provider[TrapSheet]):
         return places
 
     def _counted(self, visit: Visit, places: list[_Place]) -> list[_Place]:
-        """These places of a page that is looked at, the narrowest and the widest with all the new URLs that it led to."""
-        narrow, wide = places[:2]
-        those = [parts_of(task.url, wide.skipped) for task in visit.new if task.host == visit.task.host]
-        fed_narrow = sum(one == narrow.name for _, one in those)
-        fed_wide = sum(one == wide.name for one, _ in those)
-        return [narrow._replace(fed=fed_narrow), wide._replace(fed=fed_wide), *places[2:]]
+        """These places of a page that is looked at, those of its own directories with all the new URLs that it led to."""
+        name, host, wide, skipped, _ = places[1]
+        parts = [parts_of(task.url, skipped) for task in visit.new if task.host == name]
+        fed = [sum(one == places[0].name for _, one in parts), sum(one == wide for one, _ in parts)]
+        if len(places) > 2 and places[2].name == rest_of(host):
+            fed.append(sum(one == wide or is_young(host, one) for one, _ in parts))
+        return [place._replace(fed=count) for place, count in zip(places, fed, strict=False)] + places[len(fed) :]
 
     def _wild(self, visit: Visit, name: str) -> list[_Place]:
         """The domain as a part, where a young host leads to other hosts of its domain."""
