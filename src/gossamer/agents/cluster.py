@@ -91,22 +91,16 @@ def meeting(directory: Path, agents: Sequence[str]) -> Iterator[Path]:
     Raises:
         OSError: none can be made.
     """
-    known = _noted(directory)
+    path, known = directory / STATE_DIRECTORY / _NOTE, None
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
+        known = Path(msgspec.json.decode(path.read_bytes(), type=_Note).folder)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(joined(known)) if known and living(directory, agents) else None
         if folder is None:
             folder = Path(stack.enter_context(shared_scratch()))
-            path = directory / STATE_DIRECTORY / _NOTE
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, msgspec.json.encode(_Note(str(folder))))
         yield folder
-
-
-def _noted(directory: Path) -> Path | None:
-    try:
-        return Path(msgspec.json.decode((directory / STATE_DIRECTORY / _NOTE).read_bytes(), type=_Note).folder)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
 
 
 class LocalPlaced:

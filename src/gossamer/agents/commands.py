@@ -3,16 +3,11 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.saying import say_lines, tell
 from gossamer.cli.steering import pairs_of
-
-if TYPE_CHECKING:
-    from gossamer.agents.merging import Merged
-
 
 # `gossamer agent --join HOST:PORT`: an agent of a crawl that a supervisor on another machine has.
 
@@ -105,27 +100,23 @@ def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]
     path = Path(directory)
     if assigned and domains:
         raise click.UsageError("give domains to print, or --assign, not both")
-    if assigned:
-        print(_assigned(path, pairs_of(assigned, "example.org=agent-01")))
-        return
+    from gossamer.agents.membership import assign_at_rest
     from gossamer.agents.membership import designations as told
+    from gossamer.crawls.control.client import Control, NotRunning
+    from gossamer.crawls.control.messages import Assign
     from gossamer.storage.tables.places import begun_crawl
+
+    if assigned:
+        agents = pairs_of(assigned, "example.org=agent-01")
+        try:
+            with Control(path) as control:
+                print(control.do(Assign(agents)))
+        except NotRunning:
+            print(assign_at_rest(path, agents))
+        return
 
     for domain, agent in told(begun_crawl(directory), domains):
         print(f"{domain}\t{agent or '-'}")
-
-
-def _assigned(directory: Path, agents: dict[str, str]) -> str:
-    from gossamer.crawls.control.client import Control, NotRunning
-    from gossamer.crawls.control.messages import Assign
-
-    try:
-        with Control(directory) as control:
-            return control.do(Assign(agents))
-    except NotRunning:
-        from gossamer.agents.membership import assign_at_rest
-
-        return assign_at_rest(directory, agents)
 
 
 # `gossamer exchange | merge DIR`: URLs between agents that no network connects, out of a crawl and into one.
@@ -133,6 +124,10 @@ def _assigned(directory: Path, agents: dict[str, str]) -> str:
 
 #: Seconds that a running crawl may take over a million URLs.
 LONGEST = 600.0
+
+
+def _say(line: str) -> None:
+    tell(line)
 
 
 @click.command()
@@ -153,27 +148,14 @@ def exchange(directory: str, again: bool, lost: int | None) -> None:
     minutes. They lie in DIR/exchange/out until the other agent's files say that they were merged; bring them there by any
     medium, in any order, as often as you like. With --again, URLs of lost files are written into new ones.
     """
-    from gossamer.agents.merging import WriteFiles, exchanging_wiring
+    import asyncio
+
+    from gossamer.agents.merging import WriteFiles, at_rest, exchanging_wiring, owe_to_lost, written_lines
     from gossamer.crawls.control.client import Control, NotRunning
     from gossamer.values.errors import UsageError
 
     path = Path(directory)
     exchanging_wiring(path)
-    try:
-        with Control(path, LONGEST) as control:
-            if lost is not None:
-                raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
-            lines = control.names(WriteFiles(again))
-    except NotRunning:
-        lines = _written_at_rest(path, lost, again=again)
-    say_lines(lines or ("nothing is owed",))
-
-
-def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:
-    import asyncio
-
-    from gossamer.agents.merging import at_rest, owe_to_lost, written_lines
-    from gossamer.values.errors import UsageError
 
     async def written() -> list[str]:
         async with at_rest(path, _say) as (outbox, intake):
@@ -184,9 +166,16 @@ def _written_at_rest(path: Path, lost: int | None, *, again: bool) -> list[str]:
             return list(written_lines(await outbox.write(), path))
 
     try:
-        return asyncio.run(written())
-    except OSError as error:
-        raise UsageError(f"no exchange file can be written: {error.strerror}") from None
+        with Control(path, LONGEST) as control:
+            if lost is not None:
+                raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
+            lines = control.names(WriteFiles(again))
+    except NotRunning:
+        try:
+            lines = asyncio.run(written())
+        except OSError as error:
+            raise UsageError(f"no exchange file can be written: {error.strerror}") from None
+    say_lines(lines or ("nothing is owed",))
 
 
 @click.command()
@@ -204,7 +193,9 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     gossamer merge mycrawl /media/stick/*.urls
     gossamer resume mycrawl
     """
-    from gossamer.agents.merging import MergeFiles, taken_files
+    import asyncio
+
+    from gossamer.agents.merging import Merged, MergeFiles, at_rest, take_in, taken_files
     from gossamer.crawls.control.client import Control, NotRunning
     from gossamer.engine.sheet import show_count
 
@@ -215,31 +206,20 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     if not taken.files and not any(map(os.path.isdir, files)):
         refused = [*refused, *taken.for_others]
     for line in refused:
-        _say(line)
+        tell(line)
     if not (taken.files or refused or taken.for_others):
-        _say("no exchange file is among the files; names of exchange files end in .urls")
+        tell("no exchange file is among the files; names of exchange files end in .urls")
         return 2
     if not taken.files and taken.for_others and not refused:
-        _say(f"of {show_count(len(taken.for_others), 'exchange file')} none is for this agent")
+        tell(f"of {show_count(len(taken.for_others), 'exchange file')} none is for this agent")
+
+    async def merged() -> Merged:
+        async with at_rest(path, _say) as (outbox, intake):
+            return await take_in(path, outbox, intake, _say)
+
     try:
         with Control(path, LONGEST) as control:
             print(control.do(MergeFiles()))
     except NotRunning:
-        print(_merged_at_rest(path).told)
+        print(asyncio.run(merged()).told)
     return 2 if refused else 0
-
-
-def _say(line: str) -> None:
-    tell(line)
-
-
-def _merged_at_rest(path: Path) -> "Merged":
-    import asyncio
-
-    from gossamer.agents.merging import at_rest, take_in
-
-    async def merged() -> "Merged":
-        async with at_rest(path, _say) as (outbox, intake):
-            return await take_in(path, outbox, intake, _say)
-
-    return asyncio.run(merged())

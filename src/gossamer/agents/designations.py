@@ -195,26 +195,21 @@ class SharedDesignations(_Designations):
         with self.shared.writing() as connection:
             # Another master may have given some of them away meanwhile.
             found = self._found(domains)
-            given = self._given(connection, [domain for domain in domains if domain not in found])
+            left = [domain for domain in domains if domain not in found]
+            before, counts = agents_of(connection, left), loads(connection)
+            given, at_points = dict[str, str](), dict[int, str]()
+            for domain in left:
+                point = domain_point(domain)
+                agent = at_points.get(point) or agent_at(connection, point)
+                if agent not in self._members:
+                    agent = self._chosen(domain, counts)
+                at_points[point] = given[domain] = agent
+                counts[agent] = counts.get(agent, 0) + 1
+                if domain in before:
+                    counts[before[domain]] -= 1
             give(connection, given)
         self.metrics.count("given", len(given))
         return {**found, **given}
-
-    def _given(self, connection: sqlite3.Connection, domains: Sequence[str]) -> dict[str, str]:
-        """Domains with the agents that they get."""
-        before, counts = agents_of(connection, domains), loads(connection)
-        given: dict[str, str] = {}
-        at_points: dict[int, str] = {}
-        for domain in domains:
-            point = domain_point(domain)
-            agent = at_points.get(point) or agent_at(connection, point)
-            if agent not in self._members:
-                agent = self._chosen(domain, counts)
-            at_points[point] = given[domain] = agent
-            counts[agent] = counts.get(agent, 0) + 1
-            if domain in before:
-                counts[before[domain]] -= 1
-        return given
 
     def designated(self) -> Iterator[tuple[str, str]]:
         return designated(self.shared.reading)
@@ -222,7 +217,9 @@ class SharedDesignations(_Designations):
     def assign(self, domain: str, agent: str) -> None:
         self._check_agent(agent)
         with self.shared.writing() as connection:
-            together = domains_at(connection, given_host(domain))
+            domain = given_host(domain)
+            rows = connection.execute("SELECT domain FROM designations WHERE point = ?", (domain_point(domain),))
+            together = dict.fromkeys([domain, *(str(one) for (one,) in rows)])
             give(connection, dict.fromkeys(together, agent))
         for one in together:
             self._known.pop(one, None)
@@ -248,11 +245,6 @@ def agent_at(connection: sqlite3.Connection, point: int) -> str | None:
     """
     row = connection.execute("SELECT agent FROM designations WHERE point = ? LIMIT 1", (point,)).fetchone()
     return None if row is None else str(row[0])
-
-
-def domains_at(connection: sqlite3.Connection, domain: str) -> list[str]:
-    rows = connection.execute("SELECT domain FROM designations WHERE point = ?", (domain_point(domain),))
-    return list(dict.fromkeys([domain, *(str(one) for (one,) in rows)]))
 
 
 def designated(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:

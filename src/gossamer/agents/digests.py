@@ -166,25 +166,20 @@ def _keep(claim: Claim, group: Group) -> None:
 
 def write_copies(crawl: "CrawlAtWork") -> None:
     """Write the claims that are in no table yet. Those that cannot be written are counted by the log, and are written later."""
-    for digests in crawl.providers(AgentDigests):
-        for log in crawl.providers(TableLog)[:1]:
-            _write(crawl, digests, log)
-
-
-def _write(crawl: "CrawlAtWork", digests: AgentDigests, log: TableLog) -> None:
-    for claims in digests.unwritten():
-        try:
-            log.add(COPIED.name, map(copy_row, claims))
-            ends = log.ends()
-            with crawl.ledger.group() as group:
-                digests.written(claims, group)
-                for file, end in ends.items():
-                    group.written(file, end)
-        except (OSError, GossamerError):
-            log.take_back()
-            log.metrics.count("copies_late")
-            return
-        log.committed(ends)
+    for log in crawl.providers(TableLog)[:1]:
+        for digests, claims in ((one, claims) for one in crawl.providers(AgentDigests) for claims in one.unwritten()):
+            try:
+                log.add(COPIED.name, map(copy_row, claims))
+                ends = log.ends()
+                with crawl.ledger.group() as group:
+                    digests.written(claims, group)
+                    for file, end in ends.items():
+                        group.written(file, end)
+            except (OSError, GossamerError):
+                log.take_back()
+                log.metrics.count("copies_late")
+                return
+            log.committed(ends)
 
 
 async def claim_again(run: "CrawlAtWork") -> None:

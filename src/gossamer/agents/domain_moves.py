@@ -13,6 +13,7 @@ domains before the move is over.
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -136,7 +137,15 @@ class MovingDomains:
 
     async def _give(self, move: HandOver) -> Moved:
         if not self._parcel(move).exists():
-            self._check(move)
+            # What would change while it is written is refused.
+            self._queues()
+            if self._run.units.frontier.reopening.is_searching:
+                raise UsageError("the limit of depth has just changed, and its URLs are being looked for")
+            for row in self._run.ledger.aside():
+                if row.count and self._rule.assignable(row.family.owner.removeprefix("*.")) in move.domains:
+                    raise UsageError(
+                        f"URLs of {row.family.owner} are set aside, and are fetched as probes now and then"
+                    )
             self._withhold(move)
             deadline = time.monotonic() + QUIET
             while self._is_asking(move):
@@ -192,15 +201,6 @@ class MovingDomains:
             return queues
         raise UsageError("the queues of this crawl cannot be divided anew")
 
-    def _check(self, move: HandOver) -> None:
-        """Refuse what would change while it is written, by a UsageError."""
-        self._queues()
-        if self._run.units.frontier.reopening.is_searching:
-            raise UsageError("the limit of depth has just changed, and its URLs are being looked for")
-        for row in self._run.ledger.aside():
-            if row.count and self._rule.assignable(row.family.owner.removeprefix("*.")) in move.domains:
-                raise UsageError(f"URLs of {row.family.owner} are set aside, and are fetched as probes now and then")
-
     def _is_asking(self, move: HandOver) -> bool:
         """Whether something of these domains is on its way, from the hand-out to the commit."""
         arcs, domains = move.arcs, move.domains
@@ -254,15 +254,11 @@ class DomainMoves:
 
     async def even_out(self, giver: str, taker: str, share: float) -> None:
         """Let an agent have this share of the domains that another one asks now, as far as they can move."""
-        line = AgentLine(self._directory, giver)
-        try:
+        # Where one does not answer or refuses, domains stay where they are.
+        with suppress(AgentSilent, RequestRefused, UsageError), closing(AgentLine(self._directory, giver)) as line:
             offered = await line.ask(OfferDomains(share, MOST))
             if isinstance(offered, Listed) and offered.names and not self.is_under_way:
                 await self.move(giver, taker, offered.names)
-        except (AgentSilent, RequestRefused, UsageError):
-            return  # then domains stay where they are
-        finally:
-            line.close()
 
     async def move(self, giver: str, taker: str, domains: Sequence[str]) -> Moved:
         """Let an agent have these domains of another one; both are at work. Raises UsageError: they cannot move, or another
@@ -278,17 +274,14 @@ class DomainMoves:
     async def go_on(self) -> None:
         """Finish moves that were interrupted, and let agents that have lost their ledgers be told what others know."""
         for agent, loss in noted_losses(self._directory, with_links=True).items():
-            await self._told_again(agent, loss)
+            told = 0
+            for other in [name for name in self._supervisor.agents if name != agent]:
+                told += (await self._ask(other, "tell", HandOver("", agent, (), ""))).tasks
+                crash_at(Point.JOINING)
+            forget_loss(self._directory, agent, loss)
+            self._report(f"{agent} was told {told:,} URLs of its domains again, which pages of other agents lead to")
         if not self._is_at_it and (work := under_way(self._directory)) is not None and work.is_at_work:
             await self._driven(work)
-
-    async def _told_again(self, agent: str, loss: bytes) -> None:
-        told = 0
-        for other in [name for name in self._supervisor.agents if name != agent]:
-            told += (await self._ask(other, "tell", HandOver("", agent, (), ""))).tasks
-            crash_at(Point.JOINING)
-        forget_loss(self._directory, agent, loss)
-        self._report(f"{agent} was told {told:,} URLs of its domains again, which pages of other agents lead to")
 
     async def _driven(self, work: UnderWay) -> Moved:
         self._is_at_it = True
@@ -317,13 +310,13 @@ class DomainMoves:
         """Let an agent do a step, as soon as it answers. Raises UsageError: it refuses."""
         self.before_step(step)
         while True:
-            line = AgentLine(self._directory, agent)  # of its own: the supervisor goes on asking for news
-            try:
-                found: Moved = await line.told(MoveDomains(step, msgspec.to_builtins(move)), Moved, _STEP)
-                return found
-            except AgentSilent:
-                await asyncio.sleep(_AGAIN)
-            except RequestRefused as refused:
-                raise UsageError(str(refused)) from None
-            finally:
-                line.close()
+            with closing(
+                AgentLine(self._directory, agent)
+            ) as line:  # of its own: the supervisor goes on asking for news
+                try:
+                    found: Moved = await line.told(MoveDomains(step, msgspec.to_builtins(move)), Moved, _STEP)
+                    return found
+                except AgentSilent:
+                    await asyncio.sleep(_AGAIN)
+                except RequestRefused as refused:
+                    raise UsageError(str(refused)) from None

@@ -161,7 +161,14 @@ def summary_of_run(
     at_work = [one for name in working if (one := ends[name].standing) is not None]
     # An agent without others ends by itself, also where a person stops it by hand.
     is_stopped = is_stopping or (len(at_work) == 1 and at_work[0].state == "stopped" and not limit)
-    state = _state(now, counters, limit, is_stopped=is_stopped)
+    if is_stopped:
+        state = "stopped"
+    elif not has_documents(counters):
+        state = "incomplete"
+    elif limit:
+        state = "limit"
+    else:
+        state = "incomplete" if now.queued or counters[f"outcome:{Outcome.GONE_AFTER_RETRIES}"] else "finished"
     ended_by = f"limit:{limit}" if limit else "stopped" if is_stopped else ""
     shared = {name: getattr(now, name) for name in _SHARED}
     shared |= {
@@ -176,16 +183,6 @@ def summary_of_run(
         "peak_rss_bytes": peak_rss() + now.peak_rss_bytes,
     }
     return Summary(**shared)
-
-
-def _state(now: CrawlStanding, counters: Mapping[str, int], limit: str, *, is_stopped: bool) -> str:
-    if is_stopped:
-        return "stopped"
-    if not has_documents(counters):
-        return "incomplete"
-    if limit:
-        return "limit"
-    return "incomplete" if now.queued or counters.get(f"outcome:{Outcome.GONE_AFTER_RETRIES}") else "finished"
 
 
 def note_end(directory: Path, summary: Summary) -> None:

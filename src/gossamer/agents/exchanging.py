@@ -35,7 +35,13 @@ def exchange_by_files(builder: Builder) -> None:
             return
         builder.wiring = _with_exchange(builder.wiring, members, agent)
     else:
-        _refuse_change(builder.options)
+        options = builder.options
+        for name in ("agents", "agent", *(["exchange_key"] if options.resume else [])):
+            if getattr(options, name) not in (None, ""):
+                raise UsageError(
+                    "this crawl exchanges URLs by files, and keeps the agents that it began with; leave out "
+                    f"--{name.replace('_', '-')}"
+                )
         agent = str(known.settings["agent"])
     for unit, plan in builder.wiring.providers.items():
         if plan.use in _OWN_FILES:
@@ -86,7 +92,16 @@ def _chosen(options: CrawlOptions) -> tuple[tuple[str, ...], str]:
         raise UsageError(
             "agents that exchange files divide the hosts by the ring; leave out --designation, --masters, --policy and --place"
         )
-    members = _members(options)
+    if options.exchange_key:
+        members = read_key(Path(options.exchange_key)).members
+        if options.agents is not None and options.agents != len(members):
+            raise UsageError(
+                f"--agents {options.agents}: the exchange of {options.exchange_key} has {len(members)}; leave --agents out"
+            )
+    elif options.agents is None or options.agents < 2:
+        raise UsageError("--exchange files: say how many agents share the crawl, as --agents 3 --agent 1")
+    else:
+        members = tuple(agent_name(number) for number in range(1, options.agents + 1))
     if options.agent is None:
         raise UsageError(
             f"--exchange files: say which of the {len(members)} agents this is: --agent 1 to {len(members)}"
@@ -94,29 +109,6 @@ def _chosen(options: CrawlOptions) -> tuple[tuple[str, ...], str]:
     if options.agent > len(members):
         raise UsageError(f"--agent {options.agent}: the exchange has {len(members)} agents")
     return members, agent_name(options.agent)
-
-
-def _members(options: CrawlOptions) -> tuple[str, ...]:
-    if options.exchange_key:
-        members = read_key(Path(options.exchange_key)).members
-        if options.agents is not None and options.agents != len(members):
-            raise UsageError(
-                f"--agents {options.agents}: the exchange of {options.exchange_key} has {len(members)}; leave --agents out"
-            )
-        return members
-    if options.agents is None or options.agents < 2:
-        raise UsageError("--exchange files: say how many agents share the crawl, as --agents 3 --agent 1")
-    return tuple(agent_name(number) for number in range(1, options.agents + 1))
-
-
-def _refuse_change(options: CrawlOptions) -> None:
-    given = ("agents", "agent", "exchange_key") if options.resume else ("agents", "agent")
-    name = next((name for name in given if getattr(options, name) not in (None, "")), "")
-    if name:
-        option = f"--{name.replace('_', '-')}"
-        raise UsageError(
-            f"this crawl exchanges URLs by files, and keeps the agents that it began with; leave out {option}"
-        )
 
 
 class ExchangeNote:

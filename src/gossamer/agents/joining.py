@@ -132,26 +132,21 @@ class LoadGauge:
         """How loaded it is, or was at the last look; `now` is monotonic seconds."""
         if now >= self._next:
             self._next = now + LOOK
-            busy = self._crawl.figures.pulse.busy
+            frontier, pulse = self._crawl.units.frontier, self._crawl.figures.pulse
+            self._last = Load(pulse.busy)
             # Only a busy crawl grows: the hosts of one that waits are not counted.
-            self._last = Load(busy, self._domains(), self._seconds_left(now)) if busy >= CALM else Load(busy)
+            if self._last.busy >= CALM:
+                domains = set[str]()
+                for host in frontier.hosts_due():
+                    domains.add(self._rule.assignable(host))
+                    if len(domains) >= EACH * MOST_AGENTS:
+                        break
+                pages, fetched = pulse.speeds
+                left = [len(frontier.queues) / fetched if fetched else 0.0, frontier.totals.ends_at() - now]
+                if frontier.sheet.max_pages is not None and pages:
+                    left.append((frontier.sheet.max_pages - self._crawl.ledger.counters().get("pages", 0)) / pages)
+                self._last = Load(self._last.busy, len(domains), min(left))
         return self._last
-
-    def _domains(self) -> int:
-        found = set[str]()
-        for host in self._crawl.units.frontier.hosts_due():
-            found.add(self._rule.assignable(host))
-            if len(found) >= EACH * MOST_AGENTS:
-                break
-        return len(found)
-
-    def _seconds_left(self, now: float) -> float:
-        frontier = self._crawl.units.frontier
-        pages, fetched = self._crawl.figures.pulse.speeds
-        left = [len(frontier.queues) / fetched if fetched else 0.0, frontier.totals.ends_at() - now]
-        if frontier.sheet.max_pages is not None and pages:
-            left.append((frontier.sheet.max_pages - self._crawl.ledger.counters().get("pages", 0)) / pages)
-        return min(left)
 
 
 # When an agent that has little to do should get domains of one that is busy. Pure.
@@ -282,10 +277,15 @@ class Joining:
             if (lone := self._crawl.lone) is None:
                 self._look_at(time.monotonic())
             elif lone.working and (number := self._wish or self._wanted_beside(lone)) > 1:
-                if await self._crawl.hand_over(number):
-                    self._growth.postpone(time.monotonic())
+                is_handed_over = await self._crawl.hand_over(number)
+                self._growth.postpone(time.monotonic())
+                if is_handed_over:
                     return
-                await self._try_later(number)
+                if self._wish:
+                    self._report(
+                        f"the crawl did not come to rest, so {number} agents cannot share it yet; it tries again in {AGAIN:g} s"
+                    )
+                    await asyncio.sleep(AGAIN)
 
     def _wanted_beside(self, lone: "Crawl") -> int:
         """How many there should be in the place of the only one."""
@@ -295,14 +295,6 @@ class Joining:
             self._gauge = LoadGauge(lone)
         now = time.monotonic()
         return self._wanted(now, 1, self._gauge.read(now))
-
-    async def _try_later(self, number: int) -> None:
-        self._growth.postpone(time.monotonic())
-        if self._wish:
-            self._report(
-                f"the crawl did not come to rest, so {number} agents cannot share it yet; it tries again in {AGAIN:g} s"
-            )
-            await asyncio.sleep(AGAIN)
 
     def _look_at(self, now: float) -> None:
         """Decide on several agents by their loads, unless they rest, or one of them has not told."""

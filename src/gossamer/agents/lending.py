@@ -61,18 +61,15 @@ class Lent(msgspec.Struct):
         return not (self.granted or self.recalled or self.noted)
 
 
-class _Place:
+class _Place(msgspec.Struct):
     """One place that is lent, or waited for."""
 
-    __slots__ = ("agent", "begun", "is_recalled", "number", "open_at", "queue")
-
-    def __init__(self) -> None:
-        self.agent = ""
-        self.number = 0
-        self.begun = 0.0
-        self.is_recalled = False
-        self.open_at = 0.0
-        self.queue: deque[str] = deque()
+    agent: str = ""
+    number: int = 0
+    begun: float = 0.0
+    is_recalled: bool = False
+    open_at: float = 0.0
+    queue: deque[str] = msgspec.field(default_factory=deque)
 
 
 class PlaceTurns:
@@ -107,8 +104,7 @@ class PlaceTurns:
         self._number = max((highest, *(number for turns in held.values() for number in turns.values())))
         for agent, turns in held.items():
             for name, number in turns.items():
-                one = self._places[name] = _Place()
-                one.agent, one.number, one.begun = agent, number, now
+                self._places[name] = _Place(agent, number, now)
 
     def hear(
         self, agent: str, life: str, wants: Iterable[str], back: Mapping[str, tuple[int, float]], now: float
@@ -133,8 +129,7 @@ class PlaceTurns:
         for name in wants:
             known = self._places.get(name)
             if known is None:
-                known = self._places[name] = _Place()
-                known.open_at = self._opens
+                known = self._places[name] = _Place(open_at=self._opens)
             if known.agent == agent and not known.is_recalled:
                 told.granted[name] = known.number, max(0.0, known.open_at - now)
             elif known.agent != agent and agent not in known.queue:

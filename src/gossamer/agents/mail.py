@@ -176,30 +176,24 @@ class MassMail(Provider[MassMailSheet]):
     # -- who is away
 
     async def _look_on(self) -> None:
+        """See who is away. What waits for those goes to others as far as these have room, and so does what is on its way: it may
+        never arrive."""
         while True:
             await self.clock.sleep(_LOOK)
-            if not self.sheet.holds:
-                self._look()
-                self._wake(self._more)
-
-    def _look(self) -> None:
-        """See who is away; what waits for those goes to others, and so does what is on its way: it may never arrive."""
-        for name in self._way.late(self.clock.monotonic() - self.sheet.patience):
-            agent = name.removeprefix(MAIL_TO)
-            if agent not in self._away:
-                self._away.add(agent)
-                self.metrics.count("went_away")
-        for agent in self._away:
-            for name in (agent, MAIL_TO + agent):
-                self._queues[name].extendleft(reversed(self._way.given_back(name)))
-                self._pass_on(name)
-
-    def _pass_on(self, name: str) -> None:
-        """Let others have what waits in a queue, as far as they have room."""
-        queue = self._queues[name]
-        while queue and (recipient := self._recipient(queue[0].agent, is_mail=name.startswith(MAIL_TO))):
-            one = queue.popleft()
-            self._queues[recipient].append(_Posted(recipient, one.task, one.agent, receipt=one.receipt))
+            if self.sheet.holds:
+                continue
+            for name in self._way.late(self.clock.monotonic() - self.sheet.patience):
+                agent = name.removeprefix(MAIL_TO)
+                if agent not in self._away:
+                    self._away.add(agent)
+                    self.metrics.count("went_away")
+            for name in [name for agent in self._away for name in (agent, MAIL_TO + agent)]:
+                queue = self._queues[name]
+                queue.extendleft(reversed(self._way.given_back(name)))
+                while queue and (recipient := self._recipient(queue[0].agent, is_mail=name.startswith(MAIL_TO))):
+                    one = queue.popleft()
+                    self._queues[recipient].append(_Posted(recipient, one.task, one.agent, receipt=one.receipt))
+            self._wake(self._more)
 
     # -- mail of an older version
 

@@ -109,7 +109,8 @@ class ReverseNames:
                 answer = await self._resolver.getaddrinfo(name)
             except aiodns.error.DNSError:
                 continue
-            if address in {_text(node.addr[0]) for node in answer.nodes}:
+            found_at = (node.addr[0] for node in answer.nodes)
+            if address in {text.decode("ascii") if isinstance(text, bytes) else text for text in found_at}:
                 return name
         return ""
 
@@ -129,10 +130,6 @@ def _host(name: str) -> str:
     except UnreadableUrl:
         return ""
     return host if is_machine(host) and not _address(host) else ""
-
-
-def _text(address: str | bytes) -> str:
-    return address.decode("ascii") if isinstance(address, bytes) else address
 
 
 # The second step: a table of URLs that were just sent spares agents these. It lies in memory, since an agent that is sent a URL
@@ -370,7 +367,9 @@ class Marshal(Filter[MarshalSheet]):
     async def filter_many(self, tasks: list[Task]) -> None:
         """Take the six steps. A URL enters the recently-seen table when it is safe, so that no other copy is held back in vain."""
         self.metrics.count("marshaled", len(tasks))
-        valid = self._counted(validated(task, self.sheet.schemes) for task in tasks)
+        judged = [validated(task, self.sheet.schemes) for task in tasks]
+        self._refuse(rule for rule in judged if isinstance(rule, str))
+        valid = [task for task in judged if not isinstance(task, str)]
         fresh = not_recent(valid, self.recent)
         self.metrics.count("recent", len(valid) - len(fresh))
         as_links = self.sheet.seeds_as_links
@@ -382,28 +381,14 @@ class Marshal(Filter[MarshalSheet]):
         self._refuse(filter(None, refusals))
         passing = list(compress(called, map(not_, refusals)))
         domains = [self._rule.assignable(task.host) for task in passing]
-        agents = await self._designated(domains)
-        await self._pass_on(map(Designated, agents, passing), list(compress(fresh, map(not_, refusals))))
-
-    async def _designated(self, domains: Sequence[str]) -> list[str]:
-        """The agents of some domains. While the disk is full this waits, and so do the agents that have sent their URLs."""
-        while True:
+        while True:  # while the disk is full this waits, and so do the agents that have sent their URLs
             try:
-                return await self.designations.designate(domains)
+                agents = await self.designations.designate(domains)
+                break
             except DiskFull:
                 self.metrics.count("disk_full")
                 await self.clock.sleep(self.sheet.disk_wait)
-
-    def _counted(self, judged: Iterable[Task | str]) -> list[Task]:
-        valid: list[Task] = []
-        rules: list[str] = []
-        for one in judged:
-            if isinstance(one, str):
-                rules.append(one)
-            else:
-                valid.append(one)
-        self._refuse(rules)
-        return valid
+        await self._pass_on(map(Designated, agents, passing), list(compress(fresh, map(not_, refusals))))
 
     def _refuse(self, rules: Iterable[str]) -> None:
         for rule, number in Counter(rules).items():

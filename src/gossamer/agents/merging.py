@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +207,7 @@ def taken_files(directory: Path, paths: Iterable[Path]) -> TakenFiles:
     key, agent = read_key(directory / EXCHANGE_KEY), str(wiring.providers[OUTBOX].settings["agent"])
     ring = RingDesignation(RingSheet(members=tuple(wiring.providers["ring"].settings["members"])))
     count, refused, for_others = 0, list[str](), list[str]()
-    for path in _files(paths):
+    for path in chain.from_iterable(sorted(one.glob(f"*{SUFFIX}")) if one.is_dir() else [one] for one in paths):
         try:
             file = proved(path, key, agent)
             for _ in _judging(file, agent, ring.owner):
@@ -220,16 +220,13 @@ def taken_files(directory: Path, paths: Iterable[Path]) -> TakenFiles:
             _copy(file, directory)
             count += 1
             if file.refused:
-                refused.append(_refused_line(file))
+                others = file.refused - len(file.examples)
+                examples = f"{'; '.join(file.examples)}{f', and {others:,} more' if others > 0 else ''}"
+                refused.append(
+                    f"{path}: {show_count(file.refused, 'URL')} of {file.header.urls:,} cannot be kept, and the rest is merged "
+                    f"({examples}); {file.header.sender} should not have written such URLs"
+                )
     return TakenFiles(count, refused, for_others)
-
-
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in paths:
-        if path.is_dir():
-            yield from sorted(path.glob(f"*{SUFFIX}"))
-        else:
-            yield path
 
 
 def _judging(file: UrlFile, agent: str, owner: Callable[[str], str]) -> Iterator[None]:
@@ -246,14 +243,6 @@ def _judging(file: UrlFile, agent: str, owner: Callable[[str], str]) -> Iterator
             raise UsageError(
                 f"{file.path} has a URL that is not for {agent}: {named(task)}; use the same version of Gossamer for all agents"
             )
-
-
-def _refused_line(file: UrlFile) -> str:
-    more = f", and {file.refused - len(file.examples):,} more" if file.refused > len(file.examples) else ""
-    return (
-        f"{file.path}: {show_count(file.refused, 'URL')} of {file.header.urls:,} cannot be kept, and the rest is merged "
-        f"({'; '.join(file.examples)}{more}); {file.header.sender} should not have written such URLs"
-    )
 
 
 def exchanging_wiring(directory: Path) -> Wiring:

@@ -7,7 +7,7 @@ killed, and done again. Such a process also says how an agent stands that was ki
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -41,7 +41,7 @@ from gossamer.recrawl.learning import RATES
 from gossamer.recrawl.ledger import adopt, disown, noted, release
 from gossamer.storage.contract import COPIES
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, RocksLedger
-from gossamer.storage.ledger.moving import Arc, dropping
+from gossamer.storage.ledger.moving import dropping
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.ledger.parcels import Moved, at_once, check_secret, giving, head_of, taking
 from gossamer.storage.logs import LOG_PATH, MergeMark, log_path, write_mark
@@ -223,16 +223,30 @@ def do(deed: Deed, caller: Caller) -> Any:
         case _:
             pass
     with ExitStack() as stack:
-        if deed.deed in _DEEDS:
-            told = _DEEDS[deed.deed](opened_ledger(directory, deed.ledger, deed.agent, stack), deed)
+        told: list[Gift] | None = None
+        if deed.deed not in ("divide", "forget-log", "publish"):
+            told = _steps_at_rest(deed, stack, caller)
         else:
-            told = _steps_at_rest(deed, stack, _wanted(caller))
+            ledger = opened_ledger(directory, deed.ledger, deed.agent, stack)
+            if deed.deed == "divide":
+                divide(directory, ledger)
+            elif deed.deed == "forget-log":
+                forget_shared_log(ledger)
+            else:
+                from gossamer.backup.one_agent import publish_at_rest
+
+                publish_at_rest(directory, deed.words[0], ledger)
     note_agent_end(directory, deed.agent, own)
     return told
 
 
-def _steps_at_rest(deed: Deed, stack: ExitStack, wanted: Callable[[], None]) -> list[Gift]:
+def _steps_at_rest(deed: Deed, stack: ExitStack, caller: Caller) -> list[Gift]:
     """Do a step of the hand-overs that are under way, as far as they are this agent's."""
+
+    def wanted() -> None:
+        if caller.has_closed(0.0):  # it was killed, and the next one needs the ledger
+            raise PeerGone("the supervisor is gone")
+
     directory, agent, told = Path(deed.directory), deed.agent, []
     work = under_way(directory)
     assert work is not None
@@ -244,8 +258,11 @@ def _steps_at_rest(deed: Deed, stack: ExitStack, wanted: Callable[[], None]) -> 
     is_taker = deed.deed in ("take", "undo")
     for one in [one for one in work.hand_overs or () if agent == (one.taker if is_taker else one.giver)]:
         parcel = directory / one.parcel
-        if deed.deed == "undo":
-            _undo(ledger, agent, one.arcs, by_table=work.by_table)
+        if deed.deed == "undo":  # version 0.2.0 has copied it here
+            disown(ledger, agent, one.arcs)
+            at_once(dropping(ledger, one.arcs, spaces=False))
+            if work.by_table:
+                let_go(ledger, [domain for domain in held_domains(ledger) if lies_in(one.arcs, domain)])
         elif parcel.exists() or not work.behind or not is_taker:  # else its checkpoint has it
             told.append((one.giver, one.taker, at_once(steps(deed.deed, ledger, agent, one, parcel), wanted)))
     return told
@@ -276,37 +293,6 @@ def steps(
     release(ledger, agent, one.arcs)
     yield from dropping(ledger, one.arcs, is_at_work=is_at_work)
     return Moved()
-
-
-def _undo(ledger: RocksLedger, agent: str, arcs: Sequence[Arc], *, by_table: bool) -> None:
-    """Take out what version 0.2.0 has copied here."""
-    disown(ledger, agent, arcs)
-    at_once(dropping(ledger, arcs, spaces=False))
-    if by_table:
-        let_go(ledger, [domain for domain in held_domains(ledger) if lies_in(arcs, domain)])
-
-
-def _publish(ledger: RocksLedger, deed: Deed) -> None:
-    from gossamer.backup.one_agent import publish_at_rest
-
-    publish_at_rest(Path(deed.directory), deed.words[0], ledger)
-
-
-_DEEDS: Mapping[str, Callable[[RocksLedger, Deed], Any]] = {
-    "divide": lambda ledger, deed: divide(Path(deed.directory), ledger),
-    "forget-log": lambda ledger, deed: forget_shared_log(ledger),
-    "publish": _publish,
-}
-
-
-def _wanted(caller: Caller) -> Callable[[], None]:
-    """Ends a process whose parent was killed: the next one needs the ledger."""
-
-    def check() -> None:
-        if caller.has_closed(0.0):
-            raise PeerGone("the supervisor is gone")
-
-    return check
 
 
 # A crawl that was begun by one agent in one process becomes a divided one that has one agent: its log is the agent's from then on.

@@ -104,8 +104,25 @@ def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, 
         WiringError: the wiring cannot be divided.
         UsageError: what is to be divided is less than there are agents.
     """
-    names = orders.names
-    for name, settings in _parts(graph, len(names), names.index(agent)).items():
+    if "frontier" not in graph.components:
+        raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
+    frontier: Any = graph.sheet("frontier")
+    number, index = len(orders.names), orders.names.index(agent)
+    check_concurrency(graph, number)
+    parts: dict[str, dict[str, Any]] = {
+        "frontier": {
+            "page_share": None if frontier.max_pages is None else 0,
+            "byte_share": None if frontier.max_bytes is None else 0,
+            **{
+                name: part_of("frontier", name, getattr(frontier, name), number, index)
+                for name in ("concurrency", "max_pages", "max_bytes")
+            },
+        }
+    }
+    for unit, setting in _DIVIDED_RATES:
+        if unit in graph.providers and (value := getattr(graph.sheet(unit), setting, None)) is not None:
+            parts.setdefault(unit, {})[setting] = part_of(unit, setting, value, number, index)
+    for name, settings in parts.items():
         wiring = with_settings(wiring, name, settings)
     if "fetch" in wiring.components:
         concurrency = wiring.components["frontier"].settings["concurrency"]
@@ -134,25 +151,6 @@ def check_concurrency(graph: Graph, number: int) -> None:
         raise UsageError(
             f"--concurrency {frontier.concurrency} cannot be divided among {number} agents; each needs one"
         )
-
-
-def _parts(graph: Graph, number: int, index: int) -> dict[str, dict[str, Any]]:
-    if "frontier" not in graph.components:
-        raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
-    frontier: Any = graph.sheet("frontier")
-    check_concurrency(graph, number)
-    parts: dict[str, dict[str, Any]] = {
-        "frontier": {
-            name: part_of("frontier", name, getattr(frontier, name), number, index)
-            for name in ("concurrency", "max_pages", "max_bytes")
-        }
-    }
-    parts["frontier"]["page_share"] = None if frontier.max_pages is None else 0
-    parts["frontier"]["byte_share"] = None if frontier.max_bytes is None else 0
-    for unit, setting in _DIVIDED_RATES:
-        if unit in graph.providers and (value := getattr(graph.sheet(unit), setting, None)) is not None:
-            parts.setdefault(unit, {})[setting] = part_of(unit, setting, value, number, index)
-    return parts
 
 
 def check_can_divide(graph: Graph, members: Sequence[str], directory: Path, masters: tuple[str, ...] = ()) -> None:
@@ -189,8 +187,13 @@ _LOOK = 1.0
 def main() -> int:
     """Run the agent, or the master."""
     folder, agent = Path(sys.argv[1]), sys.argv[2]
-    if not _is_called(folder):
-        return 0
+    if not _has_said():  # who has to wait loads the program meanwhile
+        with contextlib.suppress(
+            FlowError, GossamerError, OSError, ValueError
+        ):  # said when it begins, if it still is so
+            plan(read_orders(folder)[1], catalog())
+    if not os.read(sys.stdin.fileno(), len(WORD)):
+        return 0  # the supervisor is gone
     try:
         run = _made(folder, agent)
         tune_collector()
@@ -232,39 +235,27 @@ def _report(line: str) -> bool:
     return True
 
 
-def _is_called(folder: Path) -> bool:
-    """Wait for the word to begin; False where the supervisor is gone. Who has to wait loads the program meanwhile."""
-    if not _has_said():
-        with contextlib.suppress(
-            FlowError, GossamerError, OSError, ValueError
-        ):  # said when it begins, if it still is so
-            _, wiring = read_orders(folder)
-            plan(wiring, catalog())
-    return bool(os.read(sys.stdin.fileno(), len(WORD)))
-
-
 def _has_said() -> bool:
     return bool(select.select([sys.stdin], [], [], 0)[0])
 
 
 async def _run(run: AgentRun | MasterRun) -> None:
     """Run it; a signal stops it, and so does a long time without a supervisor, which lets one on a machine of its own pause."""
+
+    async def watch() -> None:
+        lease = run.lease if isinstance(run, AgentRun) else 0.0
+        while lease or not run.watched.solitude.is_over(time.monotonic()):
+            if isinstance(run, AgentRun) and lease:
+                run.attend(is_alone=run.watched.solitude.is_over(time.monotonic(), QUIET * lease))
+            await asyncio.sleep(_LOOK)
+        run.report(f"no supervisor has asked for {ALONE:g} s, so this process stops")
+        run.stop()
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, run.stop)
-    async with meanwhile(_watch(run)):
+    async with meanwhile(watch()):
         await run.run()
-
-
-async def _watch(run: AgentRun | MasterRun) -> None:
-    """Stop when no supervisor has asked for news for a long time; on a machine of its own, pause until one does."""
-    lease = run.lease if isinstance(run, AgentRun) else 0.0
-    while lease or not run.watched.solitude.is_over(time.monotonic()):
-        if isinstance(run, AgentRun) and lease:
-            run.attend(is_alone=run.watched.solitude.is_over(time.monotonic(), QUIET * lease))
-        await asyncio.sleep(_LOOK)
-    run.report(f"no supervisor has asked for {ALONE:g} s, so this process stops")
-    run.stop()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ and then queued.
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from itertools import pairwise
 from statistics import median
@@ -76,20 +77,16 @@ class PlaceTable:
         """The place of a domain, or of an address; empty where no rule speaks of it."""
         if domain in self._places:
             return self._places[domain]
-        if self._networks and (place := self._place_of_address(domain)):
-            return place
+        if self._networks:
+            with suppress(ValueError):  # it is no address
+                address = ip_address(domain)
+                if place := next((place for network, place in self._networks if address in network), ""):
+                    return place
         while self._places and domain:
             if domain in self._places:
                 return self._places[domain]
             domain = domain.partition(".")[2]
         return ""
-
-    def _place_of_address(self, domain: str) -> str:
-        try:
-            address = ip_address(domain)
-        except ValueError:
-            return ""
-        return next((place for network, place in self._networks if address in network), "")
 
 
 class Ring:

@@ -334,9 +334,8 @@ class Roster:
         elsewhere = _elsewhere(cluster)
         if elsewhere is None and not cluster.is_shared:
             raise UsageError(self.told_kept)
-        await settle(
-            self._directory, graph.wiring, elsewhere
-        )  # an agent may have come back that lacks what it took, or has what it gave
+        # An agent may have come back that lacks what it took, or has what it gave.
+        await settle(self._directory, graph.wiring, elsewhere)
         kept = members_of(self._directory)
         if members == kept and not read_wishes(self._directory):
             want(self._directory, None)
@@ -345,7 +344,21 @@ class Roster:
             await self._store_is_there()
         if kept and await needs_rest(self._directory, graph.wiring, elsewhere, by_table=bool(self.masters)):
             await self._deliver(graph, cluster, kept)
-        await self._have(graph, members, elsewhere)
+        lines, policy = list[str](), None
+        if self.masters.wiring is not None:
+            policy = designation_policy(self.masters.wiring)
+            await policy.start()
+        try:
+            await change_members(self._directory, graph.wiring, members, lines.append, policy, elsewhere)
+        except CrawlDirectoryError:
+            if elsewhere is not None or not (has_store(graph.wiring) and is_changing(self._directory)):
+                raise
+            # An agent has lost its folder meanwhile, and is brought back later.
+            await settle(self._directory, graph.wiring)
+        self.members = members_of(self._directory)
+        want(self._directory, None)
+        for line in lines:
+            self._report(line)
 
     async def send_out(self, graph: Graph) -> None:
         """Let agents that rest here go on from the store, on machines of their own: it gets all of them, and their ledgers and logs
@@ -359,25 +372,6 @@ class Roster:
             (directory / log_path(name)).unlink(missing_ok=True)
             shutil.rmtree(Places(place_of(directory, name)).ledger)
             write_agent_end(directory, name, msgspec.structs.replace(ends[name], opening=0))
-
-    async def _have(self, graph: Graph, members: tuple[str, ...], elsewhere: Elsewhere | None) -> None:
-        lines: list[str] = []
-        policy = None
-        if self.masters.wiring is not None:
-            policy = designation_policy(self.masters.wiring)
-            await policy.start()
-        try:
-            await change_members(self._directory, graph.wiring, members, lines.append, policy, elsewhere)
-        except CrawlDirectoryError:
-            if elsewhere is not None or not (has_store(graph.wiring) and is_changing(self._directory)):
-                raise
-            await settle(
-                self._directory, graph.wiring
-            )  # an agent has lost its folder meanwhile, and is brought back later
-        self.members = members_of(self._directory)
-        want(self._directory, None)
-        for line in lines:
-            self._report(line)
 
     async def _deliver(self, graph: Graph, cluster: Cluster, members: tuple[str, ...]) -> None:
         """Let the agents that the crawl has bring each other what they owe."""

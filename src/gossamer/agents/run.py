@@ -354,15 +354,11 @@ class MasterRun:
     def _mail(self) -> MassMail:
         return next(one for one in self.graph_at_work.providers.values() if isinstance(one, MassMail))
 
-    def finish(self) -> None:
-        self._is_ending.set()
-
     def stop(self) -> None:
         """End. What is in hand is owed by the agents that have sent it. Safe to call at any time."""
         self._is_ending.set()
 
-    def abort(self) -> None:
-        self._is_ending.set()
+    finish = abort = stop
 
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         self.graph_at_work.set(unit, settings)

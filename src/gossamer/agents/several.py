@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gossamer.agents.checkpoints import GraphChanges
 from gossamer.agents.cluster import LocalCluster, cluster_of, meeting, supervisor_lock
 from gossamer.agents.contract import Cluster, ClusterNeeds, FarCluster
 from gossamer.agents.domain_moves import DomainMoves
@@ -28,6 +27,7 @@ from gossamer.agents.membership import given_domains, told_of_assigned
 from gossamer.agents.parcels import ends_of
 from gossamer.agents.process import is_renewed, write_orders
 from gossamer.agents.roster import Roster
+from gossamer.agents.steering import GraphChanges, answer, standing_of_all
 from gossamer.agents.supervised import take_over
 from gossamer.agents.supervision import unless
 from gossamer.agents.supervisor import GRACE_WITH_STORE, AgentEnded, Supervisor
@@ -155,7 +155,16 @@ class SeveralAgents(AnyCrawl):
         has_other_wiring = is_renewed(self._cluster.folder, self.graph.wiring, self.roster.masters)
         self._engage()
         if self.options.resume:
-            await self._take_over(has_other_wiring=has_other_wiring)
+            # Agents that are at work rest first where the crawl is to have others, or another wiring.
+            if names := await take_over(self.supervisor, self._cluster):
+                if self._begun is None:
+                    known = [agent.news for agent in self.supervisor.agents.values()]
+                    self._pages_before += sum(news.pages for news in known if news is not None)
+                self.report(f"{' and '.join(names)} went on without a supervisor, and have one again")
+                if has_other_wiring:
+                    self.roster.renew()
+            if self.roster.is_wishing:
+                self.rest_with_room()
         async with self._companions.at_work(), self._attended():
             await self._worked()
             # Where people ask for other agents, these go on when domains have changed hands.
@@ -177,18 +186,6 @@ class SeveralAgents(AnyCrawl):
             self._graph = self.rewiring.take_back(before)
             self._engage()
             await self.supervisor.work()
-
-    async def _take_over(self, *, has_other_wiring: bool) -> None:
-        """Take over agents that are at work; they rest first where the crawl is to have others, or another wiring."""
-        names = await take_over(self.supervisor, self._cluster)
-        if names:
-            if self._begun is None:
-                self._pages_before += sum(agent.news.pages for agent in self.supervisor.agents.values() if agent.news)
-            self.report(f"{' and '.join(names)} went on without a supervisor, and have one again")
-            if has_other_wiring:
-                self.roster.renew()
-        if self.roster.is_wishing:
-            self.rest_with_room()
 
     def _engage(self) -> None:
         """Make a supervisor of the agents that the crawl has."""
@@ -312,8 +309,6 @@ class SeveralAgents(AnyCrawl):
             await asyncio.sleep(LOOK)
 
     async def _steer(self, request: "ControlRequest") -> "Answered":
-        from gossamer.agents.steering import answer
-
         return await answer(self, request)
 
     # -- the end
@@ -443,6 +438,4 @@ class SeveralAgents(AnyCrawl):
         return msgspec.structs.replace(self._latest, stored=[one.away() for one in self._latest.stored])
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
-        from gossamer.agents.steering import standing_of_all
-
         return await standing_of_all(self, os.getpid(), units=units)

@@ -172,7 +172,16 @@ class RateShares:
             for one in agents:
                 one.target = one.bound * len(agents) / have
         elif all(one.is_fresh for one in agents):
-            _aim(agents)
+            whole = float(len(agents))
+            is_short = [one.use is None or one.use >= SHORT * one.bound for one in agents]
+            wants = [
+                whole if short else max(LEAST, (one.use or 0.0) / LOOSE)
+                for one, short in zip(agents, is_short, strict=True)
+            ]
+            # As before where none is short.
+            targets = divided(whole, wants) if max(wants) >= whole else [one.target for one in agents]
+            for one, target in zip(agents, targets, strict=True):
+                one.target, one.is_fresh = target, False
         told: dict[str, float] = {}
         for name, one in known.items():
             if one.target < one.bound - _STEP:
@@ -184,21 +193,6 @@ class RateShares:
                 room -= one.told - one.bound
                 one.bound = one.told
         return told
-
-
-def _aim(agents: Sequence[_Agent]) -> None:
-    """Say what each is to have, by what it has used; as before where none is short."""
-    whole = float(len(agents))
-    wants = [_wanted(one, whole) for one in agents]
-    targets = divided(whole, wants) if max(wants) >= whole else [one.target for one in agents]
-    for one, target in zip(agents, targets, strict=True):
-        one.target, one.is_fresh = target, False
-
-
-def _wanted(one: _Agent, whole: float) -> float:
-    if one.use is None or one.use >= SHORT * one.bound:
-        return whole
-    return max(LEAST, one.use / LOOSE)
 
 
 def divided(whole: float, wants: Sequence[float]) -> list[float]:

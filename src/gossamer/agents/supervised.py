@@ -269,8 +269,18 @@ class Heartbeats:
         task = self._asked[process.name]
         if not task.done():
             process.is_late = True
-            if process.news is not None:  # one that only begins may take its time
-                self._missed(process, seconds)
+            if process.news is None:
+                return None  # one that only begins may take its time
+            if process.beat.missed(seconds):
+                process.line.is_silent = True
+                self._report(
+                    f"{process.name} is silent: it has not answered for {process.beat.seconds:.0f} s; if it stays silent, it is "
+                    f"ended after {self.ended_after:g} s and started again"
+                )
+            if process.beat.seconds >= self.ended_after:
+                self._report(f"{process.name} has not answered for {process.beat.seconds:.0f} s, and is ended")
+                process.kill()
+                process.beat.heard()  # one that the system cannot end at once is not ended again in each round
             return None
         del self._asked[process.name]
         if task.cancelled():
@@ -280,18 +290,6 @@ class Heartbeats:
         if process.beat.heard() and news is not None:
             self._report(f"{process.name} answers again")
         return news
-
-    def _missed(self, process: SupervisedProcess, seconds: float) -> None:
-        if process.beat.missed(seconds):
-            process.line.is_silent = True
-            self._report(
-                f"{process.name} is silent: it has not answered for {process.beat.seconds:.0f} s; if it stays silent, it is ended "
-                f"after {self.ended_after:g} s and started again"
-            )
-        if process.beat.seconds >= self.ended_after:
-            self._report(f"{process.name} has not answered for {process.beat.seconds:.0f} s, and is ended")
-            process.kill()
-            process.beat.heard()  # one that the system cannot end at once is not ended again in each round
 
     def close(self) -> None:
         for task in self._asked.values():

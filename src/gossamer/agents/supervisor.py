@@ -146,26 +146,23 @@ class Supervisor:
         watches = [asyncio.create_task(self._watch(agent), name=agent.name) for agent in self.agents.values()]
         watches += [asyncio.create_task(self._watch_master(one), name=one.name) for one in self.masters.values()]
         rounds = asyncio.create_task(self._rounds())
+        failure: BaseException | None = None
+        pending: set[asyncio.Task[None]] = {*watches, rounds}
         try:
-            await self._until_all_end(watches, rounds)
+            while pending - {rounds}:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    if not task.cancelled() and (error := task.exception()) is not None and failure is None:
+                        failure = error
+                        await self._end(Stop())
+            if failure is not None:
+                raise failure
         finally:
             for task in (*watches, rounds):
                 task.cancel()
             for one in self._everybody:
                 one.kill()
             await asyncio.gather(*watches, rounds, return_exceptions=True)
-
-    async def _until_all_end(self, watches: list["asyncio.Task[None]"], rounds: "asyncio.Task[None]") -> None:
-        failure: BaseException | None = None
-        pending: set[asyncio.Task[None]] = {*watches, rounds}
-        while pending - {rounds}:
-            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                if not task.cancelled() and (error := task.exception()) is not None and failure is None:
-                    failure = error
-                    await self._end(Stop())
-        if failure is not None:
-            raise failure
 
     async def _watch(self, agent: AgentProcess) -> None:
         """Run one agent until it ends in order; start it again where it dies."""

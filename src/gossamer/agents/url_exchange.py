@@ -16,7 +16,7 @@ Where agents are not connected, URLs come in files: :mod:`gossamer.agents.mergin
 from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import msgspec
 
@@ -104,17 +104,10 @@ class OtherAgent(AsynchronousFilter[NoSettings]):
 
     optional = frozenset({"urls", "found", "mail", "kept"})
 
-    def on_urls(self, task: Task) -> None:
+    def _never_run(self, given: object) -> list[Any]:
         raise NotImplementedError("another agent is a process of its own")
 
-    def on_mail(self, mail: Designated) -> None:
-        raise NotImplementedError("another agent is a process of its own")
-
-    def take_found(self, free: int) -> list[Task]:
-        raise NotImplementedError("another agent is a process of its own")
-
-    def take_kept(self, free: int) -> list[Designated]:
-        raise NotImplementedError("another agent is a process of its own")
+    on_urls = on_mail = take_found = take_kept = _never_run
 
 
 #: Refused URLs of one run that are told one by one: more of them is one fault of another agent, and the summary has their number.
@@ -256,9 +249,7 @@ class UrlIntake(msgspec.Struct, frozen=True):
             staged.count("received", len(tasks))
             if refused:
                 staged.count("cut:refused", refused)
-            choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
-            queueing = TaskQueueing(self.sheet, choosers, staged)
-            new = self._queued(urls, orders, queueing, staged, is_mail=is_mail)
+            new = self._queued(urls, orders, self._queueing(staged), staged, is_mail=is_mail)
             for claimant in self.claimants if claims else ():
                 claimant.received(claims, staged)
             taken = [(taker, taker.received(orders, staged)) for taker in self.takers] if orders else ()
@@ -273,14 +264,17 @@ class UrlIntake(msgspec.Struct, frozen=True):
         orders = [task for task in tasks if task.relation == ORDER]
         urls = [task for task in tasks if task.relation != ORDER]
         with self.ledger.group() as staged:
-            choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
-            queueing = TaskQueueing(self.sheet, choosers, staged)
+            queueing = self._queueing(staged)
             mailbox.taken_back(tasks, staged)
             queueing.taken_back([task for task in urls if task.identity not in known])
             queueing.received([task for task in urls if task.identity in known])
             taken = [(taker, taker.received(orders, staged)) for taker in self.takers] if orders else ()
         for taker, those in taken:
             taker.obey(those)
+
+    def _queueing(self, staged: Group) -> TaskQueueing:
+        choosers = Choosers(self.seen, self.traversal, self.prioritizer, self.gates, self.ledger.depths.limit)
+        return TaskQueueing(self.sheet, choosers, staged)
 
     def _queued(
         self, urls: Sequence[Task], orders: Sequence[Task], queueing: TaskQueueing, staged: Group, *, is_mail: bool

@@ -102,9 +102,12 @@ def with_agents(
             places = {"mail": mail_arrow(other), "kept": mail_arrow(agent)}
             components[other] = ComponentPlan("other-agent", places, process=_process(other))
     wiring.check_free("several agents need", providers=providers, components=components, connectors=connectors)
+    claiming = on_divided(wiring.components[commit], {})
+    keepers: Any = claiming.providers.get("keepers", {})
+    claiming.providers["keepers"] = {**keepers, "visits": [*keepers.get("visits", ()), DIGESTS]}
     changed = {
         frontier: on_divided(wiring.components[frontier], {"arrived": "arrived"}),
-        commit: _claiming(on_divided(wiring.components[commit], {})),
+        commit: claiming,
         # What crawlers find out of their hosts may be another agent's.
         **{name: on_divided(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
     }
@@ -163,9 +166,14 @@ def _with_applications(wiring: Wiring, agent: str, *, is_first: bool) -> Wiring:
 def _with_own_files(wiring: Wiring, agent: str) -> Wiring:
     """The wiring with files of the agent's own. An only agent needs nothing else."""
     made = wiring
+    own: Mapping[str, dict[str, Any]] = {
+        "no-archive": {},
+        "json-log": {"name": agent},
+        "tables": {"agent": agent, "log_name": agent},
+    }
     for unit in _OWN_FILES:
         if unit in made.providers:
-            made = wirings.with_settings(made, unit, _own_files(made.providers[unit].use, agent))
+            made = wirings.with_settings(made, unit, own.get(made.providers[unit].use, {"agent": agent}))
     for unit, plan in wiring.providers.items():
         if plan.use in _OWN_SETS:
             made = wirings.with_settings(made, unit, {"agent": agent})
@@ -190,16 +198,6 @@ def domain_rule_of(settings: Mapping[str, Any]) -> DomainRule:
     return domain_rule(settings.get("division", "domain"), settings.get("together", ()))
 
 
-def _own_files(use: str, agent: str) -> dict[str, Any]:
-    """The name that keeps a store's files apart from those of other agents."""
-    own: Mapping[str, dict[str, Any]] = {
-        "no-archive": {},
-        "json-log": {"name": agent},
-        "tables": {"agent": agent, "log_name": agent},
-    }
-    return own.get(use, {"agent": agent})
-
-
 def divisible(wiring: Wiring) -> tuple[str, str]:
     """The names of the frontier and of the commit of a wiring whose URLs can be divided. Raises WiringError: it has not one of
     each; UsageError: a random walk is to be divided."""
@@ -212,12 +210,6 @@ def divisible(wiring: Wiring) -> tuple[str, str]:
 def on_divided(plan: ComponentPlan, ports: Mapping[str, str]) -> ComponentPlan:
     providers: dict[str, Any] = {**plan.providers, "ledger": "divided"}
     return msgspec.structs.replace(plan, ports={**plan.ports, **ports}, providers=providers)
-
-
-def _claiming(commit: ComponentPlan) -> ComponentPlan:
-    keepers: Any = commit.providers.get("keepers", {})
-    visits = [*keepers.get("visits", ()), DIGESTS]
-    return msgspec.structs.replace(commit, providers={**commit.providers, "keepers": {**keepers, "visits": visits}})
 
 
 def _receiver(commit: ComponentPlan, agent: str, orders: Sequence[str], stores: Sequence[str]) -> ComponentPlan:

@@ -33,7 +33,7 @@ from gossamer.agents.wiring import STORE_USE
 from gossamer.crawls.builder import with_directory
 from gossamer.crawls.control.line import AgentLine, AgentSilent
 from gossamer.crawls.control.server import read_request
-from gossamer.crawls.control.wire import Answered, Malformed, NotDone, RequestRefused
+from gossamer.crawls.control.wire import Malformed, NotDone, RequestRefused
 from gossamer.engine.errors import FlowError
 from gossamer.engine.files import replace_file, replace_private
 from gossamer.engine.remote.addresses import ADDRESS, CERTIFICATE, LISTEN, SECRET, Address, new_certificate
@@ -243,13 +243,13 @@ class JoinedMachine:
                 await back_from_store(self.directory, plan.settings, agent, self._say, over, was_apart=True)
 
     def _attend(self, placed: LocalPlaced) -> None:
-        self._placed = placed
-        self._spawn(self._watch(placed))
+        async def watch() -> None:
+            code = await placed.ended(self._say)
+            end = noted_end(self.directory, self._note.agent) if code == 0 else None
+            self._ended(code, _encoded(end))
 
-    async def _watch(self, placed: LocalPlaced) -> None:
-        code = await placed.ended(self._say)
-        end = noted_end(self.directory, self._note.agent) if code == 0 else None
-        self._ended(code, _encoded(end))
+        self._placed = placed
+        self._spawn(watch())
 
     def _ended(self, code: int, end: bytes) -> None:
         self._end = link.AgentHasEnded(code, end, self._is_leaving)
@@ -299,7 +299,12 @@ class JoinedMachine:
                     message = await link.received(pipe, link.to_machine, "a supervisor")
                 if isinstance(message, link.MachineWelcome):
                     self._pipe, lease = pipe, message.lease
-                    self._catch_up()
+                    # What could not be told while there was no connection.
+                    self._put(self._told)
+                    while self._lines:
+                        self._put(link.Said(self._lines.popleft()))
+                    if self._end is not None:
+                        self._put(self._end)
                     beating = asyncio.create_task(_beat(pipe))
                 else:
                     await self._hear(message)
@@ -307,14 +312,6 @@ class JoinedMachine:
             self._pipe = None
             if beating is not None:
                 beating.cancel()
-
-    def _catch_up(self) -> None:
-        """Tell what could not be told while there was no connection."""
-        self._put(self._told)
-        while self._lines:
-            self._put(link.Said(self._lines.popleft()))
-        if self._end is not None:
-            self._put(self._end)
 
     async def _hear(self, message: link.ToMachine) -> None:
         match message:
@@ -350,20 +347,18 @@ class JoinedMachine:
     async def _answer(self, question: link.Question) -> None:
         body = b""
         if time.monotonic() - self._echoed <= link.FRESH and self._placed is not None and self._placed.is_alive:
-            with contextlib.suppress(AgentSilent):
-                body = msgspec.json.encode(await self._asked(question.body))
+            with (
+                contextlib.suppress(AgentSilent),
+                contextlib.closing(AgentLine(self.directory, self._note.agent)) as line,
+            ):
+                try:
+                    answered = await line.ask(read_request(question.body, REQUESTS), LONGEST)
+                except RequestRefused as error:
+                    answered = NotDone(str(error), error.exit_code)
+                except Malformed as error:
+                    answered = NotDone(str(error))
+                body = msgspec.json.encode(answered)
         self._put(link.MachineReply(question.number, body))
-
-    async def _asked(self, body: bytes) -> Answered:
-        line = AgentLine(self.directory, self._note.agent)
-        try:
-            return await line.ask(read_request(body, REQUESTS), LONGEST)
-        except RequestRefused as error:
-            return NotDone(str(error), error.exit_code)
-        except Malformed as error:
-            return NotDone(str(error))
-        finally:
-            line.close()
 
     async def _do_at_rest(self, asked: link.Asked) -> None:
         """Do something of the agent, or of its parcels, while all agents rest: one thing after the other."""
@@ -410,10 +405,12 @@ class JoinedMachine:
                 heard = inf
             if self._cluster is None or not self._note.agent:
                 continue
-            told = link.AgentPlace(
-                _text(self._cluster.folder / f"{self._note.agent}{ADDRESS}").decode("ascii", "replace")[:400],
-                _point(point_path(self.directory, self._note.agent)),
-            )
+            point = b""
+            with contextlib.suppress(OSError, ValueError):
+                known = point_path(self.directory, self._note.agent).read_bytes()
+                point = msgspec.json.encode(msgspec.json.decode(known, type=StorePoint))
+            address = _text(self._cluster.folder / f"{self._note.agent}{ADDRESS}").decode("ascii", "replace")[:400]
+            told = link.AgentPlace(address, point)
             if told != self._told:
                 self._told = told
                 self._put(told)
@@ -439,11 +436,4 @@ def _text(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        return b""
-
-
-def _point(path: Path) -> bytes:
-    try:
-        return msgspec.json.encode(msgspec.json.decode(path.read_bytes(), type=StorePoint))
-    except (OSError, ValueError):
         return b""

@@ -123,7 +123,14 @@ class JoinedCluster:
             await left.ended(self._report)
         forget_agent_end(self.directory, name)
         self._home(name, machine, is_alive=True)
-        machine.put(link.Begin(name, self._files(), restores))
+        orders = msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders)
+        files = {
+            WIRING: (self.folder / WIRING).read_bytes(),
+            ORDERS: msgspec.json.encode(msgspec.structs.replace(orders, directory="", lease=self._lease)),
+            SECRET: self._secret,
+            **self._crawl_files(),
+        }
+        machine.put(link.Begin(name, files, restores))
         return await self._attached(name, machine)
 
     async def do_at_rest(self, deed: Deed) -> bytes:
@@ -250,7 +257,10 @@ class JoinedCluster:
         machine = self._machines.get(home)
         # One that had left may have lost its machine to another agent.
         is_taken = machine is not None and machine.joining.agent not in ("", name)
-        may_leave = self._may_leave(machine) or (is_taken and self._has_store)
+        # An agent may go on elsewhere where its machine is away or cannot run it, the store has what it keeps, and the lease is
+        # over. Within that the machine may come back, with the next version, or mended.
+        since = self._opened if machine is None else machine.refused or machine.heard
+        may_leave = self._has_store and (is_taken or time.monotonic() - since > self._lease + link.BEYOND)
         own = machine if machine is not None and machine.is_here and not is_taken else None
         if own is not None and not (own.refused and may_leave):
             return own
@@ -275,12 +285,6 @@ class JoinedCluster:
         """Where agents are to work; those that may work anywhere are not among them."""
         return {one.agent: one.place for one in map(member, self._members()) if one.place}
 
-    def _may_leave(self, machine: Machine | None) -> bool:
-        """Whether an agent may go on elsewhere, whose machine is away or cannot run it: the store has what it keeps, and the lease
-        is over. Within it the machine may come back, with the next version, or mended."""
-        since = self._opened if machine is None else machine.refused or machine.heard
-        return self._has_store and time.monotonic() - since > self._lease + link.BEYOND
-
     def _home(self, name: str, machine: Machine, *, is_alive: bool) -> None:
         self._homes[name] = machine.joining.folder
         machine.joining = msgspec.structs.replace(machine.joining, agent=name, is_alive=is_alive)
@@ -297,16 +301,6 @@ class JoinedCluster:
         self._report(
             f"{name} waits for {whose}: gossamer agent --join HOST:{self._address.port}{place and f' --place {place}'}"
         )
-
-    def _files(self) -> dict[str, bytes]:
-        """What an agent elsewhere has to know, as files."""
-        orders = msgspec.json.decode((self.folder / ORDERS).read_bytes(), type=AgentOrders)
-        return {
-            WIRING: (self.folder / WIRING).read_bytes(),
-            ORDERS: msgspec.json.encode(msgspec.structs.replace(orders, directory="", lease=self._lease)),
-            SECRET: self._secret,
-            **self._crawl_files(),
-        }
 
     def _crawl_files(self) -> dict[str, bytes]:
         """The files of the whole crawl, by their names in its directory."""
@@ -327,17 +321,14 @@ class JoinedCluster:
             place.mkdir(parents=True, exist_ok=True)
 
             async def forward(request: ControlRequest) -> Answered:
-                return await self._forwarded(name, request)
+                at = self._machines.get(self._homes.get(name, ""))
+                if at is None or at.placed is None or not at.placed.is_alive:
+                    raise ConnectionError
+                return read_answer(await at.ask(link.Question(0, encode(request)[HEADER:])))
 
             self._servers[name] = ControlServer(place, forward, self._report, requests=REQUESTS)
             await self._servers[name].start()
         return placed
-
-    async def _forwarded(self, name: str, request: ControlRequest) -> Answered:
-        machine = self._machines.get(self._homes.get(name, ""))
-        if machine is None or machine.placed is None or not machine.placed.is_alive:
-            raise ConnectionError
-        return read_answer(await machine.ask(link.Question(0, encode(request)[HEADER:])))
 
     # -- as the party that machines find
 
@@ -417,7 +408,10 @@ class JoinedCluster:
             case link.AgentHasEnded():
                 machine.joining = msgspec.structs.replace(machine.joining, is_alive=False)
                 machine.is_leaving = message.is_leaving or message.code in REFUSING
-                self._note_end(machine.joining.agent, message.end)
+                if machine.joining.agent and message.end:
+                    with contextlib.suppress(ValueError):  # a machine that says nothing of use
+                        end = msgspec.json.decode(message.end, type=AgentEnd)
+                        write_agent_end(self.directory, machine.joining.agent, end)
                 if placed is not None:
                     placed.has_ended(message.code)
                 if message.code in REFUSING:
@@ -431,11 +425,6 @@ class JoinedCluster:
                 self._spread()
             case link.MachineJoins():
                 raise BrokenFrame("a machine joined twice")
-
-    def _note_end(self, agent: str, end: bytes) -> None:
-        if agent and end:
-            with contextlib.suppress(ValueError):  # a machine that says nothing of use
-                write_agent_end(self.directory, agent, msgspec.json.decode(end, type=AgentEnd))
 
     def _spread(self, to: Machine | None = None) -> None:
         """Send the table of agents to a machine, or to all."""
