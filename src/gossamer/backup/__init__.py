@@ -3,7 +3,7 @@
 Place in the flow: :mod:`publisher` is a provider beside the commit. Every few minutes it ships what is new and publishes a
 *checkpoint* of the whole crawl directory. :mod:`head` says what lies in a store and who may write there. :mod:`elsewhere` brings a
 crawl back: into an empty folder to go on with it, or into a cache to read it. A :class:`~contract.Store` is a folder
-(:mod:`opening`), several of them (:mod:`copies`), or :mod:`cloud`, which needs the package `obstore` (`gossamer[store]`).
+or several of them (:mod:`opening`), or :mod:`cloud`, which needs the package `obstore` (`gossamer[store]`).
 
 Promises: a checkpoint names only what is in the store; one process owns a crawl, and another one that thinks it does can
 publish nothing; what is read back has the bytes that were shipped. A crawl without `--store` loads none of this.

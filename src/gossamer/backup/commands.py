@@ -49,21 +49,6 @@ def orphans(store: "Store") -> Iterator[str]:
     yield from store.list("probes/")
 
 
-def _store_of(text: str) -> "Store":
-    """The store of a name, or of a crawl directory. Raises UsageError: it is none, or the crawl has none."""
-    from gossamer.backup.elsewhere import is_store
-    from gossamer.backup.head import owned
-    from gossamer.backup.opening import open_store
-    from gossamer.backup.options import AGENT
-    from gossamer.storage.tables.places import crawl_directory
-
-    if is_store(text):
-        return open_store(text)
-    if (note := owned(crawl_directory(text), AGENT)) is None:
-        raise UsageError(f"the crawl in {Path(text)} has no store")
-    return open_store(note.url)
-
-
 @click.command(epilog="Exit status: 0 it is done, 2 wrong usage, 5 the store cannot be reached, or is damaged.")
 @click.argument("place", metavar="DIR|STORE")
 @option("--sweep", "Remove these objects. Without this option, the command only says how many there are.")
@@ -81,7 +66,11 @@ def store(place: str, sweep: bool, older_than: str) -> None:
     gossamer store s3://bucket/example --sweep
     """
     from gossamer.backup.contract import ObjectMissing
-    from gossamer.backup.opening import probe
+    from gossamer.backup.elsewhere import is_store
+    from gossamer.backup.head import owned
+    from gossamer.backup.opening import open_store, probe
+    from gossamer.backup.options import AGENT
+    from gossamer.storage.tables.places import crawl_directory
 
     try:
         age = parse(older_than, "s")
@@ -91,7 +80,10 @@ def store(place: str, sweep: bool, older_than: str) -> None:
         raise UsageError(
             f"--older-than {older_than}: an owner may just have shipped it; the least is {show_seconds(_LEAST)}"
         )
-    where = _store_of(place)
+    note = None if is_store(place) else owned(crawl_directory(place), AGENT)
+    if note is None and not is_store(place):
+        raise UsageError(f"the crawl in {Path(place)} has no store")
+    where = open_store(place if note is None else note.url)
     now = probe(where)[0] if sweep else time.time()
     old: dict[str, int] = {}
     young = 0

@@ -87,21 +87,15 @@ def bring_back(text: str, into: str, options: CrawlOptions) -> CrawlOptions:
     for place in crawl.places:
         place.refuse_older(now, take_over=given.take_over)
     if not given.take_over:
-        crawl.refuse_living(now)
+        for place in crawl.places:
+            place.refuse_living(now)
     life, holder = new_life()
     making = folder.absolute().with_name(f".{folder.absolute().name}.restoring")
     with _left_on_error(crawl, life, folder, making):
-        crawl.claim(life, holder, given.lease)
-        beats = time.monotonic()
-
-        def beat() -> None:
-            nonlocal beats
-            if time.monotonic() - beats > given.lease / 3:
-                crawl.renew()
-                beats = time.monotonic()
-
+        for place in crawl.places:
+            place.claim(life, holder, given.lease, restores=True)
         shutil.rmtree(making, ignore_errors=True)
-        _bring_all(crawl, making, given.keep_local, beat)
+        _bring_all(crawl, making, given)
         if crawl.places[1:]:
             agree_on_tables(making)
             write_members(making, crawl.members)
@@ -126,7 +120,9 @@ def _left_on_error(crawl: "CrawlInStore", life: str, folder: Path, making: Path)
     except (ObjectChanged, CrawlDirectoryError, OSError) as error:
         shutil.rmtree(making, ignore_errors=True)
         with contextlib.suppress(StoreFailed, ObjectChanged):
-            crawl.leave(life)
+            for place in crawl.places:
+                if place.head is not None and place.head.life == life:
+                    place.give_back()
         if isinstance(error, CrawlDirectoryError):
             raise
         if isinstance(error, ObjectChanged):
@@ -134,12 +130,21 @@ def _left_on_error(crawl: "CrawlInStore", life: str, folder: Path, making: Path)
         raise CrawlDirectoryError(f"{folder} cannot be written: {error.strerror or error}") from None
 
 
-def _bring_all(crawl: "CrawlInStore", making: Path, keep_local: int | None, beat: Callable[[], None]) -> None:
+def _bring_all(crawl: "CrawlInStore", making: Path, given: StoreOptions) -> None:
     """Write a crawl directory; of the archive only as much as the options, or else its wiring, say that it keeps."""
+    beats = time.monotonic()
+
+    def beat() -> None:
+        nonlocal beats
+        if time.monotonic() - beats > given.lease / 3:
+            for place in crawl.places:
+                place.renew()
+            beats = time.monotonic()
+
     files, archive = crawl.files(crawl.checkpoints({}))
     crawl.first.bring(files, making, beat=beat)
     plan = read_wiring(making).providers.get(PUBLISHER)
-    most = keep_local
+    most = given.keep_local
     if most is None and plan is not None:
         most = build(PublisherSheet, plan.settings).keep_local  # a person may have written it as a text
     if most is not None:
@@ -177,26 +182,6 @@ class CrawlInStore:
         """Agents whose checkpoints are of before the last change of agents, with those that there were then."""
         heads = {place.agent: place.head or StoreHead(0, "", "", 0.0) for place in self.places}
         return {agent: head.members for agent, head in heads.items() if head.division < self.division}
-
-    def refuse_living(self, now: float) -> None:
-        """Refuse a crawl that has an agent whose owner may be alive. Raises CrawlDirectoryError."""
-        for place in self.places:
-            place.refuse_living(now)
-
-    def claim(self, life: str, holder: str, lease: float) -> None:
-        """Become the owner of all agents. Raises ObjectChanged: another process has become that of one of them."""
-        for place in self.places:
-            place.claim(life, holder, lease, restores=True)
-
-    def renew(self) -> None:
-        for place in self.places:
-            place.renew()
-
-    def leave(self, life: str) -> None:
-        """Give back the agents that the owner of this name has claimed."""
-        for place in self.places:
-            if place.head is not None and place.head.life == life:
-                place.give_back()
 
     def told(self) -> list[StoredAgent]:
         """The agents as the store knows them. Where one seems to be gone by this machine's clock, the clock of the store counts, if
@@ -319,7 +304,7 @@ def gone_elsewhere(directory: Path) -> list[StoredAgent]:
 
 
 def _fill(stored: CrawlInStore, home: Path, most: float) -> None:
-    """Bring what has changed since the last look."""
+    """Bring what has changed since the last look, and let go of other crawls until there is room for it."""
     note = _Cached({}, {})
     with contextlib.suppress(OSError, ValueError):
         note = msgspec.json.decode((home / _NOTE).read_bytes(), type=_Cached)
@@ -327,7 +312,17 @@ def _fill(stored: CrawlInStore, home: Path, most: float) -> None:
     if checkpoints.keys() == note.checkpoints.keys():
         return
     files, archive = stored.files(checkpoints)
-    _make_room(home, StoredCheckpoint(files).bytes, stored.first.store.name, most)
+    name, left = stored.first.store.name, most - (size := StoredCheckpoint(files).bytes)
+    if left < 0:
+        raise UsageError(
+            f"the crawl in {name} has {show_bytes(size)} beside its archive, and crawls that are read may have {show_bytes(most)}; "
+            f"give more by --cache, or bring it back whole: gossamer resume {name} -o DIR"
+        )
+    others = sorted((path for path in home.parent.iterdir() if path != home), key=lambda path: -path.stat().st_mtime)
+    for path in others:  # those that were read longest ago make room
+        left -= sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        if left < 0:
+            shutil.rmtree(path, ignore_errors=True)
     (home / _NOTE).unlink(missing_ok=True)
     crawl = home / _CRAWL
     have = {name: parts for name, parts in note.files.items() if (crawl / name).exists()}
@@ -340,18 +335,3 @@ def _fill(stored: CrawlInStore, home: Path, most: float) -> None:
     if stored.places[1:]:
         agree_on_tables(crawl)
     replace_file(home / _NOTE, msgspec.json.encode(_Cached(checkpoints, files)))
-
-
-def _make_room(home: Path, size: int, name: str, most: float) -> None:
-    """Let go of the crawls that were read longest ago, until there is room for this one."""
-    if size > most:
-        raise UsageError(
-            f"the crawl in {name} has {show_bytes(size)} beside its archive, and crawls that are read may have {show_bytes(most)}; "
-            f"give more by --cache, or bring it back whole: gossamer resume {name} -o DIR"
-        )
-    others = sorted((path for path in home.parent.iterdir() if path != home), key=lambda path: -path.stat().st_mtime)
-    left = most - size
-    for path in others:
-        left -= sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-        if left < 0:
-            shutil.rmtree(path, ignore_errors=True)

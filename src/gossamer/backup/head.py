@@ -26,8 +26,7 @@ from pathlib import Path
 import msgspec
 
 from gossamer.backup.contract import ABSENT, ObjectChanged, ObjectMissing, Store, StoreFailed
-from gossamer.backup.copies import CopiedStore
-from gossamer.backup.opening import FolderStore
+from gossamer.backup.opening import CopiedStore, FolderStore
 from gossamer.backup.options import JOINED
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import show_seconds

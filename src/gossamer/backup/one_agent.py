@@ -7,6 +7,7 @@ not two.
 """
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
@@ -95,9 +96,12 @@ def publish_at_rest(directory: Path, url: str, ledger: RocksLedger) -> None:
     members, division = members_of(directory), division_of(directory)
     head = AgentInStore(store, agent).read()
     ours = head if note is not None and head is not None and note.has_ended and head.life in note.lives else None
-    is_as_it_was = ours is not None and (ours.members, ours.division) == (members, division)
-    if is_as_it_was and not _was_deleted_since(directory, agent):
-        return
+    if ours is not None and (ours.members, ours.division) == (members, division):
+        with contextlib.suppress(FileNotFoundError):
+            if (directory / DELETED).stat().st_mtime_ns > point_path(directory, agent).stat().st_mtime_ns:
+                ours = None  # something was deleted since
+        if ours is not None:
+            return
     # The lease of the crawl: who goes on with it elsewhere, since all rest here and are lost, waits no longer.
     lease = head.lease if head is not None else StoreOptions().lease
     place = claimed(store, directory, agent, lease, time.time())
@@ -114,14 +118,6 @@ def publish_at_rest(directory: Path, url: str, ledger: RocksLedger) -> None:
         raise CrawlDirectoryError(f"another process has just taken {agent} in {store.name}") from None
     assert place.head is not None
     note_owned(directory, agent, url, (place.head.life,), place.head, has_ended=True)
-
-
-def _was_deleted_since(directory: Path, agent: str) -> bool:
-    """Whether something was deleted since an agent has published last."""
-    try:
-        return (directory / DELETED).stat().st_mtime_ns > point_path(directory, agent).stat().st_mtime_ns
-    except FileNotFoundError:
-        return False
 
 
 def bring_agent_back(

@@ -133,10 +133,17 @@ def _url_of_store(builder: "Builder", given: str, known: str, asked: str) -> str
     was given. Raises UsageError."""
     from gossamer.backup.head import owned
     from gossamer.backup.opening import store_name
+    from gossamer.storage.tables.places import CRAWL_FILE
 
     name, directory = store_name(given), Path(builder.options.output)
-    for one in name.split(JOINED):
-        _refuse_inside(one, directory)
+    for one in name.split(JOINED) if "://" not in name else ():
+        folder = Path(one).resolve()
+        if directory.resolve() in (folder, *folder.parents):
+            raise UsageError(
+                f"--store {one}: lies in the directory of the crawl, and is lost with it; name another place"
+            )
+        if (folder / CRAWL_FILE).exists():
+            raise UsageError(f"--store {one}: is the directory of a crawl; name an empty folder on another disk")
     is_reborn = builder.options.resume and (note := owned(directory, AGENT)) and note.url == name
     if is_reborn and name in known.split(JOINED):
         return known  # it was brought back from one of its copies, and keeps the others
@@ -160,17 +167,6 @@ def _with_copies(builder: "Builder", given: StoreOptions) -> StoreOptions:
         )
     builder.set("archive", "archive", {"disks": folders[: 1 - given.copies]})
     return msgspec.structs.replace(given, store=JOINED.join(folders[1 - given.copies :]))
-
-
-def _refuse_inside(name: str, directory: Path) -> None:
-    """Refuse a store that would be lost with the crawl, and one that would lie in another crawl."""
-    from gossamer.storage.tables.places import CRAWL_FILE
-
-    folder = Path(name).resolve()
-    if "://" not in name and directory.resolve() in (folder, *folder.parents):
-        raise UsageError(f"--store {name}: lies in the directory of the crawl, and is lost with it; name another place")
-    if "://" not in name and (folder / CRAWL_FILE).exists():
-        raise UsageError(f"--store {name}: is the directory of a crawl; name an empty folder on another disk")
 
 
 def _refuse_dividing(builder: "Builder", *, is_new: bool) -> None:

@@ -20,11 +20,10 @@ from types import MappingProxyType
 from typing import Annotated
 
 from gossamer.backup.contract import ObjectChanged, Store, StoreFailed, StoreRefused
-from gossamer.backup.copies import CopiedStore
 from gossamer.backup.far_archive import let_go, stand_in
 from gossamer.backup.head import AgentInStore, digest_of, note_owned, owned
 from gossamer.backup.one_agent import claimed
-from gossamer.backup.opening import open_store, probe
+from gossamer.backup.opening import CopiedStore, open_store, probe
 from gossamer.backup.options import AGENT, CheckpointBytes, CheckpointEvery, KeepLocal, Lease
 from gossamer.backup.shipping import SNAPSHOT, Shipping, size_of
 from gossamer.crawls.control.standing import StoredAgent
@@ -131,8 +130,13 @@ class Publisher(Lapsing[PublisherSheet]):
         self._is_ending = True
         if self._publishing is not None:
             await self._publishing
-        if self._place is not None and not self._is_fenced and not await self._came_to_nothing():
-            await self.publish(has_ended=True)
+        if (place := self._place) is not None and not self._is_fenced:
+            assert place.head is not None
+            if place.head.epoch > 1 or self.ledger.counters().get("fetched") or self._members:
+                await self.publish(has_ended=True)
+            else:  # it came to nothing, and its directory is removed, too
+                with contextlib.suppress(StoreFailed):
+                    await asyncio.to_thread(lambda: place.remove(place.store.list(f"{place.folder}/")))
         async with self._one_at_a_time:  # a claim or a beat under way would come after those of the next process
             self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
@@ -199,11 +203,11 @@ class Publisher(Lapsing[PublisherSheet]):
     def _has_published(self) -> bool:
         """The checkpoint is of the agents that the crawl has."""
         head = self._place.head if self._place is not None else None
-        return head is not None and bool(head.checkpoint) and (head.members, head.division) == self._agents
-
-    @property
-    def _agents(self) -> tuple[tuple[str, ...], int]:
-        return self._members, self._division
+        return (
+            head is not None
+            and bool(head.checkpoint)
+            and (head.members, head.division) == (self._members, self._division)
+        )
 
     @property
     def _rests(self) -> bool:
@@ -231,11 +235,11 @@ class Publisher(Lapsing[PublisherSheet]):
         """Say that the owner is alive, and publish when it is time; both until the end."""
         while True:
             await asyncio.sleep(min(self.sheet.lease / _BEATS, self.sheet.every))
-            is_owner = self._place is not None
-            await self._in_store(self._renew if is_owner else partial(self._begin, self.ledger.committed_ends()))
+            place = self._place
+            await self._in_store(partial(self._begin, self.ledger.committed_ends()) if place is None else place.renew)
             if self._is_fenced:
                 self.lapsed()
-            if not is_owner:
+            if place is None:
                 continue
             if self._is_unknown and (first := owned(self._directory, self._first)) is not None:
                 self._is_unknown = first.division < self._division
@@ -263,10 +267,6 @@ class Publisher(Lapsing[PublisherSheet]):
         elif self._is_behind and not is_behind:
             self.report(f"the store {self.sheet.url} has caught up, and the crawl goes on")
         self._is_behind = is_behind
-
-    def _renew(self) -> None:
-        assert self._place is not None
-        self._place.renew()
 
     async def _in_store(self, do: Callable[[], None]) -> bool:
         """Change the head, one change at a time; False where that could not be. A process that is the owner no more ends the
@@ -306,16 +306,6 @@ class Publisher(Lapsing[PublisherSheet]):
 
     # -- checkpoints
 
-    async def _came_to_nothing(self) -> bool:
-        """Leave nothing in the store of a crawl that fetched nothing: its directory is removed, too."""
-        place, counters = self._place, self.ledger.counters()
-        assert place is not None and place.head is not None
-        if place.head.epoch > 1 or counters.get("fetched") or self._members:
-            return False
-        with contextlib.suppress(StoreFailed):
-            await asyncio.to_thread(lambda: place.remove(place.store.list(f"{place.folder}/")))
-        return True
-
     async def publish(self, *, has_ended: bool = False) -> bool:
         """Publish the present state; False where that could not be."""
         try:
@@ -352,7 +342,7 @@ class Publisher(Lapsing[PublisherSheet]):
             return True
         crash_at(Point.CHECKPOINT)
         old = place.head.checkpoint if place.head is not None else ""
-        members, division = self._agents
+        members, division = self._members, self._division
         do = partial(place.publish, checkpoint, has_ended=has_ended, members=members, division=division)
         if not await self._in_store(do):
             return False
@@ -370,7 +360,16 @@ class Publisher(Lapsing[PublisherSheet]):
         with contextlib.suppress(StoreFailed):  # parts that are not named any more do no harm
             await asyncio.to_thread(lambda: place.remove({*gone, *(place.left_by_others() if is_first else ())}))
         if self.sheet.keep_local is not None:
-            await self._let_go(place, self.sheet.keep_local // max(1, len(at_work(self._members))))
+            # Each agent keeps its share. While the store is away all stay.
+            most = self.sheet.keep_local // max(1, len(at_work(self._members)))
+            with contextlib.suppress(StoreFailed):
+                count, lost = await asyncio.to_thread(
+                    let_go, self._directory, place, shipping.known.files, most, self._in_use
+                )
+                self.metrics.count("files_let_go", count)
+                if lost:
+                    self.report(f"the store {self.sheet.url} has lost a part of {lost}, which is shipped again")
+                    shipping.forget(lost)
         return True
 
     def _stand_in(self, place: AgentInStore, ends: Mapping[str, int]) -> None:
@@ -391,18 +390,6 @@ class Publisher(Lapsing[PublisherSheet]):
     @property
     def _in_use(self) -> set[str]:
         return {name for some in self.archives.values() for archive in some for name in archive.open_files()}
-
-    async def _let_go(self, place: AgentInStore, most: int) -> None:
-        """Let archive files go that the checkpoint has; each agent keeps its share. One that the store has lost is shipped again.
-        While the store is away all stay."""
-        with contextlib.suppress(StoreFailed):
-            count, lost = await asyncio.to_thread(
-                let_go, self._directory, place, self._shipped.known.files, most, self._in_use
-            )
-            self.metrics.count("files_let_go", count)
-            if lost:
-                self.report(f"the store {self.sheet.url} has lost a part of {lost}, which is shipped again")
-                self._shipped.forget(lost)
 
 
 def _now() -> float:

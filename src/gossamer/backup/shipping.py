@@ -166,7 +166,10 @@ class Shipping:
         # A disk that is lost takes nothing out of the store.
         made |= {name: parts for name, parts in before.items() if is_away(self._directory / name)}
         # A deletion writes over bytes that were shipped. It notes that it did, and is done at rest.
-        may_grow = bool(self._signatures) or self._has_same(files.get(DELETED), before.get(DELETED, ()))
+        note, known = files.get(DELETED), before.get(DELETED, ())
+        may_grow = bool(self._signatures) or (
+            [digest_of(data) for data in (note.pieces(0) if note else ())] == [part.digest for part in known]
+        )
         with ThreadPoolExecutor(_SHIPPERS) as pool:
             waiting = {}
             for name, file in files.items():
@@ -183,16 +186,12 @@ class Shipping:
                 except FileNotFoundError:
                     if files[name].grows:
                         raise
-        return StoredCheckpoint(made, self._standing(snapshot)) if made != before else self.known
-
-    def _standing(self, snapshot: Path) -> msgspec.Raw:
+        if made == before:
+            return self.known
         ledger = RocksLedger(LedgerSheet(directory=str(self._directory), agent=self._place.agent))
         now, why = standing_of_ledger(self._directory, ledger, snapshot), failure_of(self._directory)
-        return msgspec.Raw(msgspec.json.encode(msgspec.structs.replace(now, failure=why, checkpoints=[])))
-
-    def _has_same(self, file: ShippedFile | None, known: Sequence[StoredPart]) -> bool:
-        digests = [] if file is None else [digest_of(data) for data in file.pieces(0)]
-        return digests == [part.digest for part in known]
+        standing = msgspec.json.encode(msgspec.structs.replace(now, failure=why, checkpoints=[]))
+        return StoredCheckpoint(made, msgspec.Raw(standing))
 
     def _parts(
         self, file: ShippedFile, kept: Sequence[StoredPart], known: Sequence[StoredPart]

@@ -197,7 +197,36 @@ def merge_logs(
     be written.
     """
     with _MERGING:
-        return _merge(directory, [log_path(member(text).agent) for text in members], ends, before)
+        mark = read_mark(directory)
+        if not (directory / LOG_PATH).exists() or (directory / LOG_PATH).stat().st_size < mark.end:
+            mark = MergeMark()  # what was merged is gone: it is made again
+        logs = [log_path(member(text).agent) for text in members]
+        files = [file for file in logs if (directory / file).exists()]
+        if not files:
+            return 0
+        to = {file: (directory / file).stat().st_size if ends is None else ends.get(file, 0) for file in files}
+        reached = dict(mark.ends)
+        count = 0
+        merged = AppendFile(directory / LOG_PATH, fresh=False)
+        try:
+            merged.cut_back(min(mark.end, merged.end))
+            chunk = bytearray()
+            parts = [_whole_lines(directory, file, mark.ends.get(file, 0), to[file]) for file in files]
+            for time, file, end, line in heapq.merge(*parts):
+                if before and time >= before.encode():
+                    break
+                chunk += line
+                reached[file] = end
+                count += 1
+                if len(chunk) >= _CHUNK:
+                    merged.append(bytes(chunk), sync=False)
+                    chunk.clear()
+            if chunk:
+                merged.append(bytes(chunk), sync=False)
+            write_mark(directory, MergeMark(reached, merged.end))
+        finally:
+            merged.close()
+        return count
 
 
 def forget_merged(directory: Path) -> None:
@@ -205,38 +234,6 @@ def forget_merged(directory: Path) -> None:
     with _MERGING:
         (directory / MARK).unlink(missing_ok=True)
         (directory / LOG_PATH).unlink(missing_ok=True)
-
-
-def _merge(directory: Path, files: Sequence[str], ends: Mapping[str, int] | None, before: str) -> int:
-    mark = read_mark(directory)
-    if not (directory / LOG_PATH).exists() or (directory / LOG_PATH).stat().st_size < mark.end:
-        mark = MergeMark()  # what was merged is gone: it is made again
-    files = [file for file in files if (directory / file).exists()]
-    if not files:
-        return 0
-    to = {file: (directory / file).stat().st_size if ends is None else ends.get(file, 0) for file in files}
-    reached = dict(mark.ends)
-    count = 0
-    merged = AppendFile(directory / LOG_PATH, fresh=False)
-    try:
-        merged.cut_back(min(mark.end, merged.end))
-        chunk = bytearray()
-        parts = [_whole_lines(directory, file, mark.ends.get(file, 0), to[file]) for file in files]
-        for time, file, end, line in heapq.merge(*parts):
-            if before and time >= before.encode():
-                break
-            chunk += line
-            reached[file] = end
-            count += 1
-            if len(chunk) >= _CHUNK:
-                merged.append(bytes(chunk), sync=False)
-                chunk.clear()
-        if chunk:
-            merged.append(bytes(chunk), sync=False)
-        write_mark(directory, MergeMark(reached, merged.end))
-    finally:
-        merged.close()
-    return count
 
 
 def read_mark(directory: Path) -> MergeMark:

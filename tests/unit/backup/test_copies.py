@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from tests.unit.backup.test_publisher import WARC, Crawled, back, crawled
 
-from gossamer.backup.copies import CopiedStore
 from gossamer.backup.elsewhere import bring_back
 from gossamer.backup.head import AgentInStore, StoredCheckpoint
-from gossamer.backup.opening import FolderStore, open_store
+from gossamer.backup.opening import CopiedStore, FolderStore, open_store
 from gossamer.backup.options import JOINED
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import build

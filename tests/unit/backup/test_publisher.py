@@ -772,7 +772,9 @@ def test_what_is_sent_to_an_agent_is_not_acknowledged_while_another_process_may_
             one.publisher.heard -= 3600  # it was suspended for its whole lease
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(one.publisher.sure(), 0.05)
-            await one.publisher._in_store(one.publisher._renew)
+            place = one.publisher._place
+            assert place is not None
+            await one.publisher._in_store(place.renew)
             await asyncio.wait_for(one.publisher.sure(), HUNG_AFTER)
 
     asyncio.run(body())

@@ -61,14 +61,27 @@ def surt(url: str) -> str:
     host, port = endpoint_of(url)
     if not host:
         return url
-    path, mark, query = path_of(url).partition("?")
+    path, _, query = path_of(url).partition("?")
     www = _WWW.match(host)
     name = ",".join(reversed(host[www.end() if www else 0 :].split(".")))
     # A canonical URL writes no default port, so one that is written belongs to the key.
     at = f":{port}" if authority_of(url).endswith(f":{port}") else ""
-    key = f"{name}{at}){_path(path)}"
-    query = _query(query) if mark else ""
-    return f"{key}?{query}" if query else key
+    kept: list[bytes] = []
+    for segment in _unescaped(path).split(b"/")[1:]:
+        if segment == b".." and kept:
+            kept.pop()
+        elif segment != b".":
+            kept.append(segment)
+    key = ("/" + "/".join(quote_from_bytes(segment, safe=_PLAIN) for segment in kept if segment)).lower()
+    for pattern in _PATH_SESSIONS:
+        if match := pattern.fullmatch(key):
+            key = match[1] + match[2]
+    query = quote_from_bytes(_unescaped(query), safe=_PLAIN)
+    for pattern in _QUERY_SESSIONS:
+        for match in [*pattern.finditer(query)][-1:]:
+            query = query[: match.start()] + query[match.end() + 1 :]
+    arguments = sorted(argument.split("=", 1) for argument in query.lower().split("&"))
+    return f"{name}{at}){key}" + ("?" + "&".join(map("=".join, arguments)) if query else "")
 
 
 def _unescaped(text: str) -> bytes:
@@ -77,33 +90,6 @@ def _unescaped(text: str) -> bytes:
     while (plain := unquote_to_bytes(data)) != data:
         data = plain
     return data
-
-
-def _path(path: str) -> str:
-    """Dots and empty segments resolved, in lower case, without a slash at its end."""
-    kept: list[bytes] = []
-    for segment in _unescaped(path).split(b"/")[1:]:
-        if segment == b".." and kept:
-            kept.pop()
-        elif segment != b".":
-            kept.append(segment)
-    text = ("/" + "/".join(quote_from_bytes(segment, safe=_PLAIN) for segment in kept if segment)).lower()
-    for pattern in _PATH_SESSIONS:
-        if match := pattern.fullmatch(text):
-            text = match[1] + match[2]
-    return text
-
-
-def _query(query: str) -> str:
-    text = quote_from_bytes(_unescaped(query), safe=_PLAIN)
-    for pattern in _QUERY_SESSIONS:
-        for match in reversed(list(pattern.finditer(text))):
-            text = text[: match.start()] + text[match.end() + 1 :]
-            break
-    text = text.lower()
-    if len(text) <= 1:
-        return text
-    return "&".join("=".join(pair) for pair in sorted(argument.split("=", 1) for argument in text.split("&")))
 
 
 #: Files that are merged at once: far below what a process may open (fault 105).
@@ -268,26 +254,19 @@ def find(path: Path, url: str) -> list[IndexedCapture]:
     key = surt(url).encode() + b" "
     captures = []
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        start = _first(data, key)
+        start, high = 0, len(data)  # the first line that is not before the key
+        while start < high:
+            middle = max(data.rfind(b"\n", 0, (start + high) // 2) + 1, start)
+            end = data.find(b"\n", middle) + 1 or len(data)
+            if data[middle:end] < key:
+                start = end
+            else:
+                high = middle
         while start < len(data) and data[start : start + len(key)] == key:
             end = data.find(b"\n", start) + 1 or len(data)
             captures.append(read_line(data[start:end]))
             start = end
     return [capture for capture in captures if capture.entry.url == url]
-
-
-def _first(data: mmap.mmap, key: bytes) -> int:
-    """The offset of the first line that is not before `key`."""
-    low, high = 0, len(data)
-    while low < high:
-        middle = data.rfind(b"\n", 0, (low + high) // 2) + 1
-        middle = max(middle, low)
-        end = data.find(b"\n", middle) + 1 or len(data)
-        if data[middle:end] < key:
-            low = end
-        else:
-            high = middle
-    return low
 
 
 def found_in(rows: Iterable[bytes], url: str) -> list[IndexedCapture]:

@@ -63,15 +63,35 @@ class ReplayIndex:
         if not files:
             raise ReplayError("name at least one WARC file to serve")
         self.files = tuple(files)
+        digest = hashlib.sha256(str(LAYOUT).encode())  # the name of the index changes with the files
+        for path in files:
+            try:
+                found = path.stat()
+            except OSError as error:
+                raise ReplayError(f"{path} cannot be read: {error.strerror}") from None
+            digest.update(msgspec.json.encode([str(path.resolve()), found.st_size, found.st_mtime_ns]))
         folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        self.path = (cache or Path(folder, "gossamer", "replay")) / f"{_name_of(self.files)}.replay"
+        self.path = (cache or Path(folder, "gossamer", "replay")) / f"{digest.hexdigest()[:32]}.replay"
         self.unreadable = 0
         """Records without a URL that can be asked for."""
         self._database: sqlite3.Connection
 
     def __enter__(self) -> "ReplayIndex":
-        if not self.path.exists():
-            self._make()
+        if not self.path.exists():  # every file is read once; the index has its name only when it is whole
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            half = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+            half.unlink(missing_ok=True)
+            try:
+                with contextlib.closing(sqlite3.connect(half)) as database:
+                    database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _TABLES)
+                    unreadable = sum(_noted(database, number, path) for number, path in enumerate(self.files))
+                    [urls] = database.execute("SELECT count(*) FROM records").fetchone()
+                    facts = [("urls", urls), ("unreadable", unreadable)]
+                    database.executemany("INSERT INTO facts VALUES (?, ?)", facts)
+                    database.commit()
+                half.replace(self.path)
+            finally:
+                half.unlink(missing_ok=True)
         self._database = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)
         self.unreadable = self._fact("unreadable")
         return self
@@ -104,34 +124,6 @@ class ReplayIndex:
     def _fact(self, name: str) -> int:
         row = self._asked("SELECT value FROM facts WHERE name = ?", name)
         return 0 if row is None else int(row[0])
-
-    def _make(self) -> None:
-        """Read every file once. The index has its name only when it is whole."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        half = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        half.unlink(missing_ok=True)
-        try:
-            with contextlib.closing(sqlite3.connect(half)) as database:
-                database.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;" + _TABLES)
-                unreadable = sum(_noted(database, number, path) for number, path in enumerate(self.files))
-                [urls] = database.execute("SELECT count(*) FROM records").fetchone()
-                database.executemany("INSERT INTO facts VALUES (?, ?)", [("urls", urls), ("unreadable", unreadable)])
-                database.commit()
-            half.replace(self.path)
-        finally:
-            half.unlink(missing_ok=True)
-
-
-def _name_of(files: Sequence[Path]) -> str:
-    """A name that changes with the files."""
-    digest = hashlib.sha256(str(LAYOUT).encode())
-    for path in files:
-        try:
-            found = path.stat()
-        except OSError as error:
-            raise ReplayError(f"{path} cannot be read: {error.strerror}") from None
-        digest.update(msgspec.json.encode([str(path.resolve()), found.st_size, found.st_mtime_ns]))
-    return digest.hexdigest()[:32]
 
 
 def _noted(database: sqlite3.Connection, number: int, path: Path) -> int:

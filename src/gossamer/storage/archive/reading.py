@@ -313,9 +313,18 @@ def scan(path: Path, end: int | None = None) -> Iterator[Span | Gap]:
         end = size if end is None else min(end, size)
         offset = 0
         while offset < end:
-            found = _found(file, offset, end)
-            yield found
-            offset = found.end
+            check, length = _Check(), 0
+            member = check.member
+            try:
+                for piece, length in _unpacked(file, offset, end):  # noqa: B007  # the last length is that of the whole
+                    member.take(piece)
+            except (IsalError, _Broken):  # type: ignore[misc]  # a class, which its stubs call an instance
+                length, member.is_whole = _next(file, offset + 1, end) - offset, False
+            if member.is_whole and check.agrees():
+                yield Span(offset, length, member.fields, member.head, check.size, check.told)
+            else:  # where its own end is known, nothing in its body is taken for a record
+                yield Gap(offset, length)
+            offset += length
 
 
 def gaps(path: Path, end: int | None = None) -> list[Gap]:
@@ -350,21 +359,6 @@ def _begins(file: BinaryIO, offset: int, end: int) -> bool:
     except IsalError:  # type: ignore[misc]  # as above
         return False
     return bytes(first).startswith(b"WARC/1.")
-
-
-def _found(file: BinaryIO, offset: int, end: int) -> Span | Gap:
-    """The record at a place, or the bytes from there on that are none."""
-    check = _Check()
-    member = check.member
-    length = 0
-    try:
-        for piece, length in _unpacked(file, offset, end):  # noqa: B007  # the last length is that of the whole
-            member.take(piece)
-    except (IsalError, _Broken):  # type: ignore[misc]  # a class, which its stubs call an instance
-        return Gap(offset, _next(file, offset + 1, end) - offset)
-    if member.is_whole and check.agrees():
-        return Span(offset, length, member.fields, member.head, check.size, check.told)
-    return Gap(offset, length)  # its own end is known: nothing in its body is taken for a record
 
 
 class _Check:
@@ -415,7 +409,14 @@ _PIECE = 1 << 20
 def fill(path: Path, gap: Gap, at: str, why: str = LOST) -> bool:
     """Put a record with the date `at` in the place of a gap; False, and nothing is changed, where it is too short for one. `why`,
     :data:`LOST` or :data:`DELETED`, says what became of the bytes. Raises OSError: it cannot be written; the gap is still one."""
-    end = _ending(gap, at, why)
+    block = f"{why.format(gap.length)}\r\n".encode()
+    fields = (
+        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {record_id()}\r\nWARC-Date: {at}\r\n"
+        f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
+    )
+    record = fields.encode() + block + b"\r\n\r\n"
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    end = packer.compress(record) + packer.flush() + struct.pack("<II", zlib.crc32(record), len(record))
     room = gap.length - len(_HEADER) - 1 - len(end)
     if room < 0:
         return False
@@ -430,16 +431,3 @@ def fill(path: Path, gap: Gap, at: str, why: str = LOST) -> bool:
         file.flush()
         os.fsync(file.fileno())
     return True
-
-
-def _ending(gap: Gap, at: str, why: str) -> bytes:
-    """The member behind its comment: a record, its checksum and its length."""
-    block = f"{why.format(gap.length)}\r\n".encode()
-    fields = (
-        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {record_id()}\r\nWARC-Date: {at}\r\n"
-        f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
-    )
-    record = fields.encode() + block + b"\r\n\r\n"
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    packed = packer.compress(record) + packer.flush()
-    return packed + struct.pack("<II", zlib.crc32(record), len(record))

@@ -191,8 +191,12 @@ def exchange(
     request = b""
     if response.request_head:
         sent = visit.task.request
-        body = b"" if sent is None else sent.body
-        request = _request(http_head(response.request_head), body, common, response_id)
+        request = member(
+            f"WARC-Type: request\r\nWARC-Record-ID: {record_id()}\r\n{common}WARC-Concurrent-To: {response_id}\r\n"
+            "Content-Type: application/http;msgtype=request\r\n",
+            http_head(response.request_head),
+            b"" if sent is None else sent.body,
+        )
     before, dom = request + beside, b""
     if visit.rendered is not None and form is not RecordForm.HEAD_ONLY:
         if visit.rendered.picture:
@@ -237,7 +241,12 @@ def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, origin
     A part that a mobile crawler made of a document is a `conversion` (section 6.8).
     """
     response = visit.response
-    kind, record = _kind(visit), "conversion" if visit.is_part else "resource"
+    record, brought = "conversion" if visit.is_part else "resource", response.brought
+    if brought is not None and brought.is_part:
+        kind = f"{PART_TYPES[brought.form]}; charset=utf-8"
+    else:  # a mobile crawler tells what the site said, with the character encoding
+        told = response.content_type if brought is not None else response.mime
+        kind = told if _MIME_WITH_CHARSET.fullmatch(told) else "application/octet-stream"
     if form is RecordForm.HEAD_ONLY:
         answer = member(f"{_cut('unspecified')}WARC-Type: {record}\r\n{fields}Content-Type: {kind}\r\n", b"")
         return Written(before + answer, len(before))
@@ -250,15 +259,6 @@ def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, origin
         return Written(before, len(before), member_pieces(fields, b"", response.body))
     answer = member(fields, response.body)
     return Written(before + answer, len(before))
-
-
-def _kind(visit: Visit) -> str:
-    """The media type of what did not come by HTTP. A mobile crawler tells what the site said, with the character encoding."""
-    response = visit.response
-    if response.brought is not None and response.brought.is_part:
-        return f"{PART_TYPES[response.brought.form]}; charset=utf-8"
-    told = response.content_type if response.brought is not None else response.mime
-    return told if _MIME_WITH_CHARSET.fullmatch(told) else "application/octet-stream"
 
 
 def _digest(visit: Visit) -> str:
@@ -300,14 +300,6 @@ def lines_of_journey(response: Response, brought: MobileOrigin) -> dict[str, str
         "claimedSize": str(brought.size),
         "claimedHead": msgspec.json.encode(claimed).decode(),
     }
-
-
-def _request(head: bytes, body: bytes, common: str, response_id: str) -> bytes:
-    fields = (
-        f"WARC-Type: request\r\nWARC-Record-ID: {record_id()}\r\n{common}WARC-Concurrent-To: {response_id}\r\n"
-        "Content-Type: application/http;msgtype=request\r\n"
-    )
-    return member(fields, head, body)
 
 
 def _beside(lines: Mapping[str, str], common: str, response_id: str) -> bytes:

@@ -175,7 +175,16 @@ class WarcFiles:
             if link != path:
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path.resolve())
-            file.append(warcinfo(path.name, now, _told(sheet)), sync=sheet.sync)
+            told = {  # by the names that ISO 28500 recommends (section 6.2)
+                "software": sheet.software,
+                "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+                "operator": " ".join(filter(None, (sheet.operator, sheet.contact and f"<{sheet.contact}>"))),
+                "http-header-user-agent": sheet.user_agent,
+                "robots": sheet.robots,
+                "tls": sheet.tls,
+                "description": sheet.description,
+            }
+            file.append(warcinfo(path.name, now, told), sync=sheet.sync)
         except OSError:
             file.close()
             with contextlib.suppress(OSError):  # a disk that takes nothing may not let go either
@@ -184,19 +193,6 @@ class WarcFiles:
             raise
         self._archive.metrics.count("files")
         return file
-
-
-def _told(sheet: WarcSheet) -> dict[str, str]:
-    """The lines of the warcinfo record, by the names that ISO 28500 recommends (section 6.2)."""
-    return {
-        "software": sheet.software,
-        "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-        "operator": " ".join(part for part in (sheet.operator, sheet.contact and f"<{sheet.contact}>") if part),
-        "http-header-user-agent": sheet.user_agent,
-        "robots": sheet.robots,
-        "tls": sheet.tls,
-        "description": sheet.description,
-    }
 
 
 class _Laid(msgspec.Struct, frozen=True):
@@ -217,7 +213,7 @@ class WarcArchive(Provider[WarcSheet]):
     def __init__(self, sheet: WarcSheet | None = None) -> None:
         super().__init__(sheet)
         self._main, self._large = WarcLane(), WarcLane()
-        self._laying: asyncio.Future[Location] | None = None
+        self._laying: asyncio.Future[list[Location]] | None = None
         self._is_stopping = False
         self._laid: _Laid | None = None
         self._is_laid_kept = False
@@ -258,10 +254,11 @@ class WarcArchive(Provider[WarcSheet]):
         while True:
             file = self._files.open(self._large)
             start = file.end
-            writing = asyncio.to_thread(self._lay_down, file, self._exchange(visit, RecordForm.WHOLE))
+            # In a thread: no other thread has this file meanwhile.
+            writing = asyncio.to_thread(self._write, file, [self._exchange(visit, RecordForm.WHOLE)])
             self._laying = asyncio.ensure_future(writing)
             try:
-                location = await asyncio.shield(self._laying)
+                [location] = await asyncio.shield(self._laying)
             except OSError as error:
                 if not self._files.leave(self._large, error):
                     raise
@@ -272,10 +269,6 @@ class WarcArchive(Provider[WarcSheet]):
             self._laid = _Laid(body.file, start, location)
             self.metrics.count("bytes", file.end - start)
             return
-
-    def _lay_down(self, file: AppendFile, records: Written) -> Location:
-        """Write the records of one visit. In a thread: no other thread has this file meanwhile."""
-        return self._write(file, [records])[0]
 
     def _unlay(self) -> None:
         laid, self._laid = self._laid, None
@@ -376,8 +369,10 @@ class WarcArchive(Provider[WarcSheet]):
         else:  # another group was kept meanwhile that has the same document
             self._unlay()
             records = self._exchange(visit, form)
-        if form is RecordForm.WHOLE and not visit.is_part:
-            self._remember(visit.digest, self._sent_at(visit))
+        if form is RecordForm.WHOLE and visit.digest and not visit.is_part:
+            self._dates.setdefault(visit.digest, self._sent_at(visit))
+            while len(self._dates) > self.sheet.originals:  # the newest only: memory does not follow the crawl
+                self._dates.popitem(last=False)
         return records
 
     def _exchange(self, visit: Visit, form: RecordForm) -> Written:
@@ -391,14 +386,6 @@ class WarcArchive(Provider[WarcSheet]):
 
     def _sent_at(self, visit: Visit) -> float:
         return visit.response.started or self.clock.now()
-
-    def _remember(self, digest: str, at: float) -> None:
-        """Keep the date of a document's first record, the newest ones only: memory does not follow the crawl."""
-        if not digest:
-            return
-        self._dates.setdefault(digest, at)
-        while len(self._dates) > self.sheet.originals:
-            self._dates.popitem(last=False)
 
 
 def _has(visit: Visit, file: SpoolFile) -> bool:

@@ -162,7 +162,22 @@ class Commit(Filter[CommitSheet]):
         records, ends = await self._in_the_end(write, f"{len(group)} visits")
         for keeper, those in ends:
             keeper.committed(those)
-        await self.committed.send_many([_committed(ended) for ended in group])
+        told = [
+            Committed(
+                task=ended.visit.task,
+                outcome=ended.visit.response.outcome,
+                is_page=ended.visit.is_page
+                and ended.ruling.what is Disposition.DONE
+                and not ended.visit.task.is_revisit,
+                bytes=0 if ended.site else len(ended.visit.response.body),
+                is_kept=ended.ruling.what is Disposition.KEEP and not ended.site,
+                site=ended.site,
+                is_goal=ended.is_goal,
+                is_brought=ended.visit.response.brought is not None,
+            )
+            for ended in group
+        ]
+        await self.committed.send_many(told)
         await self.records.send_many(records)
 
     async def _in_the_end(self, write: Callable[[], Awaitable[W]], what: str) -> W:
@@ -366,21 +381,6 @@ def is_full(error: BaseException) -> bool:
         if error.__cause__ is None:
             return False
         error = error.__cause__
-
-
-def _committed(ended: Ended) -> Committed:
-    visit = ended.visit
-    response = visit.response
-    return Committed(
-        task=visit.task,
-        outcome=response.outcome,
-        is_page=visit.is_page and ended.ruling.what is Disposition.DONE and not visit.task.is_revisit,
-        bytes=0 if ended.site else len(response.body),
-        is_kept=ended.ruling.what is Disposition.KEEP and not ended.site,
-        site=ended.site,
-        is_goal=ended.is_goal,
-        is_brought=response.brought is not None,
-    )
 
 
 class CopyRecords(Filter[NoSettings]):

@@ -5,7 +5,7 @@ another time, or counted. Of hosts it keeps figures of their visits, the notes o
 (:func:`stage_hosts`, :func:`stage_robots`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
 from math import inf
@@ -22,7 +22,6 @@ from gossamer.storage.ledger.contract import Group, Tallied, announced, behind
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable, registered_domain
-from gossamer.values.ledger_rows import HostState
 from gossamer.values.outcome import ANSWERED, ERRORS, Outcome
 from gossamer.values.relations import SITEMAP, sitemap_relation, task_of
 from gossamer.values.settings import MaxPerHost, Sitemaps
@@ -77,25 +76,29 @@ def stage_hosts(group: Sequence[Ended], staged: Group, politeness: Politeness, n
     for ended in group:
         by_host.setdefault(ended.visit.task.host, []).append(ended)
     for name, those in by_host.items():
-        staged.host(_state(staged.host_state(name), those, politeness, now))
-
-
-def _state(state: HostState, group: Sequence[Ended], politeness: Politeness, now: float) -> HostState:
-    counters, address = dict(state.counters), state.address
-    for ended in group:
-        for name, number in (*_figures(ended.visit), *zip(ended.uncovered or (), repeat(1))):
-            counters[name] = counters.get(name, 0) + number
-        address = ended.visit.response.address or address
-    return msgspec.structs.replace(
-        state,
-        note=politeness.note(state.host),
-        counters=counters,
-        first_seen=state.first_seen or now,
-        last_seen=now,
-        address=address,
-        delay=politeness.delay(state.host),
-        delay_reason=politeness.delay_reason(state.host),
-    )
+        state = staged.host_state(name)
+        counters, address = dict(state.counters), state.address
+        for ended in those:
+            visit, response = ended.visit, ended.visit.response
+            found = [("visits", 1), ("bytes", len(response.body))] if not visit.is_robots else []
+            if found and visit.is_page:
+                found.append(("pages", 1))
+            if found and response.outcome in ERRORS:
+                found.append(("errors", 1))
+            for figure, number in (*found, *zip(ended.uncovered or (), repeat(1))):
+                counters[figure] = counters.get(figure, 0) + number
+            address = response.address or address
+        fresh = msgspec.structs.replace(
+            state,
+            note=politeness.note(name),
+            counters=counters,
+            first_seen=state.first_seen or now,
+            last_seen=now,
+            address=address,
+            delay=politeness.delay(name),
+            delay_reason=politeness.delay_reason(name),
+        )
+        staged.host(fresh)
 
 
 def stage_robots(site: str, lesson: Lesson, response: Response, staged: Group, robots: RobotsGate, now: float) -> None:
@@ -104,34 +107,15 @@ def stage_robots(site: str, lesson: Lesson, response: Response, staged: Group, r
     state = staged.host_state(host)
     staged.robots(site, host, robots.state(site))
     staged.count("robots")
-    outcome = _unread(lesson, response)
-    if outcome is not None:
+    outcome = response.outcome
+    if outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED) and not lesson.settled:
+        outcome = Outcome.ROBOTS_UNREACHABLE
+    if outcome not in ANSWERED:  # otherwise it did what it was made for
         staged.count(f"outcome:{outcome}")
         if outcome in ERRORS:
             errors = state.counters.get("errors", 0) + 1
             state = msgspec.structs.replace(state, counters={**state.counters, "errors": errors})
     staged.host(msgspec.structs.replace(state, robots_state=lesson.state, robots_date=now))
-
-
-def _unread(lesson: Lesson, response: Response) -> Outcome | None:
-    """The outcome that a request for robots.txt counts as; None where it did what it was made for."""
-    if response.outcome not in ANSWERED:
-        return response.outcome
-    if not lesson.settled and response.outcome in (Outcome.SERVER_ERROR, Outcome.RATE_LIMITED):
-        return Outcome.ROBOTS_UNREACHABLE
-    return None
-
-
-def _figures(visit: Visit) -> Iterator[tuple[str, int]]:
-    response = visit.response
-    if visit.is_robots:
-        return
-    yield "visits", 1
-    yield "bytes", len(response.body)
-    if visit.is_page:
-        yield "pages", 1
-    if response.outcome in ERRORS:
-        yield "errors", 1
 
 
 #: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so no site needs more.

@@ -41,8 +41,25 @@ def forget(ledger: RocksLedger, is_gone: Callable[[Location], bool], ends: Mappi
     one more copy of a document, one that is kept for nothing would cost the document. A request that was no plain GET is not
     repeated, whatever became of its answer. Raises CrawlDirectoryError: it could not be written.
     """
-    disown(ledger, _ownerless(ledger, is_gone))
-    again = _undo(ledger, _lost(ledger, is_gone))
+    contents = ledger.contents
+    rows = ((digest, ledger.document(url)) for digest, url in contents.all())
+    ownerless = (
+        digest
+        for digest, row in rows
+        if row is None or row.digest != digest or row.location is None or is_gone(row.location)
+    )
+    disown(ledger, ownerless)
+    lost = (  # their record is gone, or refers to one that may be
+        row
+        for row in ledger.documents()
+        if row.location is not None
+        and (
+            row.outcome is Outcome.NOT_MODIFIED
+            or (row.duplicate_of and not contents.owner(row.digest))
+            or is_gone(row.location)
+        )
+    )
+    again = _undo(ledger, lost)
     ledger.give_up_ends(ends)
     return again
 
@@ -56,23 +73,6 @@ def _undo(ledger: RocksLedger, rows: Iterable[DocumentRow]) -> int:
             for row in part:
                 group.undo(row)
     return again
-
-
-def _ownerless(ledger: RocksLedger, is_gone: Callable[[Location], bool]) -> Iterator[str]:
-    for digest, url in ledger.contents.all():
-        row = ledger.document(url)
-        if row is None or row.digest != digest or row.location is None or is_gone(row.location):
-            yield digest
-
-
-def _lost(ledger: RocksLedger, is_gone: Callable[[Location], bool]) -> Iterator[DocumentRow]:
-    """Rows whose record is gone, or refers to one that may be."""
-    for row in ledger.documents():
-        if row.location is None:
-            continue
-        refers = row.outcome is Outcome.NOT_MODIFIED or (row.duplicate_of and not ledger.contents.owner(row.digest))
-        if refers or is_gone(row.location):
-            yield row
 
 
 #: Families whose keys begin with the id of a host, `seen` apart.

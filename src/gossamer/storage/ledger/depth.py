@@ -159,10 +159,13 @@ class DepthLimit:
                 if len(keys) == most:
                     break
         self.is_owing = looked == LOOKED_AT or len(keys) == most
-        rows = self._store.get_many("documents", list(keys))
-        return [
-            _page(_rows.decode(row), depth) for depth, row in zip(keys.values(), rows, strict=True) if row is not None
-        ]
+        found = []
+        for depth, data in zip(keys.values(), self._store.get_many("documents", list(keys)), strict=True):
+            if data is not None:
+                row = _rows.decode(data)
+                request = Requested(row.mark) if row.mark else None
+                found.append(Task(row.url, host_of(row.url), depth, row.source, ANNOUNCED, request=request))
+        return found
 
     def announced(self) -> None:
         """The links of the pages that :meth:`owing` gave are queued: go on behind them."""
@@ -182,8 +185,3 @@ def merged_reach(one: bytes | None, other: bytes | None) -> bytes | None:
 
 def _effective(limit: int | None) -> int:
     return DEEPEST if limit is None else min(limit, DEEPEST)
-
-
-def _page(row: DocumentRow, depth: int) -> Task:
-    request = Requested(row.mark) if row.mark else None
-    return Task(row.url, host_of(row.url), depth, row.source, ANNOUNCED, request=request)

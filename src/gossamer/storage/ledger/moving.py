@@ -183,7 +183,13 @@ def dropping(
             rewriting.write(batch, finished=tasks)
             yield
         rewriting.drop("frontier", (key for key, _ in list(later(store, keys, arcs))), unfinished=1)
-        _drop_aside(rewriting, arcs)
+        rewriting.drop("frontier", (key for key, _ in ranges(store, "frontier", layout.SHELF, arcs)))
+        for key, value in list(
+            ranges(store, "frontier", layout.ASIDE, arcs)
+        ):  # a family's row says how many its tasks are
+            batch = store.batch()
+            batch.delete("frontier", key)
+            rewriting.write(batch, {"set_aside": -aside_rows.decode(value).count})
         if is_at_work:
             # A host that has nothing gives up its turn when that comes. One that comes back must not be woken beside that.
             rewriting.drop("frontier", [key for key, _ in resting(store, arcs)])
@@ -203,16 +209,6 @@ def forget_seen(ledger: "RocksLedger", arcs: Sequence[Arc]) -> None:
     ledger.flush_moves()
     with ledger.rewriting(is_at_work=True) as rewriting:
         rewriting.drop("seen", (key for key, _ in ranges(rewriting.store, "seen", b"", arcs)))
-
-
-def _drop_aside(rewriting: LedgerRewriting, arcs: Sequence[Arc]) -> None:
-    """Drop tasks that are set aside: a family's tasks go before its row, which says how many they are."""
-    store = rewriting.store
-    rewriting.drop("frontier", (key for key, _ in ranges(store, "frontier", layout.SHELF, arcs)))
-    for key, value in list(ranges(store, "frontier", layout.ASIDE, arcs)):
-        batch = store.batch()
-        batch.delete("frontier", key)
-        rewriting.write(batch, {"set_aside": -aside_rows.decode(value).count})
 
 
 def ranges(store: RocksStore, family: str, kind: bytes, arcs: Sequence[Arc]) -> Iterator[tuple[bytes, bytes]]:

@@ -198,19 +198,15 @@ def restore(state: Path, name: str, sheet: LedgerSheet, ends: Mapping[str, int])
 def replace(places: Places, make: Callable[[Path], None], sheet: LedgerSheet, ends: Mapping[str, int]) -> None:
     """Put what `make` writes, with committed ends of files, in the place of a ledger that is closed, lost or damaged. Raises
     CrawlDirectoryError: the ledger is in use, or what was made is damaged."""
-
-    def make_with_ends(path: Path) -> None:
-        make(path)
-        with contextlib.closing(RocksStore(path, sheet)) as store:
+    with contextlib.closing(ProcessLock(places.lock)):
+        places.recover()
+        make(places.making)
+        with contextlib.closing(RocksStore(places.making, sheet)) as store:
             batch = store.batch()
             for file, end in ends.items():
                 batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
             store.write(batch)
             store.sync()
-
-    with contextlib.closing(ProcessLock(places.lock)):
-        places.recover()
-        make_with_ends(places.making)
         places.making.rename(places.made)
         places.recover()
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gossamer.storage.ledger.active_hosts import ActiveHost, HostEnding, HostLeaving, Lane, QueueFlights
+from gossamer.storage.ledger.active_hosts import ActiveHost, HostEnding, HostLeaving, QueueFlights
 from gossamer.storage.ledger.layout import (
     CHUNK,
     CURSOR,
@@ -153,20 +153,15 @@ class HostQueues:
             names = self.rotation.next_turns(room)
             if not names:
                 break
-            found += self._take_turns(names)
-        return found
-
-    def _take_turns(self, names: list[str]) -> list[str]:
-        fresh = [name for name in dict.fromkeys(names) if name not in self._held]
-        keys = [self._keys.host(name) for name in fresh]
-        # Cursors come with it: asked together they cost half of what each costs at its host's first pop.
-        rows = self._store.get_many("hosts", [key + RESTING for key in keys] + [key + CURSOR for key in keys])
-        found = []
-        for name, rest, cursor in zip(fresh, rows[: len(fresh)], rows[len(fresh) :], strict=True):
-            if rest is None:
-                self._hold(name).cursors = unpack_cursors(cursor)
-                self._moves[name] = (None, 0.0)
-                found.append(name)
+            fresh = [name for name in dict.fromkeys(names) if name not in self._held]
+            keys = [self._keys.host(name) for name in fresh]
+            # Cursors come with it: asked together they cost half of what each costs at its host's first pop.
+            rows = self._store.get_many("hosts", [key + RESTING for key in keys] + [key + CURSOR for key in keys])
+            for name, rest, cursor in zip(fresh, rows[: len(fresh)], rows[len(fresh) :], strict=True):
+                if rest is None:
+                    self._hold(name).cursors = unpack_cursors(cursor)
+                    self._moves[name] = (None, 0.0)
+                    found.append(name)
         return found
 
     def _hold(self, name: str) -> ActiveHost:
@@ -187,7 +182,13 @@ class HostQueues:
         while len(taken) < most:
             lane = entry.first()
             if lane is not None and lane.buffer:
-                self._take(lane, most - len(taken), taken)
+                for place, task in lane.take(most - len(taken)):
+                    identity = task.identity
+                    if task.request is not None:
+                        task = self.requests.whole(task)  # noqa: PLW2901
+                        self._requesting.add(identity)
+                    taken.append(task)
+                    self._flights.depart(identity, lane, place)
             elif not self._read(entry, most - len(taken)):
                 break
         if not taken:
@@ -202,15 +203,6 @@ class HostQueues:
             self._buffers.pop(name, None)
         self._trim()
         return taken
-
-    def _take(self, lane: Lane, most: int, taken: list[Task]) -> None:
-        for place, task in lane.take(most):
-            identity = task.identity
-            if task.request is not None:
-                task = self.requests.whole(task)  # noqa: PLW2901
-                self._requesting.add(identity)
-            taken.append(task)
-            self._flights.depart(identity, lane, place)
 
     def put_back(self, task: Task) -> None:
         flight = self._flights.call_back(task.identity)
@@ -379,15 +371,12 @@ class HostQueues:
         self.delayed.applied(changes.delayed, changes.woken)
         for name, level in changes.pushed:
             if name in held:
-                self._more(held[name], level, plan.first_serial)
+                entry = held[name]
+                entry.pushed(level, plan.first_serial)
+                if entry.leaving is HostLeaving.EMPTY:  # it is admitted again
+                    entry.leaving = None
+                    self._arrivals.append(name)
         for ending in plan.ended.values():
             ending.apply()
             if ending.entry.leaving is not None and not ending.entry.is_flying:
                 self._let_go(ending.entry)
-
-    def _more(self, entry: ActiveHost, level: int, serial: int) -> None:
-        """An active host has more to read; one that was found empty is admitted again."""
-        entry.pushed(level, serial)
-        if entry.leaving is HostLeaving.EMPTY:
-            entry.leaving = None
-            self._arrivals.append(entry.name)

@@ -241,9 +241,18 @@ class KeptFingerprints:
             apart = distance(fingerprint, claimed)
             if apart < best:
                 best, found = apart, owner
-        candidate = self._nearest(fingerprint, best)
-        if candidate is not None:
-            found = self._owner(candidate) or found
+        nearest, oldest = None, self._generation - SLOTS
+        for table, block in enumerate(blocks(fingerprint)):
+            prefix = _prefix(table, block)
+            for _, chunk in self._store.scan("contents", prefix, after(prefix)):
+                if int.from_bytes(chunk[:_GENERATION]) <= oldest:
+                    continue
+                for candidate in memoryview(chunk)[_GENERATION:].cast("Q"):
+                    apart = (candidate ^ fingerprint).bit_count()
+                    if apart < best:
+                        best, nearest = apart, candidate
+        if nearest is not None:
+            found = self._owner(nearest) or found
         if not found:
             self._claims[fingerprint] = url
             if len(self._claims) > CLAIMS:
@@ -253,20 +262,6 @@ class KeptFingerprints:
     def is_claimed(self, fingerprint: int, url: str) -> bool:
         """Whether a page in flight is the first with this fingerprint: one that is kept is to be remembered."""
         return self._claims.get(fingerprint) == url
-
-    def _nearest(self, fingerprint: int, best: int) -> int | None:
-        found = None
-        oldest = self._generation - SLOTS
-        for table, block in enumerate(blocks(fingerprint)):
-            prefix = _prefix(table, block)
-            for _, chunk in self._store.scan("contents", prefix, after(prefix)):
-                if int.from_bytes(chunk[:_GENERATION]) <= oldest:
-                    continue
-                for candidate in memoryview(chunk)[_GENERATION:].cast("Q"):
-                    apart = (candidate ^ fingerprint).bit_count()
-                    if apart < best:
-                        best, found = apart, candidate
-        return found
 
     def _owner(self, fingerprint: int) -> str:
         """The URL of a kept fingerprint; empty where a crowd has pushed out whose it was."""
@@ -299,20 +294,17 @@ class KeptFingerprints:
         keys = list(dict.fromkeys(key for key, _, _ in added))
         chunks = dict(zip(keys, self._store.get_many("contents", keys), strict=True))
         for key, mark, entry in added:
-            chunks[key] = self._with(entry, mark, chunks[key])
+            chunk = chunks[key]
+            if chunk is None or chunk[:_GENERATION] != mark:
+                chunk = mark  # it begins anew with each generation, and is bounded
+            elif len(chunk) >= _GENERATION + self._crowd * len(entry):
+                chunk = mark + chunk[_GENERATION + len(entry) :]
+                self.dropped += len(entry) == _KEY
+            chunks[key] = chunk + entry
         for key, chunk in chunks.items():
             batch.put("contents", key, chunk or b"")
         batch.put("contents", _STATE, msgspec.msgpack.encode((generation, filled)))
         self._written = generation, filled
-
-    def _with(self, entry: bytes, mark: bytes, chunk: bytes | None) -> bytes:
-        """A chunk with one more entry: of its own generation, and bounded."""
-        if chunk is None or chunk[:_GENERATION] != mark:
-            return mark + entry
-        if len(chunk) >= _GENERATION + self._crowd * len(entry):
-            chunk = mark + chunk[_GENERATION + len(entry) :]
-            self.dropped += len(entry) == _KEY
-        return chunk + entry
 
     def applied(self, originals: Mapping[int, str]) -> None:
         self._generation, self._filled = self._written

@@ -113,7 +113,16 @@ class KeptSpaces:
             raise ValueError(f"a space cannot be called {space.owner!r} with version {space.version}")
         if len(space.migrations) != space.version - 1:
             raise ValueError(f"space {space.owner!r} has version {space.version}: it needs one migration for each step")
-        found = self._version_of(space)
+        text = self._store.get("meta", SPACE_VERSION_PREFIX + space.owner.encode())
+        found, newest = (space.version, space.version) if text is None else parse_version(text)
+        if found is None or newest > space.version:
+            told = "an unknown version" if found is None else f"version {newest}"
+            raise CrawlDirectoryError(
+                f"the ledger in {self._store.path} holds {space.owner!r} of {told}, and this program knows "
+                f"{space.version}; use a newer program"
+            )
+        if text is None and not self._store.is_read_only:
+            self._stamp(space, str(space.version))
         if found < space.version and self._store.is_read_only:
             raise CrawlDirectoryError(
                 f"the ledger in {self._store.path} holds {space.owner!r} of an older version; resume the crawl"
@@ -124,22 +133,6 @@ class KeptSpaces:
             self._stamp(space, f"{step + 1}")
         label = _label(space.owner)
         self._open[space.owner] = _OpenSpace(space, label + bytes([space.version]), _USED + label)
-
-    def _version_of(self, space: Space) -> int:
-        """The version that the entries have; of those on their way to another, the one that they had."""
-        text = self._store.get("meta", SPACE_VERSION_PREFIX + space.owner.encode())
-        if text is None:
-            if not self._store.is_read_only:
-                self._stamp(space, str(space.version))
-            return space.version
-        found, newest = parse_version(text)
-        if found is None or newest > space.version:
-            told = "an unknown version" if found is None else f"version {newest}"
-            raise CrawlDirectoryError(
-                f"the ledger in {self._store.path} holds {space.owner!r} of {told}, and this program knows "
-                f"{space.version}; use a newer program"
-            )
-        return found
 
     def _stamp(self, space: Space, version: str) -> None:
         self._store.put("meta", SPACE_VERSION_PREFIX + space.owner.encode(), version.encode())

@@ -408,11 +408,6 @@ def _options(limits: "LedgerSheet", cache: rocksdict.Cache, *, create: bool) -> 
     # After a power cut the log ends somewhere: all that precedes the first torn record is whole, and is taken.
     options.set_wal_recovery_mode(rocksdict.DBRecoveryMode.point_in_time())
     options.add_compact_on_deletion_collector_factory(DELETION_WINDOW, DELETIONS, 0.5)
-    options.set_block_based_table_factory(_tables(cache))
-    return options
-
-
-def _tables(cache: rocksdict.Cache) -> rocksdict.BlockBasedOptions:
     tables = rocksdict.BlockBasedOptions()
     tables.set_block_cache(cache)
     tables.set_block_size(BLOCK_BYTES)
@@ -424,4 +419,5 @@ def _tables(cache: rocksdict.Cache) -> rocksdict.BlockBasedOptions:
     tables.set_partition_filters(True)
     tables.set_cache_index_and_filter_blocks(True)
     tables.set_pin_top_level_index_and_filter(True)
-    return tables
+    options.set_block_based_table_factory(tables)
+    return options

@@ -178,7 +178,12 @@ class Table:
         self.is_logged = is_logged
         self.mend = mend
         hints, fields = typing.get_type_hints(row, include_extras=True), msgspec.structs.fields(row)
-        found = {field.name: _column_of(row, field.name, hints[field.name]) for field in fields}
+        found: dict[str, Column] = {}
+        for field in fields:
+            said = [one for one in getattr(hints[field.name], "__metadata__", ()) if isinstance(one, Column)]
+            if not said:
+                raise TypeError(f"{row.__name__}.{field.name} has no description; annotate it with column(...)")
+            found[field.name] = said[0]
         specs = tuple(_spec(field, found[field.name]) for field in fields)
         sources = {name: one.of for name, one in found.items() if one.of is not None}
         self._made = tuple((name, of) for name, of in sources.items() if not isinstance(of, str))
@@ -224,13 +229,6 @@ def _tuple_of(paths: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
         return attrgetter(*paths)
     get = attrgetter(paths[0])
     return lambda source: (get(source),)
-
-
-def _column_of(row: type[msgspec.Struct], name: str, hint: Any) -> Column:
-    for said in getattr(hint, "__metadata__", ()):
-        if isinstance(said, Column):
-            return said
-    raise TypeError(f"{row.__name__}.{name} has no description; annotate it with column(...)")
 
 
 def _spec(field: msgspec.structs.FieldInfo, said: Column) -> ColumnSpec:
@@ -289,14 +287,9 @@ def table_named(name: str) -> Table:
         UnknownName: there is none, or a package offers something else; lists the known ones.
     """
     place = SHIPPED.get(name) or next((there for one in subjects() if (there := one.tables.get(name))), "")
-    if not place:
-        return _offered(name)
-    table: Table = found_at(place)
-    return table
-
-
-def _offered(name: str) -> Table:
-    """The table of another package."""
+    if place:
+        table: Table = found_at(place)
+        return table
     # Who reads tables that ship has no use for these.
     from gossamer.engine.errors import UnknownName
     from gossamer.engine.sheet import nearest

@@ -220,13 +220,12 @@ def damaged_logs(directory: Path, notes: Notes) -> list[Damage]:
 
 def are_tables(notes: Notes, files: Iterable[str]) -> set[str]:
     """Those of `files` that are row logs (`state/AGENT/rows/TABLE-RUN-SERIAL.jsonl`) and became tables: they may be gone."""
-    logs = {file: _table_of(Path(file)) for file in files if Path(file).suffix == ".jsonl" and "/rows/" in file}
-    return {file for file, table in logs.items() if table in notes.tables or not notes.is_whole}
-
-
-def _table_of(log: Path) -> str:
-    table, _, rest = log.stem.partition("-")
-    return f"{table}/{log.parts[1]}-{rest}.parquet"
+    found = set()
+    for log in (Path(file) for file in files if file.endswith(".jsonl") and "/rows/" in file):
+        table, _, rest = log.stem.partition("-")
+        if f"{table}/{log.parts[1]}-{rest}.parquet" in notes.tables or not notes.is_whole:
+            found.add(log.as_posix())
+    return found
 
 
 def damaged_index(directory: Path, notes: Notes, *, deep: bool = False) -> Damage | None:

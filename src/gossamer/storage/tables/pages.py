@@ -1,13 +1,12 @@
 """`pages`: one row for each visit. A new column is one field here; log, Parquet, `query` and the reference follow."""
 
-from collections.abc import Iterable
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 from gossamer.documents.statements import keeps_copy
-from gossamer.storage.tables.contract import RowSource, Source, Table, column
+from gossamer.storage.tables.contract import Source, Table, column
 from gossamer.values import body as bodies
 from gossamer.values.hosts import registered_domain
 from gossamer.values.instants import utc_text
@@ -20,15 +19,6 @@ MAX_VALIDATOR = 512
 
 #: A column whose value processing finds.
 found = partial(column, is_made=True)
-
-
-def _sha256(told: RowSource) -> str:
-    body = told.response.body
-    return bodies.sha256(body) if told.hashes and body else ""
-
-
-def _data(told: RowSource) -> Any:
-    return None if told.task.request is None else unpacked(told.task.request.data)
 
 
 def _validator(name: str) -> Source:
@@ -103,7 +93,13 @@ class PageRow(
     digest: Annotated[
         str, column("SHA-1 of the body as archived, base32: the payload digest of the archive.", "visit.digest")
     ] = ""
-    sha256: Annotated[str, column("SHA-256 of the same bytes, hexadecimal.", _sha256)] = ""
+    sha256: Annotated[
+        str,
+        column(
+            "SHA-256 of the same bytes, hexadecimal.",
+            lambda t: bodies.sha256(t.response.body) if t.hashes and t.response.body else "",
+        ),
+    ] = ""
     simhash: Annotated[
         int | None,
         found(
@@ -192,7 +188,8 @@ class PageRow(
     data: Annotated[
         object,
         column(
-            "The `data` that the request carries for its handler: `data->>'$.name'` takes a field out of it.", _data
+            "The `data` that the request carries for its handler: `data->>'$.name'` takes a field out of it.",
+            lambda t: None if t.task.request is None else unpacked(t.task.request.data),
         ),
     ] = None
     redirects: Annotated[
@@ -290,15 +287,11 @@ class RobotsRow(PageRow, frozen=True, kw_only=True, omit_defaults=True, gc=False
     """A request for robots.txt: indexed like a page, and none."""
 
 
-def _rows(told: RowSource) -> Iterable[msgspec.Struct]:
-    return (PAGES.row_of(told, RobotsRow if told.visit.is_robots else PageRow),)
-
-
-PAGES = Table(
+PAGES: Table = Table(
     "pages",
     PageRow,
     "Every fetch that ended, one row for each visit. `NULL` where there is nothing to say.",
-    rows=_rows,
+    rows=lambda told: (PAGES.row_of(told, RobotsRow if told.visit.is_robots else PageRow),),
     is_logged=True,
     # They are written too, since the index of the archive is made of these rows.
     without=("relation", ROBOTS),

@@ -98,12 +98,10 @@ def last_run(directory: Path, agent: str) -> str:
     known = [one.run for one in segments(directory) if one.agent == agent]
     # The rows of old runs may be in Parquet, or in a file that replaced that: then a file of its own tells.
     known += [path.read_text().strip() for path in (rows / OPEN, rows / LAST) if path.exists()]
-    known += [match[1] for path in directory.glob(f"tables/*/{agent}-*.parquet") if (match := _made(agent, path.name))]
+    made = re.compile(rf"{re.escape(agent)}-(\d{{14}}-[0-9a-f]+)-\d{{6}}\.parquet")
+    tables = directory.glob(f"{TABLES}/*/{agent}-*.parquet")
+    known += [match[1] for path in tables if (match := made.fullmatch(path.name))]
     return max(known, default="")
-
-
-def _made(agent: str, name: str) -> re.Match[str] | None:
-    return re.fullmatch(rf"{re.escape(agent)}-(\d{{14}}-[0-9a-f]+)-\d{{6}}\.parquet", name)
 
 
 def segments(directory: Path) -> list[Segment]:

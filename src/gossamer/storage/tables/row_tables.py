@@ -16,7 +16,6 @@ from gossamer.values.agents import Claim
 from gossamer.values.hosts import registered_domain
 from gossamer.values.instants import utc_text
 from gossamer.values.ledger_rows import HostState
-from gossamer.values.visit import Link
 
 # `errors`: what processors and handlers of a user's own raised, each with the line of their code and its traceback.
 
@@ -34,22 +33,15 @@ class ErrorRow(
     visit: Annotated[str, column("The visit during which it was raised, as in `pages`.")] = ""
 
 
-def _error_rows(told: RowSource) -> Iterable[ErrorRow]:
-    return [
-        ErrorRow(
-            url=told.visit.url,
-            who=one.who,
-            place=one.place,
-            error=one.error,
-            traceback=one.traceback,
-            visit=told.visit.id,
-        )
-        for one in told.visit.errors
-    ]
-
-
 ERRORS = Table(
-    "errors", ErrorRow, "Errors that processors and handlers raised.", rows=_error_rows, is_made=True, is_logged=True
+    "errors",
+    ErrorRow,
+    "Errors that processors and handlers raised.",
+    rows=lambda told: [
+        ErrorRow(**msgspec.structs.asdict(one), url=told.visit.url, visit=told.visit.id) for one in told.visit.errors
+    ],
+    is_made=True,
+    is_logged=True,
 )
 
 
@@ -201,23 +193,19 @@ class LinksRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc
 
 def _link_rows(told: RowSource) -> Iterable[LinksRow]:
     """The frames of a page's links, those that the filters refused at the end."""
-    visit = told.visit
-    links = [*visit.links, *visit.refused]
-    return [_frame(told, links[at : at + MAX_FRAME_LINKS]) for at in range(0, len(links), MAX_FRAME_LINKS)]
-
-
-def _frame(told: RowSource, links: list[Link]) -> LinksRow:
-    relations = [link.relation for link in links]
-    anchors = [link.anchor for link in links]
-    nofollow = [link.nofollow for link in links]
-    return LinksRow(
-        source=told.task.url,
-        target=[link.url for link in links],
-        relation=[] if relations.count(_USUAL) == len(relations) else relations,
-        anchor=anchors if any(anchors) else [],
-        nofollow=nofollow if True in nofollow else [],
-        visit=told.visit.id,
-    )
+    found = [*told.visit.links, *told.visit.refused]
+    for links in (found[at : at + MAX_FRAME_LINKS] for at in range(0, len(found), MAX_FRAME_LINKS)):
+        relations = [link.relation for link in links]
+        anchors = [link.anchor for link in links]
+        nofollow = [link.nofollow for link in links]
+        yield LinksRow(
+            source=told.task.url,
+            target=[link.url for link in links],
+            relation=[] if relations.count(_USUAL) == len(relations) else relations,
+            anchor=anchors if any(anchors) else [],
+            nofollow=nofollow if True in nofollow else [],
+            visit=told.visit.id,
+        )
 
 
 LINKS = Table(
