@@ -17,7 +17,7 @@ from gossamer.values.errors import UsageError
 if TYPE_CHECKING:
     from gossamer.mobile.crawler import BroughtPage, CrawlerBatch, JourneySummary, MobileCrawler
     from gossamer.mobile.runtime.store import HostedCrawler, HostStanding
-    from gossamer.mobile.sources.opened import Reach, Runtime
+    from gossamer.mobile.sources.opened import Runtime
     from gossamer.mobile.sources.owner import OwnerSheet
 
 #: The exit status of a journey that brought no document at all.
@@ -90,7 +90,12 @@ def runtime(
     listening = serving.read_listening(listen or owners.listen or serving.ADDRESS, tls=tls)
 
     def tell_start(standing: "HostStanding") -> None:
-        _tell_start(standing)
+        print(f"Listening at {standing.address}", flush=True)
+        if standing.pin:
+            print(f"Pin: {standing.pin}", flush=True)
+        print(f"Isolation: {standing.walls}", flush=True)
+        for name, place in standing.hosts.items():
+            print(f"Serving {shown(name)} from {shown(place)}", flush=True)
         if not Senders(folder).names:
             tell("no sender is admitted yet; `gossamer runtime admit NAME` makes a key for one")
 
@@ -129,7 +134,14 @@ def run(crawler: str, serve: tuple[str, ...], sheet: str | None, allowed: tuple[
         if output is None:
             _print(batches)
         else:
-            _write(Path(output), frames_of(program, batches))
+            path = Path(output)
+            frames = frames_of(program, batches)
+            try:
+                with path.open("wb") as file:
+                    for frame in frames:
+                        file.write(frame)
+            except OSError as error:
+                raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
     return _told(batches.summary)
 
 
@@ -168,7 +180,27 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
         isolation = {"isolation": str(walls), "is_isolated": walls.is_whole}
         say_json({**msgspec.structs.asdict(found), **isolation})
     else:
-        _show_reach(found)
+        # The answer for an owner, in plain words. URLs may be a stranger's: control characters are shown, not sent.
+        print(f"Crawlers start at {', '.join(map(shown, found.seeds[:5]))}{' ...' if len(found.seeds) > 5 else ''}.")
+        for site, robots in found.robots.items():
+            sitemaps = f", sitemaps: {len(robots.sitemaps)}" if robots.sitemaps else ""
+            print(f"robots.txt of {site}: {robots.state.replace('_', ' ')}{sitemaps}")
+        print(
+            f"Crawlers can reach {show_count(found.reachable, 'document')}: {show_count(found.pages, 'page')}, "
+            f"{show_bytes(found.bytes)} in all."
+        )
+        for url in found.examples:
+            print(f"    {shown(url)}")
+        outcomes = ", ".join(f"{name} {number}" for name, number in found.outcomes.items())
+        print(f"Answers: {outcomes or 'none'}")
+        for name, kind in found.refused.items():
+            print(f"Refused as {name}: {show_count(kind.count, 'request')}, since {kind.reason}.")
+            for one in kind.examples:
+                print(f"    {shown(one.url)}{f'  ({shown(one.told)})' if one.told else ''}")
+        if not found.refused:
+            print("Nothing was refused.")
+        if found.limit:
+            print(f"This is not all: the limit of {found.limit} left {show_count(found.left, 'link')} unasked.")
         print(f"Isolation of crawlers: {'' if walls.is_whole else 'not whole; '}{shown(str(walls))}")
     return 0 if found.reachable else INCOMPLETE
 
@@ -323,15 +355,6 @@ def _opened(path: Path) -> BinaryIO:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _write(path: Path, frames: Iterable[bytes]) -> None:
-    try:
-        with path.open("wb") as file:
-            for frame in frames:
-                file.write(frame)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
 def _print(batches: "Iterable[CrawlerBatch]") -> None:
     for batch in batches:
         lines = [_line(page) for page in batch.pages]
@@ -374,39 +397,6 @@ def _told(summary: "JourneySummary | None") -> int:
         f"{summary.irrelevant} not, {summary.queued} URLs left"
     )
     return 0 if summary.relevant + summary.irrelevant else INCOMPLETE
-
-
-def _show_reach(found: "Reach") -> None:
-    """The answer for an owner, in plain words. URLs may be a stranger's: control characters are shown, not sent."""
-    print(f"Crawlers start at {', '.join(map(shown, found.seeds[:5]))}{' ...' if len(found.seeds) > 5 else ''}.")
-    for site, robots in found.robots.items():
-        sitemaps = f", sitemaps: {len(robots.sitemaps)}" if robots.sitemaps else ""
-        print(f"robots.txt of {site}: {robots.state.replace('_', ' ')}{sitemaps}")
-    print(
-        f"Crawlers can reach {show_count(found.reachable, 'document')}: {show_count(found.pages, 'page')}, "
-        f"{show_bytes(found.bytes)} in all."
-    )
-    for url in found.examples:
-        print(f"    {shown(url)}")
-    outcomes = ", ".join(f"{name} {number}" for name, number in found.outcomes.items())
-    print(f"Answers: {outcomes or 'none'}")
-    for name, kind in found.refused.items():
-        print(f"Refused as {name}: {show_count(kind.count, 'request')}, since {kind.reason}.")
-        for one in kind.examples:
-            print(f"    {shown(one.url)}{f'  ({shown(one.told)})' if one.told else ''}")
-    if not found.refused:
-        print("Nothing was refused.")
-    if found.limit:
-        print(f"This is not all: the limit of {found.limit} left {show_count(found.left, 'link')} unasked.")
-
-
-def _tell_start(standing: "HostStanding") -> None:
-    print(f"Listening at {standing.address}", flush=True)
-    if standing.pin:
-        print(f"Pin: {standing.pin}", flush=True)
-    print(f"Isolation: {standing.walls}", flush=True)
-    for name, place in standing.hosts.items():
-        print(f"Serving {shown(name)} from {shown(place)}", flush=True)
 
 
 def _standing_of(crawler: "HostedCrawler", *, runs: bool) -> str:

@@ -278,13 +278,20 @@ def brought(
 def headed(visit: Visit, digest: str, count: Count) -> BroughtPage:
     response, task = visit.response, visit.task
     size = len(response.document)
+    kept = tuple(
+        (name, value)
+        for name, value in response.headers[:MAX_FIELDS]
+        if len(name) <= MAX_FIELD_NAME and len(value) <= MAX_FIELD_VALUE
+    )
+    if len(kept) < len(response.headers):
+        count("headers")
     return BroughtPage(
         url=visit.url,
         depth=task.depth,
         source=task.source,
         relation=task.relation[:MAX_SHORT],
         status=status_of(visit),
-        headers=_fields(response.headers, count),
+        headers=kept,
         mime=visit.media_type[:MAX_SHORT],
         charset=visit.charset,
         language=visit.language[:MAX_SHORT],
@@ -311,17 +318,6 @@ def size_of(page: BroughtPage) -> int:
 
 def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-
-
-def _fields(headers: tuple[tuple[str, str], ...], count: Count) -> tuple[tuple[str, str], ...]:
-    kept = tuple(
-        (name, value)
-        for name, value in headers[:MAX_FIELDS]
-        if len(name) <= MAX_FIELD_NAME and len(value) <= MAX_FIELD_VALUE
-    )
-    if len(kept) < len(headers):
-        count("headers")
-    return kept
 
 
 def _links(visit: Visit, count: Count) -> tuple[BroughtLink, ...]:

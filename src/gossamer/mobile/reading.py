@@ -100,7 +100,15 @@ def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
     except RecursionError:
         raise UsageError(f"{source}: not TOML for a crawler: too many brackets within each other") from None
     try:
-        facts = _facts(plain.pop("facts", {}))
+        given = plain.pop("facts", {})
+        # Values by name one by one, so that a message names the one that is wrong.
+        for table, kind in (("keywords", WordList), ("parameters", Parameter)):
+            if isinstance(given, dict) and isinstance(given.get(table), dict):
+                for name, value in given[table].items():
+                    place = f"facts.{table}.{name}"
+                    _converted(name, Name, place)
+                    _converted(value, kind, place)
+        facts: CrawlerFacts = _converted(given, CrawlerFacts, "facts")
         if isinstance(plain.get("limits"), dict):
             limits = with_numbers(plain["limits"], _UNITS, lambda name, why: CrawlerRefused(f"limits.{name}", why))
             plain = {**plain, "limits": limits}
@@ -111,18 +119,6 @@ def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
         where = f", line {line}" if line else ""
         raise UsageError(f"{source}{where}: {refusal}") from None
     return crawler
-
-
-def _facts(plain: Any) -> CrawlerFacts:
-    """The facts; values by name one by one, so that a message names the one that is wrong."""
-    for table, kind in (("keywords", WordList), ("parameters", Parameter)):
-        if isinstance(plain, dict) and isinstance(plain.get(table), dict):
-            for name, value in plain[table].items():
-                place = f"facts.{table}.{name}"
-                _converted(name, Name, place)
-                _converted(value, kind, place)
-    facts: CrawlerFacts = _converted(plain, CrawlerFacts, "facts")
-    return facts
 
 
 def _converted(plain: Any, kind: Any, prefix: str) -> Any:

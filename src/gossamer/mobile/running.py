@@ -225,7 +225,10 @@ class CrawlerRun:
         elif response.outcome in TOLD_ERRORS and self._crawler.program.bring.errors:
             self._add_row(found.visit, 0, f"{ERROR_ROW}{response.outcome}")
         elif response.outcome is Outcome.REDIRECT and self._tells_redirects:
-            self._add_redirect(found.visit)
+            visit = found.visit
+            target = next((link.url for link in (*visit.links, *visit.refused) if link.url.startswith(SCHEMES)), "")
+            self._redirects.append(RedirectRow(visit.url, status_of(visit), target, visit.task.depth))
+            self._size += _ENTRY + len(visit.url) + len(target)
         self._follow(found)
         return self._batch(None) if self._is_due() else None
 
@@ -284,11 +287,6 @@ class CrawlerRun:
         mime = visit.media_type[:MAX_SHORT] if size else ""
         self._rows.append(IrrelevantRow(visit.url, status_of(visit), mime, size, rule))
         self._size += _ENTRY + len(visit.url) + len(mime) + len(rule)
-
-    def _add_redirect(self, visit: Visit) -> None:
-        target = next((link.url for link in (*visit.links, *visit.refused) if link.url.startswith(SCHEMES)), "")
-        self._redirects.append(RedirectRow(visit.url, status_of(visit), target, visit.task.depth))
-        self._size += _ENTRY + len(visit.url) + len(target)
 
     def _page(self, visit: Visit, document: Document) -> BroughtPage:
         digest = sha1_base32(visit.response.document)

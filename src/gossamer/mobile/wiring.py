@@ -131,10 +131,18 @@ def _settings(options: CrawlOptions, mobile: MobileOptions, seeds: Sequence[str]
     from gossamer.mobile.manager.making import CrawlersSheet, crawler_for
 
     gates = by_gate(options.filter)
+    follow = list(gates.get("follow", ()))
+    if options.include:
+        follow.append(" or ".join(f"url matches {_quoted(pattern)}" for pattern in options.include))
+    follow += [f"not url matches {_quoted(pattern)}" for pattern in options.exclude]
+    if options.only:
+        follow.append(f"domain({', '.join(map(_quoted, options.only))})")
+    if options.never:
+        follow.append(f"not domain({', '.join(map(_quoted, options.never))})")
     settings: dict[str, Any] = {
         "scope": options.scope,
         "seeds": list(seeds),
-        "follow": _all_of([*gates.get("follow", ()), *_patterns(options)]),
+        "follow": _all_of(follow),
         "expand": _all_of(gates.get("expand", ())),
         "store": _all_of(gates.get("store", ())),
         "traversal": _STRATEGIES[options.strategy],
@@ -157,18 +165,6 @@ def _settings(options: CrawlOptions, mobile: MobileOptions, seeds: Sequence[str]
 
 def _all_of(expressions: Sequence[str]) -> str:
     return expressions[0] if len(expressions) == 1 else " and ".join(f"({one})" for one in expressions)
-
-
-def _patterns(options: CrawlOptions) -> list[str]:
-    found: list[str] = []
-    if options.include:
-        found.append(" or ".join(f"url matches {_quoted(pattern)}" for pattern in options.include))
-    found += [f"not url matches {_quoted(pattern)}" for pattern in options.exclude]
-    if options.only:
-        found.append(f"domain({', '.join(map(_quoted, options.only))})")
-    if options.never:
-        found.append(f"not domain({', '.join(map(_quoted, options.never))})")
-    return found
 
 
 def _quoted(text: str) -> str:

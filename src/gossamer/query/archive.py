@@ -178,17 +178,12 @@ def captures(directory: Path, file: str, end: int, damaged: Callable[[str, Gap],
             dom = found.length  # the rendered page stands last before the answer
             continue
         if found.kind in CAPTURES:
-            kept = _is_kept(found, beside)
+            # Of a page that did not let a copy be kept, there is a record cut behind its header block, which says so.
+            told = _told(beside, b"noarchive")
+            is_cut = not found.size and found.kind != "revisit" and "warc-truncated" in found.fields
+            kept = not is_cut or (bool(told) and NO_COPY not in told)
             yield capture_of(found, file, is_kept=kept, request=_told(beside, b"request"), dom_length=dom)
         beside, dom = b"", 0
-
-
-def _is_kept(span: Span, beside: bytes) -> bool:
-    """Whether a page let a copy be kept: of one that did not there is a record cut behind its header block, which says so."""
-    if span.size or span.kind == "revisit" or "warc-truncated" not in span.fields:
-        return True
-    told = _told(beside, b"noarchive")
-    return bool(told) and NO_COPY not in told
 
 
 def _told(beside: bytes, name: bytes) -> str:
@@ -243,6 +238,19 @@ def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
     record = source = reader.record(Location(row["warc_file"], row["warc_offset"], row["warc_length"]))
     if record.kind == "revisit" and row["outcome"] != Outcome.NOT_MODIFIED:
         source = reader.original(record, row["url"], row["digest"] or "")
+    # The request beside the URL, as far as handlers see it: the archive alone has the bytes that were sent.
+    mark, data = row.get("request") or "", row.get("data")
+    redirects: Redirects = "keep" if row.get("redirects") == "keep" else "follow"
+    made = Requested(
+        mark=mark,
+        method=mark.partition(" ")[0] or "GET",
+        label=row.get("label") or "",
+        data=b"" if data is None else msgspec.msgpack.encode(msgspec.json.decode(data)),
+        redirects=redirects,
+        render=True if row.get("actions") else None,
+        actions=msgspec.json.decode(row.get("actions") or b"[]", type=tuple[Action, ...]),
+    )
+    found = undone(record.headers, source.body, whole=not row["truncated"])
     return Visit(
         task=Task(
             row["url"],
@@ -251,9 +259,24 @@ def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
             source=row["discovered_from"] or "",
             relation=row["relation"],
             attempt=row["attempt"],
-            request=_request(row),
+            request=None if made == _PLAIN else made,
         ),
-        response=_response(row, record, source),
+        response=Response(
+            Outcome(row["outcome"]),
+            status=row["status"],
+            response_head=record.head,
+            headers=record.headers,
+            body=source.body,
+            decoded=found.data if found.is_readable and found.data is not source.body else None,
+            address=row["ip"] or "",
+            started=row["fetched_at"].replace(tzinfo=UTC).timestamp(),
+            elapsed=row["elapsed_ms"] / 1000,
+            cut=row["truncated"] or "",
+            error=row["error"] or "",
+            session=row.get("session") or "",
+            brought=MobileOrigin(row["crawler"], row["runtime"], "", 0, row["brought"]) if row.get("brought") else None,
+            notes=tuple(map(Note, (row["notes"] or "").split())),
+        ),
         id=row["visit"] or "",
         digest=row["digest"] or "",
         duplicate_of=row["duplicate_of"] or "",
@@ -272,44 +295,6 @@ def _rendered(reader: ArchiveReader, row: Mapping[str, Any]) -> Rendered | None:
     dom = beginning(reader.record(place.rendered).body) if length else b""
     return Rendered(
         how, dom, counts=counts, seconds=row.get("render_seconds") or 0.0, gained=row.get("gained_links") or 0
-    )
-
-
-def _request(row: Mapping[str, Any]) -> Requested | None:
-    """The request beside the URL, as far as handlers see it: the archive alone has the bytes that were sent."""
-    mark, label, data = row.get("request") or "", row.get("label") or "", row.get("data")
-    redirects: Redirects = "keep" if row.get("redirects") == "keep" else "follow"
-    made = Requested(
-        mark=mark,
-        method=mark.partition(" ")[0] or "GET",
-        label=label,
-        data=b"" if data is None else msgspec.msgpack.encode(msgspec.json.decode(data)),
-        redirects=redirects,
-        render=True if row.get("actions") else None,
-        actions=msgspec.json.decode(row.get("actions") or b"[]", type=tuple[Action, ...]),
-    )
-    return None if made == _PLAIN else made
-
-
-def _response(row: Mapping[str, Any], record: ArchivedRecord, source: ArchivedRecord) -> Response:
-    body = source.body
-    headers = record.headers
-    found = undone(headers, body, whole=not row["truncated"])
-    return Response(
-        Outcome(row["outcome"]),
-        status=row["status"],
-        response_head=record.head,
-        headers=headers,
-        body=body,
-        decoded=found.data if found.is_readable and found.data is not body else None,
-        address=row["ip"] or "",
-        started=row["fetched_at"].replace(tzinfo=UTC).timestamp(),
-        elapsed=row["elapsed_ms"] / 1000,
-        cut=row["truncated"] or "",
-        error=row["error"] or "",
-        session=row.get("session") or "",
-        brought=MobileOrigin(row["crawler"], row["runtime"], "", 0, row["brought"]) if row.get("brought") else None,
-        notes=tuple(map(Note, (row["notes"] or "").split())),
     )
 
 
@@ -362,7 +347,31 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
     reader = reader_of(directory)
     document = reader.document(url, at)
     versions = list(dict.fromkeys(one.timestamp for one in reversed(reader.captures(url))))[:VERSIONS]
-    return _view(url, document, versions)
+    record, source = document.record, document.rendered or document.source
+    content, is_whole, trouble = content_of(source, DECODED)
+    claim = mime.of_fields(source.headers)
+    media_type = mime.sniff_media_type(
+        content, claim, nosniff=source.header("x-content-type-options").lower() == "nosniff"
+    )
+    is_text = b"\0" not in content or charset.of_mark(content).startswith("utf-16")
+    encoding = charset.sniff(content, claim) if is_text else ""
+    markup = charset.to_utf8(content, encoding) if is_text else b""
+    words = all_text(markup, SHOWN + 1) if media_type in HTML_TYPES else ""
+    shown = markup.decode("utf-8", "replace")
+    return ArchivedView(
+        url=url,
+        at=record.fields.get("warc-date", ""),
+        media_type=media_type,
+        charset=encoding,
+        text=words[:SHOWN],
+        source=shown[:SHOWN],
+        is_cut=not is_whole or len(words) > SHOWN or len(shown) > SHOWN,
+        trouble="its body was kept out of the archive" if document.is_kept_out else trouble,
+        head=_head(record),
+        record=record.fields,
+        size=len(source.body),
+        versions=versions,
+    )
 
 
 #: What a host and its port look like, where a scheme is missing.
@@ -393,34 +402,6 @@ def reader_of(directory: Path) -> ArchiveReader:
     if notes is not None and damaged_index(place, notes) is not None:
         raise CrawlDirectoryError(f"the index of {place} is damaged; `gossamer cat` makes it anew")
     return ArchiveReader(place)
-
-
-def _view(url: str, document: ArchivedDocument, versions: list[str]) -> ArchivedView:
-    record, source = document.record, document.rendered or document.source
-    content, is_whole, trouble = content_of(source, DECODED)
-    claim = mime.of_fields(source.headers)
-    media_type = mime.sniff_media_type(
-        content, claim, nosniff=source.header("x-content-type-options").lower() == "nosniff"
-    )
-    is_text = b"\0" not in content or charset.of_mark(content).startswith("utf-16")
-    encoding = charset.sniff(content, claim) if is_text else ""
-    markup = charset.to_utf8(content, encoding) if is_text else b""
-    words = all_text(markup, SHOWN + 1) if media_type in HTML_TYPES else ""
-    shown = markup.decode("utf-8", "replace")
-    return ArchivedView(
-        url=url,
-        at=record.fields.get("warc-date", ""),
-        media_type=media_type,
-        charset=encoding,
-        text=words[:SHOWN],
-        source=shown[:SHOWN],
-        is_cut=not is_whole or len(words) > SHOWN or len(shown) > SHOWN,
-        trouble="its body was kept out of the archive" if document.is_kept_out else trouble,
-        head=_head(record),
-        record=record.fields,
-        size=len(source.body),
-        versions=versions,
-    )
 
 
 def content_of(source: ArchivedRecord, most: int) -> tuple[bytes, bool, str]:

@@ -115,7 +115,18 @@ class Database:
                 connect(str(self.folder / "spill"), memory, threads or os.cpu_count() or 1)
             )
             self._make_views(directory, only)
-            self._shut()
+            # From here on DuckDB sees the folder and nothing else, and no statement can change that.
+            allowed = ", ".join(map(literal, self._allowed))
+            for setting in (
+                f"SET allowed_directories = ['{self.folder}']",
+                f"SET allowed_paths = [{allowed}]",
+                "SET enable_external_access = false",
+                "SET autoinstall_known_extensions = false",
+                "SET autoload_known_extensions = false",
+                "SET python_enable_replacements = false",
+                "SET lock_configuration = true",
+            ):
+                self._connection.execute(setting)
         except BaseException:
             self._stack.close()
             raise
@@ -142,9 +153,14 @@ class Database:
             logged = [one for one in logs if one.table == name]
             live = [one.path for one in logged if parquet_of(directory, one).name not in files.made]
             current = files.current if only is None else only.get(name, ())
-            sql = select_table(
-                tables.get(name), self._linked(name, self._sound(directory, current)), self._copied(name, live)
-            )
+            copies = []  # whole lines of logs that may grow meanwhile
+            for number, path in enumerate(live):
+                copy = self.folder / f"{name}-{number}.jsonl"
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.copyfile(path, copy, follow_symlinks=False)
+                    _cut_to_whole_lines(copy)
+                    copies.append(copy)
+            sql = select_table(tables.get(name), self._linked(name, self._sound(directory, current)), copies)
             made[f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name] = lasting(name, sql)
             if not current and not live:
                 self.without_rows.append(name)
@@ -248,31 +264,6 @@ class Database:
             self._names[str(links[-1])] = self._names.get(path.name, path.name)
             self._allowed.append(path.resolve())
         return links
-
-    def _copied(self, name: str, logs: Sequence[Path]) -> list[Path]:
-        """Whole lines of logs that may grow meanwhile."""
-        copies = []
-        for number, path in enumerate(logs):
-            copy = self.folder / f"{name}-{number}.jsonl"
-            with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(path, copy, follow_symlinks=False)
-                _cut_to_whole_lines(copy)
-                copies.append(copy)
-        return copies
-
-    def _shut(self) -> None:
-        """From here on DuckDB sees the folder and nothing else, and no statement can change that."""
-        allowed = ", ".join(map(literal, self._allowed))
-        for setting in (
-            f"SET allowed_directories = ['{self.folder}']",
-            f"SET allowed_paths = [{allowed}]",
-            "SET enable_external_access = false",
-            "SET autoinstall_known_extensions = false",
-            "SET autoload_known_extensions = false",
-            "SET python_enable_replacements = false",
-            "SET lock_configuration = true",
-        ):
-            self._connection.execute(setting)
 
     # -- questions
 

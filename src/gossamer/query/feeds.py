@@ -179,10 +179,14 @@ class Feed:
             with scratch() as folder, connect(folder) as connection:
                 for part in waiting:
                     reader = _PartReader(Path(folder), connection, spec, consumer)
-                    for batch in self._batches(reader, part, mark):
-                        consumer.take(batch)
-                        mark = batch.mark
-                        given += len(batch.rows)
+                    taken, rows, start = self._begun(part, mark)
+                    end = reader.open(part, start, taken - rows)
+                    while batch := reader.some():
+                        taken += len(batch)
+                        mark = _moved(mark, part, taken)
+                        consumer.take(FeedBatch(reader.columns, batch, mark))
+                        given += len(batch)
+                    self._passed(part, mark, taken, end)
         return given
 
     def count(self, consumer: CountingConsumer, connection: Connection, folder: Path, sight: Sight) -> int:
@@ -222,7 +226,11 @@ class Feed:
         waiting = []
         for part in sight.parts:
             place = mark.places.get(part.agent, FeedPlace())
-            if (part.run, part.serial) >= (place.run, place.serial) and not self._is_read(part, place):
+            known = self._known.get((part.agent, part.run, part.serial))
+            is_here = (place.run, place.serial) == (part.run, part.serial)
+            if is_here and known is not None and known == (place.row, _size(part)):
+                continue  # nothing was added to it since it was read up to the mark
+            if (part.run, part.serial) >= (place.run, place.serial):
                 waiting.append(part)
         return mark, waiting
 
@@ -252,12 +260,6 @@ class Feed:
         generation = max((run_of_name(path.name) for path in files.current), default=0)
         return Sight(generation, [found[key] for key in sorted(found)])
 
-    def _is_read(self, part: _Part, place: FeedPlace) -> bool:
-        """Nothing was added to a file since it was read up to the mark."""
-        known = self._known.get((part.agent, part.run, part.serial))
-        is_here = (place.run, place.serial) == (part.run, part.serial)
-        return known is not None and is_here and known == (place.row, _size(part))
-
     def _begun(self, part: _Part, mark: FeedMark) -> tuple[int, int, int]:
         """Rows of a file that were taken, and as many of them, with the byte behind them, as need not be read again."""
         place = mark.places.get(part.agent, FeedPlace())
@@ -271,15 +273,6 @@ class Feed:
         self._known = {key: kept for key, kept in self._known.items() if key[0] != part.agent}
         self._known[part.agent, part.run, part.serial] = (taken, end)
         return _moved(mark, part, taken)
-
-    def _batches(self, reader: "_PartReader", part: _Part, mark: FeedMark) -> Iterator[FeedBatch]:
-        taken, rows, start = self._begun(part, mark)
-        end = reader.open(part, start, taken - rows)
-        while batch := reader.some():
-            taken += len(batch)
-            mark = _moved(mark, part, taken)
-            yield FeedBatch(reader.columns, batch, mark)
-        self._passed(part, mark, taken, end)
 
 
 def _moved(mark: FeedMark, part: _Part, taken: int) -> FeedMark:
@@ -315,7 +308,8 @@ class _PartReader:
             sql, end = _sql_of(part, name, self._table, start)
             answer = self._connection.execute(f"SELECT {self._chosen} FROM ({sql}) OFFSET {max(0, skip)}")
             self.columns = tuple(column[0] for column in answer.description or ())
-            self._more = _fetched(answer)
+            some = iter(lambda: answer.fetchmany(_ROWS_READ), [])
+            self._more = ((rows, _characters(rows)) for rows in some)
         self._visit = self.columns.index(VISIT) if VISIT in self.columns else None
         return end
 
@@ -342,12 +336,6 @@ class _PartReader:
         while whole and last is not None and rows[whole - 1][self._visit] == last:
             whole -= 1
         return whole
-
-
-def _fetched(answer: Connection) -> Iterator[tuple[list[Row], int]]:
-    """Rows of an answer of DuckDB, some at a time, with their characters."""
-    while more := answer.fetchmany(_ROWS_READ):
-        yield more, _characters(more)
 
 
 def _skipped(some: Iterator[tuple[list[Row], int]], skip: int) -> Iterator[tuple[list[Row], int]]:

@@ -5,13 +5,17 @@ of item files, of consumers of installed packages, or of the search index and da
 fail.
 """
 
+import http.client
+import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
+from gossamer._version import __version__
 from gossamer.engine.errors import UnknownName
 from gossamer.engine.subjects import offered
 from gossamer.query.engine import Error
@@ -153,17 +157,10 @@ def feed_until(directory: Path, follower: Follower, rest: Rest) -> list[Follower
         if is_last:
             follower.finish()
             return follower.told()
-        is_last = _rested(follower, rest)
-
-
-def _rested(follower: Follower, rest: Rest) -> bool:
-    """Wait for the next look; True when it is the last."""
-    for _ in range(follower.rests):
-        if rest():
-            return True
-        if follower.is_awaited():
-            return False
-    return False
+        for _ in range(follower.rests):
+            is_last = rest()
+            if is_last or follower.is_awaited():
+                break
 
 
 # Consumers that are tried again. One that fails is closed, and opened again after a pause that grows; the others are fed meanwhile.
@@ -284,3 +281,56 @@ class RetryingFollower(Follower):
     def close(self) -> None:
         for trial in self._trials:
             trial.close()
+
+
+# Posts to servers of the user's: stores elsewhere (:mod:`gossamer.rdf.store.endpoint`) and webhooks (:mod:`gossamer.sinks.sink`)
+# send by it, and say what an answer means. Redirects are answers like any other: nothing is sent where the user did not say.
+
+#: Seconds until a server that says nothing counts as gone. A large update may take long.
+PATIENCE = 120.0
+
+#: Bytes of an answer that are read.
+_MOST_BYTES = 2_000
+
+
+class Posting:
+    """One POST after the other to a server of the user's, over one connection that is opened again when it is lost."""
+
+    def __init__(self, url: str, patience: float = PATIENCE) -> None:
+        """Name an http or https URL without credentials. Nothing is opened yet."""
+        self._parts = urlsplit(url)
+        self._patience = patience
+        self._connection: http.client.HTTPConnection | None = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def post(self, body: bytes, fields: Mapping[str, str]) -> tuple[int, str, str]:
+        """Send once: status, its words, and the beginning of what the server says, printable.
+        Raises OSError: it cannot be reached, does not answer, or answers what is no HTTP; the message says which."""
+        try:
+            connection = self._connection = self._connection or self._open()
+            path = self._parts.path or "/"
+            if self._parts.query:
+                path = f"{path}?{self._parts.query}"
+            connection.request("POST", path, body, {"User-Agent": f"gossamer/{__version__}", **fields})
+            answer = connection.getresponse()
+            said = answer.read(_MOST_BYTES).decode("utf-8", "replace")
+            if not answer.isclosed():
+                self.close()  # it says more than is wanted
+            return answer.status, answer.reason, "".join(c for c in said if c.isprintable() or c == " ")
+        except TimeoutError:
+            self.close()
+            raise OSError(f"it did not answer within {self._patience:g} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise OSError(f"it cannot be reached ({why})") from None
+
+    def _open(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme == "https":
+            return http.client.HTTPSConnection(host, port, timeout=self._patience, context=ssl.create_default_context())
+        return http.client.HTTPConnection(host, port, timeout=self._patience)

@@ -143,25 +143,22 @@ class HostList:
         """Take all rows that were committed since the last time.
         Raises CrawlDirectoryError: a file cannot be read, or there is no room."""
         try:
-            self._follow()
+            with self._writing, reading(self._directory):
+                now = time.time()
+                sights = [feed.look() for feed in self._feeds]
+                counted = [
+                    feed.count(counter, self._connection, self._folder, sight)
+                    for counter, feed, sight in zip(self._counters, self._feeds, sights, strict=True)
+                ]
+                if any(counted) or any(counter.is_new for counter in self._counters):
+                    self._connection.execute("BEGIN")
+                    for counter in self._counters:
+                        counter.take()
+                    self._connection.execute("COMMIT")
+                    self._orders = {}
+                self.made_at = now
         except (OSError, Error) as error:
             raise CrawlDirectoryError(f"the hosts of {self._directory} cannot be listed: {error}") from None
-
-    def _follow(self) -> None:
-        with self._writing, reading(self._directory):
-            now = time.time()
-            sights = [feed.look() for feed in self._feeds]
-            counted = [
-                feed.count(counter, self._connection, self._folder, sight)
-                for counter, feed, sight in zip(self._counters, self._feeds, sights, strict=True)
-            ]
-            if any(counted) or any(counter.is_new for counter in self._counters):
-                self._connection.execute("BEGIN")
-                for counter in self._counters:
-                    counter.take()
-                self._connection.execute("COMMIT")
-                self._orders = {}
-            self.made_at = now
 
     # -- pages
 
@@ -192,23 +189,20 @@ class HostList:
                 if offset + limit <= NEAR:
                     total, numbers = _near(reader, text, sort, descending, offset, limit)
                 else:
-                    order = self._order(reader, text, sort, descending)
+                    # Putting a million rows into an order takes some tenths of a second, so it is kept.
+                    orders, asked = self._orders, (sort, descending, text)
+                    if asked not in orders:
+                        found = _sorted(reader, text, sort, descending)
+                        while len(orders) >= ORDERS:
+                            orders.pop(next(iter(orders)), None)
+                        orders[asked] = found
+                    order = orders[asked]
                     total, numbers = len(order), order[offset : offset + limit].tolist()
                 rows = _rows(reader, numbers)
         except Error:
             raise CrawlDirectoryError("the list of hosts was given up meanwhile; ask again") from None
         told = datetime.datetime.fromtimestamp(made, datetime.UTC).isoformat(timespec="seconds") if made else ""
         return HostPage(told, total, rows, left_out=sum(counter.left_out for counter in self._counters))
-
-    def _order(self, reader: Connection, text: str, sort: str, descending: bool) -> Any:
-        """The numbers of all rows in an order. Putting a million into one takes some tenths of a second, so it is kept."""
-        orders, asked = self._orders, (sort, descending, text)
-        if asked not in orders:
-            found = _sorted(reader, text, sort, descending)
-            while len(orders) >= ORDERS:
-                orders.pop(next(iter(orders)), None)
-            orders[asked] = found
-        return orders[asked]
 
 
 class _Counter:

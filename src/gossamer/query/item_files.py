@@ -138,10 +138,6 @@ def key_of(item: ItemValues, layout: ItemLayout) -> bytes | None:
     return msgspec.json.encode([item.kind, *(known[name] for name in layout.key)], order="deterministic")
 
 
-def json_text(items: Iterable[ItemValues], layout: ItemLayout) -> str:
-    return "".join(json_line(as_object(item, layout)) for item in items)
-
-
 def csv_text(items: Iterable[ItemValues], layout: ItemLayout, fields: Sequence[str], *, heading: bool) -> str:
     """Lines of CSV (RFC 4180), with the names of the columns in front where the file begins."""
     out = io.StringIO()
@@ -287,7 +283,13 @@ class ItemFile:
         except FileNotFoundError:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._note = ItemFileNote(str(file.absolute()), layout=layout or ItemLayout(), version=_VERSION)
-        self._cut_back()
+        # What stands behind the note is taken off; a file that was deleted or shortened is made again from its beginning.
+        size = self._rows.stat().st_size if self._rows.exists() else -1
+        if size < self._note.end or self._note.version != _VERSION:
+            self._keep(self._beginning(FeedMark()))
+        if size > self._note.end:
+            os.truncate(self._rows, self._note.end)
+        self._keys.drop_behind(self._note.end)
 
     def __repr__(self) -> str:
         return f"<ItemFile {self._file}>"
@@ -296,15 +298,6 @@ class ItemFile:
     def doubles(self) -> int:
         """Items that were left out, since an earlier one has their key."""
         return self._note.doubles
-
-    def _cut_back(self) -> None:
-        """Take off what stands behind the note; a file that was deleted or shortened is made again from its beginning."""
-        size = self._rows.stat().st_size if self._rows.exists() else -1
-        if size < self._note.end or self._note.version != _VERSION:
-            self._keep(self._beginning(FeedMark()))
-        if size > self._note.end:
-            os.truncate(self._rows, self._note.end)
-        self._keys.drop_behind(self._note.end)
 
     def _beginning(self, mark: FeedMark) -> ItemFileNote:
         return ItemFileNote(self._note.file, mark=mark, layout=self._note.layout, version=_VERSION)
@@ -361,7 +354,7 @@ class ItemFile:
             return "".join(msgspec.json.encode(item).decode() + "\n" for item in items)
         if self._file.suffix == ".csv":
             return csv_text(items, layout, fields, heading=bool(items) and not self._note.end)
-        return json_text(items, layout)
+        return "".join(json_line(as_object(item, layout)) for item in items)
 
     def finish(self) -> list[str]:
         told = []

@@ -205,38 +205,28 @@ def make_item_views(connection: Connection) -> list[str]:
     made = []
     for kind, name, _ in kinds:
         if _PLAIN.match(kind):
-            fields = _fields(connection, name)
+            # The fields that items of the kind have, in the order in which they were first met, and the types of their values.
+            rows = connection.execute(
+                "SELECT key, list(DISTINCT type) FROM ("
+                "SELECT number, each.id AS place, each.key AS key, each.type AS type FROM ("
+                "SELECT row_number() OVER () AS number, data FROM items WHERE lower(kind) = ? AND json_type(data) = 'OBJECT'"
+                ") AS objects, json_each(objects.data) AS each) GROUP BY key ORDER BY min(number), min(place) LIMIT ?",
+                [name, item_files.MOST_COLUMNS],
+            ).fetchall()
+            fields = [(str(key), list(types)) for key, types in rows if _PLAIN.match(str(key))]
             connection.execute(f'CREATE VIEW {SCHEMA}."{kind}" AS {_selected(name, fields)}')
             made.append(f"{SCHEMA}.{kind}")
     return made
 
 
-def _fields(connection: Connection, kind: str) -> list[tuple[str, list[str]]]:
-    """The fields that items of a kind have, in the order in which they were first met, and the types of their values."""
-    rows = connection.execute(
-        "SELECT key, list(DISTINCT type) FROM ("
-        "SELECT number, each.id AS place, each.key AS key, each.type AS type FROM ("
-        "SELECT row_number() OVER () AS number, data FROM items WHERE lower(kind) = ? AND json_type(data) = 'OBJECT'"
-        ") AS objects, json_each(objects.data) AS each) GROUP BY key ORDER BY min(number), min(place) LIMIT ?",
-        [kind, item_files.MOST_COLUMNS],
-    ).fetchall()
-    return [(str(key), list(types)) for key, types in rows if _PLAIN.match(str(key))]
-
-
 def _selected(kind: str, fields: Sequence[tuple[str, list[str]]]) -> str:
-    names = {name.lower() for name, _ in fields}
-    columns = [_column(name, types) for name, types in _told_apart(fields)]
+    # SQL knows names without regard to case: of fields that differ in nothing else the first is a column.
+    names: dict[str, tuple[str, list[str]]] = {}
+    for name, types in fields:
+        names.setdefault(name.lower(), (name, types))
+    columns = [_column(*field) for field in names.values()]
     columns += [f"{name} AS {other if name in names else name}" for name, other in item_files.ORIGIN.items()]
     return f"SELECT {', '.join(columns)} FROM items WHERE lower(kind) = {literal(kind)}"
-
-
-def _told_apart(fields: Iterable[tuple[str, list[str]]]) -> Iterable[tuple[str, list[str]]]:
-    """SQL knows names without regard to case: of fields that differ in nothing else the first is a column."""
-    seen: set[str] = set()
-    for name, types in fields:
-        if name.lower() not in seen:
-            seen.add(name.lower())
-            yield name, types
 
 
 def _column(name: str, types: Sequence[str]) -> str:

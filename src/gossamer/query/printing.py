@@ -138,16 +138,11 @@ def _text(value: object) -> str:
     if isinstance(value, datetime.datetime) and value.tzinfo is None:
         return value.isoformat(sep=" ", timespec="milliseconds")
     if isinstance(value, (list, dict)):
-        return _nested(value)
+        try:
+            return msgspec.json.encode(value, enc_hook=str).decode()
+        except (TypeError, UnicodeEncodeError):
+            return str(value)  # a map whose keys no JSON has
     return value if isinstance(value, str) else str(value)
-
-
-def _nested(value: object) -> str:
-    """Lists and structures as JSON, which other programs read; maps whose keys no JSON has as Python writes them."""
-    try:
-        return msgspec.json.encode(value, enc_hook=str).decode()
-    except (TypeError, UnicodeEncodeError):
-        return str(value)
 
 
 def csv_cell(value: object, raw: bool = False) -> str:

@@ -301,18 +301,17 @@ def make_report(database: Database, spec: ReportSpec, most: int | None, sections
     for all."""
     for name, sql in spec.parts:
         database.keep(name, sql)
-    return MadeReport(spec.name, spec.doc, [_made(database, section, most) for section in spec.sections[:sections]])
-
-
-def _made(database: Database, section: ReportSection, most: int | None) -> MadeSection:
     limit = "" if most is None else f" LIMIT {most + 1}"
-    answer = database.ask(f"SELECT * FROM ({section.sql}){limit}")
-    columns, types, rows = answer.columns, answer.types, list(answer)
-    total = len(rows)
-    if most is not None and total > most:
-        [(total,)] = database.ask(f"SELECT count(*) FROM ({section.sql})")
-        rows = rows[:most]
-    return MadeSection(section.title, columns, rows, total, types, section.plot)
+    made = []
+    for section in spec.sections[:sections]:
+        answer = database.ask(f"SELECT * FROM ({section.sql}){limit}")
+        rows = list(answer)
+        total = len(rows)
+        if most is not None and total > most:
+            [(total,)] = database.ask(f"SELECT count(*) FROM ({section.sql})")
+            rows = rows[:most]
+        made.append(MadeSection(section.title, answer.columns, rows, total, answer.types, section.plot))
+    return MadeReport(spec.name, spec.doc, made)
 
 
 # Answers to questions about a crawl's tables: the reports, and, each in a process that can be killed, those of the dashboard's

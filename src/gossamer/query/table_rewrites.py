@@ -125,7 +125,11 @@ def remove_rows(directory: Path, target: DeletionTarget) -> int:
     """Replace the files of every table that has rows of a target; returns how many rows are gone."""
 
     def change(spec: TableSpec) -> TableChange | None:
-        condition = _condition(spec, target)
+        urls = [name for name in (spec.page, _COPY, _NAMING.get(spec.name)) if name and name in spec.names]
+        parts = [_is(target, f'"{name}"') for name in urls]
+        if target.kind == "host" and "host" in spec.names:
+            parts.append(_is_host(target, '"host"'))
+        condition = " OR ".join(f"coalesce({part}, false)" for part in parts)
         return TableChange(condition) if condition else None
 
     return rewrite_tables(directory, change)
@@ -156,15 +160,6 @@ def rewrite_tables(
                 removed += int(going)
         new.switch()
     return removed
-
-
-def _condition(spec: TableSpec, target: DeletionTarget) -> str:
-    """SQL of the rows that go; empty where no row of the table can be one."""
-    urls = [name for name in (spec.page, _COPY, _NAMING.get(spec.name)) if name and name in spec.names]
-    parts = [_is(target, f'"{name}"') for name in urls]
-    if target.kind == "host" and "host" in spec.names:
-        parts.append(_is_host(target, '"host"'))
-    return " OR ".join(f"coalesce({part}, false)" for part in parts)
 
 
 def _is(target: DeletionTarget, column: str) -> str:

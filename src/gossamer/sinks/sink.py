@@ -23,8 +23,7 @@ from typing import Any
 import msgspec
 
 from gossamer.engine.files import replace_file
-from gossamer.query.following import Retried, RetryingFollower
-from gossamer.query.posting import Posting
+from gossamer.query.following import Posting, Retried, RetryingFollower
 from gossamer.query.schema import tables_of, tells
 from gossamer.sinks.drivers import RowsRefusedError, connect_sink
 from gossamer.sinks.mapping import CRAWL, Row, SinkSpec, columns_of, read_sinks, row_maker

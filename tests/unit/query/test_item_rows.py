@@ -13,12 +13,12 @@ from gossamer.query.item_files import (
     MOST_COLUMNS,
     ItemLayout,
     ItemValues,
+    as_object,
     columns_of,
     csv_text,
     fields_in,
     headings,
     items_of,
-    json_text,
     key_of,
 )
 from gossamer.values.errors import UsageError
@@ -54,7 +54,7 @@ def test_a_formula_is_left_where_that_was_chosen() -> None:
 
 
 def test_a_value_without_fields_is_a_field() -> None:
-    assert json.loads(json_text([NUMBER], ItemLayout())) == {
+    assert as_object(NUMBER, ItemLayout()) == {
         "value": 7,
         "kind": "n",
         "url": "http://a.test/2",
@@ -64,7 +64,7 @@ def test_a_value_without_fields_is_a_field() -> None:
 
 def test_named_columns_are_all_that_is_written() -> None:
     layout = ItemLayout(columns=("title", "missing", "page_url"))
-    assert json.loads(json_text([BOOK], layout)) == {"title": "=1+1", "missing": None, "page_url": "http://a.test/1"}
+    assert as_object(BOOK, layout) == {"title": "=1+1", "missing": None, "page_url": "http://a.test/1"}
     assert csv_text([BOOK], layout, (), heading=True).splitlines()[0] == "title,missing,page_url"
 
 

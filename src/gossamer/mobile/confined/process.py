@@ -16,7 +16,7 @@ import os
 import pkgutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -40,7 +40,7 @@ from gossamer.mobile.confined.keeper import (
     WantedPage,
     frames_of,
 )
-from gossamer.mobile.crawler import BringRules, CrawlerBatch, CrawlerRefused, MobileCrawler, MobileProgram
+from gossamer.mobile.crawler import BringRules, CrawlerRefused, MobileCrawler, MobileProgram
 from gossamer.mobile.judging import Installed, allowed_processors
 from gossamer.mobile.running import run_crawler
 from gossamer.mobile.wire import BytesRefused, frame_of, from_bytes, to_bytes
@@ -92,7 +92,16 @@ def main() -> int:
 
 def _run(put: Put, frames: Frames, setup: ConfinedSetup, installed: Installed, late: "_LateImports") -> None:
     try:
-        for batch in _batches(put, frames, from_bytes(setup.crawler), installed, setup.cuts):
+        decoder = msgspec.msgpack.Decoder(GivenPage)
+
+        def fetch(task: Task) -> Response:
+            put(WantedPage(task.url, task.depth, task.source, task.relation[:1_000]))
+            page = decoder.decode(frames.take())
+            return Response(
+                Outcome(page.outcome), page.status, headers=page.headers, body=page.body, cut=page.cut, error=page.error
+            )
+
+        for batch in run_crawler(from_bytes(setup.crawler), fetch, installed, cuts=setup.cuts):
             digest = hashlib.sha256(msgspec.msgpack.encode(batch)).digest()
             put(MadeBatch(frame_of(batch), digest, batch.summary is not None, tuple(late.names[:_MOST_LATE])))
     except MemoryError:
@@ -105,21 +114,6 @@ def _run(put: Put, frames: Frames, setup: ConfinedSetup, installed: Installed, l
         return  # the other end is gone
     except Exception as error:
         put(GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
-
-
-def _batches(
-    put: Put, frames: Frames, crawler: MobileCrawler, installed: Installed, cuts: tuple[int, ...]
-) -> Iterator[CrawlerBatch]:
-    decoder = msgspec.msgpack.Decoder(GivenPage)
-
-    def fetch(task: Task) -> Response:
-        put(WantedPage(task.url, task.depth, task.source, task.relation[:1_000]))
-        page = decoder.decode(frames.take())
-        return Response(
-            Outcome(page.outcome), page.status, headers=page.headers, body=page.body, cut=page.cut, error=page.error
-        )
-
-    return run_crawler(crawler, fetch, installed, cuts=cuts)
 
 
 class _LateImports:

@@ -12,6 +12,7 @@ question 20).
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import Final, Literal
 
 import msgspec
@@ -86,9 +87,11 @@ class AwayCrawler:
             if self._clock.steady() > self.record.ends:
                 return CrawlerEnd("lost", "its time is up")
             try:
-                if not is_sent:
-                    await self._send()
-                    is_sent = True
+                if not is_sent and not self.record.is_heard:
+                    # One that was heard of is known there already, and is not sent twice (promise 2 of the link).
+                    await self._link.send(self.record.id, self.record.data)
+                    self._heard()
+                is_sent = True
                 answer = await self._link.batch(self.record.id, self.record.next, ASKED)
                 self._heard()
                 end = await self._answered(answer)
@@ -105,33 +108,24 @@ class AwayCrawler:
             except (BatchRefused, BytesRefused) as error:
                 return CrawlerEnd("refused", f"what the runtime sent is refused ({error.reason}): {error}")
 
-    async def _send(self) -> None:
-        """Send it, unless it was heard of; one that is known there already is not sent twice (promise 2 of the link)."""
-        if not self.record.is_heard:
-            await self._link.send(self.record.id, self.record.data)
-            self._heard()
-
     async def _answered(self, answer: bytes | CrawlerStanding) -> CrawlerEnd | None:
         """Take a batch in, or see where the crawler stands; the end, if that is one."""
         if isinstance(answer, bytes):
             batch, size = await asyncio.to_thread(_unpacked, answer)
             self.record = await self._take(self.record, batch, size)
             is_last = batch.summary is not None
-            await self._acknowledge(is_last=is_last)
+            # The runtime may forget what is committed. A word that is lost does no harm: the next one says the same.
+            try:
+                await self._link.acknowledge(self.record.id, self.record.next - 1)
+            except (RuntimeUnavailable, RuntimeRefused):
+                if not is_last:
+                    raise
             return CrawlerEnd("home") if is_last else None
         if answer.has_ended:
             why = f"{answer.state}{f' ({answer.reason})' if answer.reason else ''}{f': {answer.told}' if answer.told else ''}"
             return CrawlerEnd("lost", f"the runtime says that it is {why}"[:500])
         await self._clock.sleep(SHORTEST_WAIT)
         return None
-
-    async def _acknowledge(self, *, is_last: bool) -> None:
-        """Let the runtime forget what is committed. A word that is lost does no harm: the next one says the same."""
-        try:
-            await self._link.acknowledge(self.record.id, self.record.next - 1)
-        except (RuntimeUnavailable, RuntimeRefused):
-            if not is_last:
-                raise
 
     async def cancel(self) -> None:
         try:
@@ -292,28 +286,29 @@ def visits_of(
 ) -> Iterator[Visit]:
     """The visits of a checked batch: of relevant documents, and of irrelevant ones, errors and redirects where rows were asked
     for. They have the time at which it came: when a document was read, only the runtime could say."""
+    origin = partial(MobileOrigin, record.id, record.runtime, batch.program, batch.sequence)
+    is_whole = "whole" in crawler.program.bring.parts
     firsts: dict[str, BroughtPage] = {}
     for page in batch.pages:
         first = firsts.setdefault(page.digest, page) if page.duplicate_of else page
         firsts.setdefault(page.digest, page)
         task = _task_of(Task(page.url, host_of(page.url), page.depth, page.source, page.relation), known)
-        brought = MobileOrigin(
-            record.id, record.runtime, batch.program, batch.sequence, _form(crawler, page), page.digest, page.size
-        )
+        of_part: BroughtForm = "elements" if page.text is None and page.elements else "text"
+        brought = origin("whole" if is_whole else of_part, page.digest, page.size)
         yield _visit(page, first, task, brought, known, now)
     for row in batch.rows:
-        yield _irrelevant(row, batch, record, known, now)
+        host = host_of(row.url)
+        task = known.task(row.url, host) or Task(row.url, host, relation="crawler")  # a row says no more
+        brought = origin("row", "", row.size)
+        error = _error_of(row)
+        outcome, why = (error, "") if error else (Outcome.IRRELEVANT, row.rule)
+        response = Response(outcome, row.status, started=now, error=why, brought=brought)
+        yield Visit(task, response, mime=row.mime if _MIME.fullmatch(row.mime) else "")
     for redirect in batch.redirects:
-        brought = MobileOrigin(record.id, record.runtime, batch.program, batch.sequence, "row")
+        brought = origin("row")
         to = (("location", redirect.target),) if redirect.target else ()
         response = Response(Outcome.REDIRECT, redirect.status, headers=to, started=now, brought=brought)
         yield Visit(_task_of(Task(redirect.url, host_of(redirect.url), redirect.depth), known), response)
-
-
-def _form(crawler: MobileCrawler, page: BroughtPage) -> BroughtForm:
-    if "whole" in crawler.program.bring.parts:
-        return "whole"
-    return "elements" if page.text is None and page.elements else "text"
 
 
 def _task_of(claimed: Task, known: KnownAtHome) -> Task:
@@ -325,22 +320,28 @@ def _task_of(claimed: Task, known: KnownAtHome) -> Task:
 def _visit(
     page: BroughtPage, first: BroughtPage, task: Task, brought: MobileOrigin, known: KnownAtHome, now: float
 ) -> Visit:
-    outcome = Outcome.TRUNCATED if page.truncated else Outcome.OK
+    text = "\n".join(one.markup for one in first.elements) if brought.form == "elements" else first.text or ""
+    body = first.whole or b"" if brought.form == "whole" else text.encode("utf-8", "replace")
     fields = tuple((name.lower(), value) for name, value in page.headers if name.lower() not in _OF_THE_WIRE)
     if not any(name == "content-type" for name, _ in fields):
         fields = (*fields, ("content-type", page.mime if _MIME.fullmatch(page.mime) else "application/octet-stream"))
     response = Response(
-        outcome,
+        Outcome.TRUNCATED if page.truncated else Outcome.OK,
         page.status,
         headers=fields,
-        body=_body(first, brought),
+        body=body,
         started=now,
         cut="length" if page.truncated else "",
         brought=brought,
     )
     visit = Visit(task, response, items=tuple(_items(first, page.url)), trouble=page.trouble)
     if not brought.is_part:
-        return visit if response.body or not page.duplicate_of else _repeated(visit, page, known)
+        if body or not page.duplicate_of:
+            return visit
+        owner = known.owner(page.digest, page.url)
+        if owner and owner != page.url:
+            return msgspec.structs.replace(visit, digest=page.digest, duplicate_of=owner)
+        return msgspec.structs.replace(visit, trouble=f"its bytes are those of {page.duplicate_of}, which is not here")
     links = [(one.url, one.relation, one.anchor, one.nofollow) for one in page.links]
     return msgspec.structs.replace(
         visit,
@@ -356,30 +357,10 @@ def _visit(
     )
 
 
-def _repeated(visit: Visit, page: BroughtPage, known: KnownAtHome) -> Visit:
-    """A document whose bytes came with an earlier one."""
-    owner = known.owner(page.digest, page.url)
-    if owner and owner != page.url:
-        return msgspec.structs.replace(visit, digest=page.digest, duplicate_of=owner)
-    return msgspec.structs.replace(visit, trouble=f"its bytes are those of {page.duplicate_of}, which is not here")
-
-
-def _body(page: BroughtPage, brought: MobileOrigin) -> bytes:
-    if brought.form == "whole":
-        return page.whole or b""
-    if brought.form == "elements":
-        return "\n".join(element.markup for element in page.elements).encode("utf-8", "replace")
-    return (page.text or "").encode("utf-8", "replace")
-
-
 def _items(page: BroughtPage, url: str) -> Iterator[Item]:
     """Elements and items of a page, or of the first one with the same bytes."""
     for element in page.elements:
-        value: Mapping[str, str] = {
-            "selector": element.selector,
-            "text": element.text,
-            "markup": element.markup,
-        }
+        value: Mapping[str, str] = {"selector": element.selector, "text": element.text, "markup": element.markup}
         yield Item(ELEMENT, url, value)
     for item in page.items:
         try:
@@ -392,15 +373,3 @@ def _error_of(row: IrrelevantRow) -> Outcome | None:
     """The error that a row tells of; None where it is one of a document."""
     name = row.rule.removeprefix(ERROR_ROW) if row.rule.startswith(ERROR_ROW) else ""
     return next((outcome for outcome in TOLD_ERRORS if outcome == name), None)
-
-
-def _irrelevant(
-    row: IrrelevantRow, batch: CrawlerBatch, record: CrawlerRecord, known: KnownAtHome, now: float
-) -> Visit:
-    host = host_of(row.url)
-    task = known.task(row.url, host) or Task(row.url, host, relation="crawler")  # a row says no more
-    brought = MobileOrigin(record.id, record.runtime, batch.program, batch.sequence, "row", "", row.size)
-    error = _error_of(row)
-    outcome, why = (error, "") if error else (Outcome.IRRELEVANT, row.rule)
-    response = Response(outcome, row.status, started=now, error=why, brought=brought)
-    return Visit(task, response, mime=row.mime if _MIME.fullmatch(row.mime) else "")

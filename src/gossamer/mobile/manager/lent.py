@@ -338,31 +338,27 @@ _One = TypeVar("_One")
 
 def forget_lent(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarget, hosts: Sequence[str]) -> int:
     """Take out everything of a target that is lent; see `forget` of :class:`~gossamer.engine.subjects.Subject`."""
-    return sum(_forget_lent(ledger, target) for ledger in ledgers)
-
-
-def _forget_lent(ledger: Ledger, target: DeletionTarget) -> int:
-    counters = ledger.counters()
-    if not (counters.get("lent") or counters.get("crawlers_sent")):
-        return 0
-    ledger.spaces.open(LENT)
-    ledger.spaces.open(CRAWLERS)
-    book = CrawlerBook(ledger)
-    for record in book.away():
-        if any(
-            target.has_host(host) if target.kind == "host" else host == host_of(target.name) for host in record.hosts
-        ):
-            _lose(ledger, book, record)
     gone = 0
-    for part in _parts(one for one in all_lent(ledger.spaces) if target.has(one.task.url)):
-        with ledger.group() as group:
-            for one in part:
-                drop_lent(one, group)
-        gone += sum(not one.is_done for one in part)
-    for hosts in _parts(host for host in book.hosts_walked() if target.has_host(host)):
-        with ledger.group() as group:
-            for host in hosts:
-                group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
+    for ledger in ledgers:
+        counters = ledger.counters()
+        if not (counters.get("lent") or counters.get("crawlers_sent")):
+            continue
+        ledger.spaces.open(LENT)
+        ledger.spaces.open(CRAWLERS)
+        book = CrawlerBook(ledger)
+        of_url = "" if target.kind == "host" else host_of(target.name)
+        for record in book.away():
+            if any(target.has_host(host) or host == of_url for host in record.hosts):
+                _lose(ledger, book, record)
+        for part in _parts(one for one in all_lent(ledger.spaces) if target.has(one.task.url)):
+            with ledger.group() as group:
+                for one in part:
+                    drop_lent(one, group)
+            gone += sum(not one.is_done for one in part)
+        for walked in _parts(host for host in book.hosts_walked() if target.has_host(host)):
+            with ledger.group() as group:
+                for host in walked:
+                    group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
     return gone
 
 

@@ -69,15 +69,14 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
         """The link to the runtime at an address; `host` is one that it is asked for. Raises UsageError: there can be none."""
         # A folder is one site: another host is another one.
         name = address if "://" in address else f"{host}={address}"
-        if name not in self._links:
-            self._links[name] = self._elsewhere(address) if "://" in address else self._at_home(address, host)
+        if name not in self._links and "://" not in address:
+            self._links[name] = self._at_home(address, host)
+        elif name not in self._links:
+            from gossamer.mobile.manager.remote_runtime import RemoteRuntime  # a crawl over folders needs no client
+
+            known = runtime_key(address, self.sheet.keys)
+            self._links[name] = RemoteRuntime(address, known.key, known.pin)
         return self._links[name]
-
-    def _elsewhere(self, address: str) -> "RemoteRuntime":
-        from gossamer.mobile.manager.remote_runtime import RemoteRuntime  # a crawl over folders needs no client
-
-        known = runtime_key(address, self.sheet.keys)
-        return RemoteRuntime(address, known.key, known.pin)
 
     def _at_home(self, folder: str, host: str) -> "HomeRuntime":
         if not Path(folder).is_dir():

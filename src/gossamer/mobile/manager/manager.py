@@ -104,7 +104,10 @@ class Crawlers(Producer[CrawlersSheet]):
 
     async def produce(self) -> AsyncIterator[Visit]:
         self._failed = asyncio.get_running_loop().create_future()
-        self._begin()
+        self._ids = VisitIds(self.clock.now())
+        self.lent.knower = self._knower
+        for record in self.book.away():
+            self._set_out(record, from_bytes(record.data))
         sending = self._watched(self._keep_sending())
         try:
             while not self.drained and (delivery := await self._delivered()) is not None:
@@ -122,12 +125,6 @@ class Crawlers(Producer[CrawlersSheet]):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _begin(self) -> None:
-        self._ids = VisitIds(self.clock.now())
-        self.lent.knower = self._knower
-        for record in self.book.away():
-            self._set_out(record, from_bytes(record.data))
 
     async def _delivered(self) -> _Delivery | None:
         """The next batch; None where the crawl has ended. An error of a journey is an error of ours."""
@@ -203,7 +200,12 @@ class Crawlers(Producer[CrawlersSheet]):
         version = self._versions.get(runtime, VERSION)
         crawler = crawler_for(self.sheet, [one.task for one in tasks], identity, pages, version)
         data = to_bytes(crawler)
-        if not is_worth_sending(len(data), self._pages_at_most(share, hosts)):
+        # How many pages a crawler of these hosts can bring; None where that is unknown.
+        urls = None if self.sheet.urls is None else self.sheet.urls * len(hosts)
+        bounds = [bound for bound in (share, urls) if bound is not None]
+        if self.sheet.depth == 0 or self.sheet.scope == "page":
+            bounds.append(sum(not one.crawler for host in hosts for one in self.lent.of_host(host)))
+        if not is_worth_sending(len(data), min(bounds) if bounds else None):
             for host in hosts:
                 self._bring_back(host)
             return False
@@ -219,14 +221,6 @@ class Crawlers(Producer[CrawlersSheet]):
         self.metrics.count("sent_bytes", len(data))
         self._set_out(record, crawler)
         return True
-
-    def _pages_at_most(self, share: int | None, hosts: Sequence[str]) -> int | None:
-        """How many pages a crawler of these hosts can bring; None where that is unknown."""
-        urls = None if self.sheet.urls is None else self.sheet.urls * len(hosts)
-        bounds = [bound for bound in (share, urls) if bound is not None]
-        if self.sheet.depth == 0 or self.sheet.scope == "page":
-            bounds.append(sum(not one.crawler for host in hosts for one in self.lent.of_host(host)))
-        return min(bounds) if bounds else None
 
     def _set_out(self, record: CrawlerRecord, crawler: MobileCrawler) -> None:
         link = self.links.link(record.runtime, record.hosts[0])
@@ -285,22 +279,19 @@ class Crawlers(Producer[CrawlersSheet]):
             bytes=record.bytes + size,
             external=record.external + len(batch.external),
         )
-        self._settle(moved, crawler, batch)
+        # Its documents are committed; the rest of it is in one group: external URLs, counts, the next sequence.
+        with self.ledger.group() as group:
+            if batch.external:
+                self._queue_external(crawler, batch, group)
+            if batch.summary is None:
+                self.book.put(moved, group)
+            else:
+                self._settle_end(moved, crawler, batch.summary, group)
         await self.ledger.settle()
         self.lent.pages -= min(moved.pages, record.share) - min(record.pages, record.share)
         self.metrics.count("batches")
         self.lent.tell()
         return moved
-
-    def _settle(self, record: CrawlerRecord, crawler: MobileCrawler, batch: CrawlerBatch) -> None:
-        """Commit the rest of a batch whose documents are committed, in one group: external URLs, counts, the next sequence."""
-        with self.ledger.group() as group:
-            if batch.external:
-                self._queue_external(crawler, batch, group)
-            if batch.summary is None:
-                self.book.put(record, group)
-            else:
-                self._settle_end(record, crawler, batch.summary, group)
 
     def _queue_external(self, crawler: MobileCrawler, batch: CrawlerBatch, group: Group) -> None:
         """Queue external URLs, as far as filters and the rules of the commit say so."""

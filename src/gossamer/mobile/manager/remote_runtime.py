@@ -7,7 +7,6 @@ bounded and checked.
 
 import base64
 import binascii
-import ipaddress
 import re
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -26,6 +25,7 @@ from gossamer.mobile.contract import (
     RuntimeUnavailable,
 )
 from gossamer.mobile.wire import checked_identity
+from gossamer.values.addresses import is_loopback
 from gossamer.values.errors import UsageError
 
 #: Seconds until a connection stands.
@@ -168,20 +168,13 @@ def checked_runtime_url(url: str, pin: str) -> str:
         raise UsageError(f"runtime {url!r}: write it as https://clinic.example:8643")
     if parts.username is not None:
         raise UsageError("runtime: write the key beside the URL, not into it")
-    if parts.scheme == "http" and not _is_here(parts.hostname):
+    if parts.scheme == "http" and not (parts.hostname == "localhost" or is_loopback(parts.hostname)):
         raise UsageError(f"runtime {url}: http only on this machine; write https, and the pin of the runtime's key")
     if parts.scheme == "http" and pin:
         raise UsageError(f"runtime {url}: a pin needs https")
     if parts.scheme == "https" and not _is_pin(pin):
         raise UsageError(f"runtime {url}: its pin is missing or not valid; the runtime prints it as sha256//...=")
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _is_here(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
 
 
 def _is_pin(pin: str) -> bool:

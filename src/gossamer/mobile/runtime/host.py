@@ -231,13 +231,6 @@ class RuntimeHost:
         finally:
             self._begun.discard(journey)
             self._started.pop(journey, None)
-        self._tell_end(journey, end, gates, time.monotonic() - began)
-        await self._announced()
-        if end.reason == "walls":
-            journey.fail("crashed", end.told)
-        self._schedule()
-
-    def _tell_end(self, journey: HostedJourney, end: ConfinedEnd, gates: list[GatedPages], seconds: float) -> None:
         note = journey.copied()
         refused = {name: tally.count for gate in gates for name, tally in gate.refused.items()}
         self._diary.tell(
@@ -250,12 +243,16 @@ class RuntimeHost:
             fetched=note.fetched,
             batches=len(note.sizes),
             brought=sum(note.sizes),
-            seconds=round(seconds, 3),
+            seconds=round(time.monotonic() - began, 3),
             cpu=round(end.cpu, 3),
             peak=end.peak,
             refused=refused,
             **({"late": end.late} if end.late else {}),
         )
+        await self._announced()
+        if end.reason == "walls":
+            journey.fail("crashed", end.told)
+        self._schedule()
 
     async def _watched(self) -> None:
         while True:

@@ -182,7 +182,13 @@ class HostedJourney:
         finally:
             with self._changed:
                 self._keeper, self.is_running, self._is_full = None, False, False
-        return self._settled(end)
+        with self._changed:
+            self.note.cpu += end.cpu
+            # One that was stopped with the runtime has not ended.
+            if end.reason not in ("", "stopped", "walls") and not self.has_ended:
+                self._end("failed", end.reason, end.told)
+            self._notify()
+        return end
 
     def _cuts(self) -> list[int]:
         """After how many answers each batch was made that is kept or was; 0 where that was not noted."""
@@ -193,15 +199,6 @@ class HostedJourney:
             return keeper.run(self._counted(gate), self._keep)
         except JourneyStopped:
             return ConfinedEnd(*(self._stopped or ("crashed", "it was stopped")))
-
-    def _settled(self, end: ConfinedEnd) -> ConfinedEnd:
-        """Write down how it ended. One that was stopped with the runtime has not ended."""
-        with self._changed:
-            self.note.cpu += end.cpu
-            if end.reason not in ("", "stopped", "walls") and not self.has_ended:
-                self._end("failed", end.reason, end.told)
-            self._notify()
-        return end
 
     def _counted(self, gate: Fetch) -> Fetch:
         def fetch(task: Task) -> Response:

@@ -304,7 +304,22 @@ def application(host: RuntimeHost) -> Starlette:
 
 
 async def _send(link: HostedLink, request: Request) -> CrawlerStanding:
-    return await link.send(request.path_params["identity"], await _body(request))
+    """Read the body, if it is no longer than a crawler may be and comes in time."""
+    told = request.headers.get("content-length", "")
+    if told and not (_DIGITS.fullmatch(told) and int(told) <= MAX_CRAWLER):
+        raise RuntimeRefused("too_large", f"the crawler has {told[:20]!r} bytes; at most {MAX_CRAWLER} are accepted")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > MAX_CRAWLER:
+                    raise RuntimeRefused(
+                        "too_large", f"the crawler has more than {MAX_CRAWLER} bytes, and no more are accepted"
+                    )
+    except TimeoutError:
+        raise RuntimeUnavailable(f"the crawler did not come within {PATIENCE:g} s") from None
+    return await link.send(request.path_params["identity"], bytes(body))
 
 
 async def _batch(link: HostedLink, request: Request) -> bytes | CrawlerStanding:
@@ -320,22 +335,3 @@ def _sequence(request: Request) -> int:
     if not _DIGITS.fullmatch(sequence):
         raise HTTPException(404)  # as for any other address that names nothing
     return int(sequence)
-
-
-async def _body(request: Request) -> bytes:
-    """The body, if it is no longer than a crawler may be and comes in time."""
-    told = request.headers.get("content-length", "")
-    if told and not (_DIGITS.fullmatch(told) and int(told) <= MAX_CRAWLER):
-        raise RuntimeRefused("too_large", f"the crawler has {told[:20]!r} bytes; at most {MAX_CRAWLER} are accepted")
-    body = bytearray()
-    try:
-        async with asyncio.timeout(PATIENCE):
-            async for piece in request.stream():
-                body += piece
-                if len(body) > MAX_CRAWLER:
-                    raise RuntimeRefused(
-                        "too_large", f"the crawler has more than {MAX_CRAWLER} bytes, and no more are accepted"
-                    )
-    except TimeoutError:
-        raise RuntimeUnavailable(f"the crawler did not come within {PATIENCE:g} s") from None
-    return bytes(body)

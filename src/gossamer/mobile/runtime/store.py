@@ -87,7 +87,11 @@ class JourneyFolder:
             _write(fresh / _CRAWLER, crawler)
             _write(fresh / _NOTE, msgspec.json.encode(note))
             fresh.rename(self.path)
-            _sync(self.path.parent)
+            number = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(number)
+            finally:
+                os.close(number)
         except OSError:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
@@ -162,14 +166,6 @@ def _write(path: Path, data: bytes) -> None:
         os.fsync(number)
 
 
-def _sync(folder: Path) -> None:
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
-
-
 # The log: a JSON line for each event.
 
 #: Bytes of the log, and of the one before it that is kept: some hundred thousand events.
@@ -202,21 +198,17 @@ class Diary:
 
 def last_events(path: Path, most: int) -> list[dict[str, Any]]:
     """The last events of a log, oldest first; lines that a kill has cut are passed over."""
+    lines: list[str] = []
+    for one in (path.with_name(f"{path.name}.1"), path):
+        with contextlib.suppress(OSError), one.open(encoding="ascii", errors="replace") as file:
+            lines = [*lines, *file][-most:] if most else []
     found: list[dict[str, Any]] = []
-    for line in _last_lines(path, most):
+    for line in lines:
         with contextlib.suppress(ValueError):
             event = json.loads(line)
             if isinstance(event, dict):
                 found.append(event)
     return found
-
-
-def _last_lines(path: Path, most: int) -> Iterator[str]:
-    lines: list[str] = []
-    for one in (path.with_name(f"{path.name}.1"), path):
-        with contextlib.suppress(OSError), one.open(encoding="ascii", errors="replace") as file:
-            lines = [*lines, *file][-most:] if most else []
-    yield from lines
 
 
 _FILE = "standing.json"

@@ -77,6 +77,7 @@ class RobotsNote(msgspec.Struct, frozen=True):
     """The result of a site's robots.txt."""
 
     state: str
+    """In one word: `whole`, `missing`, ..."""
     sitemaps: tuple[str, ...] = ()
 
 

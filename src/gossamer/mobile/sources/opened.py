@@ -25,10 +25,10 @@ from gossamer.fetcher.request import HttpSheet
 from gossamer.frontier.robots.contract import RobotsRuling
 from gossamer.frontier.robots.provider import ObeyRobots
 from gossamer.mobile.contract import PageSource, Withheld
-from gossamer.mobile.crawler import BringRules, JourneySummary, MobileCrawler, MobileProgram, TravelLimits
+from gossamer.mobile.crawler import BringRules, MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.running import run_crawler
 from gossamer.mobile.sources.files import FileSource
-from gossamer.mobile.sources.gate import REASONS, GatedPages, ServedSite
+from gossamer.mobile.sources.gate import REASONS, GatedPages, RobotsNote, ServedSite
 from gossamer.mobile.sources.owner import OwnerSheet, ServedHost
 from gossamer.query.archive import ArchiveReader
 from gossamer.storage.archive.others import ReplayError, ReplayIndex, stored
@@ -168,7 +168,11 @@ class ServerSource:
             self._runner = asyncio.Runner()
             self._runner.run(self._http.start())
         response = self._runner.run(self._http.fetch(Task(plain, host_of(plain))))
-        return _named(response)
+        # A server that names no media type leaves it to the bytes.
+        if response.content_type or response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
+            return response
+        kind = ("content-type", "application/octet-stream")
+        return msgspec.structs.replace(response, headers=(*response.headers, kind))
 
     def close(self) -> None:
         if self._runner is not None:
@@ -176,14 +180,6 @@ class ServerSource:
                 runner.run(self._http.stop())
                 runner.run(self._resolver.stop())
             self._runner = None
-
-
-def _named(response: Response) -> Response:
-    """The answer with a media type: a server that names none leaves it to the bytes."""
-    if response.content_type or response.outcome not in (Outcome.OK, Outcome.TRUNCATED):
-        return response
-    kind = ("content-type", "application/octet-stream")
-    return msgspec.structs.replace(response, headers=(*response.headers, kind))
 
 
 class CrawlSource:
@@ -263,22 +259,17 @@ class WarcSource:
 def _cut(response: Response, limit: int) -> Response:
     if response.outcome not in DOCUMENTS or len(response.document) <= limit:
         return response
-    whole = response.document
+    whole, headers = response.document, response.headers
+    if response.decoded is not None:  # its content coding is undone for good
+        headers = tuple((name, value) for name, value in headers if name != "content-encoding")
     return msgspec.structs.replace(
         response,
         outcome=Outcome.TRUNCATED,
         body=beginning(whole, limit)[:limit],
         decoded=None,
         cut="length",
-        headers=_plain(response),
+        headers=headers,
     )
-
-
-def _plain(response: Response) -> tuple[tuple[str, str], ...]:
-    """The header fields of a document whose content coding is undone for good."""
-    if response.decoded is None:
-        return response.headers
-    return tuple((name, value) for name, value in response.headers if name != "content-encoding")
 
 
 # The pages that a mobile crawler without any wishes would reach: home pages, sitemaps, and all that they link to. `gossamer runtime
@@ -306,17 +297,9 @@ class RefusedKind(msgspec.Struct, frozen=True):
     examples: list[RefusedExample]
 
 
-class RobotsReach(msgspec.Struct, frozen=True):
-    """The effect of the robots.txt of one site."""
-
-    state: str
-    """The result of reading it, in one word: `whole`, `missing`, ..."""
-    sitemaps: list[str]
-
-
 class Reach(msgspec.Struct, frozen=True):
     seeds: list[str]
-    robots: dict[str, RobotsReach]
+    robots: dict[str, RobotsNote]
     """By site."""
     reachable: int
     """Documents that a crawler would get."""
@@ -360,7 +343,24 @@ def reach(runtime: Runtime, seeds: tuple[str, ...] = (), urls: int = 100_000) ->
 
     *_, last = run_crawler(crawler, watched)
     assert last.summary is not None
-    return _reach(starts, gate, examples, last.summary)
+    summary = last.summary
+    refused = {
+        name: RefusedKind(tally.count, REASONS.get(name, name), [RefusedExample(*one) for one in tally.examples])
+        for name, tally in sorted(gate.refused.items(), key=lambda item: -item[1].count)
+    }
+    skipped = summary.rejected.get("limit:urls", 0)
+    return Reach(
+        seeds=starts,
+        robots=dict(gate.robots),
+        reachable=sum(number for name, number in summary.outcomes.items() if name in DOCUMENTS),
+        pages=summary.pages,
+        bytes=summary.bytes,
+        examples=examples,
+        outcomes=dict(sorted(summary.outcomes.items(), key=lambda item: -item[1])),
+        refused=refused,
+        left=summary.queued + skipped,
+        limit=summary.limit or ("urls" if skipped else ""),
+    )
 
 
 def _seed(text: str) -> str:
@@ -381,23 +381,3 @@ def _sitemaps(gate: GatedPages, site: str) -> list[str]:
         except UnreadableUrl:
             continue
     return found
-
-
-def _reach(seeds: list[str], gate: GatedPages, examples: list[str], summary: JourneySummary) -> Reach:
-    refused = {
-        name: RefusedKind(tally.count, REASONS.get(name, name), [RefusedExample(*one) for one in tally.examples])
-        for name, tally in sorted(gate.refused.items(), key=lambda item: -item[1].count)
-    }
-    skipped = summary.rejected.get("limit:urls", 0)
-    return Reach(
-        seeds=seeds,
-        robots={site: RobotsReach(note.state, list(note.sitemaps)) for site, note in gate.robots.items()},
-        reachable=sum(number for name, number in summary.outcomes.items() if name in DOCUMENTS),
-        pages=summary.pages,
-        bytes=summary.bytes,
-        examples=examples,
-        outcomes=dict(sorted(summary.outcomes.items(), key=lambda item: -item[1])),
-        refused=refused,
-        left=summary.queued + skipped,
-        limit=summary.limit or ("urls" if skipped else ""),
-    )

@@ -19,8 +19,7 @@ import msgspec
 import pyoxigraph as oxigraph
 
 from gossamer.engine.sheet import show_count
-from gossamer.query.following import Follower
-from gossamer.query.posting import PATIENCE, Posting
+from gossamer.query.following import PATIENCE, Follower, Posting
 from gossamer.rdf.store.graphs import NOTES, GraphNotes, PageGraph, graph_consumers, quads
 from gossamer.rdf.terms import clean_iri
 from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
