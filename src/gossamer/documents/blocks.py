@@ -169,7 +169,20 @@ class Part:
         hides = np.zeros(len(tags.kinds), dtype=bool)
         if hidden:
             self.behind = max(end, *(until for _, _, until in hidden))
-            hides = _hide(tags, np.array(hidden), offset)
+            # The text is taken out of all of them at once, since pages have many.
+            first, last, until = np.array(hidden).T
+            edges = np.zeros(len(tags.kinds) + 2, dtype=np.int64)
+            np.add.at(edges, first, 1)
+            np.subtract.at(edges, last, 1)  # some end together
+            hides = edges.cumsum()[:-2].astype(bool)
+            tags.starts[hides] = tags.ends[hides]
+            tags.kinds[hides] = INLINE
+            tags.kinds[first] = ENDS
+            within = last < len(tags.kinds)
+            last = last[within]
+            tags.kinds[last] = ENDS
+            tags.starts[last] = np.maximum(tags.starts[last], until[within] - offset)
+            hides[last] = True
         heads = ((tags.kinds == ENDS) | (tags.kinds >= COMMENT)).nonzero()[0]
         lengths = np.empty_like(heads)
         np.subtract(heads[1:], heads[:-1], lengths[:-1])
@@ -190,7 +203,17 @@ class Part:
         """How many words each block has, and how many of them stand in elements of some kinds. `inside`: whether each tag is of
         these kinds."""
         tags, heads = self._tags, self._heads
-        words = _words(self._data, tags)
+        shapes = np.frombuffer(self._data.translate(_SHAPES), dtype=np.int8)
+        begins = np.zeros(len(self._data), dtype=bool)
+        np.greater_equal(shapes[1:] - shapes[:-1], _RISE, begins[1:])
+        words = _between(begins, tags)
+        if max(map(self._data.find, _UNSPACED_LEADS)) >= 0:
+            codes = np.frombuffer(self._data, dtype=np.uint8)
+            leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _PUNCTUATION)).nonzero()[0]
+            unspaced = leads[_UNSPACED_PAIRS[(codes[leads].astype(np.int64) << 8 | codes[leads + 1]) - 0xE000]]
+            begins = np.zeros(len(self._data), dtype=bool)
+            begins[unspaced] = True
+            words += _between(begins, tags) // _CHARACTERS_A_WORD
         # How many of them are open behind a tag, less what was open behind the last that ended a block.
         depth = (inside * _STEPS.take(tags.closing)).cumsum()
         depth -= np.repeat(depth[heads], self._lengths)
@@ -331,22 +354,6 @@ def _without_marks_in_values(data: bytes, tags: _Tags, hidden: list[tuple[int, i
     return None if plain is None else bytes(plain)
 
 
-def _words(data: bytes, tags: _Tags) -> Any:
-    """How many words the text behind each tag has."""
-    shapes = np.frombuffer(data.translate(_SHAPES), dtype=np.int8)
-    begins = np.zeros(len(data), dtype=bool)
-    np.greater_equal(shapes[1:] - shapes[:-1], _RISE, begins[1:])
-    found = _between(begins, tags)
-    if max(map(data.find, _UNSPACED_LEADS)) < 0:
-        return found
-    codes = np.frombuffer(data, dtype=np.uint8)
-    leads = ((codes >= 0xE0) & (codes < 0xF0) & (codes != _PUNCTUATION)).nonzero()[0]
-    unspaced = leads[_UNSPACED_PAIRS[(codes[leads].astype(np.int64) << 8 | codes[leads + 1]) - 0xE000]]
-    begins = np.zeros(len(data), dtype=bool)
-    begins[unspaced] = True
-    return found + _between(begins, tags) // _CHARACTERS_A_WORD
-
-
 def _between(marks: Any, tags: _Tags) -> Any:
     """How many bytes of the text behind each tag are marked."""
     before = marks.astype(np.int32).cumsum(dtype=np.int32)  # in half the time of numbers of 64 bits
@@ -407,28 +414,6 @@ def _advertised(
             continue
         behind = until - offset
         yield at, int(tags.ends.searchsorted(behind)), until
-
-
-def _hide(tags: _Tags, hidden: Any, offset: int) -> Any:
-    """Take the text out of comments and elements without prose, as :func:`_hidden` has them: all at once, since pages have many.
-
-    Returns:
-        Whether each tag belongs to them.
-    """
-    first, last, until = hidden.T
-    edges = np.zeros(len(tags.kinds) + 2, dtype=np.int64)
-    np.add.at(edges, first, 1)
-    np.subtract.at(edges, last, 1)  # some end together
-    inside = edges.cumsum()[:-2].astype(bool)
-    tags.starts[inside] = tags.ends[inside]
-    tags.kinds[inside] = INLINE
-    tags.kinds[first] = ENDS
-    within = last < len(tags.kinds)
-    last = last[within]
-    tags.kinds[last] = ENDS
-    tags.starts[last] = np.maximum(tags.starts[last], until[within] - offset)
-    inside[last] = True
-    return inside
 
 
 def _end_of(kind: int, markup: bytes, place: int) -> int:

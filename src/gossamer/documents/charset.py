@@ -97,13 +97,6 @@ def of_units(content: bytes) -> str:
     return ("utf-16be" if match[1] is not None else "utf-16le") if match else ""
 
 
-def of_label(label: str, content: bytes) -> str:
-    """The encoding that a server names; empty where the bytes show that it is not: markup in ASCII is no UTF-16."""
-    name = lookup(label)
-    is_other = name.startswith("utf-16") and content[:1] == b"<" and b"\0" not in content[:_AT_ONCE]
-    return "" if is_other else name
-
-
 def of_declaration(content: bytes) -> str:
     """The encoding that the document declares in its first bytes (HTML, "prescan a byte stream"); empty if none."""
     head = content[:PRESCAN_BYTES]
@@ -155,11 +148,13 @@ def sniff(content: bytes, content_type: str, domain: str = "") -> str:
         domain: the last label of the host that sent it, as `kr`; empty where there is none. Encodings that share most
             of their letters are told apart by it, as browsers do.
     """
-    told = of_mark(content) or of_units(content) or of_label(charset_of(content_type), content)
-    return told or of_declaration(content) or _guess(content, domain)
-
-
-def _guess(content: bytes, domain: str) -> str:
+    if told := of_mark(content) or of_units(content):
+        return told
+    told = lookup(charset_of(content_type))
+    if told.startswith("utf-16") and content[:1] == b"<" and b"\0" not in content[:_AT_ONCE]:
+        told = ""  # the bytes show that the server errs: markup in ASCII is no UTF-16
+    if told := told or of_declaration(content):
+        return told
     if content.isascii():
         return _detected(content[content.find(b"\x1b") :][:DETECTED_BYTES], domain) if b"\x1b" in content else DEFAULT
     sample = content[:_SAMPLE]
@@ -267,10 +262,6 @@ def in_charset(href: str, base: str, charset: str) -> str:
         return href
     from gossamer.documents import legacy_encodings  # as above
 
-    encoded = legacy_encodings.encode(query, charset, _reference)
+    # As browsers send a character that the encoding lacks: `&#8364;`, escaped.
+    encoded = legacy_encodings.encode(query, charset, lambda lacking: b"%%26%%23%d%%3B" % ord(lacking))
     return f"{place}?{''.join([_ESCAPED[byte] for byte in encoded])}"
-
-
-def _reference(character: str) -> bytes:
-    """A character that the encoding lacks, as browsers send it: `&#8364;`, escaped."""
-    return b"%%26%%23%d%%3B" % ord(character)

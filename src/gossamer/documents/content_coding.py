@@ -8,6 +8,7 @@ nothing of it and are noted. A wrong check sum says that something in it is dama
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -117,9 +118,14 @@ def decode(body: Body, applied: Sequence[str], keeping: Keeping, *, whole: bool 
         whole: the body is complete; of a cut one, what can be read is the answer.
     """
     if type(body) is not StoredBody and len(applied) == 1 and len(body) <= _SLICE:
-        data = _at_once(body, applied[0], keeping)
-        if data is not None:
-            return Decoded(data)
+        # Nearly every page: one call, nothing joined. One that is broken, or larger than it looks, goes the slow way.
+        most = min(keeping.room, keeping.memory, RATIO_FROM)
+        decoder = DECODERS[applied[0]]()
+        decoder.start(body)
+        with suppress(Broken):
+            out, rest = decoder.take(body, most + 1)
+            if decoder.ended and not decoder.is_damaged and not rest and len(out) <= most:
+                return Decoded(out)
     undone = _undone(body, Undoing(applied, keeping), whole=whole)
     return to_the_fault(body, applied, keeping, undone) if undone.error else undone
 
@@ -159,18 +165,6 @@ def _undone(body: Body, undoing: "Undoing", *, whole: bool) -> Decoded:
         if undoing.cut or undoing.error:
             break
     return undoing.end(whole=whole)
-
-
-def _at_once(body: bytes, coding: str, keeping: Keeping) -> bytes | None:
-    """Nearly every page: one call, nothing joined. None for what is broken or larger than it looks: it goes the slow way."""
-    most = min(keeping.room, keeping.memory, RATIO_FROM)
-    decoder = DECODERS[coding]()
-    decoder.start(body)
-    try:
-        out, rest = decoder.take(body, most + 1)
-    except Broken:
-        return None
-    return out if decoder.ended and not decoder.is_damaged and not rest and len(out) <= most else None
 
 
 class Undoing:

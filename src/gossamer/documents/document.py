@@ -330,7 +330,17 @@ class Document:
     @cached_property
     def canonical(self) -> str:
         """The canonical URL that the document names (RFC 6596), in its head or a `Link` field; empty if it names none."""
-        href = self._canonical_href() if self.mime in HTML_TYPES else None
+        href: str | None = None
+        if self.mime in HTML_TYPES:
+            # In the head alone, as search engines have it: in a body, anyone may have written it.
+            head_end = self._stating.head_end
+            for link in self._stating.named(b"link"):
+                if link.start >= head_end:
+                    break
+                attributes = link.attributes if _CANONICAL.search(link.raw) else {}
+                if "canonical" in attributes.get("rel", "").lower().split() and "href" in attributes:
+                    href = attributes["href"]
+                    break
         if not href:
             return next((link.url for link in self.field_links if "canonical" in link.relations), "")
         try:
@@ -347,19 +357,6 @@ class Document:
     def _resolved(self, href: str, base: str) -> str:
         """The canonical URL of what the page wrote. Raises UnreadableUrl: it is none."""
         return canonical(in_charset(href, base, self.charset), base)
-
-    def _canonical_href(self) -> str | None:
-        """In the head alone, as search engines have it: in a body, anyone may have written it."""
-        head_end = self._stating.head_end
-        for link in self._stating.named(b"link"):
-            if link.start >= head_end:
-                break
-            if not _CANONICAL.search(link.raw):
-                continue
-            attributes = link.attributes
-            if "canonical" in attributes.get("rel", "").lower().split() and "href" in attributes:
-                return attributes["href"]
-        return None
 
     @cached_property
     def base(self) -> str:

@@ -145,7 +145,8 @@ def advertisements(data: bytes) -> Iterator[tuple[int, bytes]]:
     """The start of each start tag, and the name of its element in lower case."""
     for match in islice(_CANDIDATE.finditer(data), MOST):
         value = match[2] or match[3] or match[4]
-        if any(map(_is_one, value.lower().split())):
+        names = map(_PARTS.findall, value.lower().split())
+        if any(any(map(_IS_WORD, words)) and _OTHERS.isdisjoint(words) for words in names):
             yield match.start(), match[1].lower()
 
 
@@ -158,12 +159,6 @@ def end_of_advertisement(markup: bytes, start: int, name: bytes) -> int:
         if not depth:
             return tag.start()
     return -1
-
-
-def _is_one(name: bytes) -> bool:
-    """Whether a name of a class or an id is that of an advertisement."""
-    words = _PARTS.findall(name)
-    return any(map(_IS_WORD, words)) and _OTHERS.isdisjoint(words)
 
 
 @cache

@@ -70,7 +70,10 @@ class Form:
         self._session = session
         self._attributes = node.attributes
         self._url = url
-        self._charset = _sent_in(self._attributes.get("accept-charset") or "", charset)
+        # Sent in the first encoding that it accepts and that there is, otherwise in its page's.
+        accepted = (self._attributes.get("accept-charset") or "").replace(",", " ").split()
+        charset = next(filter(None, map(charsets.lookup, accepted)), charset)
+        self._charset = "utf-8" if charset in UTF_8_QUERIES else charset
         nodes = _controls(tree, node)
         self._buttons = [one for one in nodes if _kind(one) in _BUTTONS]
         self._named = [control for one in nodes if _kind(one) not in _BUTTONS and (control := _read(one))]
@@ -266,35 +269,18 @@ def _read(node: "LexborNode") -> FormControl | None:
         value = "on" if value is None else value
         return FormControl(name, kind, (value,) if "checked" in attributes else (), value)
     if kind == "select":
-        return FormControl(name, kind, tuple(_chosen(node)))
+        options = [one for one in node.css("option") if "disabled" not in one.attributes]
+        chosen = [one for one in options if "selected" in one.attributes]
+        if "multiple" not in attributes:
+            chosen = chosen[-1:] or options[:1]  # of a single choice the first, where none is chosen
+        told = ((one, one.attributes.get("value")) for one in chosen)
+        return FormControl(name, kind, tuple(" ".join(one.text().split()) if own is None else own for one, own in told))
     if kind == "textarea":
         return FormControl(name, kind, (_lines(node.text().removeprefix("\n")),))
     return FormControl(name, kind, ("" if kind == "file" else _lines(value or ""),))
 
 
-def _chosen(select: "LexborNode") -> Iterator[str]:
-    """The values of the chosen options; of one that offers a single choice the first, where none is chosen."""
-    options = [one for one in select.css("option") if "disabled" not in one.attributes]
-    chosen = [one for one in options if "selected" in one.attributes]
-    if "multiple" not in select.attributes:
-        chosen = chosen[-1:] or options[:1]
-    for one in chosen:
-        value = one.attributes.get("value")
-        yield " ".join(one.text().split()) if value is None else value
-
-
 # -- sending
-
-
-def _sent_in(accepted: str, charset: str) -> str:
-    """The encoding that a form is sent in: the first that it accepts and that there is, otherwise its page's."""
-    for label in accepted.replace(",", " ").split():
-        if known := charsets.lookup(label):
-            charset = known
-            break
-    return "utf-8" if charset in UTF_8_QUERIES else charset
-
-
 def _lines(text: str) -> str:
     """Text with the line ends of forms."""
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
@@ -302,12 +288,12 @@ def _lines(text: str) -> str:
 
 def _encoded(text: str, charset: str) -> bytes:
     content = text.encode("utf-8", "replace")
-    return content if charset == "utf-8" else legacy_encodings.encode(content.decode(), charset, _reference)
-
-
-def _reference(character: str) -> bytes:
-    """A character that the encoding lacks, as browsers send it."""
-    return b"&#%d;" % ord(character)
+    # As browsers send a character that the encoding lacks.
+    return (
+        content
+        if charset == "utf-8"
+        else legacy_encodings.encode(content.decode(), charset, lambda lacking: b"&#%d;" % ord(lacking))
+    )
 
 
 def _urlencoded(entries: Sequence[tuple[str, str]], charset: str) -> str:

@@ -156,7 +156,10 @@ class Graphics:
         closing, name, raw = tag.groups()
         name = name.lower()
         if closing:
-            self._close(name)
+            if was_inside and name in (b"p", b"br"):
+                while self._is_inside:
+                    self._open.pop()
+            self._end(name, not self._is_foreign)
         else:
             self._see(name, raw)
             if name in RAW and not was_inside:
@@ -188,12 +191,6 @@ class Graphics:
         if len(self._open) >= MAX_FOLLOWED:
             del self._open[0]
         self._open.append(opened)
-
-    def _close(self, name: bytes) -> None:
-        if self._is_inside and name in (b"p", b"br"):
-            while self._is_inside:
-                self._open.pop()
-        self._end(name, not self._is_foreign)
 
     def _end(self, name: bytes, is_html: bool) -> None:
         """Close the last element of this name that an end tag reaches: of theirs unless `is_html`, then of the HTML around."""

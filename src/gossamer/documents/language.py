@@ -80,9 +80,11 @@ def detect(text: str, declared: str = "") -> str:
     ascii_letters, others = len(plain.translate(None, _NO_LETTERS)), len(sample) - len(plain)
     letters = ascii_letters + others
     step = len(sample) // _SCRIPT_SAMPLE + 1
-    written = _by_script(sample[::step], letters / step) if others > _FOREIGN * letters else ""
-    if written:
-        return written
+    if others > _FOREIGN * letters:
+        for language, _, characters in (script.partition(":") for script in _SCRIPTS.split()):
+            share = _SHARE_OF_KANA if language == "ja" else _SHARE
+            if len(re.findall(f"[{characters}]", sample[::step])) > share * letters / step > 0:
+                return language
     if letters < (MIN_AGAINST if said else MIN_LETTERS):
         return said
     found = _by_letters(sample)
@@ -108,21 +110,19 @@ _CODES = (
 CODES = frozenset(_CODES.split())
 
 
-def _by_script(sample: str, letters: float) -> str:
-    for language, _, characters in (script.partition(":") for script in _SCRIPTS.split()):
-        share = _SHARE_OF_KANA if language == "ja" else _SHARE
-        if len(re.findall(f"[{characters}]", sample)) > share * letters > 0:
-            return language
-    return ""
-
-
 def _by_letters(sample: str) -> Sequence[str]:
     """The languages that a text is nearest to, by its letters and its frequent words; the nearest first."""
     from resiliparse.parse.lang import detect_fast
 
     lowered = sample.lower()
     nearest = detect_fast(lowered if sample.isupper() else sample, n_results=_ASKED_FOR)
-    told = _shares(lowered.split(None, _MOST_WORDS)[:_MOST_WORDS])
+    counts: dict[str, int] = {}
+    by_word, words = _by_word(), lowered.split(None, _MOST_WORDS)[:_MOST_WORDS]
+    for word in words:
+        for language in by_word.get(word, ()):
+            counts[language] = counts.get(language, 0) + 1
+    # For each language that has one of the words, the share of them that are among its most frequent ones.
+    told = {language: count / len(words) for language, count in counts.items()}
     found = [pair for pair in nearest if pair[0] in _LANGUAGES] if isinstance(nearest, list) else []
     found = found or [(name, 0) for name in told]  # of a short line in Devanagari the library says nothing
     if len(lowered) < _SURE and (met := _WRITTEN_IN.keys() & set(lowered)):
@@ -274,14 +274,3 @@ def _by_word() -> dict[str, list[str]]:
         for word in words.split():
             found.setdefault(word, []).append(language)
     return found
-
-
-def _shares(words: Sequence[str]) -> dict[str, float]:
-    """For each language that has one of the words, the share of them that are among its most frequent ones. `words`: in lower
-    case."""
-    counts: dict[str, int] = {}
-    by_word = _by_word()
-    for word in words:
-        for language in by_word.get(word, ()):
-            counts[language] = counts.get(language, 0) + 1
-    return {language: count / len(words) for language, count in counts.items()}

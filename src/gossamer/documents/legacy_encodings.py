@@ -7,7 +7,7 @@ for each character of an encoding. Numbers of sections are those of the standard
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 
 import webencodings
@@ -146,8 +146,14 @@ def decode(content: bytes, charset: str) -> str:
     if charset == "iso-2022-jp":
         return _read_iso_2022_jp(content)
     if charset in _CODECS:
-        text = "".join(_read_by_cells(content, charset))
-        return _corrected(text, charset)
+        own, done, parts = _OWN_CELLS.get(charset, {}), 0, list[str]()
+        if any(cell in content for cell in own):
+            for cell in re.finditer(_CELL[charset], content):
+                if letter := own.get(cell[0]):
+                    parts += content[done : cell.start()].decode(_CODECS[charset], f"gossamer-{charset}"), letter
+                    done = cell.end()
+        parts.append(content[done:].decode(_CODECS[charset], f"gossamer-{charset}"))
+        return _corrected("".join(parts), charset)
     if charset.startswith("windows-"):
         return content.decode("cp874" if charset == "windows-874" else charset, "gossamer-windows")
     text, _ = webencodings.decode(content, webencodings.lookup(charset) or webencodings.UTF8, "replace")
@@ -164,18 +170,6 @@ _CELL = {
     "big5": rb"[\x81-\xfe][\x40-\x7e\x80-\xff]",
     "euc-jp": rb"\x8f[\xa1-\xfe][\x80-\xff]|[\x8e\x8f\xa1-\xfe][\x80-\xff]",
 }
-
-
-def _read_by_cells(content: bytes, charset: str) -> Iterator[str]:
-    """The text in parts, between the cells that a codec of Python reads otherwise."""
-    own, done = _OWN_CELLS.get(charset, {}), 0
-    if any(cell in content for cell in own):
-        for cell in re.finditer(_CELL[charset], content):
-            if letter := own.get(cell[0]):
-                yield content[done : cell.start()].decode(_CODECS[charset], f"gossamer-{charset}")
-                yield letter
-                done = cell.end()
-    yield content[done:].decode(_CODECS[charset], f"gossamer-{charset}")
 
 
 def _corrected(text: str, charset: str) -> str:
@@ -202,19 +196,14 @@ def _read_pair(charset: str, error: UnicodeError) -> tuple[str, int]:
         return character, start + 2
     if pair[0] not in _LEADS[charset]:
         return "€" if charset == "gb18030" and pair[0] == 0x80 else "\ufffd", start + 1
-    if charset == "gb18030" and pair[1:].isdigit():
-        return "\ufffd", start + _length_of_four(content[start : start + 4])
+    if charset == "gb18030" and pair[1:].isdigit():  # of four bytes that are no character all go by, or the first
+        four = content[start : start + 4]
+        is_lead = four[2:3] > b"\x80" and four[2:3] != b"\xff"
+        is_none = is_lead and (len(four) < 4 or four[3:].isdigit())
+        return "\ufffd", start + (len(four) if is_none or len(four) == 2 else 1)
     if charset == "euc-jp" and pair[0] == 0x8F and pair[1:] > b"\xa0" and pair[1:] != b"\xff":
         return "\ufffd", start + 2 + (content[start + 2 : start + 3] > b"\x7f")
     return "\ufffd", start + 1 + (pair[1:] > b"\x7f")
-
-
-def _length_of_four(four: bytes) -> int:
-    """How many bytes go by for a character of GB 18030 in four bytes that is none: all, or the first (10.2.1)."""
-    is_lead = four[2:3] > b"\x80" and four[2:3] != b"\xff"
-    if len(four) < 4:
-        return len(four) if is_lead or len(four) == 2 else 1
-    return 4 if is_lead and four[3:].isdigit() else 1
 
 
 def _read_iso_2022_jp(content: bytes) -> str:

@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 import re2
 
-from gossamer.documents.block_elements import BlockElements
 from gossamer.documents.blocks import Blocks
 from gossamer.documents.element_names import TAG_BYTES, NameSet, SaidNames, as_number, as_numbers, names_of
-from gossamer.documents.markup import BYTES, folded
-from gossamer.documents.named_elements import (
+from gossamer.documents.elements import (
     BEFORE,
     LINKED,
     LITTLE_PROSE,
     MOSTLY_LINKS,
     PARAGRAPH,
     PROSE,
+    BlockElements,
     NamedElements,
 )
+from gossamer.documents.markup import BYTES, folded
 from gossamer.documents.text import kept_as_prose
 
 #: An element is an article if its paragraphs have so many words, and so much of all of its words.
@@ -132,7 +132,9 @@ class MainElement:
         if not self.is_article:
             main = self._widened(main, every, elements.sums(linked * plain))
         if good[main] < LITTLE_PROSE and prose[starts[main] : ends[main]].sum() <= _FEW_BLOCKS:
-            main = self._landmark(total) or main
+            bare = ((names == _MAIN) & (total > 0)).nonzero()[0]
+            marked = filter(self._is_landmark, sorted({*bare.tolist(), *self._named.with_attributes(total).tolist()}))
+            main = max(marked, key=lambda element: int(total[element]), default=0) or main  # the largest one
         if (
             not main
             and total[0]
@@ -203,15 +205,18 @@ class MainElement:
         return np.zeros(len(shown), dtype=bool)
 
     def _leave_out_links(self, is_part: bool, prose: Any, total: Any) -> None:
-        """Take lists of links and blocks of them away, but those that belong to the text around them. `is_part`: whether the main
-        part is less than the page; `total`: the words of each element."""
+        """Take lists of links and blocks of them away, but those that belong to the text around them."""
         names, starts, ends, _, _ = elements = self._elements
         words, linked, (first, last) = self._blocks.words, self._blocks.linked.copy(), self.range
         of_links = (self.shown & (linked > LINKED * words)).nonzero()[0]
         ends_of_text = np.append(self._blocks.places[1:], len(self._markup))
         edges = zip(self._blocks.places[of_links].tolist(), ends_of_text[of_links].tolist(), strict=True)
         # No menu is code, or a heading that links to itself.
-        own = [self._markup.find(b"<code", *edge) >= 0 or self._links_to_itself(edge[0]) for edge in edges]
+        own = [
+            self._markup.find(b"<code", start, end) >= 0
+            or _OWN_ANCHOR.match(self._markup, start, start + TAG_BYTES) is not None
+            for start, end in edges
+        ]
         linked[of_links[own]] = 0
         density = elements.sums(linked) / np.maximum(total, 1)
         share, paragraph = linked / np.maximum(words, 1), prose & (words >= PARAGRAPH)
@@ -221,7 +226,11 @@ class MainElement:
         of_links &= (starts > first) & (ends <= last) & ~in_cells.take(starts, mode="clip")
         lists = (of_links & LISTS.has(names)).nonzero()[0]
         for element, before in zip(lists.tolist(), some.searchsorted(starts[lists]).tolist(), strict=True):
-            of_links[element] = not (before and prose[some[before - 1]] and self._follows_colon(int(starts[element])))
+            place = int(self._blocks.places[starts[element]])
+            is_introduced = (
+                before and prose[some[before - 1]] and _COLON.search(self._markup, max(0, place - BEFORE), place)
+            )
+            of_links[element] = not is_introduced
         referring = self._referring()
         self.shown &= ~elements.covered(of_links) | referring
         is_cell = _CELLS.has(names[elements.owners]) | (_CELLS.has(self._blocks.names) & ~self._blocks.closing)
@@ -278,15 +287,6 @@ class MainElement:
         beside = (self._elements.parents == self._elements.parents[element]).nonzero()[0].tolist()
         return sum(bool(_SECTION.search(self._named.tag(one))) for one in beside) > 1
 
-    def _links_to_itself(self, place: int) -> bool:
-        """Whether a heading that is a link to its own anchor stands there."""
-        return bool(_OWN_ANCHOR.match(self._markup, place, place + TAG_BYTES))
-
-    def _follows_colon(self, block: int) -> bool:
-        """Whether the text before the tag of a block ends in a colon."""
-        place = int(self._blocks.places[block])
-        return bool(_COLON.search(self._markup, max(0, place - BEFORE), place))
-
     def _grown(self, best: int, points: Any, good: Any, prose: Any, every: Any) -> int:
         """The element around the best one to which the main part grows."""
         names = self._elements.names
@@ -318,10 +318,13 @@ class MainElement:
             yield element
 
     def _widened(self, main: int, every: Any, linked: Any) -> int:
-        """The element to which the main part of a page that is no article widens: its sections stand side by side, so what is
-        around belongs to it, but for menus. It ends at what calls itself the content."""
+        """The element to which the main part of a page that is no article widens: its sections stand side by side, so all that
+        is around belongs to it, but for menus. It ends at the element that calls itself the content."""
         for at in (*self._around(main), 0):
-            if self._is_landmark(main) or self._is_the_body(main):
+            first_end, last_start = self._named.bodies
+            # The body of an article is alone: a question has several answers.
+            is_alone = self._elements.starts[main] < first_end and last_start < self._elements.ends[main]
+            if self._is_landmark(main) or (is_alone and names_of(self._named.tag(main)).is_body):
                 break
             is_landmark = at > 0 and self._is_landmark(at)
             added = every[at] - every[main]
@@ -331,18 +334,6 @@ class MainElement:
             if is_landmark:
                 break
         return main
-
-    def _is_the_body(self, element: int) -> bool:
-        """Whether an element calls itself the body of an article, and no other one does: a question has several answers."""
-        first_end, last_start = self._named.bodies
-        is_alone = self._elements.starts[element] < first_end and last_start < self._elements.ends[element]
-        return is_alone and names_of(self._named.tag(element)).is_body
-
-    def _landmark(self, total: Any) -> int:
-        """The largest element that calls itself the content of the page; 0 if none does."""
-        bare = ((self._elements.names == _MAIN) & (total > 0)).nonzero()[0]
-        marked = filter(self._is_landmark, sorted({*bare.tolist(), *self._named.with_attributes(total).tolist()}))
-        return max(marked, key=lambda element: int(total[element]), default=0)
 
     def _headed(self, total: Any, density: Any, unlinked: Any) -> int:
         """The largest list of links that begins with a main heading, of a page without prose; 0 if none does. The page

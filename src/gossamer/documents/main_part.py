@@ -9,16 +9,17 @@ Promises: a function of the page alone; linear, whatever the page holds; after :
 :attr:`MainPart.is_cut` says so.
 """
 
+import html
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gossamer.documents.block_elements import BlockElements
 from gossamer.documents.blocks import Blocks, Part
-from gossamer.documents.element_names import PRE, NameSet, as_number
-from gossamer.documents.formulas import with_formulas
+from gossamer.documents.element_names import PRE, TAG_BYTES, NameSet, as_number, end_of_advertisement
+from gossamer.documents.elements import BlockElements
 from gossamer.documents.main_element import ARTICLE_SHARE, ARTICLE_WORDS, COLUMNS, HEADING, LISTS, TABLE, MainElement
 from gossamer.documents.text import HEAD, part_of
 
@@ -43,7 +44,14 @@ class MainPart:
         self.markup = markup = with_formulas(markup)
         self.is_cut = False
         """The page has more blocks than are looked at."""
-        self.parts = list(self._parts())
+        self.parts: list[Part] = []
+        start, blocks = head.end() if (head := HEAD.match(markup)) else 0, 0
+        kept: set[int | bytes] = {PRE}
+        while start < len(markup) and not self.is_cut:
+            part = Part(markup, *part_of(markup, start, PART), kept)
+            self.parts.append(part)
+            start, blocks = part.behind, blocks + part.number
+            self.is_cut = blocks > MOST_BLOCKS and start < len(markup)
         every = [part.blocks() for part in self.parts]
         self._ends = np.cumsum([0, *(len(blocks.words) for blocks in every)]).tolist()
         columns = zip(*every, strict=True) if every else [[np.zeros(0, np.int64)]] * len(Blocks._fields)
@@ -56,18 +64,6 @@ class MainPart:
         """It consists of paragraphs; otherwise it is a reference page, an index or a front page."""
         self.range = self._chosen.range
         """The blocks of the element that it is, those that are left out among them, and of its title above."""
-
-    def _parts(self) -> Iterator[Part]:
-        start, blocks = head.end() if (head := HEAD.match(self.markup)) else 0, 0
-        kept: set[int | bytes] = {PRE}
-        while start < len(self.markup):
-            start, end = part_of(self.markup, start, PART)
-            part = Part(self.markup, start, end, kept)
-            yield part
-            start, blocks = part.behind, blocks + part.number
-            if blocks > MOST_BLOCKS and start < len(self.markup):
-                self.is_cut = True
-                return
 
     def texts(self) -> Iterator[bytes]:
         """The texts of its blocks, part by part, as :meth:`gossamer.documents.blocks.Part.texts` has them."""
@@ -110,15 +106,6 @@ class MainPart:
         found &= LISTS.has(elements.names)
         return found | (items & found[parents])
 
-    def _code_in_lines(self) -> Any:
-        """The words of each block of code of several lines, which a cell of Markdown cannot have."""
-        found, places = np.zeros(len(self.shown), dtype=np.int64), self._blocks.places
-        if (self._elements.names == TABLE).any():
-            for block in (self._chosen.is_code & self.shown).nonzero()[0].tolist():
-                text = self.markup[places[block] : places[block + 1] if block + 1 < len(places) else None]
-                found[block] = self._blocks.words[block] * (b"\n" in text.partition(b">")[2].strip())
-        return found
-
     def _layout_tables(self) -> Any:
         """Tables of which one cell has the text, or most of an article, or that have sections in their cells, or mostly code of
         several lines, with all that they are made of: frames of old pages, and code beside the numbers of its lines."""
@@ -136,5 +123,86 @@ class MainPart:
         single[sections] = tables[sections]
         frames = around[shown & (words >= ARTICLE_WORDS) & (words >= ARTICLE_SHARE * words[around])]
         single[frames] = tables[frames]
-        single |= tables & (2 * self._elements.sums(self._code_in_lines()) > words) & (words > 0)
+        # A cell of Markdown cannot have code of several lines.
+        code, places = np.zeros(len(self.shown), dtype=np.int64), self._blocks.places
+        for block in (self._chosen.is_code & self.shown).nonzero()[0].tolist() if tables.any() else ():
+            text = self.markup[places[block] : places[block + 1] if block + 1 < len(places) else None]
+            code[block] = self._blocks.words[block] * (b"\n" in text.partition(b">")[2].strip())
+        single |= tables & (2 * self._elements.sums(code) > words) & (words > 0)
         return single | (_PARTS_OF_TABLE.has(names) & single[around])
+
+
+# -- formulas as TeX: those of MathML, and those that KaTeX, MathJax and Wikipedia make of theirs
+# A browser draws MathML, so its text says nothing; most systems keep the TeX that it was made of beside it. TeX in the text of a
+# page, as `$x^2$`, is text. A formula stands once, as `\(x^2\)`, or `\[x^2\]` where it stands on its own; one without TeX is its
+# text. Each formula is looked at once, and no further than its own end.
+
+#: A page without formulas has none of these.
+_SIGNS = (b"<math", b"math/tex")
+
+# A formula of MathML; and what may be a script with TeX, or an element that a library drew beside them.
+_BEGINS = re.compile(rb"<(?:math|script|span)\b[^<>]*+>")
+_OF_FORMULAS = re.compile(
+    rb"""\A<(?:math\b|script\b.*\btype\s*=\s*["']?math/tex|"""
+    rb"""span\b.*\bclass\s*=\s*["']?(?:katex-html|MathJax(?:_Preview|_Display|_SVG|_CHTML)?)\b)""",
+    re.DOTALL,
+)
+_TEX = re.compile(rb"""<annotation\b[^<>]*application/x-tex[^<>]*>([^<]*)</annotation>""")
+_SAID = re.compile(rb"""\balttext\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)')""")
+_ON_ITS_OWN = re.compile(rb"""\bdisplay\s*=\s*["']?block\b|mode=display""")
+_TAG = re.compile(rb"<[^<>]*>")
+# Two symbols of MathML of which one stands above, below or under the other, and how TeX writes them.
+_SYMBOL = rb"\s*+(<m[ino]\b[^<>]*+>[^<>]*+</m[ino]>)"
+_PAIR = re.compile(rb"<(msup|msub|mfrac)\b[^<>]*+>" + 2 * _SYMBOL + rb"\s*+</\1>")
+_BETWEEN = {b"msup": b"^", b"msub": b"_", b"mfrac": b"/"}
+# What Wikipedia puts around each formula.
+_STYLE = re.compile(rb"\A\{\\displaystyle\s+(.*)\}\Z", re.DOTALL)
+# A picture of the formula beside it.
+_PICTURE = re.compile(rb"\s*+(?:</span>)?\s*+<(?:img|meta)\b[^<>]*\bmwe-math-fallback-image[^<>]*>")
+
+
+def with_formulas(markup: bytes) -> bytes:
+    """The same page with TeX for its formulas; the page itself where it has none."""
+    if not any(map(markup.__contains__, _SIGNS)):
+        return markup
+    pieces: list[bytes] = []
+    at, is_closed = 0, True
+    for begin in _BEGINS.finditer(markup):
+        tag = begin[0][:TAG_BYTES]
+        if begin.start() < at or not _OF_FORMULAS.search(tag):
+            continue
+        if tag.startswith(b"<span"):
+            end = -1 if not is_closed else end_of_advertisement(markup, begin.start(), b"span")
+            made, behind = (b"", markup.find(b">", end) + 1) if end >= 0 else (begin[0], begin.end())
+            is_closed = end >= 0  # each search costs up to 64 KB
+        else:
+            closing = b"</math>" if tag.startswith(b"<math") else b"</script>"
+            end = markup.find(closing, begin.end())
+            if end < 0:  # the page is cut, or very odd: nothing behind is looked at
+                break
+            inner, behind = markup[begin.end() : end], end + len(closing)
+            made = _formula(tag, inner)
+            if picture := _PICTURE.match(markup, behind):
+                made, behind = made + b"</span>" * picture[0].startswith(b"</span>"), picture.end()
+        pieces += markup[at : begin.start()], made
+        at = behind
+    return b"".join([*pieces, markup[at:]])
+
+
+def _formula(tag: bytes, inner: bytes) -> bytes:
+    if tag.startswith(b"<script"):
+        tex = html.escape(inner.decode("utf-8", "replace"), quote=False).encode()
+    elif found := _TEX.search(inner):
+        tex = found[1]
+    elif said := _SAID.search(tag):
+        tex = said[1] or said[2] or b""
+    else:
+        shown = _PAIR.sub(lambda pair: pair[2] + _BETWEEN[pair[1]] + pair[3], inner.partition(b"<annotation")[0])
+        text = b"".join(_TAG.sub(b"", shown).split())
+        return b" " + text + b" " if text else b""
+    tex = tex.strip()
+    if style := _STYLE.match(tex):
+        tex = style[1].strip()
+    if not tex:
+        return b""
+    return b"\\[" + tex + b"\\]" if _ON_ITS_OWN.search(tag) else b"\\(" + tex + b"\\)"

@@ -13,7 +13,7 @@ each fact is one line of bounded length, and what cannot be read is left out.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -143,7 +143,8 @@ def as_markdown(
         if anchors:
             decoded = _HEADING.sub(_with_anchor, decoded.encode()).decode()
         try:
-            options = _options(images, base, b"<table" in source.lower())
+            choices = _choices(images, b"<table" in source.lower())
+            options = replace(choices, base_url=base if base.startswith(("http://", "https://")) else None)
             found = _as_written(str(converter.convert(decoded, options).content).strip())
             is_whole = most_open(source) <= MAX_DEPTH
         except converter.ConversionError:  # it refuses what it takes for no text
@@ -227,10 +228,6 @@ def _choices(images: bool, tables: bool) -> Any:
         kind = getattr(package, name.title().replace("_", ""))
         values[name] = getattr(kind, getattr(options, name).upper())
     return replace(options, **values)
-
-
-def _options(images: bool, base: str, tables: bool) -> Any:
-    return replace(_choices(images, tables), base_url=base if base.startswith(("http://", "https://")) else None)
 
 
 def _named(match: "re.Match[bytes]") -> bytes:
@@ -352,7 +349,12 @@ class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def page_metadata(skim: Skim, markup: bytes, base: str) -> PageMetadata:
     """The facts that a page states. `skim`: with its `meta` elements; `base`: what relative URLs are resolved against."""
-    told = _of_metas(tag.attributes for tag in skim.named(b"meta"))
+    told: dict[str, str] = {}
+    for meta in (tag.attributes for tag in skim.named(b"meta")):  # the first of each name counts
+        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
+        content = _line(meta.get("content", "")[: 4 * MAX_FACT])
+        if name and content:
+            told.setdefault(name.lower(), content)
     found = {name: next((told[key] for key in names if key in told), "") for name, names in _NAMES.items()}
     found |= {name: text for name, text in _of_scripts(markup).items() if text}
     for name in ("published", "modified"):
@@ -371,17 +373,6 @@ def page_metadata(skim: Skim, markup: bytes, base: str) -> PageMetadata:
 
 def _line(text: str) -> str:
     return " ".join(text.split())[:MAX_FACT]
-
-
-def _of_metas(metas: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """What `meta` elements say, by lower-case name; the first of each."""
-    told: dict[str, str] = {}
-    for meta in metas:
-        name = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
-        content = _line(meta.get("content", "")[: 4 * MAX_FACT])
-        if name and content:
-            told.setdefault(name.lower(), content)
-    return told
 
 
 def _of_scripts(markup: bytes) -> dict[str, str]:

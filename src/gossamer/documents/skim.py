@@ -115,7 +115,8 @@ SINGLED = RAW | frozenset(b"plaintext template html base link meta area frame fr
 
 #: Start tags that lie in spans, and may matter to who looks for links there.
 SPANNED = frozenset(b"a img source video audio track embed object input body image use feimage".split())
-
+# A tag with one of these words among its attributes may show a picture, whatever element it is.
+_SHOW_PICTURES = (b"style", b"background", b"bg")
 # Those that say something of the page: not if they stand in graphics (where a `meta` ends these), or in a page of frames.
 _OF_PAGE = frozenset(b"title base meta".split())
 
@@ -341,7 +342,12 @@ class Skim:
         # The first title is the page's: graphics have one for each node, and an endless page may have one in each line.
         if name == b"title" and self._has_title:
             return False
-        if name in _OF_PAGE and start >= self.head_end and self._is_displaced(name, start):
+        # A page of frames has no body that it could stand in, and graphics have a title of their own.
+        if (
+            name in _OF_PAGE
+            and start >= self.head_end
+            and (self._takes_frames or (name != b"meta" and self._graphics.holds(start)))
+        ):
             return False
         if name == b"title":
             self._has_title = True
@@ -351,17 +357,13 @@ class Skim:
             if self._in_form:
                 return False
             self._in_form = True
-        if name not in SINGLED and name not in SPANNED and not _may_show(raw):
+        if name not in SINGLED and name not in SPANNED and not any(map(raw.lower().__contains__, _SHOW_PICTURES)):
             return False
         if len(self.pieces) >= MAX_KEPT and not self._is_full:
             self.pieces = _each_once(self.pieces)
             self._is_full = len(self.pieces) > MAX_KEPT // 2  # it would soon be to do again
         self.left_out += self._is_full
         return not self._is_full
-
-    def _is_displaced(self, name: bytes, start: int) -> bool:
-        """A page of frames has no body that it could stand in, and graphics have a title of their own."""
-        return bool(self._takes_frames) or (name != b"meta" and self._graphics.holds(start))
 
     def _text_of(self, name: bytes, start: int, end: int) -> tuple[int, int]:
         """The end of the text that begins at `end`, and the place where the next thing may begin: before it, in graphics."""
@@ -392,12 +394,6 @@ def _each_once(pieces: "list[Tag | Span]") -> "list[Tag | Span]":
             key = piece.name, piece.raw[:start], piece.raw[end:]
         kept.setdefault(key, piece)
     return list(kept.values())
-
-
-def _may_show(raw: bytes) -> bool:
-    """Whether an element may show a picture by an attribute that any element may have."""
-    written = raw.lower()
-    return b"style" in written or b"background" in written or b"bg" in written
 
 
 def has_too_many_attributes(tag: bytes) -> bool:

@@ -155,7 +155,10 @@ def field_links(headers: Iterable[tuple[str, str]], url: str) -> Iterator[FieldL
     text = ", ".join([value for name, value in headers if name == "link"])[:MAX_FIELDS]
     found = 0
     for match in _LINK.finditer(text):
-        given = _parameters(match[2])
+        given: dict[str, str] = {}
+        for parameter in _PARAMETER.finditer(match[2]):  # the first of each name counts (section 3.3)
+            name, quoted, token = parameter.groups()
+            given.setdefault(name.lower(), _QUOTED.sub(r"\1", quoted) if quoted is not None else token or "")
         relations = frozenset(given.get("rel", "").lower().split())
         target = _resolved(match[1], url)
         anchor = given.get("anchor")  # a context that is another document, or a place in this one (section 3.2)
@@ -166,15 +169,6 @@ def field_links(headers: Iterable[tuple[str, str]], url: str) -> Iterator[FieldL
         found += 1
         if found >= MAX_FIELD_LINKS:
             return
-
-
-def _parameters(text: str) -> dict[str, str]:
-    """The parameters of a link, the first of each name (section 3.3)."""
-    given: dict[str, str] = {}
-    for match in _PARAMETER.finditer(text):
-        name, quoted, token = match.groups()
-        given.setdefault(name.lower(), _QUOTED.sub(r"\1", quoted) if quoted is not None else token or "")
-    return given
 
 
 def _resolved(target: str, url: str) -> str:

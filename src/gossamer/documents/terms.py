@@ -226,16 +226,29 @@ def fingerprint(text: str) -> int:
     words = text.encode("utf-8", "replace")
     if max(map(words.find, _UNSPACED_LEADS)) >= 0:
         words = re.sub(_UNSPACED, r" \g<0> ", text).encode("utf-8", "replace")
-    hashes = _hashes(words[:MAX_BYTES].translate(_DIVIDED))
-    if len(hashes) < MIN_WORDS:
-        return 0
     import numpy as np
 
-    hashes = hashes.astype(np.uint64)
+    # The words, with one space or more between them, and a number for each.
+    codes = np.frombuffer(b" %b " % words[:MAX_BYTES].translate(_DIVIDED), dtype=np.uint8)
+    space = codes == ord(" ")
+    edges = (space[1:] != space[:-1]).nonzero()[0]
+    before, last = edges[::2], edges[1::2]
+    if len(before) < MIN_WORDS:
+        return 0
+    powers, inverse = _powers()
+    beginnings = codes.astype(np.uint32)
+    beginnings *= powers[: len(codes)]
+    beginnings.cumsum(out=beginnings)
+    hashes = ((beginnings[last] - beginnings[before]) * inverse[before]).astype(np.uint64)
     runs = hashes[:-2] * np.uint64(_PLACES[0])
     runs += hashes[1:-1] * np.uint64(_PLACES[1])
     runs += hashes[2:] * np.uint64(_PLACES[2])
-    runs = _mixed(runs)
+    # Every bit of a result depends on every bit of its value.
+    runs ^= runs >> np.uint64(30)
+    runs *= np.uint64(_MIX[0])
+    runs ^= runs >> np.uint64(27)
+    runs *= np.uint64(_MIX[1])
+    runs ^= runs >> np.uint64(31)
     runs.sort()
     different = np.concatenate((runs[:1], runs[1:][runs[1:] != runs[:-1]]))
     # A row for each run, a byte for each of its bits, the lowest first whatever the machine's order is; then eight bytes at once.
@@ -250,21 +263,6 @@ def fingerprint(text: str) -> int:
     return int.from_bytes(np.packbits(counts > len(different) // 2, bitorder="little").tobytes(), "little") or 1
 
 
-def _hashes(words: bytes) -> Any:
-    """A number for each word, the same for the same word; words have one space or more between them."""
-    import numpy as np
-
-    codes = np.frombuffer(b" %b " % words, dtype=np.uint8)
-    space = codes == ord(" ")
-    edges = (space[1:] != space[:-1]).nonzero()[0]
-    before, last = edges[::2], edges[1::2]
-    powers, inverse = _powers()
-    beginnings = codes.astype(np.uint32)
-    beginnings *= powers[: len(codes)]
-    beginnings.cumsum(out=beginnings)
-    return (beginnings[last] - beginnings[before]) * inverse[before]
-
-
 @cache
 def _powers() -> tuple[Any, Any]:
     """The powers of the base modulo 2**32, and their inverses: a quarter of a megabyte."""
@@ -276,18 +274,6 @@ def _powers() -> tuple[Any, Any]:
         return np.multiply.accumulate(every, dtype=np.uint32)
 
     return powers(_BASE), powers(pow(_BASE, -1, 1 << 32))
-
-
-def _mixed(values: Any) -> Any:
-    """Every bit of a result depends on every bit of its value."""
-    import numpy as np
-
-    values ^= values >> np.uint64(30)
-    values *= np.uint64(_MIX[0])
-    values ^= values >> np.uint64(27)
-    values *= np.uint64(_MIX[1])
-    values ^= values >> np.uint64(31)
-    return values
 
 
 # -- pages that seem to need a browser: shells that hold scripts and hardly anything that a person could read

@@ -65,7 +65,11 @@ def lines(blocks: bytes) -> str:
         pieces = _REFERENCE.split(text)
         characters = pieces[1::2] = list(map(_character, pieces[1::2]))
         text = "".join(pieces)
-        if any(not one or any(map(str.isspace, one)) for one in set(characters)) or _has_other_space(blocks):
+        if (
+            any(not one or any(map(str.isspace, one)) for one in set(characters))
+            or any(map(blocks.__contains__, _SEPARATORS))
+            or (not blocks.isascii() and any(first in blocks and whole.search(blocks) for first, whole in _WIDE_SPACES))
+        ):
             text = " ".join(text.split())
     return "\n".join(map(str.strip, text.split("\0")[1:]))
 
@@ -84,12 +88,6 @@ def _character(reference: str) -> str:
 @lru_cache(REMEMBERED_REFERENCES)
 def _remembered(reference: str) -> str:
     return html.unescape(reference)
-
-
-def _has_other_space(blocks: bytes) -> bool:
-    if any(map(blocks.__contains__, _SEPARATORS)):
-        return True
-    return not blocks.isascii() and any(first in blocks and whole.search(blocks) for first, whole in _WIDE_SPACES)
 
 
 #: What of a page is its text: its prose, or every word that a browser shows.
@@ -197,9 +195,18 @@ def _text(markup: bytes, enough: int, shown: set[int | bytes], texts: Callable[[
 
 
 def kept_as_prose(words: Sequence[int], bare: Sequence[int]) -> list[bool]:
-    """The blocks that are prose, or at least no menu."""
+    """The blocks that are prose, by their words and the shares of them in links, or at least no menu."""
     shares = [few / number for few, number in zip(bare, words, strict=True)]
-    kept = _kept(words, shares)
+    kept, before, share_before = [], 0, 0.0
+    for count, share, after in zip(words, shares, (*words[1:], 0), strict=False):  # `NumWordsRules` as published
+        if share > _MOSTLY_LINKS:
+            keep = False
+        elif share_before <= _LINKS_BEFORE:
+            keep = count > 16 or after > 15 or before > 4
+        else:
+            keep = count > 40 or after > 17
+        kept.append(keep)
+        before, share_before = count, share
     no_menu = [share <= _MENU for share in shares]
     left, most = (sum(compress(words, some)) for some in (kept, no_menu))
     return kept if left >= _BELIEVED * most else no_menu
@@ -215,20 +222,3 @@ def part_of(markup: bytes, start: int, size: int) -> tuple[int, int]:
         return start, len(markup)
     before = markup.rfind(b"<", start + 1, end)
     return start, end if before < 0 else before
-
-
-def _kept(words: Sequence[int], shares: Sequence[float]) -> list[bool]:
-    """The blocks that are content, by their words and the shares of them in links: `NumWordsRules` as published."""
-    verdicts = []
-    before = 0
-    share_before = 0.0
-    for count, share, after in zip(words, shares, (*words[1:], 0), strict=False):
-        if share > _MOSTLY_LINKS:
-            keep = False
-        elif share_before <= _LINKS_BEFORE:
-            keep = count > 16 or after > 15 or before > 4
-        else:
-            keep = count > 40 or after > 17
-        verdicts.append(keep)
-        before, share_before = count, share
-    return verdicts

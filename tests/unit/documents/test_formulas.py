@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.documents.formulas import with_formulas
+from gossamer.documents.main_part import with_formulas
 from gossamer.documents.markdown import as_markdown
 from gossamer.documents.text import main_text
 from gossamer.testing.clock import is_linear
