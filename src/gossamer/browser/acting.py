@@ -120,17 +120,12 @@ async def act(action: Action, evaluate: Evaluate, go_on: GoOn, counts: Counter[s
             break
         before = found
         counts[f"did:{action.do}"] += 1
-        if not await _drawn(evaluate, go_on) or not await go_on(EFFECT):
+        for _ in range(MOST_LOOKS):  # until it is drawn
+            await asyncio.sleep(FRAME)
+            if not await go_on(1):
+                return False
+            if await evaluate("globalThis.drawn"):
+                break
+        if not await go_on(EFFECT):
             return False
-    return True
-
-
-async def _drawn(evaluate: Evaluate, go_on: GoOn) -> bool:
-    """Let the page be drawn; whether it may have more."""
-    for _ in range(MOST_LOOKS):
-        await asyncio.sleep(FRAME)
-        if not await go_on(1):
-            return False
-        if await evaluate("globalThis.drawn"):
-            break
     return True

@@ -12,6 +12,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Annotated
@@ -94,7 +95,8 @@ class KeptAnswers(Provider[KeptAnswersSheet]):
         method, body, *_ = task.request.mark.split(" ")
         for one in (task.identity, identity_of(task.url, f"{method} {body}")):
             if (answers := self._answers.get(one)) is not None:
-                return await asyncio.to_thread(self._read, task.url, answers, bound)
+                place = answers.places[_last(answers.times, bound)]
+                return await asyncio.to_thread(self._given, task.url, partial(self._reader.record, place))
         if method != "GET":
             raise WantRefused("not_archived")
         return await asyncio.to_thread(self._document, task.url, bound)
@@ -102,16 +104,13 @@ class KeptAnswers(Provider[KeptAnswersSheet]):
     def give_up(self) -> None:
         """It waits for nothing."""
 
-    def _read(self, url: str, answers: _Answers, bound: float) -> WantedAnswer:
-        return self._given(url, lambda: self._reader.record(answers.places[_last(answers.times, bound)]))
-
     def _document(self, url: str, bound: float) -> WantedAnswer:
         """The crawl's own document of a URL, as that of a script which it fetched with a page that no browser showed."""
         captures = self._reader.captures(url)
         if not captures:
             raise WantRefused("not_archived")
         times = [datetime.strptime(f"{one.timestamp}+0000", "%Y%m%d%H%M%S%z").timestamp() for one in captures]
-        return self._given(url, lambda: self._reader.read(captures[_last(times, bound)]))
+        return self._given(url, partial(self._reader.read, captures[_last(times, bound)]))
 
     def _given(self, url: str, read: Callable[[], ArchivedRecord]) -> WantedAnswer:
         try:

@@ -55,7 +55,10 @@ def main() -> int:
     _place(int(sys.argv[1]), int(sys.argv[2]))
     is_shown = not sys.argv[3]
     page_memory, memory = (float(limit) for limit in (sys.argv[3] or "inf,inf").split(","))
-    _become_ordinary()
+    if os.geteuid() == 0:  # leave root's identity
+        os.setgroups([])
+        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
     missing = "" if is_shown else _leave_network()
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))  # it waits until there is a browser to end
     folder = _held_folder()
@@ -101,7 +104,13 @@ def _guard(browser: int, missing: str, page_memory: float, memory: float) -> Non
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
         os.write(1, json.dumps({"missing": missing}).encode() + b"\n")
         while os.waitpid(browser, os.WNOHANG)[0] == 0:
-            _watch(browser, page_memory, memory)
+            # A process that takes more memory than a page may is ended, and the browser where all take more than they may.
+            taken = dict(_memory(browser))
+            if sum(taken.values()) > memory:
+                _end(browser)
+            for process, size in taken.items():
+                if process != browser and size > page_memory:
+                    _kill(process)
             time.sleep(_PAUSE)
     except ChildProcessError:
         pass
@@ -117,14 +126,6 @@ def _place(read: int, write: int) -> None:
     for one, place in zip(high, (3, 4), strict=True):
         os.dup2(one, place)
         os.close(one)
-
-
-def _become_ordinary() -> None:
-    """Leave root's identity, where this process has it."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
 
 
 def _leave_network() -> str:
@@ -177,17 +178,6 @@ def _become_browser(flags: list[str], folder: str, *, is_shown: bool) -> None:
         os.execve(flags[0], flags, environment)  # noqa: S606  # the program that a person has chosen
     finally:
         os._exit(127)
-
-
-def _watch(browser: int, page_memory: float, memory: float) -> None:
-    """End a process of the browser that takes more memory than a page may, and the browser where all take more than they may."""
-    taken = dict(_memory(browser))
-    if sum(taken.values()) > memory:
-        return _end(browser)
-    for process, size in taken.items():
-        if process != browser and size > page_memory:
-            _kill(process)
-    return None
 
 
 def _memory(browser: int) -> list[tuple[int, int]]:

@@ -11,7 +11,6 @@ from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.crawls.builder import Builder
-    from gossamer.engine.wiring import ComponentPlan
 
 Choice = Literal["never", "asked", "auto", "always"]
 """Which pages are rendered: none; those that a spider or a rule asks for; besides, those that seem to need it; all."""
@@ -97,7 +96,15 @@ def wire(builder: "Builder") -> None:
     if builder.options.crawlers:
         raise UsageError("--render works without processes of --crawlers: use --agents, or leave --crawlers out")
     builder.set_where_present("politeness", {"host_turns": True})  # requests of a page go to hosts of any agent
-    profile = _begin_with(builder, Path(options.profile).absolute()) if options.profile else ""
+    profile = ""
+    if options.profile:
+        from gossamer.browser.profiles import read_profile
+
+        if builder.options.cookie_file:
+            raise UsageError("--profile brings its own cookies: leave --cookie-file out")
+        profile = str(Path(options.profile).absolute())
+        read_profile(Path(profile))
+        builder.set("profile", "http", {"cookie_file": profile})
     wiring = builder.wiring
     if any(plan.use == RENDER for plan in wiring.components.values()):
         return  # it was kept with the crawl
@@ -116,7 +123,11 @@ def wire(builder: "Builder") -> None:
     keepers: dict[str, Any] = dict(commit.providers.get("keepers", {}))  # type: ignore[arg-type]  # a table of lists
     keepers["visits"] = [*keepers.get("visits", ()), WANTS]
     components[plans["commit"]] = msgspec.structs.replace(commit, providers={**commit.providers, "keepers": keepers})
-    components = {name: _passing_over(plan) if plan.use == "filter" else plan for name, plan in components.items()}
+    for name, plan in list(components.items()):
+        if plan.use == "filter":  # lets go of parts of pages that the archive has since a rendered page asked for them
+            filters: dict[str, Any] = dict(plan.providers.get("filters", {}))  # type: ignore[arg-type]  # a table of lists
+            filters["follow"] = [*filters.get("follow", ()), WANTS]
+            components[name] = msgspec.structs.replace(plan, providers={**plan.providers, "filters": filters})
     settings: dict[str, Any] = {"pages": options.render, "browser": options.browser, "places": options.render_places}
     settings |= {"rules": list(options.render_rule), "actions": list(options.render_actions)}
     settings |= {"profile": profile, "screenshot": options.screenshot}
@@ -131,21 +142,3 @@ def wire(builder: "Builder") -> None:
     providers = {**wiring.providers, WANTS: ProviderPlan(WANTS, {"ledger": ledger}, {"post": options.render_post})}
     connectors = {**wiring.connectors, SHOWN: ConnectorPlan(), WANTS: ConnectorPlan()}
     builder.wiring = msgspec.structs.replace(wiring, components=components, providers=providers, connectors=connectors)
-
-
-def _begin_with(builder: "Builder", profile: Path) -> str:
-    """Have requests begin with the cookies of a profile. Raises UsageError, SettingError: it cannot be used."""
-    from gossamer.browser.profiles import read_profile
-
-    if builder.options.cookie_file:
-        raise UsageError("--profile brings its own cookies: leave --cookie-file out")
-    read_profile(profile)
-    builder.set("profile", "http", {"cookie_file": str(profile)})
-    return str(profile)
-
-
-def _passing_over(plan: "ComponentPlan") -> "ComponentPlan":
-    """The stage that filters links, which lets go of parts of pages that the archive has since a rendered page asked for them."""
-    filters: dict[str, Any] = dict(plan.providers.get("filters", {}))  # type: ignore[arg-type]  # a table of lists
-    filters["follow"] = [*filters.get("follow", ()), WANTS]
-    return msgspec.structs.replace(plan, providers={**plan.providers, "filters": filters})

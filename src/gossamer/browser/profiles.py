@@ -106,23 +106,20 @@ async def furnish(devtools: DevTools, context: str, session: str, profile: Brows
         source = _STORE % msgspec.json.encode(stored).decode()
         script = {"source": source, "worldName": "gossamer"}
         await devtools.call("Page.addScriptToEvaluateOnNewDocument", script, session)
-    given = ({"cookies": [_given(one)], "browserContextId": context} for one in profile.cookies)
-    # Each by itself: a browser refuses all of them for one that it does not take.
-    calls = (devtools.call("Storage.setCookies", one) for one in given)
+    calls = []
+    for cookie in profile.cookies:
+        given: dict[str, Any] = {name: cookie[name] for name in _FIELDS if name in cookie}
+        domain, end = str(cookie["domain"]), cookie.get("expires") or 0
+        if domain.startswith("."):  # one with a domain is for all of its hosts, one with a URL for that host alone
+            given["domain"] = domain
+        else:
+            given["url"] = f"{'https' if cookie.get('secure') else 'http'}://{domain}/"
+        given |= {"expires": end} if end > 0 else {}
+        # Each by itself: a browser refuses all of them for one that it does not take.
+        calls.append(devtools.call("Storage.setCookies", {"cookies": [given], "browserContextId": context}))
     for refused in await asyncio.gather(*calls, return_exceptions=True):
         if isinstance(refused, BrowserGone):
             raise refused
-
-
-def _given(cookie: dict[str, Any]) -> dict[str, Any]:
-    """A cookie as a browser takes it: one with a domain is for all of its hosts, one with a URL for that host alone."""
-    found: dict[str, Any] = {name: cookie[name] for name in _FIELDS if name in cookie}
-    domain, end = str(cookie["domain"]), cookie.get("expires") or 0
-    if domain.startswith("."):
-        found["domain"] = domain
-    else:
-        found["url"] = f"{'https' if cookie.get('secure') else 'http'}://{domain}/"
-    return found | ({"expires": end} if end > 0 else {})
 
 
 async def logged_in(program: str, url: str) -> BrowserProfile:

@@ -191,20 +191,18 @@ class Render(AsynchronousFilter[RenderSheet]):
             return False
         if (response.mime or media_type_of(response, visit.task.found_by)) not in HTML_TYPES:
             return False
-        choice = self._choice(visit)
+        # Its request says whether it is rendered, or its handler, a rule, or the crawl.
+        request, choice = visit.task.request, self.sheet.pages
+        if request is not None and request.render is not None:
+            choice = "always" if request.render else "never"
+        elif any(one.renders(visit) for one in self.choosers.get("pages", ())):
+            choice = "always"
+        else:
+            choice = next((choice for choice, one in self._rules if not one.judge(visit)), choice)
         if choice != "auto" or visit.rendered is not None:
             return choice == "always" or visit.rendered is not None
         self.answers.recall(visit.task.host)
         return self.answers.needs.decide(visit)
-
-    def _choice(self, visit: Visit) -> Choice:
-        """How it is decided whether a page is rendered: its request says so, its handler, a rule, or the crawl."""
-        request = visit.task.request
-        if request is not None and request.render is not None:
-            return "always" if request.render else "never"
-        if any(one.renders(visit) for one in self.choosers.get("pages", ())):
-            return "always"
-        return next((choice for choice, one in self._rules if not one.judge(visit)), self.sheet.pages)
 
     async def _render(self, visit: Visit) -> None:
         assert self._tabs is not None

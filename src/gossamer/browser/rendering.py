@@ -216,7 +216,10 @@ class _Rendering:
     async def run(self) -> RenderedPage:
         """Show the page until it rests, and read it."""
         try:
-            await self._begin()
+            self._attach(self._main)
+            clock = {"policy": "pause", "initialVirtualTime": self._page.at}
+            await self._devtools.call("Emulation.setVirtualTimePolicy", clock, self._main)
+            self._devtools.post("Page.navigate", {"url": self._page.url}, self._main)
             await self._until_over()
             for action in self._page.actions:
                 if self._how != "done" or not await act(action, self._acted, self._go_on, self._counts):
@@ -239,12 +242,6 @@ class _Rendering:
         self._devtools.post("Page.navigate", {"url": "about:blank"}, self._main)
 
     # -- the course of a page
-
-    async def _begin(self) -> None:
-        call, main = self._devtools.call, self._main
-        self._attach(main)
-        await call("Emulation.setVirtualTimePolicy", {"policy": "pause", "initialVirtualTime": self._page.at}, main)
-        self._devtools.post("Page.navigate", {"url": self._page.url}, main)
 
     async def _until_over(self) -> None:
         """Wait until the page rests, a budget is spent, or it works on for long without asking for anything."""
@@ -398,17 +395,15 @@ class _Rendering:
         paused, number = params["request"], params["requestId"]
         kind = str(params.get("resourceType", "other")).lower()
         is_page = kind == "document" and params.get("frameId") == self._target
+        why, reason = "failed", _FAILED
         try:
             given = await self._given(paused, kind, is_page=is_page)
         except WantRefused as refusal:
-            self._counts[f"refused:{refusal}"] += 1
-            reason = _STAYS if is_page else _REFUSED
-            self._devtools.post("Fetch.failRequest", {"requestId": number, "errorReason": reason}, session)
-            return
+            given, why, reason = None, f"refused:{refusal}", _REFUSED
         if given is None:
-            self._counts["failed"] += 1
-            reason = _STAYS if is_page else _FAILED
-            self._devtools.post("Fetch.failRequest", {"requestId": number, "errorReason": reason}, session)
+            self._counts[why] += 1
+            failed = {"requestId": number, "errorReason": _STAYS if is_page else reason}
+            self._devtools.post("Fetch.failRequest", failed, session)
             return
         kept = ((name, value) for name, value in given.headers if name not in _FRAMING and not value.endswith(NOT_KEPT))
         fields = [{"name": name, "value": value} for name, value in kept]

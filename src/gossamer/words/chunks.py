@@ -79,16 +79,6 @@ def ids_of(url: str, found: "list[Chunk]") -> list[str]:
     return ids
 
 
-def plain_heading(text: str) -> str:
-    """A heading without links, anchors and emphasis."""
-    return _LINK.sub(r"\1", _ANCHOR.sub("", text)).replace("*", "").replace("`", "").strip(" #")
-
-
-def without_marks(markdown: str) -> str:
-    """The same without marks of anchors."""
-    return _ANCHOR.sub("", markdown)
-
-
 def _sections(markdown: str) -> Iterator[tuple[tuple[str, ...], str, list[str]]]:
     """Headings, anchor and blocks of each section that has any; a block is a paragraph, a list, a table or a listing."""
     path: list[tuple[int, str, str]] = []
@@ -118,7 +108,9 @@ def _sections(markdown: str) -> Iterator[tuple[tuple[str, ...], str, list[str]]]
             level = len(heading[1])
             path = [one for one in path if one[0] < level]
             marked = _ANCHOR.search(heading[2])
-            path.append((level, plain_heading(heading[2]), marked[1] if marked else ""))
+            # Without links, anchors and emphasis.
+            name = _LINK.sub(r"\1", _ANCHOR.sub("", heading[2])).replace("*", "").replace("`", "").strip(" #")
+            path.append((level, name, marked[1] if marked else ""))
     if lines:
         blocks.append("\n".join(lines))
     if blocks:
@@ -131,7 +123,8 @@ def _anchor(path: "list[tuple[int, str, str]]") -> str:
 
 def _pieces(blocks: list[str], words: int) -> Iterator[str]:
     """The blocks, those that are too long in pieces."""
-    for block in map(without_marks, blocks):
+    for marked in blocks:
+        block = _ANCHOR.sub("", marked)
         if count_words(block) <= words:
             if block.strip():
                 yield block

@@ -100,8 +100,7 @@ def mcp(
     from gossamer.crawls.http_server import listening_socket
     from gossamer.engine.files import scratch
     from gossamer.storage.tables.places import crawl_directory
-    from gossamer.words.reach import Budget, read_reach
-    from gossamer.words.tools import Tools
+    from gossamer.words.tools import Budget, Tools, read_reach
 
     crawls: dict[str, Path] = {}
     for directory in directories:

@@ -234,15 +234,14 @@ def write_chunks(
     is_at_work = bool(holder(directory))
     with contextlib.ExitStack() as stack:
         database = stack.enter_context(_opened(directory))
-        mark = _mark(database, is_at_work)
+        # The time for the next `--since`. Of a crawl at work, visits may still come that began before the last one that is there.
+        [(last,)] = database.ask(f"SELECT max(fetched_at) FROM pages{EVERY}")  # noqa: S608
+        mark = instant_text(last - _UNDER_WAY if last and is_at_work else last)
         reader = stack.enter_context(WordsReader(directory, anchors=True))
         folder = Path(stack.enter_context(scratch("gossamer-chunks-")))
         with _out(folder / "chunks.jsonl" if is_parquet else target) as out:
-            changes = (
-                _all(database, reader, words, overlap)
-                if since is None
-                else _since(database, reader, words, overlap, since)
-            )
+            everything = (chunk_rows(page, words, overlap) for row in rows_of(database) if (page := reader.read(row)))
+            changes = everything if since is None else _since(database, reader, words, overlap, since)
             for found in changes:
                 pages += 1
                 rows += len(found)
@@ -250,13 +249,6 @@ def write_chunks(
         if is_parquet and target is not None:
             _as_parquet(folder, target)
     return WordsWritten(pages, rows, reader.left_out.told(), mark)
-
-
-def _all(database: Database, reader: WordsReader, words: int, overlap: int) -> Iterator[list[ChunkRow]]:
-    for row in rows_of(database):
-        page = reader.read(row)
-        if page is not None:
-            yield chunk_rows(page, words, overlap)
 
 
 def _since(
@@ -275,13 +267,9 @@ def _since(
             old, new = before.get(url), now.get(url)
             if old and new and old["digest"] == new["digest"]:
                 continue
-            if found := difference(*(_chunks_of(reader, row, words, overlap) for row in (old, new))):
+            pages = [reader.read(row) if row is not None else None for row in (old, new)]
+            if found := difference(*(chunk_rows(page, words, overlap) if page else [] for page in pages)):
                 yield found
-
-
-def _chunks_of(reader: WordsReader, row: Mapping[str, Any] | None, words: int, overlap: int) -> list[ChunkRow]:
-    page = reader.read(row) if row is not None else None
-    return chunk_rows(page, words, overlap) if page is not None else []
 
 
 def difference(before: list[ChunkRow], now: list[ChunkRow]) -> list[ChunkRow]:
@@ -304,12 +292,6 @@ def difference(before: list[ChunkRow], now: list[ChunkRow]) -> list[ChunkRow]:
 def _opened(directory: Path) -> Database:
     convert(directory)
     return Database(directory)
-
-
-def _mark(database: Database, is_at_work: bool) -> str:
-    """The time for the next `--since`. Of a crawl at work, visits may still come that began before the last one that is there."""
-    [(last,)] = database.ask(f"SELECT max(fetched_at) FROM pages{EVERY}")  # noqa: S608
-    return instant_text(last - _UNDER_WAY if last and is_at_work else last)
 
 
 @contextlib.contextmanager

@@ -48,7 +48,15 @@ def wire(builder: "Builder") -> None:
     """Have the crawl follow and keep what was asked for."""
     options = part_of(builder.options, WordsOptions)
     if options.llms_txt:
-        _follow_llms_txt(builder)
+        from gossamer.values.url import scheme_of, site_of
+        from gossamer.words.reading import NAMES
+
+        builder.add_provider(LLMS_LINKS, LLMS_LINKS, {})
+        for mime in ("text/plain", "text/markdown"):
+            builder.bind_also("process", "processors", mime, LLMS_LINKS)
+        urls = builder.wiring.components["seeds"].settings.get("urls", ())
+        lists = [f"{site_of(url)}{NAMES[0]}" for url in urls if scheme_of(url) in ("http", "https")]
+        builder.set("llms_txt", "seeds", {"urls": list(dict.fromkeys([*urls, *lists]))})
     for is_wanted, package, option in (
         (options.follow_pdf, "pypdfium2", "--follow-pdf"),
         (options.keep_words, "html_to_markdown", "--keep-words"),
@@ -64,15 +72,3 @@ def wire(builder: "Builder") -> None:
         builder.add_provider(PAGE_WORDS, PAGE_WORDS, {"columns": list(dict.fromkeys(options.keep_words))})
         for mime in TYPES:
             builder.bind_also("process", "processors", mime, PAGE_WORDS)
-
-
-def _follow_llms_txt(builder: "Builder") -> None:
-    from gossamer.values.url import scheme_of, site_of
-    from gossamer.words.reading import NAMES
-
-    builder.add_provider(LLMS_LINKS, LLMS_LINKS, {})
-    for mime in ("text/plain", "text/markdown"):
-        builder.bind_also("process", "processors", mime, LLMS_LINKS)
-    urls = builder.wiring.components["seeds"].settings.get("urls", ())
-    lists = [f"{site_of(url)}{NAMES[0]}" for url in urls if scheme_of(url) in ("http", "https")]
-    builder.set("llms_txt", "seeds", {"urls": list(dict.fromkeys([*urls, *lists]))})

@@ -1,13 +1,16 @@
-"""The tools that the server has for a model: fetch, map, crawl, search, read, query, why. Nothing here knows the protocol.
+"""The tools that the server has for a model: fetch, map, crawl, search, read, query, why; and its reach: hosts of a list, networks
+that a person opened, and a budget. Nothing here knows the protocol.
 
 Place in the flow: :mod:`gossamer.words.commands` offers these as tools. Every request to the web is a crawl of Gossamer's own,
-in a process of its own, with robots.txt, politeness and guards as always, and with the rules of :mod:`gossamer.words.reach`.
+in a process of its own, with robots.txt, politeness and guards as always. The tools ask before each, and hand the same rules to the
+crawl, whose own guards obey them for links, redirects and addresses that names turn out to have.
 
 Promises: content of pages is data: it is handed on, and nothing in it chooses what is done; a model names crawls by names that
 the server gave, never by paths; SQL only reads, in a process with limits; long answers come in pages.
 """
 
 import asyncio
+import ipaddress
 import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import OrderedDict, defaultdict
@@ -22,8 +25,7 @@ from gossamer.engine.worker import Use
 from gossamer.engine.workers import WorkerFailed, answered
 from gossamer.query.archive import ArchiveReader
 from gossamer.values.errors import GossamerError, UnreadableUrl, UsageError
-from gossamer.values.url import canonical, host_of
-from gossamer.words.reach import Budget, ModelReach
+from gossamer.values.url import canonical, host_of, scheme_of
 from gossamer.words.reading import TROUBLES, archived_words
 
 #: Characters of one answer; what is behind comes with the cursor.
@@ -43,6 +45,112 @@ MOST_JOBS = 2
 
 #: Fetched documents whose text is remembered for its other pages, and seconds between two fetches from one host.
 REMEMBERED, DELAY = 32, 1.0
+
+
+#: Schemes that a model may ask for: no files of this machine.
+SCHEMES = ("http", "https")
+
+
+class ModelReach(msgspec.Struct, frozen=True):
+    """Where a model may go."""
+
+    hosts: tuple[str, ...] = ()
+    """Hosts, each with those below it; `*` for every public one."""
+    networks: tuple[str, ...] = ()
+    """Private networks that may be reached all the same."""
+
+    def checked(self, url: str) -> str:
+        """The canonical form of a URL that may be reached.
+        Raises UsageError: it may not; says why, and what a person can do."""
+        try:
+            wanted = canonical(url if "://" in url else f"https://{url}")
+        except UnreadableUrl as error:
+            raise UsageError(f"{url!r} is no URL: {error}") from None
+        if scheme_of(wanted) not in SCHEMES:
+            raise UsageError(f"{scheme_of(wanted)}: is out of reach: this server asks for http: and https: alone")
+        host = host_of(wanted)
+        if not self.hosts:
+            raise UsageError(
+                "this server reaches no host, only the crawls that it was given; its owner can start it with --host"
+            )
+        if not any(one in ("*", host) or host.endswith(f".{one}") for one in self.hosts):
+            raise UsageError(f"{host} is out of reach: this server reaches {', '.join(self.hosts)}")
+        if (host == "localhost" or host.endswith(".localhost")) and not self.networks:
+            raise UsageError(f"{host} is this machine, which is out of reach; its owner can start it with --network")
+        try:
+            address = ipaddress.ip_address(host.strip("[]"))
+        except ValueError:
+            return wanted  # what its name stands for, the crawl judges when it connects
+        allowed = [ipaddress.ip_network(one) for one in self.networks]
+        if not address.is_global and not any(address in one for one in allowed if one.version == address.version):
+            raise UsageError(f"{host} is not public, so it is out of reach; its owner can start it with --network")
+        return wanted
+
+    def options(self) -> list[str]:
+        """Options of `gossamer crawl` that keep a crawl within."""
+        rules = ["scheme(http, https)"]
+        if "*" not in self.hosts:
+            rules.append(f"host({', '.join(name for host in self.hosts for name in (host, f'*.{host}'))})")
+        rule = " and ".join(rules)
+        found = ["--filter", rule, "--filter", f"fetch: {rule}", "--set", "dns.seed_hosts=[]"]
+        return [*found, *(part for network in self.networks for part in ("--allow-network", network))]
+
+
+def read_reach(hosts: Sequence[str], networks: Sequence[str]) -> ModelReach:
+    """Where a model may go, as a person wrote it. Raises UsageError: a host or a network is none."""
+    names = []
+    for host in hosts:
+        if host == "*":
+            names.append(host)
+            continue
+        try:
+            name = host_of(canonical(f"http://{host.removeprefix('*.')}/"))
+        except UnreadableUrl:
+            name = ""
+        if not name or "/" in host:
+            raise UsageError(f"--host {host}: write the name of a host, as docs.example, or '*' for every public one")
+        names.append(name)
+    for network in networks:
+        try:
+            ipaddress.ip_network(network)
+        except ValueError as error:
+            raise UsageError(f"--network {network}: write a network, as 10.0.0.0/8: {error}") from None
+    return ModelReach(tuple(names), tuple(networks))
+
+
+class Budget:
+    """Pages, bytes and seconds that a model may spend while the server runs."""
+
+    def __init__(self, pages: int, size: int, seconds: float) -> None:
+        self.pages, self.bytes, self.seconds = pages, size, seconds
+
+    def __repr__(self) -> str:
+        return f"<Budget {self.pages} pages, {self.bytes} bytes, {self.seconds:.0f} s>"
+
+    def reserve(self, pages: int, seconds: float) -> tuple[int, float]:
+        """Take pages and seconds for one task; what it does not use comes back.
+
+        Returns:
+            The bytes that it may fetch, and its seconds.
+
+        Raises UsageError: there is not so much left.
+        """
+        if pages < 1:
+            raise UsageError("ask for 1 page at least")
+        if pages > self.pages:
+            raise UsageError(f"{pages:,} pages are more than this server has left, which is {self.pages:,}")
+        if self.bytes <= 0 or self.seconds < 1:
+            raise UsageError("this server has spent its bytes or seconds; its owner can start it again")
+        granted = min(seconds, self.seconds)
+        self.pages -= pages
+        self.seconds -= granted
+        return self.bytes, granted
+
+    def give_back(self, pages: int, seconds: float, spent: int) -> None:
+        """Return the pages and seconds that a task did not use, and note the bytes that it fetched."""
+        self.pages += max(0, pages)
+        self.seconds += max(0.0, seconds)
+        self.bytes -= spent
 
 
 class Job(msgspec.Struct):
@@ -108,22 +216,19 @@ class Tools:
             await asyncio.sleep(max(0.0, self._asked.get(host, -DELAY) + DELAY - time.monotonic()))
             directory, told = await self._crawl(wanted, 1, FETCH_SECONDS, "--depth", "0")
             self._asked[host] = time.monotonic()
-        found = await self._fetched(directory, wanted, told)
+            rows = (
+                await self._ask(directory, "SELECT url, outcome, status, error FROM pages ORDER BY fetched_at", 20)
+            )["rows"]
+        read = [at for at, outcome, *_ in rows if outcome in ("ok", "truncated")]
+        if not read:
+            why = "; ".join(" ".join(str(part) for part in row[1:] if part) for row in rows)
+            why = why or ", ".join(told.get("outcomes", {})) or "nothing was asked"
+            raise UsageError(f"{wanted} brought no document: {why}")
+        found = await asyncio.to_thread(_read, directory, read[-1])
         self._texts[wanted] = found
         while len(self._texts) > REMEMBERED:
             self._texts.popitem(last=False)
         return _paged(found, "markdown", cursor)
-
-    async def _fetched(self, directory: Path, url: str, told: dict[str, Any]) -> dict[str, Any]:
-        sql = "SELECT url, outcome, status, error FROM pages ORDER BY fetched_at"
-        rows = (await self._ask(directory, sql, 20))["rows"]
-        for at, outcome, *_ in reversed(rows):
-            if outcome in ("ok", "truncated"):
-                return await asyncio.to_thread(_read, directory, at)
-        why = "; ".join(" ".join(str(part) for part in row[1:] if part) for row in rows)
-        raise UsageError(
-            f"{url} brought no document: {why or ', '.join(told.get('outcomes', {})) or 'nothing was asked'}"
-        )
 
     async def map(self, url: str, contains: str = "", crawl: str = "", cursor: int = 0) -> dict[str, Any]:
         """The URLs of a host: of a crawl, or of a short one with the sitemaps of the site."""
@@ -240,16 +345,7 @@ class Tools:
         self, name: str, url: str, pages: int, granted: tuple[int, float], *more: str
     ) -> dict[str, Any]:
         size, seconds = granted
-        limits = [
-            "--max-pages",
-            str(pages),
-            "--max-bytes",
-            str(size),
-            "--max-time",
-            f"{seconds:.0f}s",
-            "--linger",
-            "0s",
-        ]
+        limits = f"--max-pages {pages} --max-bytes {size} --max-time {seconds:.0f}s --linger 0s".split()
         place = str(self._folder / name)
         begun = time.monotonic()
         told: dict[str, Any] = {}

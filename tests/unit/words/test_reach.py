@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.values.errors import UsageError
 from gossamer.words.commands import guarded
-from gossamer.words.reach import Budget, ModelReach, read_reach
+from gossamer.words.tools import Budget, ModelReach, read_reach
 
 
 @pytest.mark.parametrize(
