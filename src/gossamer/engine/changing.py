@@ -23,7 +23,7 @@ import msgspec
 
 from gossamer.engine.component import SynchronousFilter
 from gossamer.engine.connector import DEFAULT_LIMIT, Connector, Retired, Statistics, class_of
-from gossamer.engine.ends import In, Out
+from gossamer.engine.ends import Out
 from gossamer.engine.errors import EndOfItems, WiringError
 from gossamer.engine.gate import current
 from gossamer.engine.graph import ComponentNode, ConnectorNode, Graph, ProviderNode, in_flow_order, used_names
@@ -361,7 +361,7 @@ class _Change:
             if before is not None and self.now.reached(used_names(before.roles)).intersection(
                 self.todo.leaving_providers
             ):
-                await runner.turnover()
+                await runner.gate.turnover()
         for unit in reversed(self.left):
             await self.running.stop_one(unit)
 
@@ -378,7 +378,17 @@ async def _exchange(running: "RunningGraph", name: str, new: Connector[Any]) -> 
         out.hold()
     moved = 0
     try:
-        moved = await _empty(old, new, ins)
+        if isinstance(new, FusedConnector) or not ins:
+            await old.idle()
+        else:
+            # Consumers that wait at the old one take what still comes until it is retired; all others go to the new one at once.
+            for inlet in ins:
+                inlet.rebind(new)
+            async with asyncio.TaskGroup() as group:
+                moving = group.create_task(_move(old, new))
+                await old.idle()
+                old.retire()
+            moved = moving.result()
     finally:
         # Also if it was cut short: the ends must not be left between two connectors. A fused one must know its consumer first.
         for inlet in ins:
@@ -397,23 +407,6 @@ async def _exchange(running: "RunningGraph", name: str, new: Connector[Any]) -> 
     if old.ended:
         new.end_here()
     await running.stop_one(old)
-
-
-async def _empty(old: Connector[Any], new: Connector[Any], ins: list[In[Any]]) -> int:
-    """Wait until nothing is left in the old connector; how many items went over into the new one.
-
-    Consumers that wait at the old one take what still comes until it is retired; all others go to the new one at once.
-    """
-    if isinstance(new, FusedConnector) or not ins:
-        await old.idle()
-        return 0
-    for inlet in ins:
-        inlet.rebind(new)
-    async with asyncio.TaskGroup() as group:
-        moving = group.create_task(_move(old, new))
-        await old.idle()
-        old.retire()
-    return moving.result()
 
 
 async def _move(old: Connector[Any], new: Connector[Any]) -> int:

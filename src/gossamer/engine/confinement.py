@@ -216,12 +216,15 @@ def confine(memory: int, seconds: int, layers: tuple[Layer, ...] = LAYERS) -> Wa
         missing.append("files are open in spite of them")
     if "limits" in layers:
         put_up("limits", lambda: _limit_all(held + memory, seconds))
-        if _opens_sockets():
+        with contextlib.suppress(OSError):
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
             network.clear()
             missing.append("sockets can be made")
-    elif network and _has_interfaces():
-        network.clear()
-        missing.append("the network is open in spite of them")
+    elif network:
+        with contextlib.suppress(OSError):
+            if len(socket.if_nameindex()) > 1:
+                network.clear()
+                missing.append("the network is open in spite of them")
     return Walls(tuple(files), tuple(network), tuple(missing))
 
 
@@ -260,17 +263,4 @@ def _opens_files() -> bool:
             return True
     with contextlib.suppress(OSError):
         return bool(os.listdir("/"))  # noqa: PTH208  # the names alone, without a descriptor that stays
-    return False
-
-
-def _opens_sockets() -> bool:
-    with contextlib.suppress(OSError):
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
-        return True
-    return False
-
-
-def _has_interfaces() -> bool:
-    with contextlib.suppress(OSError):
-        return len(socket.if_nameindex()) > 1
     return False

@@ -93,7 +93,17 @@ _FOR_ONE_RUN = ("archive-v0", "environments-v2")
 def install_command(extra: str) -> str:
     """The command that installs the packages of an extra here, as a user types it. Raises UnknownName: Gossamer has no such
     extra."""
-    packages = _declared().get(extra)
+    project = _ROOT / "pyproject.toml"
+    if project.exists() and (_ROOT / "tools" / "bootstrap.py").exists():
+        import tomllib
+
+        known = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+        packages: list[str] = known.get(extra, [])
+    else:
+        from importlib.metadata import requires  # it takes 35 ms to load
+
+        found = [match for line in requires("gossamer") or () if (match := _OF_EXTRA.match(line))]
+        packages = [match["package"].strip() for match in found if match["extra"] == extra]
     if not packages:
         raise UnknownName(f"Gossamer has no extra {extra!r}")
     return command_for(packages, Path(sys.prefix), sys.executable)
@@ -106,34 +116,11 @@ def command_for(packages: list[str], prefix: Path, python: str) -> str:
         return f"pipx inject {prefix.name} {wanted}"
     if any(name in prefix.parts for name in _FOR_ONE_RUN):
         return f"uvx {' '.join(f'--with {shlex.quote(package)}' for package in packages)} ..."
-    if (prefix / _OF_UV).exists() or _is_of_uv(prefix):
+    try:
+        settings = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        settings = []
+    # An environment that uv made has no pip.
+    if (prefix / _OF_UV).exists() or any(line.partition("=")[0].strip() == "uv" for line in settings):
         return f"uv pip install --python {shlex.quote(python)} {wanted}"
     return f"{shlex.quote(python)} -m pip install {wanted}"
-
-
-def _is_of_uv(prefix: Path) -> bool:
-    """Whether uv made this environment: it has no pip."""
-    try:
-        lines = (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return False
-    return any(line.partition("=")[0].strip() == "uv" for line in lines)
-
-
-def _declared() -> dict[str, list[str]]:
-    """Extra -> its packages: from pyproject.toml in a checkout, else from the metadata of what is installed."""
-    project = _ROOT / "pyproject.toml"
-    if project.exists() and (_ROOT / "tools" / "bootstrap.py").exists():
-        import tomllib
-
-        declared: dict[str, list[str]] = tomllib.loads(project.read_text(encoding="utf-8"))["project"][
-            "optional-dependencies"
-        ]
-        return declared
-    from importlib.metadata import requires  # it takes 35 ms to load
-
-    found: dict[str, list[str]] = {}
-    for line in requires("gossamer") or ():
-        if match := _OF_EXTRA.match(line):
-            found.setdefault(match["extra"], []).append(match["package"].strip())
-    return found

@@ -69,11 +69,7 @@ class AppendFile:
     def sync(self) -> None:
         os.fsync(self._descriptor)
         if not self._is_named:
-            directory = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)
-            finally:
-                os.close(directory)
+            _sync_folder(self.path.parent)
             self._is_named = True
 
     def cut_back(self, end: int) -> None:
@@ -177,11 +173,15 @@ def replace_file(
         beside.unlink(missing_ok=True)
         raise
     if sync:
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 #: How the names of these folders begin.
@@ -247,23 +247,23 @@ def shared_scratch(place: Path | None = None) -> Iterator[str]:
 @contextlib.contextmanager
 def joined(folder: Path) -> Iterator[Path | None]:
     """Hold a folder that :func:`shared_scratch` has made, so that it is not swept; None where it is gone."""
-    descriptor = _joined(folder)
     try:
-        yield None if descriptor is None else folder
-    finally:
-        if descriptor is not None:
-            _leave(folder, descriptor)
-
-
-def _joined(folder: Path) -> int | None:
-    with contextlib.suppress(OSError):
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            if (folder / _LOCK).exists():
-                return descriptor
+    except OSError:
+        yield None
+        return
+    is_held = False
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        is_held = (folder / _LOCK).exists()
+    if not is_held:
         os.close(descriptor)
-    return None
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        _leave(folder, descriptor)
 
 
 def _leave(folder: Path, descriptor: int) -> None:

@@ -71,7 +71,15 @@ class Gate:
         if self.free >= 1:
             self.free -= 1
         else:
-            await self._queued()
+            place = asyncio.get_running_loop().create_future()
+            self._queue.append(place)
+            self.is_watched = True
+            try:
+                await place
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self._pass_place_on()
+                raise
         if self.shut:
             try:
                 await self.opened()
@@ -112,17 +120,6 @@ class Gate:
     async def opened(self) -> None:
         while self.shut:
             await self._opened.wait()
-
-    async def _queued(self) -> None:
-        place = asyncio.get_running_loop().create_future()
-        self._queue.append(place)
-        self.is_watched = True
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self._pass_place_on()
-            raise
 
     def _pass_place_on(self) -> None:
         while self._queue and self.free >= 0:
@@ -214,12 +211,8 @@ class Receipt:
         """
         self._holders -= times
         if self._holders == 0:
-            done, self._done = self._done, _nothing
+            done, self._done = self._done, lambda: None  # it may be completed once more
             done()
-
-
-def _nothing() -> None:
-    """The reaction of a completed receipt that is completed once more."""
 
 
 def joint(receipts: Iterable[Receipt | None]) -> Receipt | None:

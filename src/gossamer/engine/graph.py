@@ -155,8 +155,29 @@ Finding = tuple[str, str]
 """The key of the wiring that is wrong; what is wrong with it and what would be right."""
 
 
-def misfits(graph: Graph) -> list[Finding]:
-    return [*_arrows(graph), *_pools(graph), *_processes(graph), *_fused(graph), *_rings(graph)]
+def misfits(graph: Graph) -> Iterator[Finding]:
+    yield from _arrows(graph)
+    for node in graph.components.values():
+        if node.plan.workers > 1 and not issubclass(node.unit, OneInput):
+            text = f"is {node.plan.workers}, but {node.use!r} is of kind {node.kind}; only filters and consumers have a pool"
+            yield f"components.{node.name}.workers", text
+    yield from _processes(graph)
+    for connector in graph.connectors.values():
+        key, consumers = (
+            f"connectors.{connector.name}.address",
+            [graph.components[name] for name in connector.consumers],
+        )
+        if connector.scheme == "fused" and (len(consumers) != 1 or consumers[0].plan.instances != 1):
+            yield key, "fused: takes one consumer of one instance; use local: for several"
+        elif connector.scheme == "fused" and not issubclass(consumers[0].unit, OneInput):
+            yield key, f"fused: takes a filter or a consumer; {consumers[0].name!r} is neither, use local:"
+    # A ring of bounded queues can stop dead: one input on it accepts always, and spills (ARCHITECTURE.md).
+    try:
+        in_flow_order(graph)
+    except graphlib.CycleError as error:
+        ring = " -> ".join(error.args[1])
+        text = f"{ring} is a ring in which no input spills to disk, so it can deadlock; let one input on it spill"
+        yield "components", text
 
 
 def _arrows(graph: Graph) -> Iterator[Finding]:
@@ -176,13 +197,6 @@ def _arrows(graph: Graph) -> Iterator[Finding]:
             build(transport_of(connector.plan.address).sheet, connector.plan.options)
         except (WiringError, SettingError) as error:
             yield key, str(error)
-
-
-def _pools(graph: Graph) -> Iterator[Finding]:
-    for node in graph.components.values():
-        if node.plan.workers > 1 and not issubclass(node.unit, OneInput):
-            text = f"is {node.plan.workers}, but {node.use!r} is of kind {node.kind}; only filters and consumers have a pool"
-            yield f"components.{node.name}.workers", text
 
 
 def _processes(graph: Graph) -> Iterator[Finding]:
@@ -205,30 +219,6 @@ def _processes(graph: Graph) -> Iterator[Finding]:
         if len(processes) > 1 and graph.providers[name].unit.keeps_state:
             used = f"keeps state and is used from processes {', '.join(sorted(processes))}"
             yield f"providers.{name}", f"{used}; give each process a provider of its own"
-
-
-def _fused(graph: Graph) -> Iterator[Finding]:
-    for connector in graph.connectors.values():
-        if connector.scheme != "fused":
-            continue
-        key = f"connectors.{connector.name}.address"
-        consumers = [graph.components[name] for name in connector.consumers]
-        if len(consumers) != 1 or consumers[0].plan.instances != 1:
-            yield key, "fused: takes one consumer of one instance; use local: for several"
-        elif not issubclass(consumers[0].unit, OneInput):
-            yield key, f"fused: takes a filter or a consumer; {consumers[0].name!r} is neither, use local:"
-
-
-def _rings(graph: Graph) -> Iterator[Finding]:
-    """A ring of bounded queues can stop dead: one input on it accepts always, and spills (ARCHITECTURE.md)."""
-    try:
-        in_flow_order(graph)
-    except graphlib.CycleError as error:
-        ring = " -> ".join(error.args[1])
-        yield (
-            "components",
-            f"{ring} is a ring in which no input spills to disk, so it can deadlock; let one input on it spill",
-        )
 
 
 def in_flow_order(graph: Graph) -> list[str]:

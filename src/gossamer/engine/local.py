@@ -125,7 +125,17 @@ class LocalConnector(Connector[T]):
         """Accept items in pieces as room comes free; no other producer's come between."""
         self.check(items)
         began = time.monotonic()
-        await self._take_turn()
+        if self._sending:
+            turn = asyncio.get_running_loop().create_future()
+            self._turns.append(turn)
+            try:
+                await turn
+                self._check_failure()
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._pass_turn()
+                raise
+        self._sending = True
         try:
             start = 0
             while start < len(items):
@@ -154,20 +164,6 @@ class LocalConnector(Connector[T]):
         while self._sending or self._waiting >= self.capacity:
             await self._wait_in(self._rooms)
         return self.capacity - self._waiting
-
-    async def _take_turn(self) -> None:
-        if not self._sending:
-            self._sending = True
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._turns.append(turn)
-        try:
-            await turn
-            self._check_failure()
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self._pass_turn()
-            raise
 
     def _pass_turn(self) -> None:
         """Hand the mutex to the next producer in line, or free it."""
@@ -199,8 +195,11 @@ class LocalConnector(Connector[T]):
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
         while not self._waiting:
-            if self._ended or self._retired or self._failure is not None:
-                self._check_open()
+            if self._ended and not self._sending:
+                raise EndOfItems(f"connector {self.name!r} has ended")
+            if self._retired:
+                raise Retired
+            self._check_failure()
             arrival = asyncio.get_running_loop().create_future()
             self._consumers.append((arrival, limit))
             try:
@@ -212,13 +211,6 @@ class LocalConnector(Connector[T]):
                 raise
             self._expected -= limit
         return self.poll(limit)
-
-    def _check_open(self) -> None:
-        if self._ended and not self._sending:
-            raise EndOfItems(f"connector {self.name!r} has ended")
-        if self._retired:
-            raise Retired
-        self._check_failure()
 
     def retire(self) -> None:
         self._retired = True

@@ -10,7 +10,7 @@ import operator
 import sys
 import typing
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gossamer.engine import ends
 from gossamer.engine.component import Component
@@ -29,12 +29,9 @@ from gossamer.engine.graph import (
     used_names,
 )
 from gossamer.engine.sheet import Sheet, build, nearest
-from gossamer.engine.subjects import found_at, installed, offered
+from gossamer.engine.subjects import found_at, installed, loaded, offered, package_of
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ComponentPlan, OnError, ProviderPlan, Wiring
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 
 class Catalog:
@@ -108,12 +105,16 @@ class Catalog:
         elif place is None:
             entries = offered(f"gossamer.{table}", name)
             if len({entry.value for entry in entries}) > 1:
-                packages = ", ".join(sorted(_package(entry) for entry in entries))
+                packages = ", ".join(sorted(map(package_of, entries)))
                 raise WiringError(
                     f"{table[:-1]} {name!r} is registered by several packages: {packages}; uninstall all but one"
                 )
             for entry in entries[:1]:
-                known[name] = _loaded(entry, base)
+                found = loaded(entry, table[:-1])
+                if not (isinstance(found, type) and issubclass(found, base)):
+                    kind = f"is not a {base.__name__.lower()} class: {entry.value}"
+                    raise UnknownName(f"{name!r} of package {package_of(entry)} {kind}")
+                known[name] = found
         if name not in known:
             raise UnknownName(f"unknown {table[:-1]} {name!r}{nearest(name, self.names(table))}")
         return known[name]
@@ -129,22 +130,6 @@ def _why_not_importable(unit: type) -> str:
     except AttributeError:
         found = None
     return "" if found is unit else "was made while the program ran"
-
-
-def _loaded(entry: "EntryPoint", base: type) -> type:
-    try:
-        found = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise UnknownName(f"{entry.name!r} of package {_package(entry)} cannot be loaded: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, base)):
-        raise UnknownName(
-            f"{entry.name!r} of package {_package(entry)} is not a {base.__name__.lower()} class: {entry.value}"
-        )
-    return found
-
-
-def _package(entry: "EntryPoint") -> str:
-    return entry.dist.name if entry.dist else "unknown"
 
 
 N = typing.TypeVar("N")
@@ -177,13 +162,22 @@ class _Planner:
             self.finding("components", "there are none; a wiring needs at least one")
         providers = _found({name: self.provider(name, plan) for name, plan in self.wiring.providers.items()})
         components = _found({name: self.component(name, plan) for name, plan in self.wiring.components.items()})
-        self.one_name_each()
+        for name in self.wiring.components:
+            if name in self.wiring.providers:
+                self.finding(f"providers.{name}", "a component has this name too; give one of them another")
         self.stop_if_wrong()
-        ordered = self.start_order(providers)
+        ordered: dict[str, ProviderNode] = {}
+        try:
+            ordered = start_order(providers)
+        except WiringError as error:
+            self.finding("providers", str(error))
         connectors = self.connect(components)
         self.stop_if_wrong()
         graph = Graph(ordered, connectors, components, self.wiring)
-        self.unused_providers(graph)
+        used = {name for roles in graph.roles().values() for name in used_names(roles)}
+        for name in graph.providers:
+            if name not in used:
+                self.finding(f"providers.{name}", "nothing uses it; bind a role to it or remove it")
         for key, text in misfits(graph):
             self.finding(key, text)
         self.stop_if_wrong()
@@ -249,11 +243,6 @@ class _Planner:
             self.finding(f"{key}.settings", str(error))
             return unit, None
 
-    def one_name_each(self) -> None:
-        for name in self.wiring.components:
-            if name in self.wiring.providers:
-                self.finding(f"providers.{name}", "a component has this name too; give one of them another")
-
     def roles(self, key: str, unit: type, bound: Mapping[str, Any]) -> Roles:
         declared = ends.declared(unit)
         known = {**declared.uses, **declared.uses_many}
@@ -295,13 +284,6 @@ class _Planner:
                 where,
                 f"provider {name!r} ({unit.__name__}) is not a {type_name(interface)}: it lacks {', '.join(missing)}",
             )
-
-    def start_order(self, providers: Mapping[str, ProviderNode]) -> dict[str, ProviderNode]:
-        try:
-            return start_order(providers)
-        except WiringError as error:
-            self.finding("providers", str(error))
-            return {}
 
     # -- connectors
 
@@ -345,15 +327,6 @@ class _Planner:
             producers=tuple(component for component, _ in producers),
             consumers=tuple(component for component, _ in consumers),
         )
-
-    # -- the whole
-
-    def unused_providers(self, graph: Graph) -> None:
-        used = {name for node in graph.components.values() for name in used_names(node.roles)}
-        used |= {name for provider in graph.providers.values() for name in used_names(provider.roles)}
-        for name in graph.providers:
-            if name not in used:
-                self.finding(f"providers.{name}", "nothing uses it; bind a role to it or remove it")
 
 
 def _found(nodes: Mapping[str, N | None]) -> dict[str, N]:

@@ -118,7 +118,11 @@ def import_path(*, own: bool = False) -> list[str]:
     Args:
         own: the current folder belongs to it, at the end, where the parent has it as the empty entry of its own path.
     """
-    current, script = _current(), getattr(sys.modules.get("__main__"), "__file__", None)
+    try:
+        current = str(Path.cwd())
+    except FileNotFoundError:
+        current = os.sep  # it was removed: nothing can be found there
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
     last = {current, str(Path(script).resolve().parent) if script else None}
     entries = [os.path.join(current, entry) for entry in sys.path if entry]  # noqa: PTH118  # Path would rewrite them
     path = [entry for entry in entries if os.path.normpath(entry) not in last]
@@ -126,13 +130,6 @@ def import_path(*, own: bool = False) -> list[str]:
     if own and "" in sys.path:
         path.append(current)
     return list(dict.fromkeys([*path, _SOURCE]))
-
-
-def _current() -> str:
-    try:
-        return str(Path.cwd())
-    except FileNotFoundError:
-        return os.sep  # it was removed: nothing can be found there
 
 
 # -- starting one, for an event loop

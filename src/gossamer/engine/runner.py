@@ -18,7 +18,7 @@ from gossamer.engine.component import (
     SynchronousFilter,
 )
 from gossamer.engine.connector import Receipts, Retired
-from gossamer.engine.ends import In, Out
+from gossamer.engine.ends import In
 from gossamer.engine.errors import ComponentFailed, EndOfItems
 from gossamer.engine.gate import Gate
 from gossamer.engine.handling import ErrorPolicy, Handling, KeepFailed, Performer, forget, own_failure, serve_in_step
@@ -58,8 +58,13 @@ class Runner:
         self._surplus = 0
         """Workers that were told to end and are not gone yet: they count as alive, but not as going on."""
         self._shrinking: asyncio.Task[None] | None = None
-        self._gate = Gate(_places(component, workers))
-        self._performer = Performer(component, self._gate, policy or ErrorPolicy(), report, keep_failed)
+        places = (
+            None if isinstance(component, AsynchronousFilter) else workers if isinstance(component, OneInput) else 1
+        )
+        self.gate = Gate(places)
+        """Every piece of work passes it: by it the component is suspended, and a turnover waited for, after which no handler uses
+        anything that was bound before."""
+        self._performer = Performer(component, self.gate, policy or ErrorPolicy(), report, keep_failed)
         self._receiving: set[asyncio.Task[Any]] = set()
         self._leaving = False
         if isinstance(component, OneInput):
@@ -69,7 +74,7 @@ class Runner:
                 self.attach()
 
     def __repr__(self) -> str:
-        state = "suspended" if self._gate.suspended else f"{self._gate.inside} busy"
+        state = "suspended" if self.gate.suspended else f"{self.gate.inside} busy"
         return f"<Runner of {self.component.name}: {state}, {self.workers} workers>"
 
     def attach(self) -> None:
@@ -173,7 +178,7 @@ class Runner:
     def resize(self, workers: int, idle: float) -> None:
         """Let at most so many be at work from now on; who is in the middle of an item finishes it."""
         self.workers, self.idle = workers, idle
-        self._gate.resize(workers)
+        self.gate.resize(workers)
         self._end_workers(max(0, self._alive - self._surplus - workers))
 
     # -- taking items
@@ -188,8 +193,8 @@ class Runner:
     async def _receive(self, port: In[Any], limit: int) -> tuple[list[Any], Receipts] | None:
         """The next batch; None when there will be none, or when the component leaves. A suspended one takes nothing."""
         while True:
-            if self._gate.shut and not self._leaving:
-                await self._gate.opened()
+            if self.gate.shut and not self._leaving:
+                await self.gate.opened()
             if self._leaving:
                 return None
             connector, task = port.connector, asyncio.current_task()
@@ -214,7 +219,7 @@ class Runner:
         """Whether a task was cancelled because its wait is of no use any more, and by nothing else."""
         return task not in self._receiving and not task.uncancel()
 
-    def _cut_receiving(self) -> None:
+    def look_again(self) -> None:
         """Cancel the tasks that only wait for items; nothing is in hand there. A task that is missing from the set was cut."""
         waiting, self._receiving = self._receiving, set()
         for task in waiting:
@@ -228,7 +233,7 @@ class Runner:
 
     async def _supply(self, component: AsynchronousFilter[Any], role: str) -> None:
         """Ask for items whenever the component has signalled that there are some, as many as there is room for, and send them."""
-        out, signal, gate = component.outs[role], component.signals[role], self._gate
+        out, signal, gate = component.outs[role], component.signals[role], self.gate
         take: Callable[[int], Iterable[Any] | None] = getattr(component, f"take_{role}")
         while True:
             await signal.wait()
@@ -286,34 +291,17 @@ class Runner:
                     self._receiving.discard(task)
                 if item is _END:
                     return
-                await self._send_produced(out, item)
+                crowd = self.gate.try_enter() or await self.gate.enter()
+                try:
+                    await out.send(item)
+                finally:
+                    self.gate.leave(crowd)
+                component.metrics.counters["items"] += 1
         finally:
             if hasattr(items, "aclose"):
                 await items.aclose()
 
-    async def _send_produced(self, out: Out[Any], item: Any) -> None:
-        crowd = self._gate.try_enter() or await self._gate.enter()
-        try:
-            await out.send(item)
-        finally:
-            self._gate.leave(crowd)
-        self.component.metrics.counters["items"] += 1
-
-    # -- suspension, turnover, the end
-
-    @property
-    def suspended(self) -> bool:
-        return self._gate.suspended
-
-    async def suspend(self) -> None:
-        await self._gate.suspend()
-
-    def resume(self) -> None:
-        self._gate.resume()
-
-    async def turnover(self) -> None:
-        """Return when everything in hand now is finished, whatever comes after: then no handler uses what was bound before."""
-        await self._gate.turnover()
+    # -- the end
 
     def drain(self) -> None:
         """Start nothing new: :meth:`run` ends when what is in hand is finished and the inputs have ended.
@@ -321,23 +309,19 @@ class Runner:
         An entrance takes nothing more, as if its inputs had ended.
         """
         self.component.drain()
-        self.resume()
+        self.gate.resume()
         if self.component.is_entrance:
             self._leaving = True
-            self._cut_receiving()
+            self.look_again()
         if isinstance(self.component, Producer) and self.component.drained:
-            self._cut_receiving()
-
-    def look_again(self) -> None:
-        """Let workers that wait at an input look where it leads by now."""
-        self._cut_receiving()
+            self.look_again()
 
     async def leave(self) -> None:
         """Finish what is in hand and take up nothing more, for good: :meth:`run` then ends as if the inputs had ended."""
         self._leaving = True
         self.drain()
-        self._cut_receiving()
-        await self.turnover()
+        self.look_again()
+        await self.gate.turnover()
 
 
 async def _spread(items: Iterable[Any], batch: int) -> AsyncIterator[Any]:
@@ -346,12 +330,6 @@ async def _spread(items: Iterable[Any], batch: int) -> AsyncIterator[Any]:
         yield item
         if sent % batch == 0:
             await asyncio.sleep(0)
-
-
-def _places(component: Component[Any], workers: int) -> int | None:
-    if isinstance(component, AsynchronousFilter):
-        return None
-    return workers if isinstance(component, OneInput) else 1
 
 
 def _first_failure(group: BaseExceptionGroup[BaseException], component: Component[Any]) -> Exception:

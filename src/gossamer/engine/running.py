@@ -111,7 +111,19 @@ class RunningGraph:
                 more = asyncio.create_task(self._more.wait())
                 done, _ = await asyncio.wait({*self._tasks.values(), more}, return_when=asyncio.FIRST_COMPLETED)
                 more.cancel()
-                self._settle(done)
+                failures: list[BaseException] = []
+                for name, task in [(name, task) for name, task in self._tasks.items() if task in done]:
+                    del self._tasks[name]
+                    if task.cancelled():
+                        failures.append(
+                            FlowError(f"component {name!r} was cancelled by something outside of its graph")
+                        )
+                    elif (error := task.exception()) is not None:
+                        failures.append(error)
+                for other in failures[1:]:
+                    self.report(str(other))
+                if failures:
+                    raise failures[0]
         finally:
             self._working = False
             left = [*self._tasks.values(), *self._changes, *([more] if more else [])]
@@ -191,21 +203,6 @@ class RunningGraph:
             self._tasks.pop(name, None)
         await self.stop_one(runner.component)
         del self.runners[name]
-
-    def _settle(self, done: set[asyncio.Task[Any]]) -> None:
-        """Forget components that have ended; the first failure is raised, the others are reported."""
-        ended = {name: task for name, task in self._tasks.items() if task in done}
-        failures: list[BaseException] = []
-        for name, task in ended.items():
-            del self._tasks[name]
-            if task.cancelled():
-                failures.append(FlowError(f"component {name!r} was cancelled by something outside of its graph"))
-            elif (error := task.exception()) is not None:
-                failures.append(error)
-        for other in failures[1:]:
-            self.report(str(other))
-        if failures:
-            raise failures[0]
 
     def _report_late(self, tasks: Iterable["asyncio.Task[Any]"]) -> None:
         """A component that failed while it was being stopped did not cause the end, but is not kept silent."""
@@ -357,11 +354,11 @@ class RunningGraph:
 
     async def suspend(self, name: str) -> None:
         """Let a component take up nothing more; return when what it has in hand is finished."""
-        await asyncio.gather(*(runner.suspend() for runner in self.instances(name)))
+        await asyncio.gather(*(runner.gate.suspend() for runner in self.instances(name)))
 
     def resume(self, name: str) -> None:
         for runner in self.instances(name):
-            runner.resume()
+            runner.gate.resume()
 
     async def apply(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:
         """Become another graph while items flow. None is lost and none is handled twice; each goes the old way or the new.
@@ -373,7 +370,18 @@ class RunningGraph:
             FlowError: the wiring is wrong, this graph cannot become it while it runs, or what is new cannot start; then
                 nothing has changed.
         """
-        return await self._change(self._become(change, planner))
+
+        async def become() -> Difference:
+            before = self.wiring
+            graph = planner(change(before))
+            await changing.apply(self, graph)
+            # What it was read from names the file of the change while that is judged, and then the wiring again.
+            wiring = msgspec.structs.replace(graph.wiring, source=before.source)
+            self.whole = msgspec.structs.replace(graph, wiring=wiring)
+            self.history.append(Difference.between(before, wiring))
+            return self.history[-1]
+
+        return await self._change(become())
 
     def foreseen(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:
         """The changes that :meth:`apply` would make, as far as that can be said before anything new starts. Raises FlowError: the
@@ -384,24 +392,16 @@ class RunningGraph:
 
     async def undo(self, planner: Planner) -> Difference:
         """Undo the last change; settings that were changed since then stay changed. Raises as :meth:`apply`."""
-        return await self._change(self._take_back(planner))
 
-    async def _become(self, change: Callable[[Wiring], Wiring], planner: Planner) -> Difference:
-        before = self.wiring
-        graph = planner(change(before))
-        await changing.apply(self, graph)
-        # What it was read from names the file of the change while that is judged, and then the wiring again.
-        self.whole = msgspec.structs.replace(graph, wiring=msgspec.structs.replace(graph.wiring, source=before.source))
-        self.history.append(Difference.between(before, self.wiring))
-        return self.history[-1]
+        async def take_back() -> Difference:
+            if not self.history:
+                raise WiringError("there is nothing to undo: the graph has not been changed since it started")
+            opposite = self.history[-1].opposite
+            await changing.apply(self, planner(opposite.applied(self.wiring)))
+            self.history.pop()
+            return opposite
 
-    async def _take_back(self, planner: Planner) -> Difference:
-        if not self.history:
-            raise WiringError("there is nothing to undo: the graph has not been changed since it started")
-        opposite = self.history[-1].opposite
-        await changing.apply(self, planner(opposite.applied(self.wiring)))
-        self.history.pop()
-        return opposite
+        return await self._change(take_back())
 
     async def _change(self, change: Coroutine[Any, Any, Difference]) -> Difference:
         """One change after the other. A change that has begun is finished even if who asked for it is cancelled."""

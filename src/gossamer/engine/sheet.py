@@ -42,7 +42,10 @@ EXAMPLES = {"s": "10m, 90s, 250ms, 1.5h or 1h30m", "bytes": "16MB, 512KiB or 1GB
 def parse(text: str, unit: str) -> float:
     """The number that `text` stands for, in `unit` (`s`, `bytes`, `bytes/s`, anything else: a plain number). Raises
     ValueError: it is no quantity of that unit; the message says how one is written."""
-    whole, rest = _leading_parts(text) if unit == "s" else (0.0, text)
+    whole, rest = 0.0, text
+    while unit == "s" and (part := _PARTS.match(rest)):  # all but the last part of `1 h 05 min`
+        whole += int(part[1][:30]) * _TIME[part[2]]
+        rest = rest[part.end() :]
     match = _QUANTITY.fullmatch(rest)
     if match is None or (match[3] and not unit.endswith("/s")) or (whole and not match[2]):
         raise ValueError(_advice(text, unit))
@@ -58,15 +61,6 @@ def parse(text: str, unit: str) -> float:
     elif suffix == "" and unit != "s":
         return number
     raise ValueError(_advice(text, unit))
-
-
-def _leading_parts(text: str) -> tuple[float, str]:
-    """The sum of all but the last part of `1 h 05 min`, and that last part."""
-    whole = 0.0
-    while match := _PARTS.match(text):
-        whole += int(match[1][:30]) * _TIME[match[2]]
-        text = text[match.end() :]
-    return whole, text
 
 
 def _advice(text: str, unit: str) -> str:

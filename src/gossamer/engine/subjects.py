@@ -126,11 +126,7 @@ def _installed(folders: tuple[str, ...]) -> tuple[Subject, ...]:
     taken = {(part, name): one.name for one in shipped() for part, name in _names(one)}
     found = []
     for entry in sorted(offered(GROUP), key=lambda entry: entry.name):
-        package = entry.dist.name if entry.dist else entry.value
-        try:
-            one = entry.load()
-        except (ImportError, AttributeError) as error:
-            raise WiringError(f"subject {entry.name!r} of package {package} cannot be loaded: {error}") from error
+        package, one = package_of(entry), loaded(entry, "subject")
         if not isinstance(one, Subject):
             raise WiringError(f"subject {entry.name!r} of package {package} is no Subject: {entry.value}")
         for part, name in _names(one):
@@ -164,6 +160,18 @@ def offered(group: str, name: str | None = None) -> "list[EntryPoint]":
     from importlib.metadata import entry_points  # it takes 35 ms to load
 
     return list(entry_points(group=group) if name is None else entry_points(group=group, name=name))
+
+
+def package_of(entry: "EntryPoint") -> str:
+    return entry.dist.name if entry.dist else entry.value
+
+
+def loaded(entry: "EntryPoint", kind: str) -> Any:
+    """The object of an entry point, which is a `kind` of thing. Raises UnknownName: it cannot be imported."""
+    try:
+        return entry.load()
+    except (ImportError, AttributeError) as error:
+        raise UnknownName(f"{kind} {entry.name!r} of package {package_of(entry)} cannot be loaded: {error}") from error
 
 
 @lru_cache(maxsize=1)

@@ -23,7 +23,7 @@ from gossamer.engine.connector import DEFAULT_CAPACITY, DEFAULT_SLOT, Connector,
 from gossamer.engine.errors import SettingError, UnknownName, WiringError
 from gossamer.engine.local import FusedConnector, LocalConnector, PriorityConnector
 from gossamer.engine.sheet import NoSettings, Sheet, build, nearest
-from gossamer.engine.subjects import offered
+from gossamer.engine.subjects import loaded, offered
 
 if TYPE_CHECKING:
     from gossamer.engine.remote.links import Exchange
@@ -139,7 +139,7 @@ def transport_of(address: str) -> Transport:
     if scheme in _BETWEEN_PROCESSES:
         return _between_processes(scheme)
     for entry in offered(GROUP, scheme):
-        found = entry.load()
+        found = loaded(entry, "connector scheme")
         if not isinstance(found, Transport):
             raise WiringError(
                 f"connector scheme {scheme!r}: {entry.value} is not a gossamer.engine.transports.Transport"

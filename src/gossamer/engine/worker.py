@@ -157,7 +157,17 @@ def _served(use: Use, frames: Frames) -> Failure | None:
     """Answer requests until one fails. Raises PeerGone."""
     try:
         function = function_of(use)
-        _limit(use)
+        # As far as the system can see to it; macOS cannot limit memory, so there the deadlines have to do.
+        limits = (
+            (resource.RLIMIT_DATA, use.memory),
+            (resource.RLIMIT_AS, use.address_space),
+            (resource.RLIMIT_CPU, use.seconds),
+        )
+        for what, most in limits:
+            if most:
+                _, hard = resource.getrlimit(what)
+                with contextlib.suppress(OSError, ValueError):
+                    resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
         frames.put(READY)
         requests = msgspec.msgpack.Decoder(next(iter(function.__annotations__.values())))
         caller = Caller(frames)
@@ -191,20 +201,6 @@ def function_of(use: Use) -> Callable[[Any, Any], object]:
     module, _, name = use.function.partition(":")
     found: Callable[[Any, Any], object] = getattr(importlib.import_module(module), name)
     return found
-
-
-def _limit(use: Use) -> None:
-    """Take no more than this, where the system can see to it; macOS cannot limit memory, so there the deadlines have to do."""
-    limits = (
-        (resource.RLIMIT_DATA, use.memory),
-        (resource.RLIMIT_AS, use.address_space),
-        (resource.RLIMIT_CPU, use.seconds),
-    )
-    for what, most in limits:
-        if most:
-            _, hard = resource.getrlimit(what)
-            with contextlib.suppress(OSError, ValueError):
-                resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 if __name__ == "__main__":

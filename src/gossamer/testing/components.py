@@ -187,10 +187,10 @@ async def _takes_nothing_while_suspended(stand: Stand, given: Sequence[Any]) -> 
     role = _only(stand.feeds)
     await stand.give(role, *given[:1])
     assert stand.handled == 1, "the component does not handle an item when it comes"
-    await stand.runner.suspend()
+    await stand.runner.gate.suspend()
     await stand.give(role, *given[1:])
     assert stand.handled == 1, "the component handles items while it is suspended"
-    stand.runner.resume()
+    stand.runner.gate.resume()
     await stand.settle()
 
 

@@ -150,15 +150,15 @@ def test_in_a_chain_a_suspended_link_holds_those_before_it_and_loses_nothing(run
             links.append(Runner(link))
         out = Out("out", first)
         await out.send(1)
-        await links[1].suspend()
+        await links[1].gate.suspend()
         sending = out.send_soon(2)
         await turns()
         assert not sending.done()
         assert end.statistics().waiting == 1
         assert (first.statistics().waiting, second.statistics().waiting) == (1, 1)
-        links[1].resume()
+        links[1].gate.resume()
         await sending
-        await links[0].suspend()
+        await links[0].gate.suspend()
         assert end.poll(10)[0] == [1, 2]
         assert (first.statistics().passed, second.statistics().passed) == (2, 2)
 

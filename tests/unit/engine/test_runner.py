@@ -76,16 +76,16 @@ def test_suspension_finishes_what_is_in_hand_and_takes_nothing_up(run: Any) -> N
         slow = Slow()
         async with Stand(slow) as stand:
             await stand.give("inbox", 1, 2, 3)
-            suspending = asyncio.create_task(stand.runner.suspend())
+            suspending = asyncio.create_task(stand.runner.gate.suspend())
             await stand.settle()
             assert not suspending.done()
             slow.gate(1).set()
             await suspending
-            assert stand.runner.suspended
+            assert stand.runner.gate.suspended
             slow.gate(2).set()
             slow.gate(3).set()
             assert await stand.made("outbox") == [1]
-            stand.runner.resume()
+            stand.runner.gate.resume()
             assert await stand.made("outbox") == [2, 3]
 
     run(body())
@@ -94,10 +94,10 @@ def test_suspension_finishes_what_is_in_hand_and_takes_nothing_up(run: Any) -> N
 def test_a_suspended_component_leaves_waiting_items_in_the_connector(run: Any) -> None:
     async def body() -> None:
         async with Stand(Slow()) as stand:
-            await stand.runner.suspend()
-            stand.runner.resume()
+            await stand.runner.gate.suspend()
+            stand.runner.gate.resume()
             await stand.settle()
-            await stand.runner.suspend()
+            await stand.runner.gate.suspend()
             await stand.give("inbox", 1, 2, 3)
             # One may have been promised to the worker that waited already; it is held at the gate.
             assert stand.connectors["inbox"].statistics().waiting >= 2
@@ -110,7 +110,7 @@ def test_a_turnover_does_not_wait_for_what_came_after(run: Any) -> None:
         slow = Slow()
         async with Stand(slow, workers=2) as stand:
             await stand.give("inbox", 1)
-            turnover = asyncio.create_task(stand.runner.turnover())
+            turnover = asyncio.create_task(stand.runner.gate.turnover())
             await stand.settle()
             await stand.give("inbox", 2)
             assert not turnover.done()
@@ -201,13 +201,13 @@ def test_a_suspended_producer_has_sent_what_it_had_in_hand_and_sends_no_more(run
     async def body() -> None:
         async with Stand(Numbers(), capacity=2) as stand:
             await stand.settle()
-            suspending = asyncio.create_task(stand.runner.suspend())
+            suspending = asyncio.create_task(stand.runner.gate.suspend())
             await stand.settle()
             assert not suspending.done(), "the third number waits for room, and is in hand"
             assert await stand.made("outbox") == [0, 1, 2]
             await suspending
             assert await stand.made("outbox") == []
-            stand.runner.resume()
+            stand.runner.gate.resume()
             assert (await stand.made("outbox", at_most=1))[0] == 3
 
     run(body())
@@ -359,9 +359,9 @@ def test_a_suspended_asynchronous_filter_gives_nothing(run: Any) -> None:
     async def body() -> None:
         async with Stand(Store(), capacity={"outbox": 1}) as stand:
             await stand.give("inbox", 1, 2, 3)
-            await stand.runner.suspend()
+            await stand.runner.gate.suspend()
             assert await stand.made("outbox") == [1]
-            stand.runner.resume()
+            stand.runner.gate.resume()
             assert await stand.made("outbox") == [2, 3]
 
     run(body())

@@ -80,7 +80,16 @@ def parse(address: str) -> Address:
 def listening_unix_socket(path: Path) -> tuple[socket.socket, int]:
     """A socket that listens at `path`, and the file's inode. Raises WiringError: the folder is open to others, another
     process listens there, or something else has that name."""
-    _check_folder(path.parent)
+    folder = path.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        seen = folder.lstat()
+    except OSError as error:
+        raise WiringError(f"folder {str(folder)!r} for a socket cannot be made: {error.strerror}") from None
+    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
+        raise WiringError(
+            f"folder {str(folder)!r} must be a real folder of yours and closed to others; run: chmod 700 {folder}"
+        )
     _check_free(path)
     hidden = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -96,18 +105,6 @@ def listening_unix_socket(path: Path) -> tuple[socket.socket, int]:
         raise WiringError(f"cannot listen at unix:{path}: {error.strerror}") from None
     bound.setblocking(False)
     return bound, inode
-
-
-def _check_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        seen = folder.lstat()
-    except OSError as error:
-        raise WiringError(f"folder {str(folder)!r} for a socket cannot be made: {error.strerror}") from None
-    if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
-        raise WiringError(
-            f"folder {str(folder)!r} must be a real folder of yours and closed to others; run: chmod 700 {folder}"
-        )
 
 
 def _check_free(path: Path) -> None:

@@ -248,29 +248,20 @@ class RemoteConnector(Connector[T]):
                 await sender.intake.idle()
                 await self._changes.until(lambda: sender.delivered or not sender.intake.vacant)
         else:
-            while self._inside():
+
+            def under_way() -> int:
+                sender.check()
+                return self._under_way(sender, receiver)
+
+            while under_way() or receiver.inbox.statistics().waiting or not sender.intake.vacant:
                 await sender.intake.idle()
-                await self._changes.until(lambda: self._arrived() or not sender.intake.vacant)
+                await self._changes.until(lambda: not under_way() or not sender.intake.vacant)
                 await receiver.inbox.idle()
 
-    def _arrived(self) -> bool:
-        assert self._sender is not None
-        assert self._receiver is not None
-        self._sender.check()
-        return self._under_way() == 0
-
-    def _under_way(self) -> int:
-        assert self._sender is not None
-        assert self._receiver is not None
-        received = self._receiver.received(self._slot, self._sender.about().stream)
-        return self._sender.numbered - max(received, self._sender.acknowledged)
-
-    def _inside(self) -> int:
-        assert self._sender is not None
-        assert self._receiver is not None
-        self._sender.check()
-        waiting = self._sender.intake.statistics().waiting + self._receiver.inbox.statistics().waiting
-        return waiting + self._under_way() + (not self._sender.intake.vacant)
+    def _under_way(self, sender: Sender[T], receiver: Receiver[T]) -> int:
+        """Items between two sides that are both here."""
+        received = receiver.received(self._slot, sender.about().stream)
+        return sender.numbered - max(received, sender.acknowledged)
 
     def statistics(self) -> Statistics:
         """The figures as they stand. A sending side alone has passed what left its queue, in all lives."""
@@ -279,7 +270,7 @@ class RemoteConnector(Connector[T]):
         inbox = receiver.inbox.statistics() if receiver is not None else Statistics()
         under_way = 0
         if sender is not None:
-            under_way = sender.unacknowledged if receiver is None else self._under_way()
+            under_way = sender.unacknowledged if receiver is None else self._under_way(sender, receiver)
         waiting = intake.waiting + inbox.waiting + (under_way if receiver is not None else 0)
         self._peak = max(self._peak, waiting, intake.peak, inbox.peak)
         return Statistics(

@@ -11,6 +11,7 @@ data of it, and `from_parcel(data)`, a class method, makes it again, or raises t
 """
 
 import asyncio
+import contextlib
 import enum
 import struct
 import typing
@@ -142,22 +143,17 @@ class FramePipe(asyncio.Protocol):
                 self._transport.resume_reading()
         if kind is FrameKind.PACKED:
             # Not before it is read: one at a time, what comes to more than it took to send fills no memory.
-            kind, payload = FrameKind.DATA, self._unpacked(payload)
-        return kind, payload
-
-    def _unpacked(self, payload: bytes) -> bytes:
-        unpacker = zlib.decompressobj()
-        try:
-            whole = unpacker.decompress(payload, self.limit)
-        except zlib.error:
+            unpacker = zlib.decompressobj()
             whole = b""
-        if unpacker.eof and not unpacker.unused_data:
-            return whole
-        error = BrokenFrame(f"a packed frame came that is damaged, or longer than {self.limit} bytes")
-        self._frames.clear()
-        self._error = error
-        self.abort()
-        raise error
+            with contextlib.suppress(zlib.error):
+                whole = unpacker.decompress(payload, self.limit)
+            if not unpacker.eof or unpacker.unused_data:
+                self._frames.clear()
+                self._error = BrokenFrame(f"a packed frame came that is damaged, or longer than {self.limit} bytes")
+                self.abort()
+                raise self._error
+            kind, payload = FrameKind.DATA, whole
+        return kind, payload
 
     def _cut(self) -> None:
         partial, start, limit = self._partial, 0, self.limit

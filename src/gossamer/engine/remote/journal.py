@@ -96,33 +96,29 @@ class FileJournal(MemoryJournal):
         in use, or is no journal."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            return self._open()
+            database = self._database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+            # Exclusive before anything is read: the lock is kept, and the write-ahead log needs no shared memory file.
+            database.execute("PRAGMA locking_mode=EXCLUSIVE")
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute(f"PRAGMA synchronous={'FULL' if self._fsync else 'OFF'}")
+            database.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA.split(";"):
+                database.execute(statement)
+            row = database.execute("SELECT id, about, acknowledged FROM stream").fetchone()
+            if row is None:
+                row = (self._stream, self._about, 0)
+                database.execute("INSERT INTO stream VALUES (?, ?, ?)", row)
+            database.execute("COMMIT")
+            frames = database.execute("SELECT first, last, length(payload) FROM frames ORDER BY first").fetchall()
         except sqlite3.Error as error:
             self.close()
             reason = "another process uses it" if "locked" in str(error) else str(error)
             raise WiringError(f"journal {str(self.path)!r} cannot be opened: {reason}") from None
-
-    def _open(self) -> Loaded:
-        database = sqlite3.connect(self.path, timeout=0, isolation_level=None)
-        self._database = database
-        # Exclusive before anything is read: the lock is kept, and the write-ahead log needs no shared memory file.
-        database.execute("PRAGMA locking_mode=EXCLUSIVE")
-        database.execute("PRAGMA journal_mode=WAL")
-        database.execute(f"PRAGMA synchronous={'FULL' if self._fsync else 'OFF'}")
-        database.execute("BEGIN IMMEDIATE")
-        for statement in _SCHEMA.split(";"):
-            database.execute(statement)
-        row = database.execute("SELECT id, about, acknowledged FROM stream").fetchone()
-        if row is None:
-            row = (self._stream, self._about, 0)
-            database.execute("INSERT INTO stream VALUES (?, ?, ?)", row)
-        database.execute("COMMIT")
         if row[1] != self._about:
             self.close()
             raise WiringError(
                 f"journal {str(self.path)!r} holds items of {row[1]}, not of {self._about}; give each its own file"
             )
-        frames = database.execute("SELECT first, last, length(payload) FROM frames ORDER BY first")
         return Loaded(row[0], row[2], [KeptFrame(*frame) for frame in frames])
 
     def append(self, first: int, last: int, payload: bytes) -> None:

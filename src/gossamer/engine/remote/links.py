@@ -106,18 +106,17 @@ class Listener:
         """Open the socket. On port 0 the address then has the port that the system chose. Raises WiringError: it cannot be
         opened."""
         loop, address = asyncio.get_running_loop(), self.address
+        made = partial(_Accepted, self)
         if address.scheme == "unix":
             bound, self._inode = listening_unix_socket(Path(address.path))
-            self._server = await loop.create_unix_server(self._connection, sock=bound, backlog=BACKLOG)
+            self._server = await loop.create_unix_server(made, sock=bound, backlog=BACKLOG)
             return
         sealed: dict[str, Any] = {}
         if address.seal:
             sealed["ssl"], self.channel = serving(address.seal)
             sealed["ssl_handshake_timeout"] = HANDSHAKE_DEADLINE
         try:
-            self._server = await loop.create_server(
-                self._connection, address.host, address.port, backlog=BACKLOG, **sealed
-            )
+            self._server = await loop.create_server(made, address.host, address.port, backlog=BACKLOG, **sealed)
         except OSError as error:
             raise WiringError(f"cannot listen at {address}: {error.strerror or error}") from None
         port = self._server.sockets[0].getsockname()[1]
@@ -133,11 +132,21 @@ class Listener:
                 remove_unix_socket(Path(self.address.path), self._inode)
         tasks = [task for task, (_, served) in self._tasks.items() if last or served is party]
         pipes = [self._tasks[task][0] for task in tasks]
-        await _finish(tasks, pipes)
+        # Connections are closed after what was written to them is sent, then the tasks that serve them end.
+        for pipe in pipes:
+            pipe.close()
+        if pipes:
+            gone = [asyncio.ensure_future(pipe.gone()) for pipe in pipes]
+            _, late = await asyncio.wait(gone, timeout=_CLOSING_DEADLINE)
+            for pipe in pipes if late else ():
+                pipe.abort()
+            for waiting in late:
+                waiting.cancel()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
         return last
-
-    def _connection(self) -> FramePipe:
-        return _Accepted(self)
 
     def accepted(self, pipe: "_Accepted") -> None:
         if not self.parties:
@@ -160,7 +169,14 @@ class Listener:
         except (LinkLost, BrokenFrame, RemoteRefused, TimeoutError) as error:
             # Through a socket of this user's own, who goes away in its handshake is a process of ours that was stopped just then.
             is_ours = isinstance(error, LinkLost) and self.address.scheme == "unix"
-            self._tell(str(error) or "it did not finish its handshake", logging.DEBUG if is_ours else logging.WARNING)
+            level, why = logging.DEBUG if is_ours else logging.WARNING, str(error) or "it did not finish its handshake"
+            self.refused += 1
+            # In lines whose number strangers cannot choose.
+            if self.refused <= _TOLD:
+                _log.log(level, "%s: a peer was turned away: %s", self.address, why)
+            elif self.refused & (self.refused - 1) == 0:
+                told = "%s: %d peers were turned away so far, the last one: %s"
+                _log.log(level, told, self.address, self.refused, why)
             pipe.close()
             return
         finally:
@@ -170,14 +186,6 @@ class Listener:
         self._tasks[task] = (pipe, party)
         pipe.limit = party.frame_limit
         await party.serve(pipe, peer)
-
-    def _tell(self, why: str, level: int) -> None:
-        """Log a peer that was turned away, in lines whose number strangers cannot choose."""
-        self.refused += 1
-        if self.refused <= _TOLD:
-            _log.log(level, "%s: a peer was turned away: %s", self.address, why)
-        elif self.refused & (self.refused - 1) == 0:
-            _log.log(level, "%s: %d peers were turned away so far, the last one: %s", self.address, self.refused, why)
 
 
 def _source(peer: object) -> str:
@@ -322,20 +330,3 @@ class Exchange:
                     await pipe.gone()
             except TimeoutError:
                 pipe.abort()
-
-
-async def _finish(tasks: list[asyncio.Task[None]], pipes: list[FramePipe]) -> None:
-    """Close connections after what was written to them is sent, then end the tasks that serve them."""
-    for pipe in pipes:
-        pipe.close()
-    if pipes:
-        gone = [asyncio.ensure_future(pipe.gone()) for pipe in pipes]
-        _, late = await asyncio.wait(gone, timeout=_CLOSING_DEADLINE)
-        for pipe in pipes if late else ():
-            pipe.abort()
-        for task in late:
-            task.cancel()
-    for served in tasks:
-        served.cancel()
-    if tasks:
-        await asyncio.wait(tasks)

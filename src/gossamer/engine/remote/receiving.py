@@ -174,7 +174,7 @@ class Receiver(Generic[T]):
     ) -> None:
         self._about = about
         self._codec = codec
-        self._frame_limit = frame_limit
+        self.frame_limit = frame_limit
         self._expected = expected
         self.inbox: Inbox[T] = Inbox(about.connector, item_type, capacity)
         self._changes = changes
@@ -215,10 +215,6 @@ class Receiver(Generic[T]):
                 stream.pipe.close()
 
     # -- the other side
-
-    @property
-    def frame_limit(self) -> int:
-        return self._frame_limit
 
     @property
     def done(self) -> bool:
@@ -271,7 +267,20 @@ class Receiver(Generic[T]):
                     f"connector {self._about.connector!r}: the consumer has kept items up to {position} of {key!r}, "
                     f"the sender goes on at {peer.first}: the items between were acknowledged and are lost"
                 )
-            self._supersede(peer.slot, key)
+            # Earlier lives of this sender are forgotten; what they sent and is in the queue is handled as usual.
+            for other in [
+                one for one in (*self._streams, *self._resumed) if one.rpartition("/")[0] == peer.slot and one != key
+            ]:
+                earlier = self._streams.pop(other, None)
+                if earlier is not None and earlier.pipe is not None:
+                    reason = f"another process has taken the place of {peer.slot!r}"
+                    earlier.pipe.put(FrameKind.REFUSED, refusal(reason))
+                    earlier.pipe.close()
+                    earlier.pipe = None
+                self._resumed.pop(other, None)
+                self._superseded[other] = None
+            while len(self._superseded) > _REMEMBERED:
+                del self._superseded[next(iter(self._superseded))]
             stream = self._streams[key] = Stream(peer.slot, position)
         elif stream.pipe is not None:
             stream.pipe.abort()
@@ -279,21 +288,6 @@ class Receiver(Generic[T]):
         self._resumed.pop(key, None)
         self._expected.joined(peer.slot)
         return stream
-
-    def _supersede(self, slot: str, successor: str) -> None:
-        """Forget the earlier lives of a sender; what they sent and is in the queue is handled as usual."""
-        for key in [
-            key for key in (*self._streams, *self._resumed) if key.rpartition("/")[0] == slot and key != successor
-        ]:
-            stream = self._streams.pop(key, None)
-            if stream is not None and stream.pipe is not None:
-                stream.pipe.put(FrameKind.REFUSED, refusal(f"another process has taken the place of {slot!r}"))
-                stream.pipe.close()
-                stream.pipe = None
-            self._resumed.pop(key, None)
-            self._superseded[key] = None
-        while len(self._superseded) > _REMEMBERED:
-            del self._superseded[next(iter(self._superseded))]
 
     async def _receive(self, pipe: FramePipe, stream: Stream) -> bool:
         """Act on what the sender says next; False when it was its last word."""

@@ -84,6 +84,8 @@ class Intake(LocalConnector[bytes]):
 class Sender(Generic[T]):
     """One sending side; a :class:`~.handshake.Party`."""
 
+    frame_limit = HANDSHAKE_LIMIT
+
     def __init__(
         self,
         about: About,
@@ -110,7 +112,7 @@ class Sender(Generic[T]):
         self._ended = False
         self._over = False
         self._closed = False
-        self._stalled = 0.0
+        self.stalled = 0.0
         self.failure: ConnectorError | None = None
         self._pump: asyncio.Task[None] | None = None
 
@@ -161,10 +163,6 @@ class Sender(Generic[T]):
         """Items under way, at most; with a journal in a file, a batch more where two paths race for the last room."""
         return self._limits.window + (self._limits.batch if self._journal.durable else 0)
 
-    @property
-    def stalled(self) -> float:
-        return self._stalled
-
     def check(self) -> None:
         if self.failure is not None:
             raise self.failure
@@ -193,9 +191,14 @@ class Sender(Generic[T]):
             await self.intake.send(parcels, None if self._journal.durable else receipt)
             if self._journal.durable:
                 last = self.numbered + self.intake.statistics().waiting
-                await self.changes.until(lambda: self._is_numbered(last))
+
+                def is_numbered() -> bool:
+                    self.check()
+                    return self.numbered >= last
+
+                await self.changes.until(is_numbered)
         finally:
-            self._stalled += time.monotonic() - began
+            self.stalled += time.monotonic() - began
 
     async def room(self) -> int:
         self.check()
@@ -205,10 +208,6 @@ class Sender(Generic[T]):
             await self.intake.idle()
             await self.changes.until(lambda: self._is_free() or not self.intake.vacant)
         return free
-
-    def _is_numbered(self, last: int) -> bool:
-        self.check()
-        return self.numbered >= last
 
     def _is_free(self) -> bool:
         self.check()
@@ -234,27 +233,19 @@ class Sender(Generic[T]):
 
     def _ship(self, parcels: list[bytes], receipts: Receipts) -> None:
         """Number, keep and write what was taken, in frames of bounded length."""
-        if sum(map(len, parcels)) <= _FRAME_BYTES:
-            payloads = [self._keep(parcels, receipts)]
-        else:
-            payloads = self._keep_in_pieces(parcels, receipts)
+        payloads, start, size = [], 0, 0
+        for end, parcel in enumerate(parcels) if sum(map(len, parcels)) > _FRAME_BYTES else ():  # most are one frame
+            size += len(parcel)
+            if size > _FRAME_BYTES and end > start:
+                payloads.append(self._keep(parcels[start:end], receipts and receipts[start:end]))
+                start, size = end, len(parcel)
+        payloads.append(self._keep(parcels[start:], receipts and receipts[start:]))
         self._journal.commit()
         if self._caught_up and self._pipe is not None:
             for payload in payloads:
                 self._pipe.put(FrameKind.DATA, payload)
             self._written = self.numbered
         self.changes.changed()
-
-    def _keep_in_pieces(self, parcels: list[bytes], receipts: Receipts) -> list[bytes]:
-        payloads = []
-        start = size = 0
-        for end, parcel in enumerate(parcels):
-            size += len(parcel)
-            if size > _FRAME_BYTES and end > start:
-                payloads.append(self._keep(parcels[start:end], receipts and receipts[start:end]))
-                start, size = end, len(parcel)
-        payloads.append(self._keep(parcels[start:], receipts and receipts[start:]))
-        return payloads
 
     def _keep(self, parcels: list[bytes], receipts: Receipts) -> bytes:
         first = self.numbered + 1
@@ -267,10 +258,6 @@ class Sender(Generic[T]):
         return payload
 
     # -- the other side
-
-    @property
-    def frame_limit(self) -> int:
-        return HANDSHAKE_LIMIT
 
     @property
     def done(self) -> bool:
@@ -299,7 +286,18 @@ class Sender(Generic[T]):
             self._pipe.abort()
         self._pipe, self._peer, self._caught_up = pipe, peer.slot, False
         try:
-            await self._converse(pipe)
+            if await self._hear(pipe):
+                self._written = next(iter(self._under_way), self.numbered + 1) - 1
+                # What is not acknowledged goes first, in order, one frame in memory at a time; then new frames go out at once.
+                while self._written < self.numbered and self._pipe is pipe:
+                    kept = self._under_way[self._written + 1].kept
+                    self._written = kept.last
+                    await pipe.write(FrameKind.DATA, self._journal.payload(kept.first))
+                if self._pipe is pipe:
+                    self._caught_up = True
+                    self._say_end()
+                while await self._hear(pipe):
+                    pass
         except LinkLost:
             pass
         except BrokenFrame as error:
@@ -310,13 +308,6 @@ class Sender(Generic[T]):
             pipe.close()
             if self._pipe is pipe:
                 self._pipe, self._caught_up = None, False
-
-    async def _converse(self, pipe: FramePipe) -> None:
-        if await self._hear(pipe):
-            self._written = next(iter(self._under_way), self.numbered + 1) - 1
-            await self._catch_up(pipe)
-            while await self._hear(pipe):
-                pass
 
     async def _hear(self, pipe: FramePipe) -> bool:
         """Act on what the receiver says next; False when it was its last word."""
@@ -332,16 +323,6 @@ class Sender(Generic[T]):
         else:
             raise BrokenFrame(f"a {kind.name} frame came where an acknowledgement was due")
         return False
-
-    async def _catch_up(self, pipe: FramePipe) -> None:
-        """Write what is not acknowledged, in order, one frame in memory at a time; then new frames go out at once."""
-        while self._written < self.numbered and self._pipe is pipe:
-            kept = self._under_way[self._written + 1].kept
-            self._written = kept.last
-            await pipe.write(FrameKind.DATA, self._journal.payload(kept.first))
-        if self._pipe is pipe:
-            self._caught_up = True
-            self._say_end()
 
     def acknowledge(self, position: int) -> None:
         """Everything up to this number is safe on the other side. Raises BrokenFrame: the receiver claims items that were
