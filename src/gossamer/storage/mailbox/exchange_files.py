@@ -120,8 +120,12 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
             made, mark, parts = list[WrittenFile](), b"", defaultdict[str, _Part](_Part)
             while stretch := list(islice(self.ledger.spaces.walk(OWED, mark), STRETCH)):
                 mark = stretch[-1][0]
-                for agent, those in self._by_agent(value for _, value in stretch).items():
-                    parts[agent].add(those)
+                by_agent = defaultdict[str, list[tuple[Task, bytes]]](list)
+                for task, value in ((owed_task(value), value) for _, value in stretch):
+                    by_agent[self.designation.owner(task.host)].append((task, value))
+                for agent, those in by_agent.items():
+                    parts[agent].writer.add(task for task, _ in those)
+                    parts[agent].entries += [(task.host, owed_key(task), value) for task, value in those]
                 # All parts together are no longer than one file may be: many agents take no more memory than one.
                 while sum(part.writer.urls for part in parts.values()) >= self.sheet.most:
                     longest = max(parts, key=lambda agent: parts[agent].writer.urls)
@@ -131,13 +135,6 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
             for agent in sorted(parts.keys() | untold):
                 made.append(await self._close(agent, parts.get(agent) or _Part()))
             return made
-
-    def _by_agent(self, values: Iterable[bytes]) -> dict[str, list[tuple[Task, bytes]]]:
-        found: dict[str, list[tuple[Task, bytes]]] = {}
-        for value in values:
-            task = owed_task(value)
-            found.setdefault(self.designation.owner(task.host), []).append((task, value))
-        return found
 
     async def _close(self, agent: str, part: "_Part") -> WrittenFile:
         """Put a file in its place, then note what is in it: what a kill leaves between the two is written once more."""
@@ -160,19 +157,15 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
         for start in range(0, len(part.entries), STRETCH):
             with self.ledger.group() as group:
                 for host, key, value in part.entries[start : start + STRETCH]:
-                    self._move(host, key, value, bytes.fromhex(file.id), group)
+                    if group.get(OWED, host, key) != value:
+                        continue  # it was owed again meanwhile, at a lower depth, and stays owed
+                    is_new = group.get(WRITTEN, host, key) is None
+                    if group.put(WRITTEN, host, key, bytes.fromhex(file.id) + value):
+                        group.count("written", is_new)
+                        group.delete(OWED, host, key)
+                        group.count("owed", -1)
             await asyncio.sleep(0)
         return file
-
-    def _move(self, host: str, key: bytes, value: bytes, file: bytes, group: Group) -> None:
-        """It is written. One that was owed again meanwhile, at a lower depth, stays owed."""
-        if group.get(OWED, host, key) != value:
-            return
-        is_new = group.get(WRITTEN, host, key) is None
-        if group.put(WRITTEN, host, key, file + value):
-            group.count("written", is_new)
-            group.delete(OWED, host, key)
-            group.count("owed", -1)
 
     async def owe_again(self) -> int:
         """Owe all again that was written and not confirmed, and tell all again that was merged; returns how many URLs are owed.
@@ -183,8 +176,15 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
             count = 0
             for stretch in self._stretches_of_written():
                 with self.ledger.group() as group:
-                    for _, value in stretch:
-                        count += self._owe_again(value[FILE_ID_BYTES:], group)
+                    for value in (value[FILE_ID_BYTES:] for _, value in stretch):
+                        task = owed_task(value)
+                        key = owed_key(task)
+                        group.delete(WRITTEN, task.host, key)
+                        group.count("written", -1)
+                        if group.get(OWED, task.host, key) is None:
+                            group.put(OWED, task.host, key, value)
+                            group.count("owed")
+                            count += 1
                 await asyncio.sleep(0)
             files = written_files(self.ledger.spaces)
             with self.ledger.group() as group:
@@ -194,18 +194,6 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
                     _note(msgspec.structs.replace(one, is_told=not one.urls), group)
             self._remove(files)
             return count
-
-    @staticmethod
-    def _owe_again(value: bytes, group: Group) -> bool:
-        task = owed_task(value)
-        key = owed_key(task)
-        group.delete(WRITTEN, task.host, key)
-        group.count("written", -1)
-        if group.get(OWED, task.host, key) is not None:
-            return False
-        group.put(OWED, task.host, key, value)
-        group.count("owed")
-        return True
 
     def owe_known(self, tasks: Sequence[Task]) -> int:
         """Owe those again that were met here long ago, and are not owed; returns how many that are."""
@@ -284,10 +272,6 @@ class _Part:
         self.writer = UrlFileWriter()
         self.entries: list[tuple[str, bytes, bytes]] = []
         """Host, key and value of each."""
-
-    def add(self, those: Sequence[tuple[Task, bytes]]) -> None:
-        self.writer.add(task for task, _ in those)
-        self.entries += [(task.host, owed_key(task), value) for task, value in those]
 
 
 def written_files(spaces: Spaces) -> list[WrittenFile]:

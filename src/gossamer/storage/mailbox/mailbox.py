@@ -309,20 +309,17 @@ class Mailbox(StagesOwed[MailboxSheet]):
     async def _look_on(self) -> None:
         while True:
             await self.clock.sleep(_LOOK)
-            self._look()
-
-    def _look(self) -> None:
-        late = self._way.late(self.clock.monotonic() - self.sheet.patience) - self._silent
-        if not late or not set(self.sheet.masters) - self._silent - late:
-            return
-        self._silent |= late
-        box = self._boxes[MASTERS]
-        for master in late:
-            self.metrics.count("fell_silent")
-            self.report(f"{master} is silent, so {self._turn()} gets what it was sent")
-            box.queue.extendleft(reversed(self._way.given_back(master)))
-        box.due = 0.0
-        box.more.set()
+            late = self._way.late(self.clock.monotonic() - self.sheet.patience) - self._silent
+            if not late or not set(self.sheet.masters) - self._silent - late:
+                continue
+            self._silent |= late
+            box = self._boxes[MASTERS]
+            for master in late:
+                self.metrics.count("fell_silent")
+                self.report(f"{master} is silent, so {self._turn()} gets what it was sent")
+                box.queue.extendleft(reversed(self._way.given_back(master)))
+            box.due = 0.0
+            box.more.set()
 
 
 class _Box:

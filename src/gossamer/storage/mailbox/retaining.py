@@ -177,7 +177,10 @@ class RetainingMailbox(Mailbox):
         while True:
             await self.clock.sleep(_LOOK)
             self.look_at_others()
-            self._forget_parcels()
+            # Domains that this agent has given to others are forgotten as soon as a checkpoint of theirs has them.
+            for path, taker, number in given_by(Path(self.sheet.directory), self.sheet.agent):
+                if self._point(taker).division >= number:
+                    path.unlink(missing_ok=True)
 
     def _point(self, agent: str) -> StorePoint:
         """How far an agent is in its store, as it has told last: it may be gone with its folder."""
@@ -196,8 +199,13 @@ class RetainingMailbox(Mailbox):
         if not self._rows:
             return
         now = {name: self._point(name) for name in {name for points in self._rows.values() for name in points}}
-        lost = [key for key, points in self._rows.items() if _is_lost(points, now)]
-        safe = [key for key, points in self._rows.items() if _is_safe(points, now)]
+        rows = {key: [(now[name], then) for name, then in points.items()] for key, points in self._rows.items()}
+        lost = [key for key, pairs in rows.items() if any(one.restored > then.restored for one, then in pairs)]
+        safe = [
+            key
+            for key, pairs in rows.items()
+            if all(one.restored == then.restored and one.count >= then.count + _CERTAIN for one, then in pairs)
+        ]
         for key in lost:
             self._owe_again(key)
         if safe:
@@ -206,12 +214,6 @@ class RetainingMailbox(Mailbox):
                     self._drop(key, group)
             for key in safe:
                 del self._rows[key]
-
-    def _forget_parcels(self) -> None:
-        """Forget domains that this agent has given to others, as soon as a checkpoint of theirs has them."""
-        for path, taker, number in given_by(Path(self.sheet.directory), self.sheet.agent):
-            if self._point(taker).division >= number:
-                path.unlink(missing_ok=True)
 
     def _drop(self, number: int, group: Group) -> list[tuple[bool, bytes]]:
         key = number.to_bytes(8, "big")
@@ -233,14 +235,3 @@ class RetainingMailbox(Mailbox):
         del self._rows[number]
         self.kept(again, is_sure=False)  # they are read from the space, which may have had one at a lower depth
         self.metrics.count("owed_again", len(again))
-
-
-def _is_lost(points: Mapping[str, StorePoint], now: Mapping[str, StorePoint]) -> bool:
-    return any(now[name].restored > then.restored for name, then in points.items())
-
-
-def _is_safe(points: Mapping[str, StorePoint], now: Mapping[str, StorePoint]) -> bool:
-    return all(
-        now[name].restored == then.restored and now[name].count >= then.count + _CERTAIN
-        for name, then in points.items()
-    )

@@ -18,7 +18,8 @@ import secrets
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b, sha256
+from hashlib import blake2b, file_digest, sha256
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -263,8 +264,26 @@ def proved(path: Path, key: ExchangeKey, agent: str) -> UrlFile:
     try:
         with _opened(path) as file:
             header, start = _header(file, path)
-            _check_addresses(path, header, key, agent)
-            _check_bytes(file, path, header, start)
+            if header.exchange != key.exchange:
+                raise UsageError(
+                    f"{path} belongs to another crawl, whose exchange is {header.exchange!r}; nothing of it is merged"
+                )
+            if header.receiver != agent:
+                raise ForAnother(f"{path} is for {header.receiver}, and this is {agent}; merge it there")
+            if header.sender == agent:
+                raise UsageError(f"{path} says that {agent} sent it to itself; nothing of it is merged")
+            if header.rule != key.rule or header.sender not in key.names:
+                raise UsageError(
+                    f"{path} comes from an agent that divides the web in another way; give all agents the same key"
+                )
+            there = file.seek(0, os.SEEK_END) - start
+            if there < header.bytes:
+                raise UsageError(f"{path} is cut: {there:,} of {header.bytes:,} bytes are there; bring it again")
+            if there > header.bytes:
+                raise UsageError(f"{path} has {there - header.bytes:,} bytes behind its end; bring it again")
+            file.seek(start)
+            if file_digest(file, sha256).hexdigest() != header.sha256:
+                raise UsageError(f"{path} is damaged: its bytes are not those that were written; bring it again")
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     if not hmac.compare_digest(_seal(header, key).encode(), header.seal.encode("utf-8", "replace")):
@@ -274,7 +293,7 @@ def proved(path: Path, key: ExchangeKey, agent: str) -> UrlFile:
     return UrlFile(path, header, start)
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path) -> BufferedReader:
     """Open a file whose name comes from outside; to open a pipe would otherwise wait for its writer."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -305,35 +324,6 @@ def _header(file: BinaryIO, path: Path) -> tuple[UrlFileHeader, int]:
         return msgspec.json.decode(line, type=UrlFileHeader), len(line)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} has a header that cannot be read: {error}") from None
-
-
-def _check_addresses(path: Path, header: UrlFileHeader, key: ExchangeKey, agent: str) -> None:
-    if header.exchange != key.exchange:
-        raise UsageError(
-            f"{path} belongs to another crawl, whose exchange is {header.exchange!r}; nothing of it is merged"
-        )
-    if header.receiver != agent:
-        raise ForAnother(f"{path} is for {header.receiver}, and this is {agent}; merge it there")
-    if header.sender == agent:
-        raise UsageError(f"{path} says that {agent} sent it to itself; nothing of it is merged")
-    if header.rule != key.rule or header.sender not in key.names:
-        raise UsageError(
-            f"{path} comes from an agent that divides the web in another way; give all agents the same key"
-        )
-
-
-def _check_bytes(file: BinaryIO, path: Path, header: UrlFileHeader, start: int) -> None:
-    there = file.seek(0, os.SEEK_END) - start
-    if there < header.bytes:
-        raise UsageError(f"{path} is cut: {there:,} of {header.bytes:,} bytes are there; bring it again")
-    if there > header.bytes:
-        raise UsageError(f"{path} has {there - header.bytes:,} bytes behind its end; bring it again")
-    file.seek(start)
-    digest = sha256()
-    while part := file.read(_CHUNK):
-        digest.update(part)
-    if digest.hexdigest() != header.sha256:
-        raise UsageError(f"{path} is damaged: its bytes are not those that were written; bring it again")
 
 
 def _seal(header: UrlFileHeader, key: ExchangeKey) -> str:

@@ -59,10 +59,8 @@ class SharedFile:
             # A kill loses nothing of what the system has; like the ledgers, it is not flushed for each transaction.
             self._connection.execute("PRAGMA synchronous=NORMAL")
             self._connection.execute(_META)
-        if crawl:
-            self._check_crawl(crawl)
-
-    def _check_crawl(self, crawl: str) -> None:
+        if not crawl:
+            return
         with self.writing() as connection:
             connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (_CRAWL, crawl))
             (known,) = connection.execute("SELECT value FROM meta WHERE name = ?", (_CRAWL,)).fetchone()

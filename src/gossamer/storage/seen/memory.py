@@ -67,12 +67,20 @@ class SecondChance:
             return
         if depth > DEEPEST:
             return
-        if len(self._strings) < len(self._referenced):
-            slot = len(self._strings)
-            self._strings.append(string)
-        else:
-            slot = self._vacated()
-            self._strings[slot] = string
+        strings, referenced = self._strings, self._referenced
+        if len(strings) < len(referenced):
+            slot = len(strings)
+            strings.append(string)
+        else:  # the first string without a reference leaves the table
+            slot = self._hand
+            while referenced[slot]:
+                referenced[slot] = 0
+                slot = (slot + 1) % len(strings)
+            # One that was discarded may stand in another slot by now.
+            if self._slots.get(strings[slot]) == slot:
+                del self._slots[strings[slot]]
+            self._hand = (slot + 1) % len(strings)
+            strings[slot] = string
         self._slots[string] = slot
         self._depths[slot] = depth
 
@@ -81,18 +89,6 @@ class SecondChance:
         slot = self._slots.pop(string, None)
         if slot is not None:
             self._referenced[slot] = 0
-
-    def _vacated(self) -> int:
-        """The slot of the first string without a reference, which leaves the table."""
-        referenced, hand = self._referenced, self._hand
-        while referenced[hand]:
-            referenced[hand] = 0
-            hand = (hand + 1) % len(self._strings)
-        # A string that was discarded may stand in another slot by now.
-        if self._slots.get(self._strings[hand]) == hand:
-            del self._slots[self._strings[hand]]
-        self._hand = (hand + 1) % len(self._strings)
-        return hand
 
 
 class SaturatingTable:
@@ -226,7 +222,12 @@ class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
         place = self._next
         self._next = (place + 1) % self.sheet.capacity
         if place < len(self._urls):
-            self._forget(place)
+            for table, block in zip(self._tables, blocks(self._fingerprints[place]), strict=True):
+                places = table.get(block)
+                if places is not None and place in places:  # otherwise it was pushed out before
+                    places.remove(place)
+                    if not places:
+                        del table[block]
             self._fingerprints[place], self._urls[place] = fingerprint, url.encode()
         else:
             self._fingerprints.append(fingerprint)
@@ -238,15 +239,6 @@ class MemoryFingerprints(Provider[MemoryFingerprintsSheet]):
             elif len(places) >= MAX_CANDIDATES:
                 del places[0]
             places.append(place)
-
-    def _forget(self, place: int) -> None:
-        for table, block in zip(self._tables, blocks(self._fingerprints[place]), strict=True):
-            places = table.get(block)
-            if places is None or place not in places:
-                continue  # pushed out before
-            places.remove(place)
-            if not places:
-                del table[block]
 
 
 def blocks(fingerprint: int) -> tuple[int, ...]:

@@ -357,18 +357,14 @@ def crowded(sizes: Sequence[int]) -> list[int]:
     """Places of runs that are to become one, since :data:`FAN` are of about one size; empty where there are none."""
     tiers: dict[int, list[int]] = {}
     for place, size in enumerate(sizes):
-        tiers.setdefault(_tier(size), []).append(place)
+        tier, bound = 0, SMALLEST * FAN
+        while size >= bound:
+            tier, bound = tier + 1, bound * FAN
+        tiers.setdefault(tier, []).append(place)
     for tier in sorted(tiers):
         if len(tiers[tier]) >= FAN:
             return tiers[tier]
     return []
-
-
-def _tier(size: int) -> int:
-    tier, bound = 0, SMALLEST * FAN
-    while size >= bound:
-        tier, bound = tier + 1, bound * FAN
-    return tier
 
 
 class FindsFile(msgspec.Struct):

@@ -178,7 +178,13 @@ class Sieve(Generic[T]):
         self._secret = int(self._manifest.secret, 16)
         self._fingerprints = FingerprintMaker(self._secret)
         self._runs = [SieveRun(self.directory, entry) for entry in self._manifest.runs]
-        self._tidy()
+        # Files that the manifest does not name were left by a merge that did not end, or by the logs that it had read.
+        named, merged = {entry.file for entry in self._manifest.runs}, self._manifest.merged
+        left = [path for path in self.directory.glob("run-*") if path.name not in named]
+        left += [path for number, path in self._numbered("offers") if number <= merged]
+        left += [path for number, path in self._numbered("found") if number > merged]
+        for path in left:
+            path.unlink()
         for _, path in self._numbered("found"):
             self._finds.open(path)
         self._open_logs()
@@ -192,18 +198,6 @@ class Sieve(Generic[T]):
         self._log.close()
         for run in self._runs:
             run.close()
-
-    def _tidy(self) -> None:
-        named = {entry.file for entry in self._manifest.runs}
-        for path in self.directory.glob("run-*"):
-            if path.name not in named:
-                path.unlink()
-        for number, path in self._numbered("offers"):
-            if number <= self._manifest.merged:
-                path.unlink()
-        for number, path in self._numbered("found"):
-            if number > self._manifest.merged:
-                path.unlink()
 
     def _numbered(self, kind: str) -> list[tuple[int, Path]]:
         return sorted((int(path.stem.partition("-")[2]), path) for path in self.directory.glob(f"{kind}-*.jsonl"))
@@ -328,19 +322,17 @@ class Sieve(Generic[T]):
             return
         if self._backlog:
             self._begin_merge(self._backlog.popleft(), None)
-        elif count and (self._wanted or count >= self.limits.capacity) and self._all_counts():
+        elif count and (self._wanted or count >= self.limits.capacity):
+            name, end = self.position
+            counts = self._ends(name)
+            if counts is not None and counts < end:
+                return  # a merge cannot be taken back: the log must be committed to its end
             self._wanted = False
             self._log.close()
             number, keys = self._number, self._keys
             self._keys = SieveKeys()
             self._begin_log(number + 1)
             self._begin_merge(number, keys)
-
-    def _all_counts(self) -> bool:
-        """A merge cannot be taken back: the log must be committed to its end."""
-        name, end = self.position
-        counts = self._ends(name)
-        return counts is None or counts >= end
 
     def _begin_merge(self, number: int, keys: SieveKeys | None) -> None:
         self._in_job = len(keys) if keys is not None else 1
