@@ -8,6 +8,7 @@ Place in the flow: `gossamer bench freshness` and its tests count how fresh such
 import math
 import tempfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -219,7 +220,10 @@ class _Crawl:
         now = self._pages.now
         while self.schedule.next_due() <= now and self.schedule.wake(now, 0):
             pass
-        for some in _groups(self._popped()):
+        queues = self._queues
+        held = list(queues.admit(now))
+        popped = (task for one in held for tasks in iter(partial(queues.pop, one.host, _GROUP), []) for task in tasks)
+        for some in _groups(popped):
             with self._ledger.group() as group:
                 for task in some:
                     page = self._pages.page(task.url)
@@ -227,11 +231,6 @@ class _Crawl:
                     group.visited(Visit(task, Response(Outcome.OK, 200), digest=str(version)), None)
                     self._pages.seen[page] = version
                     self.visited += 1
-
-    def _popped(self) -> Iterator[Task]:
-        for state in list(self._queues.admit(self._pages.now)):
-            while tasks := self._queues.pop(state.host, _GROUP):
-                yield from tasks
 
 
 def simulated(web: WebOfChanges, budget: float, steps: int = STEPS) -> FreshnessFigures:

@@ -157,7 +157,6 @@ def _answers(report: BenchReport, folder: Path, hosts: int) -> None:
         if speaker.stdout.readline() != "ready\n":
             raise UsageError("the crawls that only answer cannot be begun")
         with dashboard(folder, folder / "crawls") as shown:
-            _first(report, shown)
             _ask_all(report, shown, directories[0], hosts)
     finally:
         speaker.communicate(timeout=PATIENCE)
@@ -170,10 +169,9 @@ def _timed(shown: BenchedDashboard, act: Callable[[], T]) -> tuple[T, float, flo
     return found, 1e3 * (time.perf_counter() - began), 1e3 * (cpu_of(shown.process.pid) - used)
 
 
-def _first(report: BenchReport, shown: BenchedDashboard) -> None:
-    """All that a browser loads before it shows something: the page, and the files that it names."""
-
+def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: int) -> None:
     def load() -> list[int]:
+        """All that a browser loads before it shows something: the page, and the files that it names."""
         page = shown.ask("/")
         files = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.decode())
         sizes = [len(page), *(len(shown.ask(path)) for path in files)]
@@ -181,22 +179,17 @@ def _first(report: BenchReport, shown: BenchedDashboard) -> None:
         shown.ask("/api/crawls")
         return sizes
 
-    sizes, wall, work = _timed(shown, load)
-    title = f"The first view: {len(sizes)} files, and the list of {CRAWLS} crawls"
-    report.table(title, "kB", "ms", "ms of CPU").add(f"{sum(sizes) / 1e3:.0f}", f"{wall:.0f}", f"{work:.0f}")
-
-
-def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: int) -> None:
-    crawl = shown.place_of(large)
-
     def made() -> None:
         while msgspec.json.decode(shown.ask(f"{crawl}/hosts"))["is_being_made"]:
             time.sleep(0.1)
 
+    sizes, wall, work = _timed(shown, load)
+    title = f"The first view: {len(sizes)} files, and the list of {CRAWLS} crawls"
+    report.table(title, "kB", "ms", "ms of CPU").add(f"{sum(sizes) / 1e3:.0f}", f"{wall:.0f}", f"{work:.0f}")
+    crawl = shown.place_of(large)
     _, wall, work = _timed(shown, made)
-    report.table(f"The list of {hosts:,} hosts", "", "s", "s of CPU").add(
-        "is made", f"{wall / 1e3:.1f}", f"{work / 1e3:.1f}"
-    )
+    table = report.table(f"The list of {hosts:,} hosts", "", "s", "s of CPU")
+    table.add("is made", f"{wall / 1e3:.1f}", f"{work / 1e3:.1f}")
     middle = hosts // 2
     asked = {
         f"list of {CRAWLS} crawls": "/api/crawls",
@@ -346,19 +339,16 @@ def make_crawls(folder: Path, crawls: int, hosts: int) -> list[Path]:
         (directory / CRAWL_FILE).touch()
     with ParquetWriter() as writer:
         for start in range(0, hosts * _VISITS, _ROWS):
-            rows = _visits(start, min(start + _ROWS, hosts * _VISITS), hosts)
-            name = f"agent-00-20260301120000-{start:08x}-000001.parquet"
-            writer.write(rows, made[0] / TABLES / "pages" / name)
+            rows = f"""
+            SELECT host, format('https://{{}}/{{}}', host, n) AS url, 'text/html' AS mime, 'text/html' AS media_type,
+                   CASE WHEN hash(n + 1) % 7 = 0 THEN 'server_error' ELSE 'ok' END AS outcome,
+                   format('192.0.2.{{}}', n % 255) AS ip,
+                   TIMESTAMP '2026-03-01 12:00:00' + INTERVAL 1 SECOND * n AS fetched_at
+            FROM (SELECT n, format('www.site-{{}}.example', (n * 7919) % {hosts}) AS host
+                  FROM range({start}, {min(start + _ROWS, hosts * _VISITS)}) t(n))
+            """
+            writer.write(rows, made[0] / TABLES / "pages" / f"agent-00-20260301120000-{start:08x}-000001.parquet")
     return made
-
-
-def _visits(start: int, end: int, hosts: int) -> str:
-    return f"""
-    SELECT host, format('https://{{}}/{{}}', host, n) AS url, 'text/html' AS mime, 'text/html' AS media_type,
-           CASE WHEN hash(n + 1) % 7 = 0 THEN 'server_error' ELSE 'ok' END AS outcome, format('192.0.2.{{}}', n % 255) AS ip,
-           TIMESTAMP '2026-03-01 12:00:00' + INTERVAL 1 SECOND * n AS fetched_at
-    FROM (SELECT n, format('www.site-{{}}.example', (n * 7919) % {hosts}) AS host FROM range({start}, {end}) t(n))
-    """
 
 
 def standing_of(name: str, *, units: bool) -> CrawlStanding:

@@ -4,20 +4,15 @@ measured them.
 By simulation, on one synthetic web, with the designation of a crawl (J. Cho, H. Garcia-Molina, "Parallel crawlers", WWW
 2002; Hunyadi 2007, sections 2.4 and 5.3.1). No page is fetched, and every draw comes of a fixed seed: two runs give the same
 figures, but for microseconds.
-
-`--plots FOLDER` draws lines over the rows of the tables, as SVG files that need nothing else.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from html import escape
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
-import click
 import numpy as np
 
 from gossamer.bench.harness import Spent, pages_option
-from gossamer.bench.report import BenchReport, FigureTable
+from gossamer.bench.report import BenchReport
 from gossamer.storage.seen.memory import SaturatingTable, SecondChance
 from gossamer.storage.seen.runs import Recent
 from gossamer.values.hosts import Division
@@ -97,13 +92,7 @@ KINDS = {
 
 
 @pages_option(PAGES, "Simulate a web of this many pages.")
-@click.option(
-    "--plots",
-    "plots_folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Also draw the figures, as SVG files in this folder.",
-)
-def run(pages: int = PAGES, plots_folder: Path | None = None) -> BenchReport:
+def run(pages: int = PAGES) -> BenchReport:
     """Measure what dividing a crawl costs, by simulation."""
     report = BenchReport("exchange")
     web = DividedWeb(pages, max(64, pages * HOSTS // PAGES), seed=1)
@@ -112,29 +101,7 @@ def run(pages: int = PAGES, plots_folder: Path | None = None) -> BenchReport:
     _quality(report, web)
     _moved(report, web)
     _tables(report, REFERENCES * pages // PAGES)
-    if plots_folder is not None:
-        plots_folder.mkdir(parents=True, exist_ok=True)
-        for file, drawing in plots(report).items():
-            (plots_folder / file).write_text(drawing, encoding="utf-8")
     return report
-
-
-def plots(report: BenchReport) -> dict[str, str]:
-    """Drawings of a report: name of the file, and SVG."""
-    exchange, modes, references, ranks, *_ = report.tables
-    drawn = {
-        "exchange.svg": _over_agents("Exchanged for each page fetched", exchange, exchange.columns[1:]),
-        "coverage.svg": _over_agents("Coverage", modes, ["firewall covers", "exchange covers"]),
-        "overlap.svg": _over_agents("Overlap of cross-over", modes, [f"overlap at {share:.0%}" for share in COVERED]),
-    }
-    for name, table in (("references", references), ("pagerank", ranks)):
-        lines = {f"{row[0]} agents": [float(cell) for cell in row[1:]] for row in table.rows}
-        drawn[f"quality-{name}.svg"] = lines_svg("Quality", "exchanges during the crawl", table.columns[1:], lines)
-    return drawn
-
-
-def _over_agents(title: str, table: FigureTable, columns: Sequence[str]) -> str:
-    return lines_svg(title, "agents", [row[0] for row in table.rows], series_of(table, columns))
 
 
 def _exchange(report: BenchReport, web: DividedWeb) -> None:
@@ -172,27 +139,20 @@ def _modes(report: BenchReport, web: DividedWeb) -> None:
 
 
 def _overlaps(web: DividedWeb, owner: Sequence[int], reachable: int) -> list[str]:
-    """The overlap of cross-over at each share of :data:`COVERED`."""
-    fetched = crawl(web, owner, ExchangeMode.CROSS_OVER, until=_covering(COVERED[-1] * reachable)).fetched
-    found, unique = list[str](), set[int]()
-    for number, page in enumerate(fetched, 1):
-        unique.add(page)
-        if len(found) < len(COVERED) and len(unique) >= COVERED[len(found)] * reachable:
-            found.append(f"{(number - len(unique)) / len(unique):.2f}")
-    return found
+    """The overlap of cross-over at each share of :data:`COVERED`; the crawl ends at the last one."""
+    unique, found, at = set[int](), list[str](), 0
 
-
-def _covering(pages: float) -> Callable[[SimulatedCrawl], bool]:
-    """Whether a crawl has fetched so many pages, counting each once."""
-    unique, at = set[int](), 0
-
-    def asked(told: SimulatedCrawl) -> bool:
+    def is_covered(told: SimulatedCrawl) -> bool:
         nonlocal at
-        unique.update(told.fetched[at:])
-        at = len(told.fetched)
-        return len(unique) >= pages
+        for page in told.fetched[at:]:
+            at += 1
+            unique.add(page)
+            if len(found) < len(COVERED) and len(unique) >= COVERED[len(found)] * reachable:
+                found.append(f"{(at - len(unique)) / len(unique):.2f}")
+        return len(found) == len(COVERED)
 
-    return asked
+    crawl(web, owner, ExchangeMode.CROSS_OVER, until=is_covered)
+    return found
 
 
 def _quality(report: BenchReport, web: DividedWeb) -> None:
@@ -246,61 +206,3 @@ def _tables(report: BenchReport, references: int) -> None:
         with Spent() as spent:
             shares.append(saved(kind(TABLES[-1]), load))
         table.add(name, *(f"{share:.1%}" for share in shares), f"{spent.cpu / references * 1e6:.2f}")
-
-
-#: Size of the drawing, and the frame that is left for numbers, labels and names, in pixels.
-WIDTH, HEIGHT = 720, 400
-LEFT, RIGHT, TOP, BOTTOM = 60, 170, 40, 50
-
-#: Colours that people who see few colours can tell apart (Okabe and Ito 2008).
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-
-#: Lines across the drawing.
-STEPS = 5
-
-
-def series_of(table: FigureTable, columns: Sequence[str]) -> dict[str, list[float]]:
-    """The figures of some columns of a table, row by row; per cents as shares.
-
-    Raises:
-        ValueError: the table has no such column, or a cell is no figure.
-    """
-    found = {}
-    for name in columns:
-        at = table.columns.index(name)
-        cells = [row[at] for row in table.rows]
-        found[name] = [float(cell[:-1]) / 100 if cell.endswith("%") else float(cell) for cell in cells]
-    return found
-
-
-def lines_svg(title: str, across: str, labels: Sequence[str], series: Mapping[str, Sequence[float]]) -> str:
-    """A drawing with one line for each series.
-
-    Args:
-        across: what the labels count.
-        labels: one for each figure of a series; they stand at equal distances.
-    """
-    top = max(max(figures) for figures in series.values()) or 1.0
-    wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-    xs = [LEFT + wide * at / max(1, len(labels) - 1) for at in range(len(labels))]
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">',
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-        f'<text x="{LEFT}" y="20" font-size="14">{escape(title)}</text>',
-    ]
-    for step in range(STEPS + 1):
-        y = TOP + high * (1 - step / STEPS)
-        parts.append(f'<path d="M{LEFT} {y:.1f}H{LEFT + wide}" stroke="#ddd"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{top * step / STEPS:.2f}</text>')
-    for x, label in zip(xs, labels, strict=True):
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(label)}</text>')
-    parts.append(f'<text x="{LEFT + wide / 2}" y="{HEIGHT - 10}" text-anchor="middle">{escape(across)}</text>')
-    for number, (name, figures) in enumerate(series.items()):
-        colour = COLOURS[number % len(COLOURS)]
-        points = " ".join(
-            f"{x:.1f},{TOP + high * (1 - figure / top):.1f}" for x, figure in zip(xs, figures, strict=True)
-        )
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        y = TOP + 16 * (number + 1)
-        parts.append(f'<text x="{LEFT + wide + 10}" y="{y}" fill="{colour}">{escape(name)}</text>')
-    return "\n".join([*parts, "</svg>", ""])

@@ -12,14 +12,13 @@ at once as there are processors.
 
 import heapq
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from gossamer.bench.harness import apart, pages_option
+from gossamer.bench.harness import Spent, apart, pages_option
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.contract import Outlook, RevisitPolicy
 from gossamer.recrawl.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
@@ -45,6 +44,9 @@ _RULED = 4_000
 #: In due order: mean visits of a page until the rule has settled, and while freshness counts; steps of the clock for each of them.
 _SETTLED, _COUNTED, _DUE_STEPS = 30, 6, 100
 
+#: Decisions of the policy whose cost is measured.
+_DECISIONS = 20_000
+
 #: Bounds of the waits: a minute and a year, which are Nutch's own.
 _LEAST, _MOST = 60.0, 365 * 86_400.0
 
@@ -59,7 +61,16 @@ def by_scaled_waits(policy: RevisitPolicy, web: WebOfChanges, budget: float) -> 
     """
     pages = ChangingPages(msgspec.structs.replace(web, pages=min(web.pages, _RULED)))
     draw = np.random.default_rng(web.seed)
-    waits = np.array([_settled(policy, rate, draw) for rate in pages.rates.tolist()])
+    every = []
+    for rate in pages.rates.tolist():
+        # The waits of one page, when the rule knows it.
+        known, its = KnownPage(), list[float]()
+        for chance in draw.random(_SETTLING + _TAKEN).tolist():
+            is_changed = bool(chance < -np.expm1(-rate * known.waits))
+            known = _visited(policy, known, known.visited_at + known.waits, is_changed)
+            its.append(known.waits)
+        every.append(its[-_TAKEN:])
+    waits = np.array(every)
     # A page's mean time between visits and its fresh part of that, at a scale that gives the right number of visits in all.
     low, high = 1e-9, 1e9
     for _ in range(100):
@@ -69,16 +80,6 @@ def by_scaled_waits(policy: RevisitPolicy, web: WebOfChanges, budget: float) -> 
     changes = pages.rates[:, None] * waits * scale
     fresh = (-np.expm1(-changes)).sum(axis=1) / changes.sum(axis=1)
     return float((pages.weights * fresh).sum() / pages.weights.sum())
-
-
-def _settled(policy: RevisitPolicy, rate: float, draw: np.random.Generator) -> list[float]:
-    """The waits of one page, when the rule knows it."""
-    known, waits = KnownPage(), list[float]()
-    chances = draw.random(_SETTLING + _TAKEN)
-    for chance in chances.tolist():
-        known = _visited(policy, known, known.visited_at + known.waits, bool(chance < -np.expm1(-rate * known.waits)))
-        waits.append(known.waits)
-    return waits[-_TAKEN:]
 
 
 def in_due_order(policy: RevisitPolicy, web: WebOfChanges, budget: float) -> float:
@@ -138,10 +139,6 @@ def case(web: dict[str, Any], budget: float) -> FreshnessFigures:
     return simulated(msgspec.convert(web, WebOfChanges), budget)
 
 
-def _apart(web: WebOfChanges, budget: float) -> FreshnessFigures:
-    return msgspec.convert(apart("tools.bench.freshness:case", web, budget), FreshnessFigures)
-
-
 def _errors(shape: float, several: int = 2_000, visits: int = 10) -> tuple[float, float]:
     """Median relative errors of the rate after some visits at random times: ours, which learns its prior, and that of exact
     Bayes, which is told the true one."""
@@ -166,20 +163,6 @@ def _errors(shape: float, several: int = 2_000, visits: int = 10) -> tuple[float
         weights = np.exp(logs - logs.max())
         exact[page] = (weights * grid).sum() / weights.sum()
     return float(np.median(abs(ours / rates - 1))), float(np.median(abs(exact / rates - 1)))
-
-
-def _decision(several: int = 20_000) -> float:
-    """Microseconds of CPU in which the policy says how long a page waits."""
-    draw, policy, page = np.random.default_rng(5), GreedyPolicy(), KnownPage()
-    signals = Signals(80, 20, 20, 9)
-    outlooks = [
-        Outlook(Belief(shape, scale * 86_400), 1.0, signals, price * 3_600)
-        for shape, scale, price in zip(*(draw.gamma(1, 5, several).tolist() for _ in range(3)), strict=True)
-    ]
-    began = time.process_time()
-    for outlook in outlooks:
-        policy.interval(page, outlook)
-    return (time.process_time() - began) / several * 1e6
 
 
 def _plain(report: BenchReport, count: int, ours: dict[tuple[str, float], FreshnessFigures]) -> None:
@@ -209,7 +192,20 @@ def _plain(report: BenchReport, count: int, ours: dict[tuple[str, float], Freshn
         )
 
 
-def _others(report: BenchReport, ours: dict[tuple[str, float], FreshnessFigures]) -> None:
+@pages_option(20_000, "Simulate a web of this many pages.")
+def run(pages: int = 20_000) -> BenchReport:
+    """Measure how fresh a crawl keeps a web, beside the optimum and other rules."""
+    report = BenchReport("freshness")
+    keys = [(name, budget) for name in (_PLAIN, _SAID, _MIXED) for budget in BUDGETS]
+    keys += [(_HALF_LIE, BUDGETS[0]), (_ALL_LIE, BUDGETS[0])]
+
+    def one(key: tuple[str, float]) -> FreshnessFigures:
+        web = msgspec.structs.replace(_WEBS[key[0]], pages=pages)
+        return msgspec.convert(apart("tools.bench.freshness:case", web, key[1]), FreshnessFigures)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        ours = dict(zip(keys, pool.map(one, keys), strict=True))
+    _plain(report, pages, ours)
     said = report.table(
         "Hosts that say what changed", "hosts", "visits a mean change", "adaptive", "above none", "visits made"
     )
@@ -222,25 +218,20 @@ def _others(report: BenchReport, ours: dict[tuple[str, float], FreshnessFigures]
             mixed.add(budget, freshness, visits)
         elif name != _PLAIN:
             said.add(name, budget, freshness, f"{figures.freshness / ours[_PLAIN, budget].freshness - 1:+.1%}", visits)
-
-
-@pages_option(20_000, "Simulate a web of this many pages.")
-def run(pages: int = 20_000) -> BenchReport:
-    """Measure how fresh a crawl keeps a web, beside the optimum and other rules."""
-    report = BenchReport("freshness")
-    keys = [(name, budget) for name in (_PLAIN, _SAID, _MIXED) for budget in BUDGETS]
-    keys += [(_HALF_LIE, BUDGETS[0]), (_ALL_LIE, BUDGETS[0])]
-    webs = [msgspec.structs.replace(_WEBS[name], pages=pages) for name, _ in keys]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        ours = dict(zip(keys, pool.map(_apart, webs, [budget for _, budget in keys]), strict=True))
-    _plain(report, pages, ours)
-    _others(report, ours)
     rate = report.table("Rate of change after ten visits: median error", "shape", "ours", "Bayes, true prior", "ratio")
     for shape in (3.0, 1.0, 0.5):
         ours_error, exact = _errors(shape)
         rate.add(shape, f"{ours_error:.3f}", f"{exact:.3f}", f"{ours_error / exact:.2f}")
     cost = report.table("Cost", "what", "figure")
-    cost.add("a decision of the policy", f"{_decision():.1f} us")
+    draw, policy, page, signals = np.random.default_rng(5), GreedyPolicy(), KnownPage(), Signals(80, 20, 20, 9)
+    outlooks = [
+        Outlook(Belief(shape, scale * 86_400), 1.0, signals, price * 3_600)
+        for shape, scale, price in zip(*(draw.gamma(1, 5, _DECISIONS).tolist() for _ in range(3)), strict=True)
+    ]
+    with Spent() as spent:
+        for outlook in outlooks:
+            policy.interval(page, outlook)
+    cost.add("a decision of the policy", f"{spent.cpu / _DECISIONS * 1e6:.1f} us")
     evidence = learnt(Belief(1.0, 1e5), Evidence(), 1e5, is_changed=True)
     cost.add("evidence of a page in the ledger", f"{len(msgspec.msgpack.encode(evidence)) - 1} bytes")
     return report

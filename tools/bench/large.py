@@ -10,7 +10,8 @@ import heapq
 import random
 import statistics
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import click
@@ -194,9 +195,8 @@ def run(agents: int = AGENTS, domains: int = DOMAINS) -> BenchReport:
     """Simulate it."""
     report, costs, chance = BenchReport("large"), measured(), random.Random(1)
     members = [Member(agent_name(number)) for number in range(agents)]
-    names = [one.agent for one in members]
     sent = exchanged(agents, chance)
-    balance = report.table(
+    table = report.table(
         f"{domains:,} domains among {agents} agents, by how large the largest ones may be",
         *("largest, of all URLs", "designation", "URLs of an agent, M", "most, M", "of the mean", "least", "deviation"),
     )
@@ -204,40 +204,16 @@ def run(agents: int = AGENTS, domains: int = DOMAINS) -> BenchReport:
     for largest in LARGEST:
         parts = sizes(domains, largest, chance)
         for name, designated in (("the ring", by_ring), ("masters, least-loaded", by_masters)):
-            found = shares(parts, designated(parts, members), names)
-            balance.add(f"{largest:.2%}", name, *_balance(found.values()))
+            found = shares(parts, designated(parts, members), [one.agent for one in members])
             ring = ring or found
-    _exchange(report, costs, sent, agents)
-    table = report.table(
-        f"{PAGES:,} pages and {KNOWN:,} known URLs in a month, {agents} agents whose machines are lost",
-        *("lost an hour", "checkpoint each", "lost in the month", "pages fetched again", "of all", "agents away"),
-        *("longest, s", "URLs sent again", "from the store, TB"),
-    )
-    for losses in LOSSES:
-        for every in EVERY:
-            one = month(ring, losses, every, sent, costs.kept, random.Random(2))
-            table.add(
-                *(
-                    f"{losses:g}",
-                    f"{every:g} s",
-                    f"{one.lost:,}",
-                    f"{one.refetched:,.0f}",
-                    f"{one.refetched / PAGES:.3%}",
-                ),
-                *(f"{one.away / (MONTH * agents):.3%}", f"{one.longest:.0f}", f"{one.again / sent:.3%}"),
-                f"{one.restored / 1e12:.1f}",
+            mean, most, least = statistics.mean(found.values()), max(found.values()), min(found.values())
+            figures = (
+                f"{mean * KNOWN / 1e6:.0f}",
+                f"{most * KNOWN / 1e6:.0f}",
+                f"{most / mean:.2f}",
+                f"{least / mean:.2f}",
             )
-    _changes(report, members, costs)
-    return report
-
-
-def _balance(found: Collection[float]) -> Sequence[str]:
-    mean, most = statistics.mean(found), max(found)
-    figures = f"{mean * KNOWN / 1e6:.0f}", f"{most * KNOWN / 1e6:.0f}", f"{most / mean:.2f}", f"{min(found) / mean:.2f}"
-    return *figures, f"{statistics.pstdev(found) / mean:.1%}"
-
-
-def _exchange(report: BenchReport, costs: UrlCosts, sent: float, agents: int) -> None:
+            table.add(f"{largest:.2%}", name, *figures, f"{statistics.pstdev(found.values()) / mean:.1%}")
     table = report.table(f"exchange of URLs, {FOREIGN} links of a page lead to other domains", "what", "figure")
     table.add("bytes of a URL on a link, measured", f"{costs.sent:.0f}")
     table.add("CPU of a URL in both ends, us, measured", f"{costs.coded * 1e6:.1f}")
@@ -247,28 +223,30 @@ def _exchange(report: BenchReport, costs: UrlCosts, sent: float, agents: int) ->
     table.add("of an agent, out, kB/s", f"{sent * costs.sent / MONTH / agents / 1e3:.0f}")
     table.add("CPU of all agents, processors", f"{sent * costs.coded / MONTH:.3f}")
     table.add("ledgers in checkpoints, of an agent, kB/s", f"{PAGES * SHIPPED / MONTH / agents / 1e3:.0f}")
-
-
-def _changes(report: BenchReport, members: Sequence[Member], costs: UrlCosts) -> None:
-    """What changes hands by the ring where the crawl has another number of agents."""
+    table = report.table(
+        f"{PAGES:,} pages and {KNOWN:,} known URLs in a month, {agents} agents whose machines are lost",
+        *("lost an hour", "checkpoint each", "lost in the month", "pages fetched again", "of all", "agents away"),
+        *("longest, s", "URLs sent again", "from the store, TB"),
+    )
+    for losses, every in product(LOSSES, EVERY):
+        one = month(ring, losses, every, sent, costs.kept, random.Random(2))
+        table.add(
+            *(f"{losses:g}", f"{every:g} s", f"{one.lost:,}", f"{one.refetched:,.0f}", f"{one.refetched / PAGES:.3%}"),
+            *(f"{one.away / (MONTH * agents):.3%}", f"{one.longest:.0f}", f"{one.again / sent:.3%}"),
+            f"{one.restored / 1e12:.1f}",
+        )
     table = report.table(
         "another number of agents, by the ring",
         *("agents", "URLs that change hands", "at least", "bytes, GB", "busiest giver, GB"),
     )
-    number = len(members)
-    for after in (number - 1, number + 1, number + number // 5):
-        others = [Member(agent_name(one)) for one in range(after)]
-        moves = moving(Ring(members), Ring(others))
+    for after in (agents - 1, agents + 1, agents + agents // 5):
         given: dict[str, float] = {}
-        for (giver, taker), arcs in moves.items():
+        for (giver, taker), arcs in moving(
+            Ring(members), Ring(Member(agent_name(one)) for one in range(after))
+        ).items():
             if giver != taker:
                 given[giver] = given.get(giver, 0.0) + sum(last - first + 1 for first, last in arcs) / 2**32
-        whole, least = sum(given.values()), abs(after - number) / max(after, number)
-        size = KNOWN * costs.sent / 1e9
-        table.add(
-            f"{number} to {after}",
-            f"{whole:.2%}",
-            f"{least:.2%}",
-            f"{whole * size:.1f}",
-            f"{max(given.values()) * size:.2f}",
-        )
+        whole, least, size = sum(given.values()), abs(after - agents) / max(after, agents), KNOWN * costs.sent / 1e9
+        most = max(given.values())
+        table.add(f"{agents} to {after}", f"{whole:.2%}", f"{least:.2%}", f"{whole * size:.1f}", f"{most * size:.2f}")
+    return report

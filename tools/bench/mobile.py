@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-import msgspec
-
 from gossamer.bench.harness import pages_option, site_option
 from gossamer.bench.report import BenchReport
 from gossamer.mobile.confined.keeper import CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
@@ -32,63 +30,6 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.url import canonical
 from gossamer.values.visit import Response
 from tools.bench.traffic import measure
-
-
-class RuntimeCost(msgspec.Struct, frozen=True):
-    """What one journey cost, in seconds of processor time."""
-
-    runtime: float
-    crawler: float
-    """With the start of its process."""
-    sent: int
-    """Bytes of frames."""
-
-    @property
-    def seconds(self) -> float:
-        return self.runtime + self.crawler
-
-
-def add_runtime(report: BenchReport, site: Mapping[str, bytes]) -> None:
-    """Measure, several times, and add a table with the cheapest of each row to a report."""
-    with tempfile.TemporaryDirectory() as name:
-        root = Path(name)
-        root.chmod(0o755)
-        _written(root, site)
-        urls = tuple(f"{_SITE}{path}" for path in site)
-        start = min(_cost(root, _HOST, urls[:1], {}).seconds for _ in range(REPEATS))
-        title = (
-            f"The same pages as files, through a runtime ({walls_here(ProcessLimits())}); beside them, "
-            f"{start:.2f} s of processor time for each crawler to start"
-        )
-        table = report.table(title, "judged by", "pages/s", "us a page", "of these in the runtime", "bytes home")
-        for row, program in ROWS.items():
-            cost = min((_cost(root, _HOST, urls, program) for _ in range(REPEATS)), key=lambda one: one.seconds)
-            page = (cost.seconds - start) / len(site)
-            cells = (f"{1 / page:,.0f}", f"{page * 1e6:.0f}", f"{cost.runtime / len(site) * 1e6:.0f}", f"{cost.sent:,}")
-            table.add(row, *cells)
-
-
-def _written(root: Path, site: Mapping[str, bytes]) -> None:
-    for path, page in site.items():
-        file = root / unquote(path[1:])
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(page)
-
-
-def _cost(root: Path, host: str, urls: Sequence[str], program: Mapping[str, Any]) -> RuntimeCost:
-    # All pages are seeds, and nothing else is visited: each is judged once whatever leads to it.
-    limits = TravelLimits(urls=len(urls))
-    crawler = MobileCrawler(MobileProgram(seeds=tuple(urls), limits=limits, **program))
-    made: list[MadeBatch] = []
-    with Runtime(OwnerSheet({host: str(root)})) as sources:
-        gc.collect()
-        began = time.process_time()
-        end = CrawlerKeeper(to_bytes(crawler), ProcessLimits(is_weak=True)).run(sources.pages(), made.append)
-        spent = time.process_time() - began
-    if end.reason:
-        raise UsageError(f"the crawler was ended: {end.reason} ({end.told})")
-    return RuntimeCost(spent, end.cpu, sum(len(one.frame) for one in made))
-
 
 #: Pages of a run: a second or two for each row.
 PAGES = 1_000
@@ -123,16 +64,11 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def zipf_words() -> tuple[list[str], list[float]]:
-    """Words that are made up, and how often each comes."""
-    dice = random.Random(1)
-    words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randint(2, 10))) for _ in range(4_000)]
-    return words, [1 / rank for rank in range(1, len(words) + 1)]
-
-
 def made_pages(count: int) -> dict[str, bytes]:
     """Path -> page; every page is led to by the ones before it."""
-    words, weights = zipf_words()
+    dice = random.Random(1)
+    words = ["".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=dice.randint(2, 10))) for _ in range(4_000)]
+    weights = [1 / rank for rank in range(1, len(words) + 1)]
     dice = random.Random(2)
     menu = "".join(f'<li><a href="/p/{at}.html">{words[at]}</a></li>' for at in range(min(MENU, count)))
     pages = {}
@@ -144,10 +80,10 @@ def made_pages(count: int) -> dict[str, bytes]:
             target = min(count - 1, number * 2 + at)
             lines[at * len(lines) // LINKS] += f' <a class="reference" href="/p/{target}.html">{words[at]}</a>'
         body = "".join(f'<p class="paragraph">{line}.</p>\n' for line in lines)
-        head = (
-            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{words[number % 4000]}</title></head>'
-        )
-        pages[f"/p/{number}.html"] = f"{head}<body><nav><ul>{menu}</ul></nav><main>{body}</main></body></html>".encode()
+        title = f'<meta charset="utf-8"><title>{words[number % 4000]}</title>'
+        nav = f"<nav><ul>{menu}</ul></nav>"
+        page = f'<!DOCTYPE html><html lang="en"><head>{title}</head><body>{nav}<main>{body}</main></body></html>'
+        pages[f"/p/{number}.html"] = page.encode()
     return pages
 
 
@@ -174,25 +110,28 @@ def run(pages: int = PAGES, sites: Sequence[Path] = ()) -> BenchReport:
     judge(report, site)
     # A whole crawl takes pages as they are, whatever their size.
     measure(report, site_pages(sites, pages, (0, LARGEST_CRAWLED)) if sites else site)
-    quoted = {quote(path): page for path, page in site.items()}
-    add_runtime(report, quoted)
+    add_runtime(report, {quote(path): page for path, page in site.items()})
     return report
 
 
 def judge(report: BenchReport, site: Mapping[str, bytes]) -> None:
     """Add the table of the runner alone to a report."""
-    size = sum(map(len, site.values())) / len(site) / 1e3
-    title = f"{len(site):,} pages of {size:.0f} kB, each judged once, on one core"
+    whole = sum(map(len, site.values()))
+    title = f"{len(site):,} pages of {whole / len(site) / 1e3:.0f} kB, each judged once, on one core"
     table = report.table(title, "judged by", "pages/s", "us a page", "bytes home", "share of the pages' bytes")
+
+    def add(name: str, seconds: float, sent: int) -> None:
+        page = seconds / len(site)
+        table.add(name, f"{1 / page:,.0f}", f"{page * 1e6:.0f}", f"{sent:,}", f"{sent / whole:.1%}")
+
+    def packed() -> tuple[float, int]:
+        began = time.process_time()
+        sent = sum(len(zlib.compress(page, 6)) for page in site.values())
+        return time.process_time() - began, sent
+
     for name, program in ROWS.items():
-        seconds, sent = min(_judged(site, program) for _ in range(REPEATS))
-        share = f"{sent / sum(map(len, site.values())):.1%}"
-        table.add(name, f"{len(site) / seconds:,.0f}", f"{seconds / len(site) * 1e6:.0f}", f"{sent:,}", share)
-    packing = min(_gzipped(site) for _ in range(REPEATS))
-    sent = sum(len(zlib.compress(page, 6)) for page in site.values())
-    share = f"{sent / sum(map(len, site.values())):.1%}"
-    cells = (f"{len(site) / packing:,.0f}", f"{packing / len(site) * 1e6:.0f}", f"{sent:,}", share)
-    table.add("for comparison: each page by gzip -6, nothing judged", *cells)
+        add(name, *min(_judged(site, program) for _ in range(REPEATS)))
+    add("for comparison: each page by gzip -6, nothing judged", *min(packed() for _ in range(REPEATS)))
 
 
 def _judged(site: Mapping[str, bytes], program: Mapping[str, Any]) -> tuple[float, int]:
@@ -204,24 +143,56 @@ def _judged(site: Mapping[str, bytes], program: Mapping[str, Any]) -> tuple[floa
     # All pages are seeds, so that each is judged once whatever leads to it.
     crawler = MobileCrawler(MobileProgram(seeds=tuple(answers), **program))
     journey = CrawlerRun(crawler)
+
+    def batches() -> Iterator[CrawlerBatch]:
+        # Seeds come first: what pages lead to waits behind them, as in any journey, and is not asked for.
+        for _ in answers:
+            task = journey.next()
+            if task is not None and (batch := journey.take(task, answers[task.url])) is not None:
+                yield batch
+        yield journey.finish()
+
     # What a process costs that begins is not what a page costs.
     gc.collect()
     began = time.process_time()
-    sent = sum(map(len, frames_of(crawler, _batches(journey, answers))))
+    sent = sum(map(len, frames_of(crawler, batches())))
     return time.process_time() - began, sent
 
 
-def _batches(journey: CrawlerRun, answers: Mapping[str, Response]) -> Iterator[CrawlerBatch]:
-    # Seeds come first: what pages lead to waits behind them, as in any journey, and is not asked for.
-    for _ in answers:
-        task = journey.next()
-        if task is not None and (batch := journey.take(task, answers[task.url])) is not None:
-            yield batch
-    yield journey.finish()
+def add_runtime(report: BenchReport, site: Mapping[str, bytes]) -> None:
+    """Measure the same through a runtime, several times, and add a table with the cheapest of each row to a report."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        for path, content in site.items():
+            file = root / unquote(path[1:])
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        urls = tuple(f"{_SITE}{path}" for path in site)
+        start = min(sum(_cost(root, urls[:1], {})[:2]) for _ in range(REPEATS))
+        title = (
+            f"The same pages as files, through a runtime ({walls_here(ProcessLimits())}); beside them, "
+            f"{start:.2f} s of processor time for each crawler to start"
+        )
+        table = report.table(title, "judged by", "pages/s", "us a page", "of these in the runtime", "bytes home")
+        for row, program in ROWS.items():
+            runtime, crawler, sent = min(
+                (_cost(root, urls, program) for _ in range(REPEATS)), key=lambda one: sum(one[:2])
+            )
+            page = (runtime + crawler - start) / len(site)
+            table.add(row, f"{1 / page:,.0f}", f"{page * 1e6:.0f}", f"{runtime / len(site) * 1e6:.0f}", f"{sent:,}")
 
 
-def _gzipped(site: Mapping[str, bytes]) -> float:
-    began = time.process_time()
-    for page in site.values():
-        zlib.compress(page, 6)
-    return time.process_time() - began
+def _cost(root: Path, urls: Sequence[str], program: Mapping[str, Any]) -> tuple[float, float, int]:
+    """Seconds of processor time of one journey, in the runtime and in the crawler's process with its start; bytes of its frames."""
+    # All pages are seeds, and nothing else is visited: each is judged once whatever leads to it.
+    crawler = MobileCrawler(MobileProgram(seeds=tuple(urls), limits=TravelLimits(urls=len(urls)), **program))
+    made: list[MadeBatch] = []
+    with Runtime(OwnerSheet({_HOST: str(root)})) as sources:
+        gc.collect()
+        began = time.process_time()
+        end = CrawlerKeeper(to_bytes(crawler), ProcessLimits(is_weak=True)).run(sources.pages(), made.append)
+        spent = time.process_time() - began
+    if end.reason:
+        raise UsageError(f"the crawler was ended: {end.reason} ({end.told})")
+    return spent, end.cpu, sum(len(one.frame) for one in made)

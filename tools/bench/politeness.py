@@ -12,6 +12,7 @@ import time
 import tracemalloc
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import product
 from statistics import fmean
 from typing import NamedTuple
 
@@ -199,17 +200,10 @@ def bucket(rate: float, burst: float, retry_after: str, seed: int) -> PaceFigure
 def pace() -> BenchReport:
     """Measure everything and make the report."""
     report = BenchReport("pace")
-    _flaky_table(report)
-    _bucket_table(report)
-    _other_table(report)
-    return report
-
-
-def _flaky_table(report: BenchReport) -> None:
     table = report.table(
         "1 % of the answers are 503 with Retry-After: 1, at random; an hour",
-        "delay s", "latency s", "bound %", "beside", "here %", "worst of 5 %",
-    )  # fmt: skip
+        *("delay s", "latency s", "bound %", "beside", "here %", "worst of 5 %"),
+    )
     for delay, latency in ((5.0, 0.05), (2.0, 0.05), (1.0, 0.05), (0.25, 0.05), (0.0, 0.05), (0.0, 0.01)):
         without = figures(obedient(flaky(0.0, latency), delay, HOUR), 0.0, HOUR).pace
         alone = figures(obedient(flaky(0.01, latency), delay, HOUR), 0.0, HOUR).pace
@@ -218,24 +212,21 @@ def _flaky_table(report: BenchReport) -> None:
         paces = [one.pace / of * 100 for one in found]
         table.add(delay, latency, bound, beside, f"{fmean(paces):.1f}", f"{min(paces):.1f}")
 
-
-def _bucket_table(report: BenchReport) -> None:
     table = report.table(
         "A token bucket; bounds: 80-100 % used, 2 % refused",
-        "rate 1/s", "burst", "Retry-After", "used %", "least of 5 %", "refused %", "most of 5 %",
-    )  # fmt: skip
-    for rate in (0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 2.0, 5.0, 10.0, 20.0):
-        for burst in (1.0, 10.0, 60.0):
-            for field in ("", "exact", "1"):
-                found = [bucket(rate, burst, field, seed) for seed in SEEDS]
-                used, refused = [one.pace / rate * 100 for one in found], [one.refused * 100 for one in found]
-                table.add(
-                    rate, burst, field or "none",
-                    f"{fmean(used):.0f}", f"{min(used):.0f}", f"{fmean(refused):.2f}", f"{max(refused):.2f}",
-                )  # fmt: skip
+        *("rate 1/s", "burst", "Retry-After", "used %", "least of 5 %", "refused %", "most of 5 %"),
+    )
+    rates = (0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 2.0, 5.0, 10.0, 20.0)
+    for rate, burst, field in product(rates, (1.0, 10.0, 60.0), ("", "exact", "1")):
+        found = [bucket(rate, burst, field, seed) for seed in SEEDS]
+        used, refused = [one.pace / rate * 100 for one in found], [one.refused * 100 for one in found]
+        means = f"{fmean(used):.0f}", f"{min(used):.0f}", f"{fmean(refused):.2f}", f"{max(refused):.2f}"
+        table.add(rate, burst, field or "none", *means)
+    _others(report)
+    return report
 
 
-def _other_table(report: BenchReport) -> None:
+def _others(report: BenchReport) -> None:
     table = report.table("Other servers", "server", "delay", "what", "bound", "here")
     for knee in (1.0, 5.0, 10.0):
         found = figures(crawl(overloaded(knee), 0.0, 40 * MINUTE), 10 * MINUTE, 40 * MINUTE)
@@ -318,16 +309,6 @@ def _ask(web: Web, polite: HostPoliteness, flights: deque[str], now: float, requ
     return now
 
 
-def _memory(web: Web) -> float:
-    """Bytes for each host that was asked and waits."""
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    _ask(web, _asking(web), deque(), 0.0, len(web.hosts))
-    taken = tracemalloc.get_traced_memory()[0] - before
-    tracemalloc.stop()
-    return taken / len(web.hosts)
-
-
 def cost() -> BenchReport:
     """Measure everything and make the report."""
     report = BenchReport("politeness")
@@ -342,5 +323,10 @@ def cost() -> BenchReport:
         cost = statistics.median(_cost_of(web, REQUESTS) for _ in range(REPEATS))
         table.add(name, BOUND, f"{cost:.1f}", f"{1e6 / cost:,.0f}")
     table = report.table("Memory of a host that was asked and waits", "hosts", "bytes a host")
-    table.add("20,000", f"{_memory(Web(20_000, 20_000)):.0f}")
+    web = Web(20_000, 20_000)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    _ask(web, _asking(web), deque(), 0.0, len(web.hosts))
+    table.add(f"{len(web.hosts):,}", f"{(tracemalloc.get_traced_memory()[0] - before) / len(web.hosts):.0f}")
+    tracemalloc.stop()
     return report

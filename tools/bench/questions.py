@@ -71,37 +71,31 @@ def make_tables(directory: Path, pages: int, links: int) -> None:
         links: how many, in all.
     """
     (directory / CRAWL_FILE).touch()
-    each = max(1, links // pages)
-    with ParquetWriter() as writer:
-        for start in range(0, pages, PAGES_OF_A_FILE):
-            end = min(pages, start + PAGES_OF_A_FILE)
-            name = f"agent-00-20260301120000-{start:08x}-000001.parquet"
-            writer.write(_pages(start, end), directory / TABLES / "pages" / name)
-            writer.write(_links(start, end, pages, each), directory / TABLES / "links" / name)
-
-
-def _pages(start: int, end: int) -> str:
     outcome = "CASE WHEN n % 50 = 49 THEN 'client_error' WHEN n % 100 = 50 THEN 'redirect' ELSE 'ok' END"
-    return f"""
-    SELECT url, split_part(url, '/', 3) AS host, split_part(url, '/', 3)[5:] AS domain, outcome,
-           CASE outcome WHEN 'ok' THEN 200 WHEN 'redirect' THEN 301 ELSE 404 END::INTEGER AS status,
-           'text/html' AS mime, 'text/html' AS media_type, 'Page ' || n AS title, 'en' AS language, 3::INTEGER AS depth,
-           TIMESTAMP '2026-03-01 12:00:00' + INTERVAL 1 SECOND * n AS fetched_at, (hash(n) % 900)::DOUBLE AS elapsed_ms,
-           30000 + n % 1000 AS bytes, 1::INTEGER AS attempt, 'a href' AS relation, format('{start:08x}-{{:012d}}', n) AS visit
-    FROM (SELECT n, {url_of("n")} AS url, {outcome} AS outcome FROM range({start}, {end}) t(n))
-    """
-
-
-def _links(start: int, end: int, pages: int, each: int) -> str:
     chance = "(hash(n, k) % 1000003) / 1000003.0"
     target = f"({chance} * {chance} * {pages})::BIGINT"
-    return f"""
-    SELECT *, split_part(source, '/', 3) AS source_host, split_part(target, '/', 3) AS target_host
-    FROM (SELECT {url_of("n")} AS source, {url_of(target)} AS target,
-           CASE WHEN k = 0 AND n % 100 = 50 THEN 'redirect' ELSE 'a href' END AS relation,
-           'a link ' || k AS anchor, k % 20 = 19 AS nofollow, format('{start:08x}-{{:012d}}', n) AS visit
-          FROM range({start}, {end}) t(n), range({each}) u(k) ORDER BY n, k)
-    """
+    with ParquetWriter() as writer:
+        for start in range(0, pages, PAGES_OF_A_FILE):
+            numbers = f"range({start}, {min(pages, start + PAGES_OF_A_FILE)}) t(n)"
+            name = f"agent-00-20260301120000-{start:08x}-000001.parquet"
+            visit = f"format('{start:08x}-{{:012d}}', n) AS visit"
+            of_pages = f"""
+            SELECT url, split_part(url, '/', 3) AS host, split_part(url, '/', 3)[5:] AS domain, outcome,
+                   CASE outcome WHEN 'ok' THEN 200 WHEN 'redirect' THEN 301 ELSE 404 END::INTEGER AS status,
+                   'text/html' AS mime, 'text/html' AS media_type, 'Page ' || n AS title, 'en' AS language, 3::INTEGER AS depth,
+                   TIMESTAMP '2026-03-01 12:00:00' + INTERVAL 1 SECOND * n AS fetched_at, (hash(n) % 900)::DOUBLE AS elapsed_ms,
+                   30000 + n % 1000 AS bytes, 1::INTEGER AS attempt, 'a href' AS relation, {visit}
+            FROM (SELECT n, {url_of("n")} AS url, {outcome} AS outcome FROM {numbers})
+            """
+            of_links = f"""
+            SELECT *, split_part(source, '/', 3) AS source_host, split_part(target, '/', 3) AS target_host
+            FROM (SELECT {url_of("n")} AS source, {url_of(target)} AS target,
+                   CASE WHEN k = 0 AND n % 100 = 50 THEN 'redirect' ELSE 'a href' END AS relation,
+                   'a link ' || k AS anchor, k % 20 = 19 AS nofollow, {visit}
+                  FROM {numbers}, range({max(1, links // pages)}) u(k) ORDER BY n, k)
+            """
+            writer.write(of_pages, directory / TABLES / "pages" / name)
+            writer.write(of_links, directory / TABLES / "links" / name)
 
 
 #: Pages and links of the crawl.
@@ -141,15 +135,11 @@ def run(pages: int = PAGES) -> BenchReport:
         for name, sql in SQL.items():
             with Database(directory) as database:
                 database.ask("SELECT 1 FROM pages LIMIT 1")
-                table.add(name, *_least(partial(_asked, database, sql)))
+                table.add(name, *_least(lambda sql=sql: list(database.ask(sql))))  # type: ignore[misc]
         for name in SPECS:
             table.add(f"report {name}", *_least(partial(_reported, directory, name)))
         table.add("rank: PageRank, and its tables", *_least(partial(rank_crawl, directory)))
     return report
-
-
-def _asked(database: Database, sql: str) -> None:
-    list(database.ask(sql))
 
 
 def _reported(directory: Path, name: str) -> None:
@@ -159,9 +149,6 @@ def _reported(directory: Path, name: str) -> None:
 
 #: Pages of the log: 200,000 triples.
 STORED = 4_000
-
-#: Pages that the bulk loader takes alone: one batch of the feed.
-_ALONE = 4_000
 
 _PRODUCTS = 10
 _GROUP = 100
@@ -177,8 +164,8 @@ _QUESTIONS = {
 }
 
 
-def _triples(url: str, number: int) -> tuple[Triple, ...]:
-    found: list[Triple] = []
+def _visit(number: int) -> Visit:
+    url, found = f"http://shop.example/list/{number}.html", list[Triple]()
     for product in range(_PRODUCTS):
         subject = f"_:b{product}" if product % 2 else f"{url}#p{product}"
         said = f"What is to be said of product {product}, number {number}"
@@ -189,12 +176,7 @@ def _triples(url: str, number: int) -> tuple[Triple, ...]:
             (subject, f"{_SCHEMA}price", str((number + product) % 100), STRING, ""),
             (subject, f"{_SCHEMA}description", said, STRING, "en"),
         ]
-    return tuple(found)
-
-
-def _visit(number: int) -> Visit:
-    url = f"http://shop.example/list/{number}.html"
-    visit = Visit(Task(url, "shop.example"), Response(Outcome.OK), mime="text/html", triples=_triples(url, number))
+    visit = Visit(Task(url, "shop.example"), Response(Outcome.OK), mime="text/html", triples=tuple(found))
     return msgspec.structs.replace(visit, id=f"69a42f80c1d2e3f4a5b6-{number + 1}")
 
 
@@ -207,16 +189,6 @@ async def _write(directory: Path, pages: int) -> None:
     await log.stop()
 
 
-def _loaded(place: Path, pages: int) -> float:
-    """Microseconds of CPU a triple in which the library's bulk loader takes as many graphs, in one batch."""
-    graphs = (PageGraph(visit.url, visit.id, list(visit.triples)) for visit in map(_visit, range(pages)))
-    text = "".join(line for graph in graphs for line in lines(graph.triples, f"<{graph.iri}> ")).encode()
-    store = oxigraph.Store(str(place))
-    with Spent() as spent:
-        store.bulk_load(text, format=oxigraph.RdfFormat.N_QUADS)
-    return spent.cpu / (pages * _PRODUCTS * 5) * 1e6
-
-
 async def _solved(copy: Path, query: str) -> int:
     pieces: list[bytes] = []
 
@@ -227,7 +199,7 @@ async def _solved(copy: Path, query: str) -> int:
     return b"".join(pieces).count(b"\n") - 1
 
 
-def _stored(report: BenchReport, pages: int = STORED) -> None:
+def _stored(report: BenchReport, pages: int) -> None:
     """Feed a store, ask it, and add the tables to a report."""
     with scratch() as folder:
         directory = Path(folder, "crawl")
@@ -237,13 +209,18 @@ def _stored(report: BenchReport, pages: int = STORED) -> None:
         with Spent() as spent, TripleStore(directory) as store:
             feed_all(directory, feeds_of(directory, store.consumers()))
         size = sum(path.stat().st_size for path in (directory / "triples").rglob("*") if path.is_file())
-        alone = _loaded(Path(folder, "alone"), min(pages, _ALONE))
+        # The library's bulk loader takes as many graphs, in one batch.
+        graphs = (PageGraph(visit.url, visit.id, list(visit.triples)) for visit in map(_visit, range(pages)))
+        text = "".join(line for graph in graphs for line in lines(graph.triples, f"<{graph.iri}> ")).encode()
+        bare = oxigraph.Store(str(Path(folder, "alone")))
+        with Spent() as alone:
+            bare.bulk_load(text, format=oxigraph.RdfFormat.N_QUADS)
         table = report.table(
             "The store takes the rows of a log",
             *("triples", "CPU us a triple", "of them pyoxigraph's bulk loader", "triples/s", "bytes a triple"),
         )
         table.add(
-            *(f"{triples:,}", f"{spent.cpu / triples * 1e6:.1f}", f"{alone:.1f}"),
+            *(f"{triples:,}", f"{spent.cpu / triples * 1e6:.1f}", f"{alone.cpu / triples * 1e6:.1f}"),
             *(f"{triples / spent.wall:,.0f}", f"{size / triples:.0f}"),
         )
         began = time.monotonic()
@@ -375,14 +352,8 @@ def about_structured_data(pages: int = STORED) -> BenchReport:
     )
     for kind, parts in PAGE_KINDS.items():
         document = _document(*parts)
-        found = structured_data(document)
-        table.add(
-            kind,
-            f"{len(document.content):,}",
-            len(found.triples),
-            _microseconds(kind, sign_of),
-            _microseconds(kind, structured_data),
-        )
+        figures = f"{len(document.content):,}", len(structured_data(document).triples)
+        table.add(kind, *figures, _microseconds(kind, sign_of), _microseconds(kind, structured_data))
     _add_peers(report)
     _stored(report, pages)
     return report

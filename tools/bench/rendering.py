@@ -11,11 +11,9 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
-
-import msgspec
 
 from gossamer.bench.harness import (
     AT_ONCE,
@@ -28,7 +26,7 @@ from gossamer.bench.harness import (
     site_option,
 )
 from gossamer.bench.peers import PER_HOST, folders, times
-from gossamer.bench.report import BenchReport
+from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.browser.chromium import program
 from gossamer.browser.rendering import FetchedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
@@ -48,19 +46,8 @@ WARM = 3
 #: Pages at once and hosts of a pool, and how often its memory is looked at.
 PLACES, HOSTS, LOOKS = 4, 40, 10
 
-_HTML = (("content-type", "text/html"),)
+_SCRIPT = b"var list = []; for (var i = 0; i < 2000; i++) list.push(i * i);\n"
 _TICKS = os.sysconf("SC_CLK_TCK")
-
-
-class Rendering(msgspec.Struct):
-    """What so many pages took."""
-
-    pages: int
-    wall: float
-    processors: float
-    wants: int
-    memory: int
-    """Bytes of the browser's processes that they share with no file."""
 
 
 def page(number: int) -> bytes:
@@ -76,38 +63,45 @@ def page(number: int) -> bytes:
 
 
 def _answers() -> dict[str, WantedAnswer]:
-    def given(kind: str, body: bytes) -> WantedAnswer:
-        return WantedAnswer(200, (("content-type", kind), ("cache-control", "max-age=3600")), body)
-
-    script = b"var list = []; for (var i = 0; i < 2000; i++) list.push(i * i);\n" + b"/* text that is parsed */\n" * (
-        SCRIPT // 26
-    )
-    sheet = b".paragraph { color: #333; margin: 1em }\n" * (SHEET // 40)
-    return {
-        "js": given("text/javascript", script),
-        "css": given("text/css", sheet),
-        "png": given("image/png", bytes(PICTURE)),
+    bodies = {
+        "js": ("text/javascript", _SCRIPT + b"/* text that is parsed */\n" * (SCRIPT // 26)),
+        "css": ("text/css", b".paragraph { color: #333; margin: 1em }\n" * (SHEET // 40)),
+        "png": ("image/png", bytes(PICTURE)),
     }
+    fields = (("cache-control", "max-age=3600"),)
+    return {end: WantedAnswer(200, (("content-type", kind), *fields), body) for end, (kind, body) in bodies.items()}
 
 
-async def _rendered(count: int, *, is_kept: bool) -> Rendering:
-    answers, wants = _answers(), 0
+def _page(host: str, markup: bytes) -> FetchedPage:
+    return FetchedPage(f"http://{host}/", WantedAnswer(200, (("content-type", "text/html"),), markup), 1.77e9)
+
+
+@contextlib.asynccontextmanager
+async def _tabs(places: int) -> AsyncIterator[Tabs]:
+    tabs = Tabs(program(), places)
+    try:
+        yield tabs
+    finally:
+        await tabs.close()
+
+
+async def _rendered(count: int, *, is_kept: bool) -> Sequence[str]:
+    """What so many pages take: pages a second of a processor, ms of a processor and by the clock, wants, and MB of the browser."""
+    answers, wants, began, before = _answers(), 0, 0.0, 0.0
 
     async def ask(want: Want) -> WantedAnswer:
         nonlocal wants
         wants += 1
         return answers[want.url.rpartition(".")[2]]
 
-    tabs = Tabs(program(), 1)
-    try:
+    async with _tabs(1) as tabs:
         for number in range(WARM + count):
             if number == WARM:
                 wants, began, before = 0, time.perf_counter(), _processors()
-            shown = FetchedPage("http://h.test/", WantedAnswer(200, _HTML, page(number)), 1.77e9)
-            await tabs.render("h.test" if is_kept else number, shown, ask)
-        return Rendering(count, time.perf_counter() - began, _processors() - before, wants, _memory())
-    finally:
-        await tabs.close()
+            await tabs.render("h.test" if is_kept else number, _page("h.test", page(number)), ask)
+        wall, spent = time.perf_counter() - began, _processors() - before
+        each = (1_000 * spent / count, 1_000 * wall / count, wants / count, _memory() / 1e6)
+        return f"{count / spent:.1f}", *(f"{figure:.0f}" for figure in each)
 
 
 async def _waiting() -> float:
@@ -117,29 +111,22 @@ async def _waiting() -> float:
     async def ask(want: Want) -> WantedAnswer:
         return WantedAnswer(404, (), b"")
 
-    tabs = Tabs(program(), 1)
-    try:
+    async with _tabs(1) as tabs:
         began = 0.0
         for _ in range(2):
             began = time.perf_counter()
-            shown = await tabs.render(
-                "h.test", FetchedPage("http://h.test/", WantedAnswer(200, _HTML, body), 1.77e9), ask
-            )
+            shown = await tabs.render("h.test", _page("h.test", body), ask)
             assert "late" in shown.markup
         return time.perf_counter() - began
-    finally:
-        await tabs.close()
 
 
-def _processes(first: int = 0) -> list[Path]:
-    """This process, or another one, and all that it has begun, and so on."""
+def _processes() -> list[Path]:
+    """This process and all that it has begun, and so on."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
-        try:
+        with contextlib.suppress(OSError):
             parents.setdefault(int(_fields(path)[1]), []).append(int(path.name))
-        except OSError:
-            continue
-    todo, found = [first or os.getpid()], []
+    todo, found = [os.getpid()], []
     while todo:
         one = todo.pop()
         found.append(Path(f"/proc/{one}"))
@@ -151,16 +138,17 @@ def _fields(path: Path) -> list[str]:
     return (path / "stat").read_text().rpartition(")")[2].split()
 
 
-def _processors(first: int = 0) -> float:
+def _processors() -> float:
     """Seconds of processors of all these processes, and of those of theirs that have ended."""
     total = 0
-    for path in _processes(first):
+    for path in _processes():
         with contextlib.suppress(OSError):  # it has just ended
             total += sum(map(int, _fields(path)[11:15]))
     return total / _TICKS
 
 
 def _memory() -> int:
+    """Bytes of the browser's processes that they share with no file."""
     total = 0
     for path in _processes()[1:]:
         with contextlib.suppress(OSError):
@@ -177,57 +165,42 @@ def run(pages: int) -> BenchReport:
         f"{pages} pages of a megabyte with {SCRIPTS + SHEETS + PICTURES} requisites",
         *("tab", "pages a second of a processor", "ms of a processor a page", "ms a page", "wants a page"),
         "memory of the browser, MB",
-    )  # fmt: skip
+    )
     for name, is_kept in (("kept for the host", True), ("new for each page", False)):
-        found = asyncio.run(_rendered(pages, is_kept=is_kept))
-        table.add(
-            name,
-            f"{found.pages / found.processors:.1f}",
-            f"{1000 * found.processors / found.pages:.0f}",
-            f"{1000 * found.wall / found.pages:.0f}",
-            f"{found.wants / found.pages:.0f}",
-            f"{found.memory / 1e6:.0f}",
-        )
+        table.add(name, *asyncio.run(_rendered(pages, is_kept=is_kept)))
     waiting = report.table("A page that changes after 9.9 seconds of its own time", "seconds")
     waiting.add(f"{asyncio.run(_waiting()):.2f}")
     return report
 
 
-async def _pool(pages: int, report: BenchReport) -> None:
+async def _pool(pages: int, table: FigureTable) -> None:
     """Render so many pages in a pool, and look at its memory."""
-    table = report.table(
-        f"{pages} pages of {HOSTS} hosts at {PLACES} places",
-        *("pages", "memory of the browser, MB", "of the agent, MB", "browsers started"),
-    )
-    answers = _answers()
+    answers, before, numbers = _answers(), processes.resident(), iter(range(pages))
 
     async def ask(want: Want) -> WantedAnswer:
         return answers[want.url.rpartition(".")[2]]
 
-    before, tabs = processes.resident(), Tabs(program(), PLACES)
-    numbers = iter(range(pages))
-
     async def worker() -> None:
         for number in numbers:
             host = f"h{number % HOSTS}.test"
-            shown = FetchedPage(f"http://{host}/", WantedAnswer(200, _HTML, page(number)), 1.77e9)
-            await tabs.render(host, shown, ask)
+            await tabs.render(host, _page(host, page(number)), ask)
             if (number + 1) % (pages // LOOKS) == 0:
-                table.add(
-                    number + 1, f"{_memory() / 1e6:.0f}", f"{(processes.resident() - before) / 1e6:+.0f}", tabs.started
-                )
+                more = (processes.resident() - before) / 1e6
+                table.add(number + 1, f"{_memory() / 1e6:.0f}", f"{more:+.0f}", tabs.started)
 
-    try:
+    async with _tabs(PLACES) as tabs:
         await asyncio.gather(*(worker() for _ in range(2 * PLACES)))
-    finally:
-        await tabs.close()
 
 
 @pages_option(5_000)
 def pool(pages: int) -> BenchReport:
     """Memory of a pool of four places as it goes on."""
     report = BenchReport("render-pool")
-    asyncio.run(_pool(pages, report))
+    table = report.table(
+        f"{pages} pages of {HOSTS} hosts at {PLACES} places",
+        *("pages", "memory of the browser, MB", "of the agent, MB", "browsers started"),
+    )
+    asyncio.run(_pool(pages, table))
     return report
 
 
@@ -237,13 +210,8 @@ def pool(pages: int) -> BenchReport:
 def documents(sites: Sequence[Path] = (), repeats: int = 7, pages: int = 2_000) -> BenchReport:
     """Crawl documents with `--render auto` and without, in turn."""
     report = BenchReport("render-documents")
-    table = report.table(
-        "A crawl of documents with --render auto beside the same without",
-        "site",
-        "pages",
-        "CPU, times",
-        "pages rendered",
-    )
+    title = "A crawl of documents with --render auto beside the same without"
+    table = report.table(title, "site", "pages", "CPU, times", "pages rendered")
     with folders(sites, pages) as roots:
         for root in roots:
             with nginx(root) as port:

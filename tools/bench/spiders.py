@@ -7,12 +7,10 @@ folder; it prints one line of JSON. All have the same links, and the same item o
 
 import asyncio
 import json
-import mimetypes
 import statistics
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,8 +24,6 @@ from gossamer.bench.report import BenchReport
 from gossamer.documents.document import Document
 from gossamer.documents.page import Page
 from gossamer.engine import processes
-from gossamer.testing.fakeweb import FakePage, FakeWeb
-from gossamer.values.errors import UsageError
 from gossamer.values.visit import Item
 
 #: Way -> what it is compared with, and how it is called in the table.
@@ -41,27 +37,6 @@ WAYS = {
 }
 
 
-@contextmanager
-def served(root: Path) -> Iterator[int]:
-    """Serve a folder: by nginx where it is installed, otherwise by a server of ours, whose CPU is not counted."""
-    try:
-        with nginx(root) as port:
-            yield port
-    except UsageError:
-        files = {f"/{path.relative_to(root).as_posix()}": path for path in root.rglob("*") if path.is_file()}
-        pages = {
-            name.removesuffix("index.html"): FakePage(path.read_bytes(), type=mimetypes.guess_type(path)[0] or "")
-            for name, path in files.items()
-        }
-        with FakeWeb(pages) as web:
-            yield web.port
-
-
-def _program(seed: str, folder: Path, way: str) -> BenchedCrawl:
-    command = processes.command("tools.bench.spiders", way, seed, str(PER_HOST), str(folder / "crawl"))
-    return measured(command, folder, processes.environment())
-
-
 #: Other crawlers with the same spider; each is compared with an async handler.
 OTHERS: dict[str, Crawler] = {
     "Scrapy": partial(other, name="scrapy", takes="item"),
@@ -70,18 +45,26 @@ OTHERS: dict[str, Crawler] = {
 }
 
 
+def program(seed: str, folder: Path, way: str) -> BenchedCrawl:
+    """A crawl in one way."""
+    command = processes.command("tools.bench.spiders", way, seed, str(PER_HOST), str(folder / "crawl"))
+    return measured(command, folder, processes.environment())
+
+
 @site_option
 @repeats_option
 @pages_option(2_000, "Make a site of this many pages, where none is named.")
-def run(sites: Sequence[Path] = (), repeats: int = 3, pages: int = 2_000, *, peers: bool = True) -> BenchReport:
-    """Crawl the same site in every way to write a spider, and with Scrapy and Crawlee, in turn, and compare CPU a page."""
+def run(sites: Sequence[Path] = (), repeats: int = 3, pages: int = 2_000) -> BenchReport:
+    """Crawl the same site in every way to write a spider, and with Scrapy and Crawlee, in turn, and compare CPU a page.
+
+    nginx serves it.
+    """
     report = BenchReport("spiders")
     chosen: dict[str, Crawler] = {"command line": partial(gossamer, profile="plain")}
-    chosen |= {way: partial(_program, way=way) for way in WAYS}
-    chosen |= OTHERS if peers else {}
+    chosen |= {way: partial(program, way=way) for way in WAYS} | OTHERS
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name, folders(sites, pages) as roots:
         for root in roots:
-            with served(root) as port:
+            with nginx(root) as port:
                 runs = in_turn(chosen, f"http://127.0.0.1:{port}/", Path(name), repeats)
             table = report.table(
                 f"{root.name}, {PER_HOST} live requests, medians of {repeats}",
@@ -97,22 +80,6 @@ def run(sites: Sequence[Path] = (), repeats: int = 3, pages: int = 2_000, *, pee
 
 #: Elements whose links are followed.
 LINKS = "a, area, iframe, frame"
-
-
-async def read(seed: str, options: dict[str, Any]) -> Any:
-    """Iterate over the pages, and do nothing with them."""
-    run = crawl(seed, **options)
-    async for _ in run:
-        pass
-    return run.summary
-
-
-def read_in_turn(seed: str, options: dict[str, Any]) -> Any:
-    """The same without `async`, on the loop that the package chooses."""
-    run = crawl_sync(seed, **options)
-    for _ in run:
-        pass
-    return run.summary
 
 
 def processed(seed: str, options: dict[str, Any]) -> Any:
@@ -151,9 +118,23 @@ def main(way: str, seed: str, per_host: str, folder: str) -> None:
     """Crawl in one way, and say how much came."""
     options: dict[str, Any] = {"output": folder, "per_host": int(per_host), "robots": "ignore", "no_warc": True}
     options |= dict.fromkeys(("delay", "domain_delay", "ip_delay"), 0)
-    programs = {
-        "read": lambda: asyncio.run(read(seed, options)),
-        "sync": lambda: read_in_turn(seed, options),
+
+    async def read() -> Any:
+        run = crawl(seed, **options)
+        async for _ in run:
+            pass
+        return run.summary
+
+    def read_in_turn() -> Any:
+        """The same without `async`, on the loop that the package chooses."""
+        run = crawl_sync(seed, **options)
+        for _ in run:
+            pass
+        return run.summary
+
+    programs: dict[str, Callable[[], Any]] = {
+        "read": lambda: asyncio.run(read()),
+        "sync": read_in_turn,
         "processor": lambda: processed(seed, options),
         "async": lambda: handled(seed, options, is_async=True, label=""),
         "labelled": lambda: handled(seed, options, is_async=True, label="page"),

@@ -13,13 +13,15 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from itertools import count
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
 
+from gossamer.bench.harness import AT_ONCE
 from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
 from gossamer.testing.fakeweb import FakePage, FakeWeb
@@ -37,7 +39,10 @@ class LineCount(msgspec.Struct):
     """Bytes towards the server."""
     down: int = 0
     requests: int = 0
-    connections: int = 0
+
+    @property
+    def bytes(self) -> int:
+        return self.up + self.down
 
 
 class _Direction:
@@ -93,7 +98,6 @@ class SlowLine:
             self._loop.call_soon_threadsafe(writer.transport.abort)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.count.connections += 1
         try:
             there, back = await asyncio.open_connection("127.0.0.1", self._to)
         except OSError:  # nothing listens there now
@@ -138,11 +142,13 @@ SHARES: Final[Mapping[int, str]] = {
     100: "zyzzyvaall",
 }
 
-#: Lines: seconds of a round trip, and bytes a second.
-LINES: Final = ((0.001, 100e6), (0.001, 1e6), (0.05, 100e6), (0.05, 1e6))
+Line = tuple[float, float]
+"""Seconds of a round trip, and bytes a second."""
 
-#: The line on which shares are compared, and the share for which lines are.
-USUAL_LINE: Final = LINES[0]
+#: Shares are compared on the first of these.
+LINES: Final[tuple[Line, ...]] = ((0.001, 100e6), (0.001, 1e6), (0.05, 100e6), (0.05, 1e6))
+
+#: The share for which lines are compared.
 USUAL_SHARE: Final = 5
 
 _COLUMNS = ("relevant", "crawl", "bytes", "up", "requests", "seconds", "of gzip", "of no coding")
@@ -155,18 +161,6 @@ _FIRST: Final = "/all.html"
 _PATIENCE: Final = 1_800
 
 
-class CrawlOverLine(msgspec.Struct, frozen=True):
-    """One crawl over a line."""
-
-    count: LineCount
-    seconds: float
-    """By the crawl's own clock: without the start of its process."""
-
-    @property
-    def bytes(self) -> int:
-        return self.count.up + self.count.down
-
-
 def write_site(pages: Mapping[str, bytes], root: Path) -> int:
     """Write pages as files with the words of :data:`SHARES`, and a first page that leads to all; returns their bytes."""
     size = 0
@@ -174,7 +168,10 @@ def write_site(pages: Mapping[str, bytes], root: Path) -> int:
         words = [word for share, word in SHARES.items() if share and number % (100 // share) == 0]
         file = root / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
-        marked = _marked(page, f"<p>{' '.join(words)}</p>".encode())
+        # At its beginning: of a very long page only the beginning is read as text.
+        body = _BODY.search(page)
+        at = body.end() if body else len(page)
+        marked = page[:at] + f"<p>{' '.join(words)}</p>".encode() + page[at:]
         file.write_bytes(marked)
         size += len(marked)
     links = "".join(f'<a href="{path}">x</a>' for path in pages)
@@ -182,13 +179,6 @@ def write_site(pages: Mapping[str, bytes], root: Path) -> int:
     for place in (root, *root.rglob("*")):
         place.chmod(0o755 if place.is_dir() else 0o644)
     return size
-
-
-def _marked(page: bytes, paragraph: bytes) -> bytes:
-    """A page with a paragraph more, at its beginning: of a very long page only the beginning is read as text."""
-    body = _BODY.search(page)
-    at = body.end() if body else len(page)
-    return page[:at] + paragraph + page[at:]
 
 
 def measure(report: BenchReport, pages: Mapping[str, bytes]) -> None:
@@ -199,101 +189,78 @@ def measure(report: BenchReport, pages: Mapping[str, bytes]) -> None:
         root = folder / "site"
         root.mkdir()
         size = write_site(pages, root)
+        files = {f"/{file.relative_to(root).as_posix()}": file.read_bytes() for file in root.rglob("*.html")}
+        coding = (("Content-Encoding", "gzip"),)
+        zipped = {path: FakePage(gzip.compress(page, 6, mtime=0), headers=coding) for path, page in files.items()}
         runtime = RuntimeProcess(_HOST, root, folder / "runtime", "--weak-isolation")
         runtime.begin()
         try:
-            with _servers(root) as (packed, plain):
-                bench = _Bench(folder, packed, plain, runtime.port, runtime.key)
-                _by_share(report, bench, len(pages), size)
-                _by_line(report, bench, len(pages))
+            with FakeWeb(zipped) as packed, FakeWeb({path: FakePage(page) for path, page in files.items()}) as plain:
+                _compare(report, folder, runtime, packed.port, plain.port, len(pages), size)
         finally:
             runtime.end()
 
 
-def _by_share(report: BenchReport, bench: "_Bench", pages: int, size: int) -> None:
-    table = report.table(f"{pages:,} pages, {size / 1e6:.1f} MB, over a line of {_line(*USUAL_LINE)}", *_COLUMNS)
-    gzip = bench.stationary(USUAL_SHARE, USUAL_LINE)
-    plain = bench.stationary(USUAL_SHARE, USUAL_LINE, is_packed=False)
+def _compare(
+    report: BenchReport, folder: Path, runtime: "RuntimeProcess", packed: int, plain: int, pages: int, size: int
+) -> None:
+    numbers = count()
 
-    def row(share: str, name: str, one: CrawlOverLine) -> None:
-        cells = (f"{one.bytes:,}", f"{one.count.up:,}", f"{one.count.requests:,}", f"{one.seconds:.1f}")
-        table.add(share, name, *cells, f"{one.bytes / gzip.bytes:.1%}", f"{one.bytes / plain.bytes:.1%}")
+    def crawled(line: SlowLine, share: int, *options: str) -> tuple[LineCount, float]:
+        """What passed, and seconds by the crawl's own clock: without the start of its process."""
+        place = str(folder / f"crawl-{next(numbers)}")
+        command = processes.command("gossamer", "crawl", f"http://{_HOST}{_FIRST}", "-o", place, "--json", "--quiet")
+        command += ["--contact", "bench@example.org", "--filter", f"store: text({SHARES[share]})", "--traps", "report"]
+        environment = {**processes.environment(), "GOSSAMER_RUNTIME_KEY": runtime.key}
+        done = subprocess.run(
+            [*command, *options], env=environment, capture_output=True, timeout=_PATIENCE, check=False
+        )
+        if done.returncode not in (0, 4):
+            raise UsageError(f"a crawl ended with status {done.returncode}: {done.stderr.decode()[-500:]}")
+        return line.count, msgspec.json.decode(done.stdout)["seconds"]
 
-    row("any", "stationary, gzip -6", gzip)
-    row("any", "stationary, no coding", plain)
+    def stationary(line: Line, *, server: int = packed, per_host: int = 1) -> tuple[LineCount, float]:
+        """Fetch all pages and keep those that are relevant."""
+        with SlowLine(server, *line) as slow:
+            resolved = "--resolve", f"{_HOST}=127.0.0.1:{slow.port}", "--allow-network", "127.0.0.0/8"
+            return crawled(slow, USUAL_SHARE, *resolved, *AT_ONCE, "--per-host", str(per_host))
+
+    def mobile(line: Line, share: int, part: str = "whole") -> tuple[LineCount, float]:
+        """Send a crawler that brings those pages that are relevant."""
+        with SlowLine(runtime.port, *line) as slow:
+            there = f"{_HOST}=http://127.0.0.1:{slow.port}"
+            return crawled(slow, share, "--mobile", "--runtime", there, "--mobile-content", part)
+
+    table = report.table(f"{pages:,} pages, {size / 1e6:.1f} MB, over a line of {_words(LINES[0])}", *_COLUMNS)
+    by_gzip, by_none = stationary(LINES[0]), stationary(LINES[0], server=plain)
+
+    def row(share: str, name: str, one: tuple[LineCount, float]) -> None:
+        passed, seconds = one
+        cells = (f"{passed.bytes:,}", f"{passed.up:,}", f"{passed.requests:,}", f"{seconds:.1f}")
+        parts = (f"{passed.bytes / other.bytes:.1%}" for other, _ in (by_gzip, by_none))
+        table.add(share, name, *cells, *parts)
+
+    row("any", "stationary, gzip -6", by_gzip)
+    row("any", "stationary, no coding", by_none)
     for share in SHARES:
-        row(f"{share} %", "mobile, whole pages", bench.mobile(share, USUAL_LINE))
+        row(f"{share} %", "mobile, whole pages", mobile(LINES[0], share))
         if share:
-            row(f"{share} %", "mobile, main text", bench.mobile(share, USUAL_LINE, "text"))
-
-
-def _by_line(report: BenchReport, bench: "_Bench", pages: int) -> None:
+            row(f"{share} %", "mobile, main text", mobile(LINES[0], share, "text"))
     table = report.table(
         f"{pages:,} pages, {USUAL_SHARE} % relevant, by line",
         *("line", "mobile, s", "--delay 0, s", "times", "--delay 0 --per-host 8, s", "times"),
     )
     for line in LINES:
-        mobile = bench.mobile(USUAL_SHARE, line).seconds
-        one, eight = (bench.stationary(USUAL_SHARE, line, per_host=number).seconds for number in (1, 8))
-        quicker = (f"{other / mobile:.1f}" for other in (one, eight))
-        table.add(_line(*line), f"{mobile:.1f}", f"{one:.1f}", next(quicker), f"{eight:.1f}", next(quicker))
+        _, ours = mobile(line, USUAL_SHARE)
+        cells = [f"{ours:.1f}"]
+        for number in (1, 8):
+            _, seconds = stationary(line, per_host=number)
+            cells += [f"{seconds:.1f}", f"{seconds / ours:.1f}"]
+        table.add(_words(line), *cells)
 
 
-def _line(round_trip: float, rate: float) -> str:
-    return f"{round_trip * 1e3:g} ms, {rate / 1e6:g} MB/s"
-
-
-class _Bench:
-    """The servers, and the crawls over a line to one of them."""
-
-    def __init__(self, folder: Path, packed: int, plain: int, runtime: int, key: str) -> None:
-        self._folder = folder
-        self._packed, self._plain, self._runtime = packed, plain, runtime
-        self._key = key
-        self._number = 0
-
-    def stationary(
-        self, share: int, line: tuple[float, float], *, is_packed: bool = True, per_host: int = 1
-    ) -> CrawlOverLine:
-        """Fetch all pages and keep those that are relevant."""
-        with SlowLine(self._packed if is_packed else self._plain, *line) as slow:
-            return self._crawled(
-                slow,
-                share,
-                *("--resolve", f"{_HOST}=127.0.0.1:{slow.port}", "--allow-network", "127.0.0.0/8"),
-                *("--delay", "0", "--domain-delay", "0", "--ip-delay", "0", "--per-host", str(per_host)),
-            )
-
-    def mobile(self, share: int, line: tuple[float, float], part: str = "whole") -> CrawlOverLine:
-        """Send a crawler that brings those pages that are relevant."""
-        with SlowLine(self._runtime, *line) as slow:
-            runtime = f"{_HOST}=http://127.0.0.1:{slow.port}"
-            return self._crawled(slow, share, "--mobile", "--runtime", runtime, "--mobile-content", part)
-
-    def _crawled(self, line: SlowLine, share: int, *options: str) -> CrawlOverLine:
-        self._number += 1
-        place = str(self._folder / f"crawl-{self._number}")
-        command = processes.command("gossamer", "crawl", f"http://{_HOST}{_FIRST}", "-o", place, "--json", "--quiet")
-        command += ["--contact", "bench@example.org"]
-        gates = ("--filter", f"store: text({SHARES[share]})", "--traps", "report")
-        environment = {**processes.environment(), "GOSSAMER_RUNTIME_KEY": self._key}
-        done = subprocess.run(
-            [*command, *gates, *options], env=environment, capture_output=True, timeout=_PATIENCE, check=False
-        )
-        if done.returncode not in (0, 4):
-            raise UsageError(f"a crawl ended with status {done.returncode}: {done.stderr.decode()[-500:]}")
-        told = msgspec.json.decode(done.stdout)
-        return CrawlOverLine(line.count, told["seconds"])
-
-
-@contextmanager
-def _servers(root: Path) -> Iterator[tuple[int, int]]:
-    """Ports of two web servers over a folder, with gzip -6 and without a coding; pages are packed beforehand."""
-    files = {f"/{file.relative_to(root).as_posix()}": file.read_bytes() for file in root.rglob("*.html")}
-    coding = (("Content-Encoding", "gzip"),)
-    packed = {path: FakePage(gzip.compress(page, 6, mtime=0), headers=coding) for path, page in files.items()}
-    with FakeWeb(packed) as one, FakeWeb({path: FakePage(page) for path, page in files.items()}) as other:
-        yield one.port, other.port
+def _words(line: Line) -> str:
+    return f"{line[0] * 1e3:g} ms, {line[1] / 1e6:g} MB/s"
 
 
 class RuntimeProcess:

@@ -8,17 +8,14 @@ with the other one. One that loses an agent works on, and the agent begins again
 every page of its web.
 """
 
-import contextlib
 import itertools
-import json
-import os
 import random
 import shutil
 import signal
 import subprocess
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,13 +26,12 @@ from gossamer.agents.membership import designations
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.analysis.verifying import verify
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
-from gossamer.storage.logs import LOG_PATH
 from gossamer.values.agents import agent_name
 from gossamer.values.hosts import registered_domain
 from tools.killing import Say, Told
 from tools.killing.judging import How, Judgement, Life, assign, few_refetched, hosts_are_spared, robots_first
 from tools.killing.loop import SERVER_FLUSH, hits_of
-from tools.killing.site import Round, resume_command, served
+from tools.killing.site import Round, pages_of, resume_command, send, served
 
 #: Seconds between two looks at processes.
 _LOOK = 0.01
@@ -98,8 +94,7 @@ class WatchedCrawl:
         if process is None:
             return None
         kill = Killed(agent, time.monotonic())
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
+        send(signal.SIGKILL, [process])
         while self.supervisor.poll() is None and time.monotonic() < kill.at + _PATIENCE:
             if living(self.directory, [agent]).get(agent) not in (None, process):
                 kill.back = time.monotonic() - kill.at
@@ -121,9 +116,7 @@ class WatchedCrawl:
 
     def close(self) -> None:
         self.supervisor.kill()
-        for process in living(self.directory, self.everybody).values():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        send(signal.SIGKILL, living(self.directory, self.everybody).values())
         self._errors.close()
 
 
@@ -177,7 +170,13 @@ def all_work(crawl: WatchedCrawl) -> bool:
 
 def _judged(kills: Sequence[Killed], round_: Round, crawl: WatchedCrawl, log: Path, code: int, said: str) -> Told:
     judgement, expected, found = Judgement(), round_.expected(), hits_of(log)
-    owner = _owners(crawl)
+    if crawl.masters:  # domains have stayed where they were
+        table = dict(designations(crawl.directory))
+
+        def owner(host: str) -> str:
+            return table.get(registered_domain(host), "")
+    else:
+        owner = RingDesignation(RingSheet(members=tuple(crawl.agents))).owner
     share = -(-round_.concurrency // len(crawl.agents))
     told = Told()
     for agent in crawl.agents:
@@ -241,8 +240,7 @@ def judge_end(
     With `has_lost_rows` the folder of an agent was taken away, and the rows in it that no table had yet: the archive has records
     that the index does not have. Their pages were fetched again.
     """
-    rows = map(json.loads, (crawl.directory / LOG_PATH).read_text().splitlines())
-    kept = {row["url"] for row in rows if row["event"] == "page" and row["outcome"] in ("ok", "not_modified")}
+    kept = {row["url"] for row in pages_of(crawl.directory) if row["outcome"] in ("ok", "not_modified")}
     for url in sorted(expected - kept):
         told.breach("I1 nothing is lost", url)
     if code != 0 or '"state":"finished"' not in said:
@@ -253,14 +251,6 @@ def judge_end(
         told.breach("the directory agrees with itself", str(finding))
     if "Traceback" in (errors := crawl.directory.with_suffix(".err").read_text(errors="replace")):
         told.breach("no tracebacks", errors[errors.index("Traceback") :][:2000])
-
-
-def _owners(crawl: WatchedCrawl) -> Callable[[str], str]:
-    """Says whose a host is: domains have stayed where they were."""
-    if not crawl.masters:
-        return RingDesignation(RingSheet(members=tuple(crawl.agents))).owner
-    table = dict(designations(crawl.directory))
-    return lambda host: table.get(registered_domain(host), "")
 
 
 def lives_of(kills: Sequence[Killed]) -> list[Life]:
@@ -307,9 +297,15 @@ def _crawl(told: Told, round_: Round, what: str, folder: Path) -> None:
         try:
             all_work(crawl)
             time.sleep(chance.uniform(_SOONEST, _LATEST))
-            if not _lose(crawl, name):
+            process = living(crawl.directory, [name]).get(name)
+            if process is None or crawl.supervisor.poll() is not None:
                 told.figures["too_quick"] += 1
                 return
+            # The process and its folder go away at once.
+            place = crawl.directory / STATE_DIRECTORY / name
+            place.rename(lost := place.with_name(f"lost-{name}"))
+            send(signal.SIGKILL, [process])
+            shutil.rmtree(lost)
             told.figures[name] += 1
             code, said = crawl.end()
         finally:
@@ -319,16 +315,3 @@ def _crawl(told: Told, round_: Round, what: str, folder: Path) -> None:
     judge_end(judgement, expected, crawl, code, said, has_lost_rows=what == "agent")
     told.wrong_of(judgement.breaches, f"{name} of seed {round_.seed}: ")
     shutil.rmtree(folder / "crawl", ignore_errors=True)
-
-
-def _lose(crawl: WatchedCrawl, name: str) -> bool:
-    """Take a process and its folder away at once; False where it is not at work."""
-    process = living(crawl.directory, [name]).get(name)
-    if process is None or crawl.supervisor.poll() is not None:
-        return False
-    place = crawl.directory / STATE_DIRECTORY / name
-    place.rename(place.with_name(f"lost-{name}"))
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
-    shutil.rmtree(place.with_name(f"lost-{name}"))
-    return True

@@ -6,6 +6,7 @@ The numbers of the invariants are those of docs/design/kills.md.
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import pairwise
 
 import msgspec
 
@@ -112,26 +113,34 @@ def judge(
         concurrency: requests in flight.
         per_host: live requests to one host.
     """
-    told = Judgement(hits=len(hits), pages=len(expected))
+    told, last = Judgement(hits=len(hits), pages=len(expected)), lives[-1]
     asked = [hit for hit in hits if not hit.is_robots]
-    _nothing_lost(asked, lives, expected, told)
+    got = {hit.url for hit in asked if hit.status in (200, 304) and not hit.abandoned}
+    for url in sorted(expected - got)[:MOST]:
+        told.breach("I1 nothing is lost", f"{url} was never fetched")
+    for url in sorted(expected - last.done)[:MOST]:
+        told.breach("I1 nothing is lost", f"{url} has no row in the ledger")
     few_refetched(asked, lives, concurrency, told)
     _kept_is_kept(asked, lives, told)
-    _counts_agree(asked, lives, concurrency, told)
-    _counters_grow(lives, told)
+    # Every request is in the counters, but for those that a kill took.
+    fetched, kills = last.counters.get("fetched", 0), sum(life.how is not How.END for life in lives)
+    if not 0 <= len(asked) - fetched <= kills * concurrency:
+        told.breach("I6 counts agree", f"{len(asked)} requests came in, {fetched} were counted, with {kills} kills")
+    for before, life in pairwise(lives):
+        for name, count in before.counters.items():
+            if (now := life.counters.get(name, 0)) < count:
+                told.breach("I7 counters grow", f"{name} fell from {count} to {now} in life {life.number}")
     hosts_are_spared(hits, delay, per_host, told)
     robots_first(hits, told)
-    _ended_well(lives[-1], told)
-    told.restarts = _restarts(hits, lives)
+    if last.code != 0 or '"state":"finished"' not in last.said:
+        told.breach("I14 the end is told truly", f"exit status {last.code}: {last.said or 'nothing was said'}")
+    if last.queued:
+        told.breach("I14 the end is told truly", f"{last.queued} tasks are still queued")
+    first: dict[int, float] = {}
+    for hit in hits:
+        first.setdefault(hit.life, hit.start)
+    told.restarts = [first[life.number] - life.began for life in lives if life.number in first]
     return told
-
-
-def _nothing_lost(hits: Sequence[Hit], lives: Sequence[Life], expected: set[str], told: Judgement) -> None:
-    fetched = {hit.url for hit in hits if hit.status in (200, 304) and not hit.abandoned}
-    for url in sorted(expected - fetched)[:MOST]:
-        told.breach("I1 nothing is lost", f"{url} was never fetched")
-    for url in sorted(expected - lives[-1].done)[:MOST]:
-        told.breach("I1 nothing is lost", f"{url} has no row in the ledger")
 
 
 def few_refetched(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, told: Judgement) -> None:
@@ -167,26 +176,6 @@ def _kept_is_kept(hits: Sequence[Hit], lives: Sequence[Life], told: Judgement) -
             told.breach("I3 what is kept is not fetched again", f"{hit.url} was done in life {done[hit.url]}")
 
 
-def _counts_agree(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, told: Judgement) -> None:
-    """Every request is in the counters, but for those that a kill took."""
-    fetched = lives[-1].counters.get("fetched", 0)
-    kills = sum(life.how is not How.END for life in lives)
-    if not 0 <= len(hits) - fetched <= kills * concurrency:
-        told.breach("I6 counts agree", f"{len(hits)} requests came in, {fetched} were counted, with {kills} kills")
-
-
-def _counters_grow(lives: Sequence[Life], told: Judgement) -> None:
-    before: dict[str, int] = {}
-    for life in lives:
-        for name, count in before.items():
-            if life.counters.get(name, 0) < count:
-                told.breach(
-                    "I7 counters grow",
-                    f"{name} fell from {count} to {life.counters.get(name, 0)} in life {life.number}",
-                )
-        before = life.counters
-
-
 def hosts_are_spared(hits: Sequence[Hit], delay: float, per_host: int, told: Judgement) -> None:
     """So many live requests to a host, and its delay after each, whichever process sent them."""
     live: dict[str, list[Hit]] = {}
@@ -210,18 +199,3 @@ def robots_first(hits: Sequence[Hit], told: Judgement) -> None:
                 known.setdefault(hit.host, hit.end)
         elif hit.host not in known or hit.start < known[hit.host]:
             told.breach("I10 robots.txt first", f"{hit.url} in life {hit.life}")
-
-
-def _ended_well(last: Life, told: Judgement) -> None:
-    """Everything was fetched, and the crawl says so."""
-    if last.code != 0 or '"state":"finished"' not in last.said:
-        told.breach("I14 the end is told truly", f"exit status {last.code}: {last.said or 'nothing was said'}")
-    if last.queued:
-        told.breach("I14 the end is told truly", f"{last.queued} tasks are still queued")
-
-
-def _restarts(hits: Sequence[Hit], lives: Sequence[Life]) -> list[float]:
-    first: dict[int, float] = {}
-    for hit in hits:
-        first.setdefault(hit.life, hit.start)
-    return [first[life.number] - life.began for life in lives if life.number in first]

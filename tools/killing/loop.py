@@ -11,7 +11,6 @@ import statistics
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,39 +72,41 @@ class Lives:
             point = self._chance.choice(list(PASSINGS))
             life.point = f"{point}:{self._chance.randint(1, PASSINGS[point])}"
             environment[VARIABLE] = life.point
-        process = self._start(command, environment)
-        life.began = time.monotonic()
-        try:
-            self._end(process, life)
-        finally:
-            # Before the kill is known to have been waited for, so that nothing that the dead still sent counts as late.
-            _kill_group(process)
-            out, _ = process.communicate()
-        life.ended = time.monotonic()
-        life.code, life.said = process.returncode, out.strip()
-        if life.code is not None and life.code >= 0:
-            life.how = How.END
-        self._look(life)
-        self.lives.append(life)
-        return life
-
-    def errors(self) -> str:
-        return self._stderr.read_text(errors="replace") if self._stderr.exists() else ""
-
-    def _start(self, command: list[str], environment: Mapping[str, str]) -> subprocess.Popen[str]:
-        """A process group of its own: the kill takes all of it, and nothing of ours."""
-        with self._stderr.open("ab") as errors:
-            return subprocess.Popen(
+        with self._stderr.open("ab") as errors:  # a group of its own: the kill takes all of it, and nothing of ours
+            process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
-                env=dict(environment),
+                env=environment,
                 start_new_session=True,
             )
+        life.began = time.monotonic()
+        try:
+            self._end(process, life)
+        finally:
+            # Before the kill is known to have been waited for, so that nothing that the dead still sent counts as late. Of a
+            # process that was waited for, only its number is left.
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            out, _ = process.communicate()
+        life.ended = time.monotonic()
+        life.code, life.said = process.returncode, out.strip()
+        if life.code is not None and life.code >= 0:
+            life.how = How.END
+        # What is kept, before the next life recovers anything. A crawl that died before it had a ledger has nothing.
+        for ledger in ledgers_of(self._directory) if list(self._directory.glob("state/*/ledger/CURRENT")) else ():
+            with ledger.looking():
+                life.counters = dict(ledger.counters())
+                life.done = {row.url for row in ledger.documents()}
+                life.queued = len(ledger.queues)
+        self.lives.append(life)
+        return life
 
-    # -- endings
+    def errors(self) -> str:
+        return self._stderr.read_text(errors="replace") if self._stderr.exists() else ""
 
     def _end(self, process: subprocess.Popen[str], life: Life) -> None:
         if life.how is How.END:
@@ -114,7 +115,10 @@ class Lives:
         if life.how is How.STARTING:
             _wait(process, self._chance.uniform(0.0, STARTING))
             return
-        self._await_work(process)
+        # Until the web has been asked for something more, or the process is gone.
+        before, deadline = self._asked(), time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < deadline and self._asked() == before:
+            time.sleep(LOOK)
         if life.point.startswith(Point.CHECKPOINT):
             with contextlib.suppress(GossamerError, OSError), Control(self._directory, PATIENCE) as control:
                 control.do(Checkpoint(f"life-{len(self.lives)}"))
@@ -128,38 +132,13 @@ class Lives:
             os.killpg(process.pid, signal.SIGTERM)
             _wait(process, 0.2)
 
-    def _await_work(self, process: subprocess.Popen[str]) -> None:
-        """Return when the web has been asked for something more, or the process is gone."""
-        before, deadline = self._asked(), time.monotonic() + PATIENCE
-        while process.poll() is None and time.monotonic() < deadline and self._asked() == before:
-            time.sleep(LOOK)
-
     def _asked(self) -> int:
         return self._log.stat().st_size if self._log.exists() else 0
-
-    # -- a look at the dead
-
-    def _look(self, life: Life) -> None:
-        """What is kept, before the next life recovers anything. A crawl that died before it had a ledger has nothing."""
-        if not (self._directory / "state").is_dir() or not list(self._directory.glob("state/*/ledger/CURRENT")):
-            return
-        for ledger in ledgers_of(self._directory):
-            with ledger.looking():
-                life.counters = dict(ledger.counters())
-                life.done = {row.url for row in ledger.documents()}
-                life.queued = len(ledger.queues)
 
 
 def _wait(process: subprocess.Popen[str], seconds: float) -> None:
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
-
-
-def _kill_group(process: subprocess.Popen[str]) -> None:
-    """Kill what is left of the group; of a process that was waited for, only its number is left."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 #: Kills of one round at most: so the kinds of rounds take turns, and each is judged often.
@@ -249,7 +228,12 @@ def run_round(round_: Round, most: int, folder: Path) -> JudgedRound:
         time.sleep(SERVER_FLUSH)
     hits = assign(hits_of(log), lives.lives)
     judgement = judge(hits, lives.lives, round_.expected(), round_.delay, round_.concurrency, round_.per_host)
-    _no_trouble(lives, judgement)
+    said = lives.errors()
+    if "Traceback" in said:
+        judgement.breach("no tracebacks", said[said.index("Traceback") :][:2000])
+    for life in lives.lives[:-1]:
+        if life.how is How.END and life.code not in (0, 3):
+            judgement.breach("every life can begin", f"life {life.number} ended with {life.code}: {said[-500:]}")
     return JudgedRound(Counter(life.how for life in lives.lives), judgement, verify(directory))
 
 
@@ -265,13 +249,3 @@ def hits_of(log: Path) -> list[Hit]:
         )
         for entry in read_entries(log)
     ]
-
-
-def _no_trouble(lives: Lives, judgement: Judgement) -> None:
-    """No traceback was shown, and no life ended by itself with an error but the told ones."""
-    said = lives.errors()
-    if "Traceback" in said:
-        judgement.breach("no tracebacks", said[said.index("Traceback") :][:2000])
-    for life in lives.lives[:-1]:
-        if life.how is How.END and life.code not in (0, 3):
-            judgement.breach("every life can begin", f"life {life.number} ended with {life.code}: {said[-500:]}")

@@ -23,17 +23,14 @@ from gossamer.engine import processes
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.values.agents import agent_name
 from tools.killing import Say, Told
-from tools.killing.site import served
-from tools.killing.stores import PublishingCrawl, play, send
+from tools.killing.site import send, served, started
+from tools.killing.stores import PublishingCrawl, play
 
 AGENTS = (agent_name(0), agent_name(1))
 LEASE = 4.0
 
 #: Namespaces of machines; the supervisor has another one, number 0.
 MACHINES = (1, 2, 3)
-
-#: Seconds until a fault at most, once both agents have published.
-_LONGEST = 2.0
 
 #: Kilobits a second of a slow link: the least carries hardly more than beats.
 _SLOW = (8, 32, 128)
@@ -116,7 +113,6 @@ class JoinedCrawl(PublishingCrawl):
     def run(self, faults: int) -> int:
         """Play it; returns how many faults came before it ended."""
         self._folder.mkdir(parents=True)
-        done = 0
         with served(self._round, self._log) as port, self._relays(port):
             self._listen = f"{self._network.address(0)}:{_PORT}"
             more = ["--cluster", "joined", "--listen", self._listen, "--agents", str(len(AGENTS))]
@@ -125,31 +121,30 @@ class JoinedCrawl(PublishingCrawl):
             for number in MACHINES:
                 self._join(number)
             try:
-                while done < faults and self._until(lambda: self._have_published(AGENTS)):
-                    time.sleep(self._chance.uniform(0.0, _LONGEST))
-                    if self.process.poll() is not None:
-                        break
-                    self._let(self._chance.choice(list(MachineFault)))
-                    self._since = self._counts()
-                    done += 1
+                done = self._play(faults, lambda: self._have_published(AGENTS), self._let)
                 self._end("supervisor.said")
-                self._check_old()
+                for process in self._old:  # machines whose agent went on elsewhere have to end by themselves
+                    try:
+                        process.wait(60)
+                    except subprocess.TimeoutExpired:
+                        self._told.wrong.append(
+                            f"{self._folder.name}: a machine whose agent went on elsewhere goes on, too"
+                        )
             finally:
-                self._kill_all()
+                for place in self._folder.glob("machine-*"):
+                    if place.is_dir():
+                        send(signal.SIGKILL, set(living(place, AGENTS).values()))
+                for process in (self.process, *self._old, *(process for process, _ in self._machines.values())):
+                    process.kill()
+                    process.wait()
         self._judge_store()
         return done
 
     # -- processes
 
     def _begin(self, number: int, command: list[str], name: str) -> subprocess.Popen[bytes]:
-        with (self._folder / f"{name}.said").open("ab") as said:
-            return subprocess.Popen(
-                self._network.within(number, command),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                env=self._environment,
-            )
+        command = self._network.within(number, command)
+        return started(command, self._folder / f"{name}.said", env=self._environment)
 
     def _join(self, number: int) -> None:
         """Let a machine join with an empty folder."""
@@ -177,7 +172,8 @@ class JoinedCrawl(PublishingCrawl):
 
     # -- what happens
 
-    def _let(self, fault: MachineFault) -> None:
+    def _let(self) -> None:
+        fault = self._chance.choice(list(MachineFault))
         for ended in [number for number, (process, _) in self._machines.items() if process.poll() is not None]:
             self._join(ended)  # its agent went on elsewhere in the fault before
         number = self._chance.choice([n for n, (_, place) in self._machines.items() if living(place, AGENTS)] or [1])
@@ -223,31 +219,15 @@ class JoinedCrawl(PublishingCrawl):
         others = [place for other, (_, place) in self._machines.items() if other != number]
         return len({name for place in others for name in living(place, AGENTS)}) == len(AGENTS)
 
-    def _check_old(self) -> None:
-        """Machines whose agent went on elsewhere have to end by themselves."""
-        for process in self._old:
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                self._told.wrong.append(f"{self._folder.name}: a machine whose agent went on elsewhere goes on, too")
-
-    def _kill_all(self) -> None:
-        for place in self._folder.glob("machine-*"):
-            if place.is_dir():
-                send(signal.SIGKILL, set(living(place, AGENTS).values()))
-        for process in (self.process, *self._old, *(process for process, _ in self._machines.values())):
-            process.kill()
-            process.wait()
-
 
 def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
     """Play crawls until so many faults have come."""
 
-    def live(place: Path, number: int, told: Told, most: int) -> int:
+    def one(place: Path, number: int, told: Told, most: int) -> int:
         with Network() as network:
-            return JoinedCrawl(place, number, told, network).run(min(8, most))
+            return JoinedCrawl(place, number, told, network).run(most)
 
-    return play(folder, say, seed, faults, live)
+    return play(folder, say, seed, faults, one)
 
 
 async def _relay(here: str, there: str) -> None:

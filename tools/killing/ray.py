@@ -23,8 +23,8 @@ from gossamer.storage.members import holder_of
 from gossamer.values.agents import agent_name
 from tools import ROOT
 from tools.killing import Say, Told
-from tools.killing.site import served
-from tools.killing.stores import PublishingCrawl, play, send
+from tools.killing.site import send, served, started
+from tools.killing.stores import PublishingCrawl, play
 
 AGENTS = (agent_name(0), agent_name(1))
 LEASE = 4.0
@@ -49,8 +49,8 @@ _HEALTH = {
     "RAY_raylet_start_wait_time_s": "300",
 }
 
-#: Seconds until a fault at most, once both agents have published; seconds in which a node has to begin.
-_LONGEST, _BEGINS = 2.0, 120.0
+#: Seconds in which a node has to begin.
+_BEGINS = 120.0
 
 
 class RayFault(StrEnum):
@@ -92,10 +92,8 @@ class RayNode:
             mounted = 'mount --bind "$0" "$1" && shift && exec "$@"'
             command = ["unshare", "-m", "sh", "-c", mounted, str(disk), str(seen), *command]
         said = seen.with_name(f"ray-{ports[0]}.said")
-        with said.open("wb") as file:
-            self.process = subprocess.Popen(
-                command, stdout=file, stderr=file, env=environment, cwd=home.parent, start_new_session=True
-            )
+        said.unlink(missing_ok=True)  # of another node that had this port
+        self.process = started(command, said, env=environment, cwd=home.parent, start_new_session=True)
         self.port = ports[0]
         self._raylet = f"--node_manager_port={self.port}".encode()
         until = time.monotonic() + _BEGINS
@@ -137,19 +135,12 @@ class RayCrawl(PublishingCrawl):
         """Play it; returns how many faults came before it ended."""
         self._folder.mkdir(parents=True)
         (self._folder / "crawl.nodes").mkdir()
-        done = 0
         with self._ray(), served(self._round, self._log) as port:
             more = ["--cluster", "ray", "--agents", str(len(AGENTS)), "--store", self._store]
             more += ["--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
             self._drive(*self._round.command(self._folder / "crawl", port)[4:], *more)
             try:
-                while done < faults and self._until(lambda: self._have_published(AGENTS)):
-                    time.sleep(self._chance.uniform(0.0, _LONGEST))
-                    if self.process.poll() is not None:
-                        break
-                    self._let(self._chance.choice(list(RayFault)))
-                    self._since = self._counts()
-                    done += 1
+                done = self._play(faults, lambda: self._have_published(AGENTS), self._let)
                 self._end("driver.said")
             finally:
                 self.process.kill()
@@ -185,14 +176,12 @@ class RayCrawl(PublishingCrawl):
 
     def _drive(self, *words: str) -> None:
         command = [_PYTHON, "-P", "-m", "gossamer", *words]
-        with (self._folder / "driver.said").open("ab") as said:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=self._environment, cwd=self._folder
-            )
+        self.process = started(command, self._folder / "driver.said", env=self._environment, cwd=self._folder)
 
     # -- what happens
 
-    def _let(self, fault: RayFault) -> None:
+    def _let(self) -> None:
+        fault = self._chance.choice(list(RayFault))
         if not self._until(lambda: any(node.agents() for node in self._nodes)):
             return
         self._told.faults[fault.name.lower()]["Ray"] += 1
@@ -271,8 +260,4 @@ def _parent(number: int) -> int:
 
 def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
     """Play crawls until so many faults have come."""
-
-    def live(place: Path, number: int, told: Told, most: int) -> int:
-        return RayCrawl(place, number, told).run(min(8, most))
-
-    return play(folder, say, seed, faults, live)
+    return play(folder, say, seed, faults, lambda place, one, told, most: RayCrawl(place, one, told).run(most))

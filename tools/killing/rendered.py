@@ -18,7 +18,7 @@ from pathlib import Path
 from gossamer.query.database import Database
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from tools.killing import Say, Told
-from tools.killing.site import PATIENCE, begun, judge_last
+from tools.killing.site import PATIENCE, begun, judge_last, send
 from tools.verifying import verify
 
 SHELL = "<!doctype html><title>Shop</title><script src=/app.js></script><body><div id=root></div>"
@@ -115,8 +115,7 @@ def _kill_browser(agent: int, *, guard: bool) -> bool:
     processes = [line.split(None, 2) for line in listed.splitlines()]
     guards = [pid for pid, parent, *args in processes if parent == str(agent) and "guard.py" in "".join(args)]
     found = guards if guard else [pid for pid, parent, *_ in processes if parent in guards]
-    for pid in found:
-        os.kill(int(pid), signal.SIGKILL)
+    send(signal.SIGKILL, map(int, found))
     return bool(found)
 
 

@@ -25,6 +25,7 @@ from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from tools.killing import Say, Told
+from tools.killing.site import pages_of
 from tools.verifying import verify
 
 #: Pages of a crawl: a tree that takes some dozen disturbed runs.
@@ -123,24 +124,20 @@ def run(folder: Path, say: Say, *, times: int = 200, seed: int = 1) -> Told:
 
 
 def _runs_of_a_crawl(directory: Path, web: FakeWeb, chance: random.Random, most: int) -> Iterator[DisturbedRun]:
+    wiring = directory / "crawl.toml"
+
+    def written_at() -> int:
+        """When a run last wrote what it goes by, which each does as soon as the directory is its own."""
+        return wiring.stat().st_mtime_ns if wiring.exists() else 0
+
+    fresh = ["crawl", web.url("/"), "-o", str(directory), "--overwrite", "--delay", "0"]
     for _ in range(most):
-        before = _written_at(directory)
-        one = _disturbed(_command(directory, web.url("/"), chance), chance)
-        yield msgspec.structs.replace(one, has_begun=_written_at(directory) != before)
+        before = written_at()
+        words = ["resume", str(directory)] if wiring.exists() and _state(directory) != "" else fresh
+        one = _disturbed([sys.executable, "-P", "-m", "gossamer", *words, *chance.choice(WAYS)], chance)
+        yield msgspec.structs.replace(one, has_begun=written_at() != before)
         if _is_finished(directory):
             return
-
-
-def _written_at(directory: Path) -> int:
-    """When a run last wrote what it goes by, which each does as soon as the directory is its own."""
-    wiring = directory / "crawl.toml"
-    return wiring.stat().st_mtime_ns if wiring.exists() else 0
-
-
-def _command(directory: Path, seed: str, chance: random.Random) -> list[str]:
-    began = (directory / "crawl.toml").exists() and _state(directory) != ""
-    what = ["resume", str(directory)] if began else ["crawl", seed, "-o", str(directory), "--overwrite", "--delay", "0"]
-    return [sys.executable, "-P", "-m", "gossamer", *what, *chance.choice(WAYS)]
 
 
 def _disturbed(command: list[str], chance: random.Random) -> DisturbedRun:
@@ -219,11 +216,7 @@ def _is_finished(directory: Path) -> bool:
 
 
 def _judged_at_the_end(directory: Path, web: FakeWeb) -> Iterator[str]:
-    kept = Counter(
-        row["url"]
-        for line in (directory / "logs" / "crawl.jsonl").read_bytes().splitlines()
-        if (row := msgspec.json.decode(line)).get("event", "visit") != "robots"
-    )
+    kept = Counter(row["url"] for row in pages_of(directory))
     if missing := web.expected - set(kept):
         yield f"{len(missing)} pages are missing, as {min(missing)}"
     if doubled := [url for url, times in kept.items() if times > 1]:

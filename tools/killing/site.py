@@ -5,17 +5,21 @@ rounds a host without an end. Everything follows from the round's seed, so the e
 """
 
 import json
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from gossamer.engine import processes
 from gossamer.simweb import ServeOptions, SimWeb, WebSpec, beside
 from gossamer.simweb.graph import WebGraph, expected_pages
+from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.places import CRAWL_FILE
 from tools.killing import Told
 
@@ -88,6 +92,26 @@ def resume_command(directory: Path) -> list[str]:
     return [sys.executable, "-P", "-m", "gossamer", "resume", str(directory), "--json"]
 
 
+def send(number: signal.Signals, to: Iterable[int]) -> None:
+    """Send a signal to processes, some of which may be gone."""
+    for process in to:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def started(command: Sequence[str], said: Path, **more: Any) -> subprocess.Popen[bytes]:
+    """A process that writes all that it says behind what a file has."""
+    with said.open("ab") as file:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, **more)
+
+
+def pages_of(directory: Path) -> list[dict[str, Any]]:
+    """The rows of pages in the log of a crawl."""
+    log = directory / LOG_PATH
+    rows = map(json.loads, log.read_bytes().splitlines() if log.exists() else [])
+    return [row for row in rows if row["event"] == "page"]
+
+
 def begun(
     directory: Path,
     first: Sequence[str],
@@ -131,8 +155,6 @@ def round_of(number: int, seed: int, pages: int, concurrency: int) -> Round:
             return Round(seed + number, pages, 0.05, 4, concurrency)
 
 
-@contextmanager
-def served(round_: Round, log: Path) -> Iterator[int]:
-    """Serve the web of a round while the block runs; gives its port."""
-    with beside(round_.spec, ServeOptions(log=log)) as port:
-        yield port
+def served(round_: Round, log: Path) -> AbstractContextManager[int]:
+    """Serve the web of a round while a block runs; gives its port."""
+    return beside(round_.spec, ServeOptions(log=log))

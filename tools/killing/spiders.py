@@ -156,35 +156,31 @@ def run(folder: Path, say: Say, *, kills: int = 50, seed: int = 1, listings: int
                 process.kill()
                 process.communicate()
         judge_last(told, process)
-    told.figures |= {"kills": kills, "log_ins": members.log_ins}
-    _compare(told, directory, listings, arrived)
-    return told
-
-
-def _compare(told: Told, directory: Path, listings: int, arrived: Counter[str]) -> None:
     with Database(directory) as database:
-        items = Counter(
-            json.dumps(json.loads(row[0]), sort_keys=True) for row in database.ask("SELECT data FROM items")
-        )
+        rows = database.ask("SELECT data FROM items")
+        items = Counter(json.dumps(json.loads(row[0]), sort_keys=True) for row in rows)
         [(interrupted,)] = database.ask("SELECT count(*) FROM pages WHERE outcome = 'interrupted'")
-    told.figures |= {"items": sum(items.values()), "interrupted": int(interrupted)}
-    expected: Counter[str] = Counter()
-    lost = 0
+    told.figures |= {
+        "kills": kills,
+        "log_ins": members.log_ins,
+        "items": items.total(),
+        "interrupted": int(interrupted),
+    }
+    expected, lost = Counter[str](), 0
     for number in range(listings):
-        for index in range(THINGS):
-            expected[json.dumps({"from": str(number), "thing": f"T{number}-{index}"})] += 1
-        expected[json.dumps({"form": f"safe {number}"})] += 1
+        things = [{"from": str(number), "thing": f"T{number}-{index}"} for index in range(THINGS)]
+        expected.update(map(json.dumps, [*things, {"form": f"safe {number}"}]))
         brought = json.dumps({"form": f"once {number}"})
         is_lost = brought not in items
         lost += is_lost
         expected[json.dumps({"failed": "interrupted", "of": str(number)}) if is_lost else brought] += 1
     told.wrong += [f"{count} too few of {item}" for item, count in (expected - items).items()]
     told.wrong += [f"{count} too many of {item}" for item, count in (items - expected).items()]
-    told.wrong += [
-        f"{name} arrived {count} times" for name, count in arrived.items() if name.startswith("once") and count > 1
-    ]
+    twice = [(name, count) for name, count in arrived.items() if name.startswith("once") and count > 1]
+    told.wrong += [f"{name} arrived {count} times" for name, count in twice]
     if lost != interrupted:
         told.wrong.append(f"{lost} forms brought no item, and {interrupted} visits are interrupted")
+    return told
 
 
 #: Pages of the web; with the hub they fill several groups of the commit.
@@ -195,9 +191,6 @@ LEAST, MEAN, MOST = 3.0, 5.0, 10.0
 
 #: Requests of a life after which it is killed, at most.
 MOST_REQUESTS_OF_A_LIFE = 90
-
-#: Seconds of a server's answer: requests overlap, so that a kill finds some in flight.
-_LATENCY = 0.004
 
 #: Requests in flight.
 _AT_ONCE = 8
@@ -240,7 +233,15 @@ def come_back(folder: Path, say: Say, *, kills: int = 30, seed: int = 1) -> Told
         end = time.monotonic()
     told.figures |= {"kills": kills, "requests": sum(map(len, asked.values()))}
     judge(told, {name: asked[name] for name in names}, deaths, last, end)
-    _compare_visits(told, directory)
+    # The tables have a row for each visit that was kept, and no page was counted twice.
+    with Database(directory) as database:
+        [(pages, visits)] = database.ask("SELECT count(DISTINCT url), count(*) FROM pages_all")
+    if pages != PAGES + 1:
+        told.wrong.append(f"the tables know {pages} pages of {PAGES + 1}")
+    requests = told.figures["requests"]
+    least = requests - told.figures["again"] - _AT_ONCE * (kills + 1)
+    if not least <= visits <= requests + visits // PAGES + kills:
+        told.wrong.append(f"{visits} visits were kept of {requests} requests")
     return told
 
 
@@ -263,17 +264,3 @@ def judge(told: Told, asked: dict[str, list[float]], deaths: list[float], last: 
     told.figures["again"] = sum(again.values())
     # A commit may wait for as many requests again as are in flight.
     told.wrong += [f"a kill brought {count} pages again" for count in again.values() if count > 8 * _AT_ONCE]
-
-
-def _compare_visits(told: Told, directory: Path) -> None:
-    """The tables have a row for each visit that was kept, and no page was counted twice."""
-    with Database(directory) as database:
-        [(pages, visits)] = database.ask("SELECT count(DISTINCT url), count(*) FROM pages_all")
-    if pages != PAGES + 1:
-        told.wrong.append(f"the tables know {pages} pages of {PAGES + 1}")
-    if (
-        not told.figures["requests"] - told.figures["again"] - _AT_ONCE * (told.figures["kills"] + 1)
-        <= visits
-        <= told.figures["requests"] + visits // PAGES + told.figures["kills"]
-    ):
-        told.wrong.append(f"{visits} visits were kept of {told.figures['requests']} requests")

@@ -5,8 +5,6 @@ equally fast. A crawl that a person stops is resumed, and judged at its end.
 """
 
 import contextlib
-import json
-import os
 import random
 import signal
 import subprocess
@@ -21,12 +19,11 @@ from gossamer.analysis.verifying import verify
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.messages import Change, Checkpoint, Continue, Pause, Status
 from gossamer.crawls.control.standing import CrawlStanding
-from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import agent_name
 from gossamer.values.errors import GossamerError
 from tools.killing import Say, Told
-from tools.killing.site import Round, resume_command, served
+from tools.killing.site import Round, pages_of, resume_command, send, served, started
 
 #: Agents that a crawl has at most.
 MOST_AGENTS = 4
@@ -82,13 +79,10 @@ class SteeredCrawl:
         more = ["--agents", str(self._chance.randint(2, 3))]
         if self._limit is not None:
             more += ["--max-pages", str(self._limit)]
-        with served(self._round, self._log) as port, self._said.open("wb") as said:
+        with served(self._round, self._log) as port:
             command = [*self._round.command(self._directory, port), *more]
             while command:
-                process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
-                )
-                command = self._live(process)
+                command = self._live(started(command, self._said, start_new_session=True))
         self._judge()
 
     def _live(self, process: subprocess.Popen[bytes]) -> list[str]:
@@ -116,8 +110,7 @@ class SteeredCrawl:
                     time.sleep(0.2)
             case Act.KILL:
                 if alive := living(self._directory, [agent_name(index) for index in range(MOST_AGENTS)]):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(self._chance.choice(sorted(alive.values())), signal.SIGKILL)
+                    send(signal.SIGKILL, [self._chance.choice(sorted(alive.values()))])
             case _:
                 with contextlib.suppress(GossamerError):  # it has ended, or takes no request now
                     self._steer(act)
@@ -140,7 +133,6 @@ class SteeredCrawl:
                     control.ask(Change({changes[act][0]: str(changes[act][1])}))
             except GossamerError as error:
                 self._told.figures[f"refused: {str(error).splitlines()[0]}"] += 1
-                raise
 
     def _awaited(self, process: subprocess.Popen[bytes]) -> int:
         """The exit status; a crawl that stands still is ended."""
@@ -151,21 +143,18 @@ class SteeredCrawl:
             if now != asked:
                 asked, since = now, time.monotonic()
             elif time.monotonic() - since > STILL:
-                self._breach(f"it stands still: {self._standing()}")
+                try:
+                    with Control(self._directory, changing=0.0) as control:
+                        said = str(control.told(Status(), CrawlStanding))
+                except GossamerError as error:
+                    said = str(error)
+                self._breach(f"it stands still: {said}")
                 process.terminate()
                 process.wait(STILL)
         return process.returncode
 
     def _size_of_log(self) -> int:
         return self._log.stat().st_size if self._log.exists() else 0
-
-    def _standing(self) -> str:
-        try:
-            with Control(self._directory, changing=0.0) as control:
-                stands: CrawlStanding = control.told(Status(), CrawlStanding)
-        except GossamerError as error:
-            return str(error)
-        return f"{stands.state}, {stands.pages} pages, {stands.queued} queued, {stands.in_flight} in flight"
 
     def _judge(self) -> None:
         """Compare what the crawl has left with what it should have."""
@@ -176,8 +165,7 @@ class SteeredCrawl:
             return
         for finding in verify(self._directory, deep=True).findings:
             self._breach(str(finding))
-        rows = (json.loads(line) for line in (self._directory / LOG_PATH).read_text().splitlines())
-        pages = Counter(row["url"] for row in rows if row["event"] == "page" and row["outcome"] == "ok")
+        pages = Counter(row["url"] for row in pages_of(self._directory) if row["outcome"] == "ok")
         if twice := [url for url, times in pages.items() if times > 1]:
             self._breach(f"{len(twice)} pages were kept twice, as {twice[0]}")
         if self._limit is None and (missing := self._round.expected() - pages.keys()):

@@ -10,7 +10,6 @@ the old processes wake up then, and must end and publish nothing more.
 import csv
 import json
 import math
-import os
 import random
 import shutil
 import signal
@@ -26,13 +25,12 @@ from gossamer.agents.cluster import living
 from gossamer.backup.head import AgentInStore
 from gossamer.backup.opening import open_store
 from gossamer.engine import processes
-from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.members import AGENTS as MEMBERS
 from gossamer.values.agents import agent_name, at_work
 from tools.killing import Say, Told
 from tools.killing.judging import Judgement, hosts_are_spared
 from tools.killing.loop import hits_of
-from tools.killing.site import PATIENCE, Round, served
+from tools.killing.site import PATIENCE, Round, pages_of, send, served, started
 from tools.killing.store_faults import Clocks, StoreOfServer, StoreOnDisk
 
 #: Agents that a crawl may have; it begins with two.
@@ -44,8 +42,8 @@ LEASE, EVERY = 3.0, 1.0
 #: Faults of one crawl at most, and seconds between two looks.
 _MOST, _LOOK = 4, 0.1
 
-#: Seconds until a fault, once all agents have published.
-_LONGEST = 2.0
+#: Seconds until a fault at most, once all agents have published.
+LONGEST = 2.0
 
 #: Seconds for which a store is slow or full; the longest that it waits then before an answer; and by how much a clock is wrong.
 _FAILS, _SLOWEST, _APART = 30.0, 3.0, 600.0
@@ -102,6 +100,18 @@ class PublishingCrawl:
             time.sleep(_LOOK)
         return True
 
+    def _play(self, most: int, ready: Callable[[], bool], let: Callable[[], None]) -> int:
+        """Let faults come, each after a moment of what is `ready`; how many have, `most` at most, when the crawl ends."""
+        for done in range(most):
+            if not self._until(ready):
+                return done
+            time.sleep(self._chance.uniform(0.0, LONGEST))
+            if self.process.poll() is not None:
+                return done
+            let()
+            self._since = self._counts()
+        return most
+
     def _judge_rows(self, rows: Collection[Mapping[str, str]], name: str) -> None:
         """Hold the rows of pages, and the web's log, against what must hold."""
         judgement = Judgement()
@@ -153,19 +163,26 @@ class StoredCrawl(PublishingCrawl):
             options = ["--store", self._store, "--checkpoint-every", f"{EVERY:g}s", "--lease", f"{LEASE:g}s"]
             try:
                 self._begin([*self._round.command(self._directory, port), *options, "--agents", str(_FIRST)])
-                while len(self._faults) < min(most, _MOST) and self._until(self._has_published):
-                    time.sleep(self._chance.uniform(0.0, _LONGEST))
-                    if self.process.poll() is not None:
-                        break
-                    self._let(self._next_fault())
+                done = self._play(most, self._has_published, lambda: self._let(self._next_fault()))
                 self._end(f"said-{self._number}")
-                self._end_old()
+                # Those that were suspended have to end by themselves, since they have no crawl any more.
+                for process, everybody in self._old:
+                    try:
+                        if process.wait(PATIENCE) == 0:
+                            self._told.wrong.append(
+                                f"{self._folder.name}: a crawl that was taken over has ended as finished"
+                            )
+                    except subprocess.TimeoutExpired:
+                        self._told.wrong.append(f"{self._folder.name}: a crawl that was taken over goes on")
+                    send(signal.SIGKILL, everybody)
             finally:  # the chore may be ended, too
                 send(signal.SIGKILL, {self.process.pid} if self.process.poll() is None else set())
                 for place in self._folder.glob("machine-*"):
                     send(signal.SIGKILL, {*living(place, AGENTS).values()})
-        self._judge()
-        return len(self._faults)
+        self._judge_rows(
+            pages_of(self._directory), f"{self._folder.name} ({', '.join(self._faults)}; {self._place.word})"
+        )
+        return done
 
     def _next_fault(self) -> StoreFault:
         """One of those that came most seldom until now, if it can come to this store."""
@@ -181,15 +198,8 @@ class StoredCrawl(PublishingCrawl):
         return self._folder / f"machine-{self._number}"
 
     def _begin(self, command: list[str]) -> None:
-        with (self._folder / f"said-{self._number}").open("ab") as said:
-            self.process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
-                env=self._clocks.environment(),
-            )
+        said = self._folder / f"said-{self._number}"
+        self.process = started(command, said, start_new_session=True, env=self._clocks.environment())
         self._since = self._counts()
 
     def _resume(self, *words: str) -> None:
@@ -215,11 +225,13 @@ class StoredCrawl(PublishingCrawl):
                 self._lose_one()
             case StoreFault.CHANGE:
                 number = self._chance.choice([one for one in (0, 1, 2, 3) if one != len(agents)])
-                if number:
-                    self._steer("set", str(self._directory), f"agents={number}")
+                if number:  # it may be about to end, and refuse it
+                    command = processes.command("gossamer", "set", str(self._directory), f"agents={number}")
+                    environment = processes.environment()
+                    subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE, check=False)
                 else:  # the first one leaves
                     send(signal.SIGTERM, {agents[name] for name in sorted(agents)[:1]})
-                time.sleep(self._chance.uniform(0.0, 2 * _LONGEST))
+                time.sleep(self._chance.uniform(0.0, 2 * LONGEST))
                 if self._chance.random() < 0.5:
                     self._let(StoreFault.MACHINE)
                 else:
@@ -240,7 +252,6 @@ class StoredCrawl(PublishingCrawl):
                 if agents:
                     apart = self._chance.choice([_APART, -_APART])
                     self._clocks.move(self._chance.choice(sorted(agents.values())), apart)
-                    self._since = self._counts()
 
     def _fail_store(self, fault: StoreFault) -> None:
         if fault is StoreFault.STORE:
@@ -251,7 +262,6 @@ class StoredCrawl(PublishingCrawl):
             failing, length = self._place.full(), _FAILS
         with failing:
             time.sleep(length)
-        self._since = self._counts()
 
     def _lose_one(self) -> None:
         """Kill an agent with its folder, one that is at work."""
@@ -260,12 +270,6 @@ class StoredCrawl(PublishingCrawl):
         with suppress(FileNotFoundError):
             (self._directory / "state" / agent).rename(self._folder / f"lost-{time.monotonic_ns()}")
         send(signal.SIGKILL, {agents[agent]} if agent in agents else set())
-        self._since = self._counts()
-
-    def _steer(self, *words: str) -> None:
-        """Ask the crawl for something; it may be about to end, and refuse it."""
-        command, environment = processes.command("gossamer", *words), processes.environment()
-        subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE, check=False)
 
     def _suspended(self) -> set[int]:
         """Suspend all processes for two leases, those too that had only just been started; their numbers."""
@@ -281,49 +285,28 @@ class StoredCrawl(PublishingCrawl):
             fresh = {*living(self._directory, AGENTS).values()} - everybody
         return everybody
 
-    def _end_old(self) -> None:
-        """Those that were suspended have to end by themselves, since they have no crawl any more."""
-        for process, everybody in self._old:
-            try:
-                if process.wait(PATIENCE) == 0:
-                    self._told.wrong.append(f"{self._folder.name}: a crawl that was taken over has ended as finished")
-            except subprocess.TimeoutExpired:
-                self._told.wrong.append(f"{self._folder.name}: a crawl that was taken over goes on")
-            send(signal.SIGKILL, everybody)
-
-    # -- what is there
-
     def _has_published(self) -> bool:
         with suppress(FileNotFoundError, ValueError):
-            working = at_work(json.loads((self._directory / MEMBERS).read_bytes()))
-            return self._have_published(working)
+            return self._have_published(at_work(json.loads((self._directory / MEMBERS).read_bytes())))
         return False
 
-    def _judge(self) -> None:
-        log = self._directory / LOG_PATH
-        lines = log.read_bytes().splitlines() if log.exists() else []
-        rows = [row for row in map(json.loads, lines) if row["event"] == "page"]
-        self._judge_rows(rows, f"{self._folder.name} ({', '.join(self._faults)}; {self._place.word})")
 
-
-def send(number: signal.Signals, to: set[int]) -> None:
-    for process in to:
-        with suppress(ProcessLookupError):
-            os.kill(process, number)
-
-
-def play(folder: Path, say: Say, seed: int, faults: int, live: Callable[[Path, int, Told, int], int]) -> Told:
-    """Play crawls until so many faults have come. `live` plays one: it takes its folder, its seed, what is told, and how many
+def play(
+    folder: Path, say: Say, seed: int, faults: int, run: Callable[[Path, int, Told, int], int], most: int = 8
+) -> Told:
+    """Play crawls until so many faults have come. `run` plays one: it takes its folder, its seed, what is told, and how many
     faults may come, and returns how many have."""
     told = Told()
-    while (done := told.figures["faults"]) < faults:
+    while (left := faults - told.figures["faults"]) > 0:
         number = seed + told.figures["crawls"]
         told.figures["crawls"] += 1
-        told.figures["faults"] += live(folder / f"crawl-{number}", number, told, faults - done)
+        told.figures["faults"] += run(folder / f"crawl-{number}", number, told, min(most, left))
         say(f"{told.figures['faults']} faults in {told.figures['crawls']} crawls")
     return told
 
 
 def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
     """Play crawls until so many faults have come."""
-    return play(folder, say, seed, faults, lambda place, one, told, most: StoredCrawl(place, one, told).run(most))
+    return play(
+        folder, say, seed, faults, lambda place, one, told, left: StoredCrawl(place, one, told).run(left), _MOST
+    )

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 import pyoxigraph as oxigraph
@@ -27,6 +27,7 @@ from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy
 from gossamer.simweb.text import SAID, SYNTAXES
 from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.values.url import path_of
 from tools.killing import Say, Told
 from tools.killing.site import begun, judge_last
 
@@ -123,8 +124,7 @@ def run(folder: Path, say: Say, *, kills: int = 50, seed: int = 1) -> Told:
 
 
 def _round(web: FakeWeb, server: TripleServer, crawl: Path, kills: int, chance: random.Random, told: Told) -> None:
-    given = ["--rdf", "--delay", "0", "--per-host", "4", "--triple-store", server.update]
-    first = ["crawl", web.url("/"), *given]
+    first = ["crawl", web.url("/"), "--rdf", "--delay", "0", "--per-host", "4", "--triple-store", server.update]
     for _ in range(kills):
         # A server that was killed stays away for a life of the crawl, or comes back within it.
         server.start()
@@ -147,24 +147,23 @@ def _round(web: FakeWeb, server: TripleServer, crawl: Path, kills: int, chance: 
 def _wrong(crawl: Path, server: TripleServer, expected: Said, number: int) -> list[str]:
     """What table and stores lack, or have too much."""
     with Database(crawl) as database:
-        table = sorted((_path(graph), said) for graph, said in database.ask("SELECT graph, object FROM triples"))
+        table = list(database.ask("SELECT graph, object FROM triples"))
     with current_copy(crawl, 60.0) as copy:
-        quads = list(oxigraph.Store.read_only(str(copy)))
-    store = sorted((_path(quad.graph_name.value), quad.object.value) for quad in quads)
+        store = [(quad.graph_name.value, quad.object.value) for quad in oxigraph.Store.read_only(str(copy))]
     rows = server.ask(f"SELECT ?g ?o {{ GRAPH ?g {{ ?s <{SAID}> ?o }} }}")
-    elsewhere = sorted((_path(row["g"]), row["o"]) for row in rows)
-    found = {"table": table, "store": store, "store elsewhere": elsewhere}
-    return [
-        f"round {number}: the {name} has {len(said)} triples instead of {len(expected)}, "
-        f"lacks {len(set(expected) - set(said))} and has {len(set(said) - set(expected))} that no page says"
-        for name, said in found.items()
-        if said != expected
-    ]
-
-
-def _path(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+    wrong = []
+    for name, found in (
+        ("table", table),
+        ("store", store),
+        ("store elsewhere", [(row["g"], row["o"]) for row in rows]),
+    ):
+        said = sorted((path_of(graph), text) for graph, text in found)
+        if said != expected:
+            wrong.append(
+                f"round {number}: the {name} has {len(said)} triples instead of {len(expected)}, "
+                f"lacks {len(set(expected) - set(said))} and has {len(set(said) - set(expected))} that no page says"
+            )
+    return wrong
 
 
 # Sites whose pages are known one by one: journeys crawl them too.

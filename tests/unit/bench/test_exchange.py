@@ -2,31 +2,13 @@
 
 from functools import cache
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from gossamer.bench.report import FigureTable
 from gossamer.values.hosts import registered_domain
 from tools.bench.dividing import DividedWeb, ExchangeMode, crawl, owners, quality
-from tools.bench.exchange import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    generations_table,
-    lines_svg,
-    plots,
-    run,
-    saved,
-    second_chance_table,
-    series_of,
-    thesis_table,
-    zipf,
-)
+from tools.bench.exchange import generations_table, run, saved, second_chance_table, thesis_table, zipf
 
 
 @cache
@@ -120,17 +102,4 @@ def test_the_load_follows_the_formula() -> None:
 
 
 def test_the_report_has_a_row_for_each_number_of_agents() -> None:
-    report = run(400)
-    assert [len(table.rows) for table in report.tables] == [6, 6, 6, 6, 6, 3]
-    drawings = plots(report)
-    assert [drawing.count("<polyline") for drawing in drawings.values()] == [6, 2, 3, 6, 6]
-    for drawing in drawings.values():
-        ElementTree.fromstring(drawing)
-
-
-def test_a_line_goes_through_the_figures_of_its_column() -> None:
-    table = FigureTable("title", ("agents", "covers", "other"), [("1", "100.0%", "x"), ("2", "50.0%", "y")])
-    drawing = lines_svg("a < b", "agents", ["1", "2"], series_of(table, ["covers"]))
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    assert f'points="{LEFT}.0,{TOP}.0 {WIDTH - RIGHT}.0,{middle}"' in drawing
-    assert "a &lt; b" in drawing
+    assert [len(table.rows) for table in run(400).tables] == [6, 6, 6, 6, 6, 3]
