@@ -36,7 +36,6 @@ from gossamer.crawls.control.wire import ProcessRequest, tag_of
 from gossamer.crawls.figures import RunFigures
 from gossamer.crawls.live import LiveChanges
 from gossamer.crawls.pulse import Sampler
-from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.work import CrawlAtWork, Lapsing
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
@@ -45,7 +44,7 @@ from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.whole_crawl import RateUse
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.opening import ProcessLock
-from gossamer.storage.logs import log_path
+from gossamer.storage.logs import log_path, setting_aside
 from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.members import crawl_id
 from gossamer.values.errors import CrawlDirectoryError, UsageError

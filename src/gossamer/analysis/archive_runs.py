@@ -66,8 +66,26 @@ class ArchiveRun:
         self._catalog = catalog
         self._shown_before: dict[str, bytes] = {}
         """By visit, the digests of pages that are on their way."""
-        catalog.add("archive-visits", _replay(self._visits))
-        catalog.add("visit-rows", _rows(self._written))
+        visits, written = self._visits, self._written
+
+        class Replay(Producer[NoSettings]):
+            """Sends every visit that the archive has, in the order of the archive."""
+
+            visits: Out[Visit]
+
+            def produce(self) -> Iterable[Visit]:
+                return visits()
+
+        class Rows(Consumer[NoSettings]):
+            """Writes the rows of visits."""
+
+            visits: In[Visit]
+
+            def consume_many(self, visits: list[Visit]) -> None:
+                written(visits)
+
+        catalog.add("archive-visits", Replay)
+        catalog.add("visit-rows", Rows)
         catalog.add(RULINGS, ArchivedRulings)
 
     async def write(
@@ -107,18 +125,6 @@ class ArchiveRun:
         self._log.append(visits, [None] * len(visits))
 
 
-def _replay(visits: Callable[[], Iterable[Visit]]) -> type[Producer[NoSettings]]:
-    class Replay(Producer[NoSettings]):
-        """Sends every visit that the archive has, in the order of the archive."""
-
-        visits: Out[Visit]
-
-        def produce(self) -> Iterable[Visit]:
-            return visits()
-
-    return Replay
-
-
 class ArchivedRulings(Provider[NoSettings]):
     """Knows a failure that was tried again by its outcome: the last try is called otherwise.
 
@@ -128,18 +134,6 @@ class ArchivedRulings(Provider[NoSettings]):
     def expected(self, answer: Answer) -> RetryDecision:
         is_last = answer.outcome not in TRANSIENT or answer.outcome is Outcome.GONE_AFTER_RETRIES
         return DONE if is_last else RetryDecision(Disposition.RETRY)
-
-
-def _rows(append: Callable[[list[Visit]], object]) -> type[Consumer[NoSettings]]:
-    class Rows(Consumer[NoSettings]):
-        """Writes the rows of visits."""
-
-        visits: In[Visit]
-
-        def consume_many(self, visits: list[Visit]) -> None:
-            append(visits)
-
-    return Rows
 
 
 # -- parts that other machines process

@@ -78,7 +78,11 @@ def _changed(tree: Any, change: Change, depth: int = 0) -> str:
 def _change_links(node: Any, tag: str, attributes: dict[str, str | None], change: Change) -> None:
     if tag == "meta":
         if (attributes.get("http-equiv") or "").lower() == "refresh":
-            _change_refresh(node, attributes.get("content") or "", change)
+            content = attributes.get("content") or ""
+            match = REFRESH.match(content[:4096])
+            if match is not None and (url := (match[1] or match[2] or match[3] or "").strip()):
+                seconds = re.split(r"[;,\s]", content[: match.start(match.lastindex or 0)].lstrip(), maxsplit=1)[0]
+                node.attrs["content"] = f"{seconds}; url={change(url, 'meta content')}"
         return
     for place in _LINKS.get(tag, ()):
         value = attributes.get(place)
@@ -94,13 +98,6 @@ def _change_links(node: Any, tag: str, attributes: dict[str, str | None], change
             node.attrs[place] = changed_css(value, change)
         else:
             node.attrs[place] = _changed_set(value, change) if place.endswith("set") else change(value, relation)
-
-
-def _change_refresh(node: Any, content: str, change: Change) -> None:
-    match = REFRESH.match(content[:4096])
-    if match is not None and (url := (match[1] or match[2] or match[3] or "").strip()):
-        seconds = re.split(r"[;,\s]", content[: match.start(match.lastindex or 0)].lstrip(), maxsplit=1)[0]
-        node.attrs["content"] = f"{seconds}; url={change(url, 'meta content')}"
 
 
 def _changed_set(value: str, change: Change) -> str:

@@ -149,7 +149,7 @@ class Deleting(CrawlRewriting):
     def change_tables(self) -> int:
         return remove_rows(self.directory, self.journal.target)
 
-    def _change_archive(self) -> None:
+    def change_files(self) -> None:
         for place in read_places(self.directory):
             path = self.directory / place.file
             if (size := path.stat().st_size if path.exists() else 0) < place.offset + place.length:
@@ -158,9 +158,6 @@ class Deleting(CrawlRewriting):
             elif not fill(path, Gap(place.offset, place.length), self.journal.at, DELETED_RECORD):
                 raise CrawlDirectoryError(f"{path} has no room at byte {place.offset} for a note of what was deleted")
             crash_at(Point.DELETION)
-
-    def change_files(self) -> None:
-        self._change_archive()
         self._change_logs()
         crash_at(Point.DELETION)
         forget_cookies(self.directory / COOKIES, self.journal.target.has_host)

@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
@@ -29,9 +29,6 @@ from gossamer.fetcher.cares import DnsResolver, DnsSheet
 from gossamer.fetcher.driver import version as libcurl_version
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.errors import AddressRefused, GossamerError, ResolutionFailed
-
-if TYPE_CHECKING:
-    pass
 
 Verdict = Literal["ok", "note", "bad"]
 

@@ -1,12 +1,22 @@
-"""Documents without a crawl: the process and link stages, put together to read one document.
+"""Parts of a crawl without its ring: the process and link stages read one document, and the robots gate judges single URLs.
 
 Place in the flow: `gossamer inspect` and `gossamer rdf` read files and fetched pages here, as a crawl with every detail on would.
+`gossamer robots` asks :class:`RobotsAsking`, whose gate and protocol module reach the verdict that a crawl would reach.
 """
 
 from collections.abc import Collection, Sequence
 from typing import Any, Self
 
+import msgspec
+
 from gossamer.documents.document import Document
+from gossamer.engine.unit import Clock, SystemClock
+from gossamer.fetcher.dns import ResolverSheet, SystemResolver
+from gossamer.fetcher.http import HttpModule
+from gossamer.fetcher.request import HttpSheet
+from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
+from gossamer.frontier.robots.provider import ObeyRobots, RobotsSheet
+from gossamer.frontier.robots.rules import MAX_BYTES
 from gossamer.parsing.contract import Processor
 from gossamer.parsing.feeds import FeedLinks, SitemapLinks
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
@@ -16,11 +26,13 @@ from gossamer.parsing.process_stage import Process, ProcessSheet
 from gossamer.rdf.filtering import DROPPED
 from gossamer.rdf.page import StructuredData, structured_data, told
 from gossamer.values import body as bodies
+from gossamer.values.addresses import place_of
 from gossamer.values.body import sha1_base32
+from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.media_type import HTML_TYPES, sniff_media_type
 from gossamer.values.outcome import Outcome
-from gossamer.values.task import Task
-from gossamer.values.url import host_of
+from gossamer.values.task import ROBOTS, Task
+from gossamer.values.url import canonical, endpoint_of, host_of, scheme_of, site_of
 from gossamer.values.visit import Response, Visit
 
 
@@ -113,3 +125,67 @@ def looks_like_urls(content: bytes) -> bool:
         return False
     lines = content[:65_536].split()
     return bool(lines) and all(line.startswith((b"http://", b"https://")) for line in lines)
+
+
+#: Seconds of waiting between two requests to a site that are made at once when a person waits for the answer: the
+#: pause before the second round. A longer wait is an answer.
+_PATIENCE = 5.0
+
+
+class RobotsAsking:
+    """Asks each site for its robots.txt once, as a crawl would, and says what a crawl would do with a URL."""
+
+    def __init__(self, agent: str, resolve: Sequence[str] = (), contact: str = "") -> None:
+        """Nothing is opened yet. Without `contact`, only hosts of this machine are asked; `resolve` is of
+        `PATTERN=ADDRESS[:PORT]` entries."""
+        self._clock: Clock = SystemClock()
+        self._robots = ObeyRobots(RobotsSheet(agent=agent))
+        self._resolver = SystemResolver(ResolverSheet(resolve=tuple(resolve), only_loopback=not contact))
+        self._http = HttpModule(HttpSheet(max_body=MAX_BYTES + 1, contact=contact))
+        self._http.resolver = self._resolver
+
+    async def __aenter__(self) -> Self:
+        await self._http.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.stop()
+        await self._resolver.stop()
+
+    async def judge(self, url: str) -> RobotsVerdict:
+        """The verdict on a canonical URL that a person gave; a site that cannot be asked now gives `wait`.
+        Raises UsageError: the site's address is not one that may be asked; says why."""
+        # Hosts that a person gives may be loopback (design question 8).
+        seed = place_of(*endpoint_of(url))
+        before = self._resolver.sheet
+        if seed not in before.seed_hosts:
+            self._resolver.sheet = msgspec.structs.replace(before, seed_hosts=(*before.seed_hosts, seed))
+            self._resolver.changed(before)
+        task = Task(url, host_of(url))
+        while True:
+            verdict = self._robots.judge(task, self._clock.now())
+            if verdict.ruling is RobotsRuling.WAIT and verdict.until - self._clock.now() <= _PATIENCE:
+                await self._clock.sleep(max(0.0, verdict.until - self._clock.now()))
+            elif verdict.ruling is RobotsRuling.FETCH_FIRST:
+                site = site_of(url)
+                response = await self._http.fetch(Task(verdict.url, host_of(verdict.url), source=site, relation=ROBOTS))
+                if response.outcome is Outcome.ADDRESS_REFUSED and site_of(verdict.url) == site:
+                    raise UsageError(
+                        f"{verdict.url} is not asked for ({response.error}); requests beyond this machine have to name a contact "
+                        "for site owners: give --contact URL_OR_MAIL, or set GOSSAMER_CONTACT, or judge by a --file"
+                    )
+                self._robots.learned(site, response, self._clock.now())
+            else:
+                return verdict
+
+
+def url_of_site(text: str) -> str:
+    """The canonical form of a URL whose site can have a robots.txt. Raises UsageError: it is no URL, or one of another scheme."""
+    try:
+        url = canonical(text)
+    except UnreadableUrl as error:
+        hint = f"; did you mean http://{text}?" if "://" not in text else ""
+        raise UsageError(f"{error}{hint}") from None
+    if scheme_of(url) not in ("http", "https"):
+        raise UsageError(f"{text[:200]!r}: robots.txt is asked for at http and https URLs only")
+    return url

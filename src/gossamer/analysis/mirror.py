@@ -82,7 +82,10 @@ def mirror_names(documents: Iterable[tuple[str, str]]) -> dict[str, str]:
         name, number = plain, 0
         while _key(name) in folders or _key(name) in taken:
             number += 1
-            name = _told_apart(name, url, number)
+            folder, _, last = name.rpartition("/")
+            stem, dot, extension = last.rpartition(".")
+            mark = f"~{_digest(f'{number} {url}', 8)}"
+            name = f"{folder}/{stem}{mark}.{extension}" if dot and stem else f"{folder}/{last}{mark}"
         taken.add(_key(name))
         found[url] = name
     return found
@@ -149,14 +152,6 @@ def _cut(text: str, most: int) -> str:
     ending = f".{extension}" if dot and len(extension) <= 8 and extension.isascii() else ""
     kept = text.encode()[: most - 10 - len(ending)].decode("utf-8", "ignore")
     return f"{kept}~{_digest(text, 8)}{ending}"
-
-
-def _told_apart(name: str, url: str, number: int) -> str:
-    folder, _, last = name.rpartition("/")
-    stem, dot, extension = last.rpartition(".")
-    mark = f"~{_digest(f'{number} {url}', 8)}"
-    new = f"{stem}{mark}.{extension}" if dot and stem else f"{last}{mark}"
-    return f"{folder}/{new}"
 
 
 def _digest(text: str, length: int) -> str:
@@ -290,18 +285,15 @@ class _Mirror:
                 continue
             _write(self._folder / name, self._content(url, name, archived))
             files.append(name)
-        self._write_entrance(names)
-        mark = MirrorMark(str(self._directory.resolve()), tuple(sorted(files)))
-        _write(self._folder / MIRROR_MARK, iter([msgspec.json.encode(mark)]))
-        return Mirrored(len(files), self._unchanged, missing)
-
-    def _write_entrance(self, names: Mapping[str, str]) -> None:
-        """`index.html` leads to the first seed: a reader need not know the name of its file."""
+        # `index.html` leads to the first seed: a reader need not know the name of its file.
         first = next((self._names[seed] for seed in self._seeds if seed in self._names), next(iter(names.values())))
         target = as_reference("index.html", first)
         refresh = f'<meta http-equiv="refresh" content="0; url={target}">'
         text = f'<!DOCTYPE html><meta charset="utf-8">{refresh}<a href="{target}">{target}</a>\n'
         _write(self._folder / "index.html", iter([text.encode()]))
+        mark = MirrorMark(str(self._directory.resolve()), tuple(sorted(files)))
+        _write(self._folder / MIRROR_MARK, iter([msgspec.json.encode(mark)]))
+        return Mirrored(len(files), self._unchanged, missing)
 
     def _content(self, url: str, name: str, archived: Archived) -> Iterator[bytes]:
         source = archived.source

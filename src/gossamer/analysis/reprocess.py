@@ -21,11 +21,11 @@ import msgspec
 from gossamer.analysis.archive_runs import PART_BYTES, RULINGS, ArchivePart, ArchiveRun, Mapped, in_parts
 from gossamer.browser.again import KEPT_ANSWERS, rendered_again
 from gossamer.browser.options import RENDER
+from gossamer.crawls.additions import with_structured_data
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.control.client import holder
 from gossamer.crawls.crawlers import gathered
 from gossamer.crawls.directory import read_wiring
-from gossamer.crawls.documents import with_structured_data
 from gossamer.crawls.followers import Following
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import UnknownName, WiringError
@@ -34,7 +34,7 @@ from gossamer.engine.sheet import nearest
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
-from gossamer.query.table_rewrites import Basis, basis, replace, replaceable
+from gossamer.query.table_rewrites import basis, replace, replaceable
 from gossamer.spiders.running import SpiderHandlers
 from gossamer.spiders.spider_stage import SPIDER, with_spider
 from gossamer.storage.tables.contract import table_named
@@ -172,14 +172,31 @@ class Reprocessing:
             convert(self.directory)
             # A table that is kept on request alone stays, unless it is asked for.
             before = basis(self.directory, _known(name for name in replaceable(self.directory) if name in self._asked))
-            workspace = self._workspace()
+            # The run has a directory of its own; those of runs that were killed go.
+            state = self.directory / "state"
+            state.mkdir(exist_ok=True)
+            for left in state.glob("reprocess-*"):
+                shutil.rmtree(left, ignore_errors=True)
+            workspace = Path(tempfile.mkdtemp(prefix="reprocess-", dir=state))
             try:
-                await self._process(workspace, before)
+                # What is fetched meanwhile has been processed already: it is no part of the run.
+                with Database(self.directory, before.files) as database:
+                    answer = database.ask(_VISITS)
+                    rows = (dict(zip(answer.columns, row, strict=True)) for row in answer)
+                    if self._mapped is None:
+                        await self._run.write(rows, self.wiring, tuple(before.tables), workspace)
+                    else:
+                        told = ArchivePart(str(self.directory.resolve()), self.wiring, tuple(before.tables))
+                        self._run.counts = await in_parts(self._mapped, rows, told, workspace, self.part_bytes)
                 tables = replace(self.directory, workspace, before, items_only=self._items_only)
             finally:
                 shutil.rmtree(workspace, ignore_errors=True)
             convert(self.directory)
-        await self._follow()
+        # Followers of the crawl are made again out of the new rows; those of a crawl that runs do so themselves.
+        following = Following(self.directory, CrawlOptions(), self._report, triples="triples" in self._asked)
+        following.register()
+        await following.start(once=True)
+        await following.finish()
         counts = self._run.counts
         return Reprocessed(
             str(self.directory),
@@ -192,32 +209,6 @@ class Reprocessing:
             rendered_alike=counts.rendered_alike,
             is_at_work=is_at_work,
         )
-
-    async def _follow(self) -> None:
-        """Followers of the crawl are made again out of the new rows; those of a crawl that runs do so themselves."""
-        following = Following(self.directory, CrawlOptions(), self._report, triples="triples" in self._asked)
-        following.register()
-        await following.start(once=True)
-        await following.finish()
-
-    def _workspace(self) -> Path:
-        """A directory of the run's own; those of runs that were killed go."""
-        state = self.directory / "state"
-        state.mkdir(exist_ok=True)
-        for left in state.glob("reprocess-*"):
-            shutil.rmtree(left, ignore_errors=True)
-        return Path(tempfile.mkdtemp(prefix="reprocess-", dir=state))
-
-    async def _process(self, workspace: Path, before: Basis) -> None:
-        # What is fetched meanwhile has been processed already: it is no part of the run.
-        with Database(self.directory, before.files) as database:
-            answer = database.ask(_VISITS)
-            rows = (dict(zip(answer.columns, row, strict=True)) for row in answer)
-            if self._mapped is None:
-                await self._run.write(rows, self.wiring, tuple(before.tables), workspace)
-            else:
-                told = ArchivePart(str(self.directory.resolve()), self.wiring, tuple(before.tables))
-                self._run.counts = await in_parts(self._mapped, rows, told, workspace, self.part_bytes)
 
 
 def _known(names: Iterable[str]) -> list[str]:

@@ -222,16 +222,34 @@ class Verdicts(msgspec.Struct, frozen=True):
 
 async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] = ()) -> Verdicts:
     """Verdicts of the crawl's own parts on the URL, and on each of these links to it."""
-    is_seed = known.url in _seeds(graph)
-    units = await _started(graph, known)
+    sheets = (node.sheet for node in graph.components.values())
+    seeds = {canonical(url) for sheet in sheets if isinstance(sheet, SeedsSheet) for url in sheet.urls}
+    is_seed, judges = known.url in seeds, _judges(graph)
+    units = await _started(graph, judges, known)
     try:
-        judged = [_judged_link(graph, units, known.url, link) for link in links]
+        judged = []
+        for link in links:
+            refused = (one for one in _followed(judges, units, known.url, link, 0) if one.verdict)
+            verdict = next((f"{one.filter}: {one.verdict}" for one in refused), "")
+            judged.append(msgspec.structs.replace(link, verdict=verdict))
         sheets = (node.sheet for node in graph.providers.values() if issubclass(node.unit, HostPoliteness))
         blocked = next((getattr(sheet, "blocked", ()) for sheet in sheets), ())
         best = min(judged, key=lambda link: bool(link.verdict), default=None)  # one that passes, where there is one
+        # Filters judge the link that the URL was found by, or the best one.
+        source, relation, depth = discovery(known)
+        if best is not None:
+            source, relation = best.page, best.relation
+        task = Task(known.url, host_of(known.url), depth, source, relation or "a href")
+        found = []
+        if not is_seed:
+            page = source or min(seeds, default=known.url)
+            met = best or LeadingLink(page, task.relation, nofollow=False)
+            found += _followed(judges, units, known.url, met, parent_depth(depth, relation))
+            found += _at_gate("schedule", judges.schedule, units, task)
+        found += _at_gate("fetch", judges.fetch, units, task)
         return Verdicts(
-            filters=_filtered(graph, units, known, best, is_seed=is_seed),
-            robots=_robots(graph, units, known),
+            filters=found,
+            robots=_robots(judges, units, known),
             blocked_by=Blocklist(blocked).rule(host_of(known.url)) or known.blocked_by,
             is_seed=is_seed,
             links=judged,
@@ -239,11 +257,6 @@ async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] =
     finally:
         for unit in reversed(units.values()):
             await unit.stop()
-
-
-def _seeds(graph: Graph) -> set[str]:
-    sheets = (node.sheet for node in graph.components.values())
-    return {canonical(url) for sheet in sheets if isinstance(sheet, SeedsSheet) for url in sheet.urls}
 
 
 class _Judges(msgspec.Struct, frozen=True):
@@ -283,9 +296,8 @@ class _Looked(Provider[NoSettings]):
         return [self.known.learnt.get(what) if host == host_of(self.known.url) else None for host in hosts]
 
 
-async def _started(graph: Graph, known: Known) -> dict[str, Provider[Any]]:
+async def _started(graph: Graph, judges: _Judges, known: Known) -> dict[str, Provider[Any]]:
     """The providers that judge, and what they use: made as the crawl makes them, in a life of their own."""
-    judges = _judges(graph)
     wanted = graph.reached([*judges.follow, *judges.schedule, *judges.fetch, *judges.robots])
     units: dict[str, Provider[Any]] = {}
     for name, node in graph.providers.items():
@@ -302,25 +314,6 @@ async def _started(graph: Graph, known: Known) -> dict[str, Provider[Any]]:
     return units
 
 
-def _filtered(
-    graph: Graph, units: Mapping[str, Any], known: Known, link: LeadingLink | None, *, is_seed: bool
-) -> list[Judged]:
-    """Verdicts of the filters on the link that the URL was found by, or on this one."""
-    source, relation, depth = discovery(known)
-    if link is not None:
-        source, relation = link.page, link.relation
-    task = Task(known.url, host_of(known.url), depth, source, relation or "a href")
-    judges = _judges(graph)
-    found = []
-    if not is_seed:
-        page = source or next(iter(sorted(_seeds(graph))), known.url)
-        met = link or LeadingLink(page, task.relation, nofollow=False)
-        found += _followed(judges, units, known.url, met, parent_depth(depth, relation))
-        found += _at_gate("schedule", judges.schedule, units, task)
-    found += _at_gate("fetch", judges.fetch, units, task)
-    return found
-
-
 def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: LeadingLink, depth: int) -> list[Judged]:
     above = Task(link.page, host_of(link.page), depth=depth)
     found = []
@@ -333,12 +326,6 @@ def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: Leading
     return found
 
 
-def _judged_link(graph: Graph, units: Mapping[str, Any], url: str, link: LeadingLink) -> LeadingLink:
-    judged = _followed(_judges(graph), units, url, link, 0)
-    verdict = next((f"{one.filter}: {one.verdict}" for one in judged if one.verdict), "")
-    return msgspec.structs.replace(link, verdict=verdict)
-
-
 def _at_gate(gate: TaskGate, judges: Sequence[str], units: Mapping[str, Any], task: Task) -> list[Judged]:
     return [Judged(gate, name, verdicts_on((units[name],), gate, (task,))[0]) for name in judges]
 
@@ -349,8 +336,8 @@ def discovery(known: Known) -> tuple[str, str, int]:
     return ("", "", 1) if found is None else (found.source, found.relation, found.depth)
 
 
-def _robots(graph: Graph, units: Mapping[str, Any], known: Known) -> RobotsWord | None:
-    for name in _judges(graph).robots:
+def _robots(judges: _Judges, units: Mapping[str, Any], known: Known) -> RobotsWord | None:
+    for name in judges.robots:
         gate = units[name]
         if known.robots:
             gate.restore(site_of(known.url), known.robots)

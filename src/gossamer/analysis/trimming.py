@@ -202,20 +202,17 @@ class _Copies:
         if self._file is not None and self._file.end >= ROTATE_BYTES:
             self._close()
         if self._file is None:
-            self._open(file)
+            prefix = Path(file).name.rpartition(f"-{self._agent}-")[0]
+            while True:
+                name = f"{WARC_DIRECTORY}/{prefix}-{self._agent}-{self._stamp}-{self._serial:05d}.warc.gz"
+                self._serial += 1
+                path = self._directory / name
+                if not path.exists() and not path.is_symlink():
+                    break
+            self._name, self._file = name, AppendFile(path.with_name(f"{path.name}.new"), fresh=True)
         first = next(scan(self._directory / file), None)
         if isinstance(first, Span) and first.kind == "warcinfo":
             self._bytes(0, first.end)
-
-    def _open(self, file: str) -> None:
-        prefix = Path(file).name.rpartition(f"-{self._agent}-")[0]
-        while True:
-            name = f"{WARC_DIRECTORY}/{prefix}-{self._agent}-{self._stamp}-{self._serial:05d}.warc.gz"
-            self._serial += 1
-            path = self._directory / name
-            if not path.exists() and not path.is_symlink():
-                break
-        self._name, self._file = name, AppendFile(path.with_name(f"{path.name}.new"), fresh=True)
 
     def _bytes(self, start: int, end: int) -> None:
         assert self._source is not None

@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -60,59 +60,58 @@ class Verified(msgspec.Struct):
         else:
             self.more += 1
 
+    @contextmanager
+    def finding(self, about: str = "") -> Iterator[None]:
+        """While the block runs, a crawl directory that is damaged is a finding, and ends the block."""
+        try:
+            yield
+        except (CrawlDirectoryError, WiringError) as error:
+            self.find(f"{about}{error}")
+
 
 def verify(directory: Path, *, deep: bool = False) -> Verified:
     """Compare what was committed with what is there. With `deep`, every record of the archive, every line of log and index,
     every table and every block of the ledgers is read."""
     told = Verified(str(directory))
-    try:
+    with told.finding():
         read_wiring(directory)
-    except (CrawlDirectoryError, WiringError) as error:
-        told.find(str(error))
     with ExitStack() as stack:
         ends: dict[str, int] = {}
+        known: list[RocksLedger] = []
         ledgers = []
-        for ledger in _ledgers(directory, told):
-            try:
+        with told.finding():
+            refuse_without_ledger(directory)
+            known = ledgers_of(directory)
+        for ledger in known:
+            with told.finding():
                 stack.enter_context(ledger.looking())
-            except CrawlDirectoryError as error:
-                told.find(str(error))
-                continue
-            ledgers.append(ledger)
-            ends.update(ledger.committed_ends())
+                ledgers.append(ledger)
+                ends.update(ledger.committed_ends())
         told.files = len(ends)
-        try:
+        with told.finding():
             damages = damages_of(directory, ends, deep=deep)
             for damage in (*damages.files, *damages.tables, *filter(None, [damages.index])):
                 told.find(str(damage))
-        except CrawlDirectoryError as error:
-            told.find(str(error))
         if why := failure_of(directory):
             told.find(f"{unmade(why)}; try again: gossamer resume {directory}")
-        _find_unfinished(directory, told)
-        _note_tails(directory, ends, told)
+        with told.finding():
+            refuse_unfinished(directory, also_free=True)
+        for file, end in sorted(ends.items()):
+            path = directory / file
+            if is_away(path):
+                told.notes.append(f"{file} lies on a disk that is not there")
+            elif path.exists() and (rest := path.stat().st_size - end) > 0:
+                told.notes.append(
+                    f"{file} has {rest} bytes that are not committed: a kill left them, or the crawl is running"
+                )
         if deep:
             _read_all(directory, ledgers, ends, told)
         else:
-            _look_in_store(directory, ends, told)
+            for file in ends:  # archive files that are in a store alone, and of which that has lost something
+                if file.startswith(f"{WARC_DIRECTORY}/") and in_store(directory / file):
+                    with told.finding(f"{file}: "):
+                        opened(directory / file, whole=True).close()
     return told
-
-
-def _ledgers(directory: Path, told: Verified) -> list[RocksLedger]:
-    try:
-        refuse_without_ledger(directory)
-        return ledgers_of(directory)
-    except CrawlDirectoryError as error:
-        told.find(str(error))
-        return []
-
-
-def _find_unfinished(directory: Path, told: Verified) -> None:
-    """Work on the crawl that was begun and has to be finished."""
-    try:
-        refuse_unfinished(directory, also_free=True)
-    except CrawlDirectoryError as error:
-        told.find(str(error))
 
 
 def _find_changed(directory: Path, ledgers: list[RocksLedger], told: Verified) -> None:
@@ -136,27 +135,6 @@ def _find_changed(directory: Path, ledgers: list[RocksLedger], told: Verified) -
         for name in ledger.checkpoints():
             if what := ledger.damage_of_checkpoint(name):
                 told.find(f"checkpoint {name} of {ledger.sheet.agent} is damaged, and cannot be gone back to: {what}")
-
-
-def _look_in_store(directory: Path, ends: Mapping[str, int], told: Verified) -> None:
-    """Find archive files that are in a store alone, and of which that has lost something."""
-    for file in ends:
-        if file.startswith(f"{WARC_DIRECTORY}/") and in_store(directory / file):
-            try:
-                opened(directory / file, whole=True).close()
-            except CrawlDirectoryError as error:
-                told.find(f"{file}: {error}")
-
-
-def _note_tails(directory: Path, ends: Mapping[str, int], told: Verified) -> None:
-    for file, end in sorted(ends.items()):
-        path = directory / file
-        if is_away(path):
-            told.notes.append(f"{file} lies on a disk that is not there")
-        elif path.exists() and (rest := path.stat().st_size - end) > 0:
-            told.notes.append(
-                f"{file} has {rest} bytes that are not committed: a kill left them, or the crawl is running"
-            )
 
 
 # -- deep
@@ -185,20 +163,20 @@ class RecordPlaces:
 
 def _read_all(directory: Path, ledgers: list[RocksLedger], ends: Mapping[str, int], told: Verified) -> None:
     for ledger in ledgers:
-        try:
+        with told.finding():
             ledger.read_through()
-        except CrawlDirectoryError as error:
-            told.find(str(error))
     _find_changed(directory, ledgers, told)
     places, shown = _read_archive(directory, ends, told)
     for ledger in ledgers:
-        try:
+        with suppress(CrawlDirectoryError, ValueError):  # what cannot be read was found above
             _check_rows(directory, ledger, places, ends, told)
-        except (CrawlDirectoryError, ValueError):
-            pass  # what cannot be read was found above
     for file, end in {LOG_PATH: read_mark(directory).end, DELETED: sys.maxsize, **ends}.items():
         if file.startswith(LOG_FOLDER) or ROW_LOG in file or file == DELETED:
-            _check_log(directory, file, end, told)
+            # Each line is an event, or a row. The record that it names may be lost, where a crawl went on without.
+            kind = "a row" if ROW_LOG in file else "an event"
+            with suppress(FileNotFoundError):  # rows that are tables meanwhile
+                for number, _, _ in unreadable_lines(directory / file, end):
+                    told.find(f"{file}, line {number} is not {kind} that was written")
     _check_index(directory, ends, places, shown, told)
 
 
@@ -209,7 +187,7 @@ def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> t
         path = directory / file
         if not file.startswith(f"{WARC_DIRECTORY}/") or not is_readable(path):
             continue
-        try:
+        with told.finding(f"{file}: "):  # it is in a store alone, and cannot be read there
             for found in scan(path, end):
                 if isinstance(found, Gap):
                     told.find(f"{file} is damaged at byte {found.offset}: {found.length} bytes hold no whole record")
@@ -219,8 +197,6 @@ def _read_archive(directory: Path, ends: Mapping[str, int], told: Verified) -> t
                     places.add(file, found.offset, found.length)
                     # A record that was cut behind its header block may be one of a page that asks for no copy.
                     shown += bool(found.size or found.kind == "revisit" or "warc-truncated" not in found.fields)
-        except CrawlDirectoryError as error:  # it is in a store alone, and cannot be read there
-            told.find(f"{file}: {error}")
     return places, shown
 
 
@@ -243,45 +219,27 @@ def _check_rows(
         told.find(f"{count} documents of {ledger.sheet.agent} are done, and {file}, which held them, is missing")
 
 
-def _lines(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
-    """Lines up to byte `end`, with their numbers."""
-    position = 0
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            position += len(line)
-            if position > end:
-                return
-            yield number, line
-
-
-def _check_log(directory: Path, file: str, end: int, told: Verified) -> None:
-    """Each line is an event, or a row. The record that it names may be lost, where a crawl went on without."""
-    kind = "a row" if ROW_LOG in file else "an event"
-    with suppress(FileNotFoundError):  # rows that are tables meanwhile
-        for number, _, _ in unreadable_lines(directory / file, end):
-            told.find(f"{file}, line {number} is not {kind} that was written")
-
-
 def _check_index(directory: Path, ends: Mapping[str, int], places: RecordPlaces, shown: int, told: Verified) -> None:
     """Each line names a record, in order; where no rows wait to be merged, each capture has one."""
     path = directory / INDEX
     if not path.exists():
         return
     count, before = 0, b""
-    for number, line in _lines(path, path.stat().st_size):
-        try:
-            entry = read_line(line).entry
-            file, offset, length = f"{WARC_DIRECTORY}/{entry.filename}", int(entry.offset), int(entry.length)
-        except ValueError:
-            told.find(f"{INDEX}, line {number} is not a capture")
-            continue
-        if line < before:
-            told.find(f"{INDEX}, line {number} is not in order")
-        before = line
-        count += 1
-        is_there = is_readable(directory / file) and offset + length <= ends.get(file, 0)
-        if is_there and places.at(file, offset) != (length,):
-            told.find(f"{INDEX}, line {number} names a record that {file} does not have at byte {offset}")
+    with path.open("rb") as index:
+        for number, line in enumerate(index, 1):
+            try:
+                entry = read_line(line).entry
+                file, offset, length = f"{WARC_DIRECTORY}/{entry.filename}", int(entry.offset), int(entry.length)
+            except ValueError:
+                told.find(f"{INDEX}, line {number} is not a capture")
+                continue
+            if line < before:
+                told.find(f"{INDEX}, line {number} is not in order")
+            before = line
+            count += 1
+            is_there = is_readable(directory / file) and offset + length <= ends.get(file, 0)
+            if is_there and places.at(file, offset) != (length,):
+                told.find(f"{INDEX}, line {number} names a record that {file} does not have at byte {offset}")
     waits = any(directory.glob("state/*/index/*.cdxj")) or any(directory.glob("state/*/rows/pages-*.jsonl"))
     if count < shown and not waits:
         told.find(f"{INDEX} has {count} captures, and the archive has {shown}")

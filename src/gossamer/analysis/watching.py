@@ -61,7 +61,12 @@ class CrawlWatch:
             return found
         except NotRunning:
             self.close()
-            return self._read()
+            # The mark is another one when a run, or a command about a crawl at rest, has been at its ledger.
+            places = [self.directory / CRAWL_FILE, *sorted((self.directory / STATE_DIRECTORY).glob("*/ledger"))]
+            mark = [(place, place.stat().st_mtime_ns) for place in places if place.exists()]
+            if self._resting is None or self._resting[0] != mark:
+                self._resting = mark, standing_at_rest(self.directory)
+            return self._resting[1]
         except Exception:
             self.close()
             raise
@@ -89,17 +94,6 @@ class CrawlWatch:
         if self._control is None:
             self._control = Control(self.directory, PATIENCE, changing=0.0)
         return self._control
-
-    def _read(self) -> CrawlStanding:
-        mark = self._mark()
-        if self._resting is None or self._resting[0] != mark:
-            self._resting = mark, standing_at_rest(self.directory)
-        return self._resting[1]
-
-    def _mark(self) -> object:
-        """Something that is another one when a run, or a command about a crawl at rest, has been at its ledger."""
-        places = [self.directory / CRAWL_FILE, *sorted((self.directory / STATE_DIRECTORY).glob("*/ledger"))]
-        return [(place, place.stat().st_mtime_ns) for place in places if place.exists()]
 
 
 #: Bytes at the end of a log that are read for recent samples: more than a day of them.
@@ -251,22 +245,19 @@ def picture_of(directory: Path, name: str) -> HostPicture:
     if not host or any(letter in name for letter in "/@?#"):
         raise UsageError(f"{name!r} is not the name of a host")
     begun_crawl(directory)
-    known = _known(directory, host)
-    sites = known.sites[:SITES] or [f"https://{host}", f"http://{host}"]
-    robots = [one for site in sites if (one := _robots(directory, f"{site}/robots.txt")).versions]
-    # Both tell of the same visit with other digits of its time.
-    errors = {(one.url, round(one.fetched_at, 3)): one for one in (*known.failed, *_failed_visits(directory, host))}
-    return HostPicture(known, robots, sorted(errors.values(), key=lambda one: -one.fetched_at)[:NAMED])
 
-
-def _known(directory: Path, host: str) -> HostKnown:
     def read(ledger: RocksLedger) -> HostKnown:
         return host_known(ledger, plan(completed(read_wiring(directory)), catalog()), host)
 
     found = known_facts(
         directory, ReadHost(host), HostKnown, read, lambda place: Control(place, PATIENCE, changing=0.0)
     )
-    return max(found, key=lambda one: (one.state.first_seen > 0, one.queued))
+    known = max(found, key=lambda one: (one.state.first_seen > 0, one.queued))
+    sites = known.sites[:SITES] or [f"https://{host}", f"http://{host}"]
+    robots = [one for site in sites if (one := _robots(directory, f"{site}/robots.txt")).versions]
+    # Both tell of the same visit with other digits of its time.
+    errors = {(one.url, round(one.fetched_at, 3)): one for one in (*known.failed, *_failed_visits(directory, host))}
+    return HostPicture(known, robots, sorted(errors.values(), key=lambda one: -one.fetched_at)[:NAMED])
 
 
 def known_facts(

@@ -47,7 +47,7 @@ from gossamer.parsing.links import LinksSheet, normaliser
 from gossamer.query.archive import ArchiveReader, url_asked
 from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
-from gossamer.storage.rewrite_journals import Deleted, deletion_of
+from gossamer.storage.rewrite_journals import deletion_of
 from gossamer.storage.tables.log import TableLogSheet
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.errors import CrawlDirectoryError, UsageError
@@ -66,24 +66,48 @@ def story_of(directory: Path, text: str) -> Story:
     begun_crawl(directory)
     graph = plan(completed(read_wiring(directory)), catalog())
     known = _known(directory, url)
-    normal = _normal_form(graph, url)
+    # The form that a link to a canonical URL takes in this crawl; seeds are taken as they are.
+    sheets = (node.sheet for node in graph.components.values())
+    normal = next((normaliser(sheet)(url) for sheet in sheets if isinstance(sheet, LinksSheet)), url)
     if normal != url and not known.is_seen:
         known = _known(directory, normal)
-    story = _told(text.strip(), known, _traces(directory, graph, known), graph)
-    gone = deletion_of(directory, known.url) if known.row is None and known.task is None else None
-    return story if gone is None else msgspec.structs.replace(story, state="deleted", told=_deleted(gone))
-
-
-def _deleted(gone: Deleted) -> str:
-    what = "it" if gone.kind == "url" else "its host"
-    after = "may be fetched again when a page links there" if gone.forget else "is never fetched again"
-    return f"{what} was deleted from this crawl at {gone.at}, and {after}"
-
-
-def _normal_form(graph: Graph, url: str) -> str:
-    """The form that a link to a canonical URL takes in this crawl; seeds are taken as they are."""
-    sheets = (node.sheet for node in graph.components.values())
-    return next((normaliser(sheet)(url) for sheet in sheets if isinstance(sheet, LinksSheet)), url)
+    traces = _traces(directory, graph, known)
+    verdicts = asyncio.run(verdicts_of(graph, known, traces.links or ()))
+    row, task, visits = known.row, known.task, traces.visits
+    source, relation, depth = discovery(known)
+    state, words = _state(known, verdicts, traces, graph)
+    if not known.is_seen and visits:
+        state, words = "done", "it was asked for, to know the rules of its site"
+    record = None
+    if row is not None and row.location is not None:
+        record = {"file": row.location.file, "offset": row.location.offset, "length": row.location.length}
+    if row is None and task is None and (gone := deletion_of(directory, known.url)) is not None:
+        what = "it" if gone.kind == "url" else "its host"
+        after = "may be fetched again when a page links there" if gone.forget else "is never fetched again"
+        state, words = "deleted", f"{what} was deleted from this crawl at {gone.at}, and {after}"
+    return Story(
+        asked=text.strip(),
+        url=known.url,
+        state=state,
+        told=words,
+        normalised=normalised(text.strip(), known.url),
+        discovered_from=source,
+        relation=relation,
+        depth=known.depth if known.depth is not None else depth if known.is_seen else None,
+        attempt=task.attempt if task else row.attempt if row else 0,
+        filters=verdicts.filters,
+        robots=verdicts.robots,
+        blocked_by=verdicts.blocked_by,
+        visits=visits,
+        outcome=str(row.outcome) if row else "",
+        record=record,
+        found_by=_other_owner(source, graph) if source else "",
+        duplicate_of=row.duplicate_of if row else "",
+        near_duplicate_of=_near_duplicate_of(visits),
+        redirects=traces.redirects,
+        links=verdicts.links,
+        host=_host(known),
+    )
 
 
 def _known(directory: Path, url: str) -> Known:
@@ -126,15 +150,13 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
     pages = {link.page: list(visits_of(directory, link.page))[-1:] for link in (links or ())[:1]}
     kept = {page: found[0] for page, found in pages.items() if found}
     is_loop = redirects[-1:] and redirects[-1] in (known.url, *redirects[:-1])
+    sheets = [node.sheet for node in graph.providers.values() if isinstance(node.sheet, HttpSheet)]
     wants = (
-        is_loop and not _sends_cookies(graph) and any(_sets_cookie(directory, url) for url in {known.url, *redirects})
+        is_loop
+        and not any(sheet.cookies != "off" or sheet.cookie_file for sheet in sheets)
+        and any(_sets_cookie(directory, url) for url in {known.url, *redirects})
     )
     return _Traces(visits, links, redirects, kept, cut_page, bool(wants))
-
-
-def _sends_cookies(graph: Graph) -> bool:
-    sheets = [node.sheet for node in graph.providers.values() if isinstance(node.sheet, HttpSheet)]
-    return any(sheet.cookies != "off" or sheet.cookie_file for sheet in sheets)
 
 
 def _sets_cookie(directory: Path, url: str) -> bool:
@@ -147,41 +169,6 @@ def _sets_cookie(directory: Path, url: str) -> bool:
 def _keeps_links(graph: Graph) -> bool:
     sheets = (node.sheet for node in graph.providers.values())
     return any("links" in sheet.tables for sheet in sheets if isinstance(sheet, TableLogSheet))
-
-
-def _told(asked: str, known: Known, traces: _Traces, graph: Graph) -> Story:
-    verdicts = asyncio.run(verdicts_of(graph, known, traces.links or ()))
-    row, task, visits = known.row, known.task, traces.visits
-    source, relation, depth = discovery(known)
-    state, words = _state(known, verdicts, traces, graph)
-    if not known.is_seen and visits:
-        state, words = "done", "it was asked for, to know the rules of its site"
-    record = None
-    if row is not None and row.location is not None:
-        record = {"file": row.location.file, "offset": row.location.offset, "length": row.location.length}
-    return Story(
-        asked=asked,
-        url=known.url,
-        state=state,
-        told=words,
-        normalised=normalised(asked, known.url),
-        discovered_from=source,
-        relation=relation,
-        depth=known.depth if known.depth is not None else depth if known.is_seen else None,
-        attempt=task.attempt if task else row.attempt if row else 0,
-        filters=verdicts.filters,
-        robots=verdicts.robots,
-        blocked_by=verdicts.blocked_by,
-        visits=visits,
-        outcome=str(row.outcome) if row else "",
-        record=record,
-        found_by=_other_owner(source, graph) if source else "",
-        duplicate_of=row.duplicate_of if row else "",
-        near_duplicate_of=_near_duplicate_of(visits),
-        redirects=traces.redirects,
-        links=verdicts.links,
-        host=_host(known),
-    )
 
 
 def _near_duplicate_of(visits: Sequence[Mapping[str, Any]]) -> str:

@@ -116,6 +116,8 @@ def _crawl(spec: "WebSpec", port: int, directory: Path, seconds: float, *, show:
 
 def report(spec: "WebSpec", summary: "Summary", verdict: "Audit") -> Iterator[str]:
     """The lines of the report: what was done, what the web's server says of it, where things are, what to try next."""
+    from gossamer.simweb import SimWeb
+
     outcomes = sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     cost = summary.cpu_seconds / summary.pages * 1000 if summary.pages else 0.0
     yield ""
@@ -126,12 +128,6 @@ def report(spec: "WebSpec", summary: "Summary", verdict: "Audit") -> Iterator[st
     yield f"Waiting      {summary.queued:,} URLs were found and not fetched yet"
     yield ""
     yield "Audit of the crawl, from the log of the web's server"
-    yield from _verdict_lines(verdict)
-    yield ""
-    yield from _next_lines(spec, summary.crawl)
-
-
-def _verdict_lines(verdict: "Audit") -> Iterator[str]:
     coverage, robots = verdict.coverage, verdict.robots
     yield (
         f"Coverage     {coverage.found:,} so far of the {coverage.expected:,} pages that a whole crawl has to find; "
@@ -150,24 +146,20 @@ def _verdict_lines(verdict: "Audit") -> Iterator[str]:
         f"Robots       {robots.breaches:,} breaches of robots.txt, {robots.asked_late:,} hosts asked for it late, "
         f"{robots.delay_breaches:,} requests inside a Crawl-delay"
     )
-
-
-def _next_lines(spec: "WebSpec", directory: str) -> Iterator[str]:
-    from gossamer.simweb import SimWeb
-
+    yield ""
     home = f"http://{SimWeb(spec).hosts.name(0)}/"
-    yield f"Archive      {directory}/warc, its index {directory}/index.cdxj"
-    yield f"Tables       {directory}/tables"
-    yield f"Log          {directory}/logs, one line for each URL"
-    yield f"Server's log {directory}/{LOG_NAME}"
+    yield f"Archive      {summary.crawl}/warc, its index {summary.crawl}/index.cdxj"
+    yield f"Tables       {summary.crawl}/tables"
+    yield f"Log          {summary.crawl}/logs, one line for each URL"
+    yield f"Server's log {summary.crawl}/{LOG_NAME}"
     yield ""
     yield "Try next"
-    yield f"  gossamer status {directory}    # how the crawl stands"
-    yield f"  gossamer why {directory} {home}    # the story of one URL"
-    yield f'  gossamer query {directory} "{SQL}"    # SQL over the tables'
-    yield f"  gossamer cat {directory} {home}    # a page from the archive"
-    yield f"  gossamer simweb --audit {directory}/{LOG_NAME} --plot order.svg    # everything the auditor found"
-    yield f"  gossamer topology {directory}/crawl.toml    # the parts that this crawl was made of"
+    yield f"  gossamer status {summary.crawl}    # how the crawl stands"
+    yield f"  gossamer why {summary.crawl} {home}    # the story of one URL"
+    yield f'  gossamer query {summary.crawl} "{SQL}"    # SQL over the tables'
+    yield f"  gossamer cat {summary.crawl} {home}    # a page from the archive"
+    yield f"  gossamer simweb --audit {summary.crawl}/{LOG_NAME} --plot order.svg    # everything the auditor found"
+    yield f"  gossamer topology {summary.crawl}/crawl.toml    # the parts that this crawl was made of"
     yield f"  gossamer simweb --pages {spec.pages} --hosts {spec.hosts}    # the same web, for any crawler; it says how"
     yield ""
     yield "A site of your own: gossamer crawl https://example.org/ --contact you@example.org"

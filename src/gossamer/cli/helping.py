@@ -259,22 +259,18 @@ def instant(option: str, text: str | None) -> datetime.datetime | None:
     try:
         found = datetime.datetime.fromisoformat(text)
     except ValueError:
-        return _ago(option, text)
+        from gossamer.engine import sheet
+        from gossamer.values.errors import UsageError
+
+        try:
+            if text[-1:].isdigit():
+                raise ValueError
+            return datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=sheet.parse(text, "s"))
+        except (ValueError, OverflowError):
+            raise UsageError(
+                f"{option} {text}: write a time, as 2026-03-01, 2026-03-01T12:00, or 7d for a week ago"
+            ) from None
     return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
-
-
-def _ago(option: str, text: str) -> datetime.datetime:
-    from gossamer.engine import sheet
-    from gossamer.values.errors import UsageError
-
-    try:
-        if text[-1:].isdigit():
-            raise ValueError
-        return datetime.datetime.now(datetime.UTC) - datetime.timedelta(seconds=sheet.parse(text, "s"))
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"{option} {text}: write a time, as 2026-03-01, 2026-03-01T12:00, or 7d for a week ago"
-        ) from None
 
 
 to_file = option("-o --output FILE", "Write to a file instead of standard output.")

@@ -121,12 +121,18 @@ class _Unwritten(Exception):
         self.error = error
 
 
+#: Errors of writing to a stream.
+_OF_STREAMS = frozenset((errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF))
+
+
 def _written(call: Callable[..., Any], *given: Any) -> Any:
     """Call a command. Raises _Unwritten: an output cannot be written, which click would take for a failure of the command."""
     try:
         return call(*given)
     except OSError as error:
-        raise (_Unwritten(error) if _is_of_output(error) else error) from None
+        # An error of a file names the file, and one of a socket has no place here.
+        is_of_stream = error.filename is None and error.errno in _OF_STREAMS
+        raise (_Unwritten(error) if is_of_stream else error) from None
 
 
 class _Commands(HelpInPortions, click.Group):
@@ -315,11 +321,6 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 #: Errors of a path that a person gave, by whichever call they came: it cannot be the name of a file, or its owner refuses.
 _OF_NAMES = frozenset((errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS))
-
-
-def _is_of_output(error: OSError) -> bool:
-    """Whether an error comes from writing to a stream: one of a file names the file, one of a socket has no place here."""
-    return error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 
 
 def _refuse(message: str, code: int) -> int:

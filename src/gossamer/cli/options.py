@@ -164,13 +164,11 @@ def read_given(
     try:
         return build(all_options(), values), seeds
     except SettingError as error:
-        told = re.sub(r"^setting '(\w+)'", lambda match: _as_given(match, given), str(error))
+        told = str(error)
+        named = re.match(r"setting '(\w+)'", told)
+        if named and given.get(named[1]) not in (None, ()):  # a person who gave an option knows it by that name
+            told = option_name(named[1]) + told[named.end() :]
         raise SettingError(told) from None
-
-
-def _as_given(match: "re.Match[str]", given: Mapping[str, Any]) -> str:
-    """The name of a setting in an error as the person knows it: that of an option that was given, or that of a file."""
-    return option_name(match[1]) if given.get(match[1]) not in (None, ()) else match[0]
 
 
 def read_config(path: str) -> dict[str, Any]:

@@ -43,13 +43,9 @@ def pages() -> dict[str, str]:
         "errors.md": _errors(),
         "robots.md": _robots(),
     }
-    return {"README.md": _contents(made), **made}
-
-
-def _contents(made: dict[str, str]) -> str:
     rows = [f"- [{text.partition(chr(10))[0].removeprefix('# ')}]({name})" for name, text in made.items()]
     told = "These pages are generated from the code by `./gossamer dev docs`, and a check says when they are stale."
-    return _page("Reference", told, "\n".join(rows))
+    return {"README.md": _page("Reference", told, "\n".join(rows)), **made}
 
 
 def _page(title: str, *parts: str) -> str:
@@ -107,22 +103,18 @@ def _units() -> str:
     for table in ("components", "providers"):
         for name in known.names(table):
             unit = known.component(name) if table == "components" else known.provider(name)
-            parts.append(_unit_section(name, unit))
+            declared = ports.declared(unit)
+            kind = unit.kind if issubclass(unit, Component) else "provider"
+            lines = [f"## {name} ({kind})", inspect.getdoc(unit) or ""]
+            ends = [f"`{role}` takes {_name(item)}" for role, item in declared.inputs.items()]
+            ends += [f"`{role}` makes {_name(item)}" for role, item in declared.outputs.items()]
+            ends += [f"`{role}` uses a {_name(item)}" for role, item in {**declared.uses, **declared.uses_many}.items()]
+            if ends:
+                lines.append("Ends: " + "; ".join(ends) + ".")
+            if properties(unit.sheet_type):
+                lines.append(_settings(unit.sheet_type))
+            parts.append("\n\n".join(lines))
     return _page("Components and providers", *parts)
-
-
-def _unit_section(name: str, unit: type) -> str:
-    declared = ports.declared(unit)
-    kind = unit.kind if issubclass(unit, Component) else "provider"
-    lines = [f"## {name} ({kind})", inspect.getdoc(unit) or ""]
-    ends = [f"`{role}` takes {_name(item)}" for role, item in declared.inputs.items()]
-    ends += [f"`{role}` makes {_name(item)}" for role, item in declared.outputs.items()]
-    ends += [f"`{role}` uses a {_name(item)}" for role, item in {**declared.uses, **declared.uses_many}.items()]
-    if ends:
-        lines.append("Ends: " + "; ".join(ends) + ".")
-    if properties(unit.sheet_type):  # type: ignore[attr-defined]  # every unit has a sheet type
-        lines.append(_settings(unit.sheet_type))  # type: ignore[attr-defined]  # the same
-    return "\n\n".join(lines)
 
 
 def _name(item: object) -> str:

@@ -86,18 +86,15 @@ class CrawlLog:
             self._known.update(joined)
             self._files += self._logs(joined) if joined else []
         for _, _, entry in heapq.merge(*(file.entries(number) for number, file in enumerate(self._files))):
-            if self._takes(entry):
+            kind, host = entry["event"], str(entry.get("host", ""))
+            if kind == "page" and entry.get("outcome") in ERRORS and "error" in self._kinds:
+                kind = "error"
+            if (
+                (not self._kinds or kind in self._kinds)
+                and (not self._agents or entry.get("agent") in self._agents)
+                and (not self._hosts or any(host == name or host.endswith(f".{name}") for name in self._hosts))
+            ):
                 yield entry
-
-    def _takes(self, entry: Entry) -> bool:
-        kind, host = entry["event"], str(entry.get("host", ""))
-        if kind == "page" and entry.get("outcome") in ERRORS and "error" in self._kinds:
-            kind = "error"
-        return (
-            (not self._kinds or kind in self._kinds)
-            and (not self._agents or entry.get("agent") in self._agents)
-            and (not self._hosts or any(host == name or host.endswith(f".{name}") for name in self._hosts))
-        )
 
 
 class _GrowingFile:

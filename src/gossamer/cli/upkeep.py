@@ -1,7 +1,6 @@
 """`gossamer reprocess`: run processors over the stored archive, without a request."""
 
 import time
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -10,10 +9,6 @@ from gossamer.cli.helping import as_json, crawl_to_read, option
 from gossamer.cli.saying import say_json, say_lines, tell
 from gossamer.engine.sheet import show_bytes, show_count, show_seconds
 from gossamer.values.errors import CrawlDirectoryError
-
-if TYPE_CHECKING:
-    pass
-
 
 # `gossamer delete DIR URL|HOST|DOMAIN`: take everything of a site or page out of a crawl.
 

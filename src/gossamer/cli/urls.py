@@ -2,7 +2,7 @@
 rule says so.
 
 Place in the flow: the command line's door to :mod:`gossamer.frontier.robots`, offline with a file; otherwise gate and protocol
-module are put together without a crawl, to ask a few sites (:mod:`gossamer.analysis.robots_asking`).
+module are put together without a crawl, to ask a few sites (:mod:`gossamer.analysis.inspecting`).
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from gossamer.crawls.machine import coroutine_runner
 from gossamer.values.errors import UnreadableUrl, UsageError
 
 if TYPE_CHECKING:
-    from gossamer.analysis.robots_asking import RobotsAsking
+    from gossamer.analysis.inspecting import RobotsAsking
     from gossamer.frontier.robots.rules import Decision
 
 # `gossamer normalize`: the form in which a crawl would keep these URLs. The command line's door to :mod:`gossamer.values.url` and
@@ -111,7 +111,7 @@ def robots(urls: tuple[str, ...], agent: str, file: str | None, resolve: tuple[s
         return 0
     if not agent:
         raise click.UsageError("--agent: give the product token that robots.txt may name, as Gossamer")
-    from gossamer.analysis.robots_asking import RobotsAsking
+    from gossamer.analysis.inspecting import RobotsAsking
     from gossamer.crawls.identity import contact_of
     from gossamer.crawls.options import CrawlOptions
 
@@ -127,7 +127,7 @@ def _tell(url: str, decision: "Decision") -> None:
 
 
 async def _ask(asking: "RobotsAsking", urls: Iterable[str]) -> int:
-    from gossamer.analysis.robots_asking import url_of_site
+    from gossamer.analysis.inspecting import url_of_site
     from gossamer.frontier.robots.contract import RobotsRuling
     from gossamer.frontier.robots.rules import Decision
 

@@ -31,11 +31,8 @@ class Builder:
         return unit in self.wiring.components or unit in self.wiring.providers
 
     def set(self, option: str, unit: str, values: Mapping[str, Any]) -> None:
-        """Change settings of a unit. Raises WiringError: the wiring has no such unit; names the option."""
-        try:
-            self.wiring = wirings.with_settings(self.wiring, unit, dict(values))
-        except WiringError as error:
-            raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
+        """Change settings of a unit. Raises as :func:`set_by_option`."""
+        self.wiring = set_by_option(self.wiring, option, unit, values)
 
     def set_where_present(self, unit: str, values: Mapping[str, Any]) -> None:
         """Change settings of a unit that a wiring may do without."""
@@ -80,6 +77,14 @@ class Builder:
                 self.wiring = msgspec.structs.replace(self.wiring, **{table: {**units, unit: plan}})
                 return
         raise WiringError(f"{self.wiring.source}: there is no unit {unit!r} for the role {role!r} of {provider!r}")
+
+
+def set_by_option(wiring: Wiring, option: str, unit: str, values: Mapping[str, Any]) -> Wiring:
+    """A copy with changed settings of a unit. Raises WiringError: the wiring has no such unit; names the option."""
+    try:
+        return wirings.with_settings(wiring, unit, dict(values))
+    except WiringError as error:
+        raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
 
 
 def more_tables(wiring: Wiring, table: str) -> dict[str, Any]:

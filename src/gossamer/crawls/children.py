@@ -21,13 +21,13 @@ import msgspec
 
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.machine import coroutine_runner, tune_collector
-from gossamer.crawls.subscribing import setting_aside
 from gossamer.engine.connector import Statistics
 from gossamer.engine.errors import FlowError
-from gossamer.engine.planning import Catalog, plan
+from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import change
 from gossamer.engine.wiring import read
+from gossamer.storage.logs import setting_aside
 from gossamer.values.errors import GossamerError
 
 #: The file beside the wiring that has classes of the program's own by name.
@@ -157,7 +157,14 @@ def main() -> int:
         sys.stderr.write(f"gossamer [{process}]: {line}\n")
 
     try:
-        graph = plan(read(Path(path)), _catalog(Path(path).with_name(CATALOG)))
+        # The catalog of the program that started this process.
+        known = catalog()
+        own = Path(path).with_name(CATALOG).read_bytes()
+        for places in msgspec.json.decode(own, type=dict[str, dict[str, str]]).values():
+            for name, place in places.items():
+                module, _, qualified = place.partition(":")
+                known.add(name, operator.attrgetter(qualified)(importlib.import_module(module)))
+        graph = plan(read(Path(path)), known)
         tune_collector()
         with coroutine_runner() as runner:
             running = RunningGraph(
@@ -180,16 +187,6 @@ async def _run(running: RunningGraph, line: int) -> None:
         await running.run()
     finally:
         serving.cancel()
-
-
-def _catalog(path: Path) -> Catalog:
-    """The catalog of the program that started this process."""
-    known = catalog()
-    for places in msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, str]]).values():
-        for name, place in places.items():
-            module, _, qualified = place.partition(":")
-            known.add(name, operator.attrgetter(qualified)(importlib.import_module(module)))
-    return known
 
 
 if __name__ == "__main__":

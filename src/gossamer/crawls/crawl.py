@@ -29,7 +29,6 @@ from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.processes import Fleet
 from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.seeds import check_addresses
-from gossamer.crawls.subscribing import setting_aside
 from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
 from gossamer.crawls.work import CrawlAtWork, Lapsing, RunLines
 from gossamer.engine.connector import Statistics
@@ -43,6 +42,7 @@ from gossamer.frontier.frontier import Seeds
 from gossamer.frontier.traps.watch import LearntTraps
 from gossamer.storage.commit.commit_stage import Tally
 from gossamer.storage.ledger.opening import ProcessLock
+from gossamer.storage.logs import setting_aside
 from gossamer.storage.members import ensure_crawl_id, refuse_divided
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Record
@@ -325,7 +325,12 @@ class Crawl(CrawlAtWork, AnyCrawl):
         await self.fleet.start()
         for one in self.beside:
             await one.begin(self.units)
-        self._tell_records()
+        if self.told is not None:
+            tallies = self.units.components(Tally)
+            for tally in tallies:
+                tally.told = self.told
+            if not tallies:
+                self.report("this wiring has no tally in the main process, so no line for each URL is told")
         async with self._companions.at_work():
             work = self.fleet.watch_over(self.graph_at_work.work())
             await self._work.until_done(work, self.graph_at_work, self.units.frontier, self._attended())
@@ -351,16 +356,6 @@ class Crawl(CrawlAtWork, AnyCrawl):
             self.others.stay("--verbose prints each URL")
         return True
 
-    def _tell_records(self) -> None:
-        """Let the tally tell each record; a wiring may have none, or have it in another process."""
-        if self.told is None:
-            return
-        tallies = self.units.components(Tally)
-        for tally in tallies:
-            tally.told = self.told
-        if not tallies:
-            self.report("this wiring has no tally in the main process, so no line for each URL is told")
-
     def _end(self, summary: Summary) -> RunEnding:
         if summary.set_aside:
             from gossamer.crawls.trap_review import told
@@ -378,8 +373,6 @@ class Crawl(CrawlAtWork, AnyCrawl):
         from gossamer.crawls.control.steering import answer  # few crawls are steered
 
         return await answer(self, request)
-
-    # -- steering
 
     def _torn(self) -> None:
         self._companions.abort()

@@ -104,7 +104,15 @@ def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[st
     """The wiring in which so many crawlers share queue and URL cache; `settings` are those of :data:`_OWN`. Raises UsageError:
     what the crawl needs cannot be shared; WiringError: the wiring has not one fetch and one frontier."""
     frontier, fetch = (wiring.only(use, "--crawlers needs") for use in ("frontier", "fetch"))
-    _check(wiring, fetch)
+    # Refuse what would have to be in the memory of one process.
+    for name in provider_names(wiring.components[fetch].providers):
+        plan = wiring.providers[name]
+        if plan.settings.get("cookies", "off") != "off":
+            raise UsageError("--crawlers: cookies are in the memory of one process; leave out --cookies, or --crawlers")
+        if plan.use in _WITH_MEMORY:
+            raise UsageError("--crawlers: the log-ins are in the memory of one process; leave out --crawlers")
+    if any(plan.use == "random-walk" for plan in wiring.providers.values()):
+        raise UsageError("--crawlers: walks return to pages that are on lease; choose another --strategy")
     leaving = _leaving(wiring, fetch)
     first, last = wiring.components[fetch], wiring.components[leaving[-1]]
     cut = _Cut(
@@ -130,7 +138,11 @@ def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[st
     )
     for crawler in range(1, number + 1):
         made = _with_crawler(made, wiring, cut, crawler_name(crawler), settings)
-    unused = _stood_in_for(wiring, leaving).keys() - _used(made)
+    bound = [
+        *(plan.providers for plan in made.components.values()),
+        *(plan.providers for plan in made.providers.values()),
+    ]
+    unused = _stood_in_for(wiring, leaving).keys() - {name for roles in bound for name in provider_names(roles)}
     kept = {name: plan for name, plan in made.providers.items() if name not in unused}
     return msgspec.structs.replace(made, providers=kept)
 
@@ -250,18 +262,6 @@ def _gathered(plans: Mapping[str, P], first: str) -> dict[str, P]:
     return {**back, **own}
 
 
-def _check(wiring: Wiring, fetch: str) -> None:
-    """Refuse what would have to be in the memory of one process."""
-    for name in provider_names(wiring.components[fetch].providers):
-        plan = wiring.providers[name]
-        if plan.settings.get("cookies", "off") != "off":
-            raise UsageError("--crawlers: cookies are in the memory of one process; leave out --cookies, or --crawlers")
-        if plan.use in _WITH_MEMORY:
-            raise UsageError("--crawlers: the log-ins are in the memory of one process; leave out --crawlers")
-    if any(plan.use == "random-walk" for plan in wiring.providers.values()):
-        raise UsageError("--crawlers: walks return to pages that are on lease; choose another --strategy")
-
-
 def _leaving(wiring: Wiring, fetch: str) -> list[str]:
     """The components that crawlers take with them, in data order."""
     found, arrow = [fetch], wiring.components[fetch].ports["visits"]
@@ -277,11 +277,3 @@ def _stood_in_for(wiring: Wiring, leaving: Sequence[str]) -> dict[str, ProviderP
     """Parts of the ledger that these components ask: each crawler has a stand-in. Each process has other providers anyway."""
     bound = {name for one in leaving for name in provider_names(wiring.components[one].providers)}
     return {name: wiring.providers[name] for name in sorted(bound) if wiring.providers[name].use in HINTS}
-
-
-def _used(wiring: Wiring) -> set[str]:
-    bound = [
-        *(plan.providers for plan in wiring.components.values()),
-        *(plan.providers for plan in wiring.providers.values()),
-    ]
-    return {name for roles in bound for name in provider_names(roles)}

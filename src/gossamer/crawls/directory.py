@@ -5,6 +5,7 @@ what may be done with the directory that the options name, and writes the wiring
 crawl.
 """
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -122,7 +123,9 @@ def begin_ledger_anew(directory: Path, ledger: RocksLedger) -> int:
     cannot be written."""
 
     def begin(ends: Mapping[str, int]) -> None:
-        _set_aside(ledger.places.ledger)
+        if (left := ledger.places.ledger).exists():
+            names = (left.with_name(f"{_ASIDE}-{number}") for number in itertools.count(1))
+            left.rename(next(name for name in names if not name.exists()))
         ledger.begin_anew(ends)
 
     return _replaced(directory, ledger, begin)
@@ -159,16 +162,6 @@ def _ends(directory: Path, agent: str) -> Iterator[tuple[str, int]]:
             file.close()
         if end:
             yield path.relative_to(directory).as_posix(), end
-
-
-def _set_aside(ledger: Path) -> None:
-    """Rename what is left of a ledger."""
-    if not ledger.exists():
-        return
-    number = 1
-    while (aside := ledger.with_name(f"{_ASIDE}-{number}")).exists():
-        number += 1
-    ledger.rename(aside)
 
 
 #: What a run leaves alone in its directory that was killed before that was a crawl.
@@ -222,12 +215,11 @@ class CrawlPlace:
                     "or replace it with --overwrite"
                 )
             self._check_idle()
-        elif any(entry.name not in self._own() for entry in path.iterdir()):
+            return
+        # Runs that were killed left these names in a directory that is no crawl yet.
+        own = (_UNFINISHED, _BEGINNING, *_NOTES) if (path / _BEGINNING).exists() else (_UNFINISHED,)
+        if any(entry.name not in own for entry in path.iterdir()):
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
-
-    def _own(self) -> tuple[str, ...]:
-        """Names that may stand in a directory that is no crawl yet: runs that were killed left it."""
-        return (_UNFINISHED, _BEGINNING, *_NOTES) if (self.path / _BEGINNING).exists() else (_UNFINISHED,)
 
     def make(self, wiring: Wiring, graph: Graph, note: Callable[[], None]) -> bool:
         """Make the directory and write what is about to run into it: True if it was not there before.
@@ -253,7 +245,20 @@ class CrawlPlace:
             if self._options.resume:
                 (path / _BEGINNING).unlink(missing_ok=True)
             else:
-                self._begin(wiring, graph, note, made)
+                mark = self.path / _BEGINNING
+                mark.touch()
+                for name in _NOTES:  # those of a run that was killed here say what that one was told
+                    shutil.rmtree(self.path / name, ignore_errors=True)
+                (self.path / _NOTES[0]).mkdir()
+                try:
+                    note()
+                except UsageError:
+                    self.settle(made, has_begun=False)
+                    raise
+                crash_at(Point.BEGINNING)
+                self.write(wiring, graph)
+                crash_at(Point.BEGINNING)
+                mark.unlink()
         except FileExistsError:
             raise NameTaken(
                 f"{path} was taken by another process meanwhile; try again, or name another with -o"
@@ -261,22 +266,6 @@ class CrawlPlace:
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
         return made
-
-    def _begin(self, wiring: Wiring, graph: Graph, note: Callable[[], None], made: bool) -> None:
-        mark = self.path / _BEGINNING
-        mark.touch()
-        for name in _NOTES:  # those of a run that was killed here say what that one was told
-            shutil.rmtree(self.path / name, ignore_errors=True)
-        (self.path / _NOTES[0]).mkdir()
-        try:
-            note()
-        except UsageError:
-            self.settle(made, has_begun=False)
-            raise
-        crash_at(Point.BEGINNING)
-        self.write(wiring, graph)
-        crash_at(Point.BEGINNING)
-        mark.unlink()
 
     def _check_idle(self) -> None:
         if self._aside.exists():
@@ -294,7 +283,13 @@ class CrawlPlace:
     def write(self, wiring: Wiring, graph: Graph) -> None:
         """Write the wiring that runs from now on; where it holds a password, for its owner alone. Raises OSError: it cannot be
         written; what stood there stands there."""
-        write(self.path / CRAWL_FILE, wiring, is_private=_holds_secrets(wiring, graph))
+        units = (
+            *((plan.settings, graph.components[name].sheet) for name, plan in wiring.components.items()),
+            *((plan.settings, graph.providers[name].sheet) for name, plan in wiring.providers.items()),
+        )
+        held = ((prop, given) for given, sheet in units if given for prop in properties(type(sheet)))
+        has_secrets = any(prop.secret and given.get(prop.name) for prop, given in held)
+        write(self.path / CRAWL_FILE, wiring, is_private=has_secrets)
 
     @property
     def told_vain(self) -> str:
@@ -313,14 +308,3 @@ class CrawlPlace:
         elif self.holds_another:
             shutil.rmtree(self._aside, ignore_errors=True)
         self.holds_another = False
-
-
-def _holds_secrets(wiring: Wiring, graph: Graph) -> bool:
-    """A setting that may hold a password was given."""
-    units = (
-        *((plan.settings, graph.components[name].sheet) for name, plan in wiring.components.items()),
-        *((plan.settings, graph.providers[name].sheet) for name, plan in wiring.providers.items()),
-    )
-    return any(
-        prop.secret and given.get(prop.name) for given, sheet in units if given for prop in properties(type(sheet))
-    )

@@ -91,21 +91,18 @@ class ItemFiles:
             if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
                 raise UsageError(f"--items {file} cannot be written: its permissions do not allow it")
             if not overwrite:
-                self._check_known(file, kind)
+                known = None
+                if (self._directory / ITEM_FILE_NOTES).is_dir():
+                    from gossamer.query.item_files import known_layout  # few crawls have item files
 
-    def _check_known(self, file: Path, kind: str) -> None:
-        known = None
-        if (self._directory / ITEM_FILE_NOTES).is_dir():
-            from gossamer.query.item_files import known_layout  # few crawls have item files
-
-            known = known_layout(self._directory, file)
-        if known is None and file.exists() and file.stat().st_size:  # an empty one may be what a kill left
-            raise UsageError(f"{file} exists; name another file with --items, or replace it with --overwrite")
-        if known is not None and known != self._layout(kind):
-            raise UsageError(
-                f"--items {file}: this crawl writes it with another kind, --item-columns, --item-key or --item-formulas; "
-                "name another file"
-            )
+                    known = known_layout(self._directory, file)
+                if known is None and file.exists() and file.stat().st_size:  # an empty one may be what a kill left
+                    raise UsageError(f"{file} exists; name another file with --items, or replace it with --overwrite")
+                if known is not None and known != self._layout(kind):
+                    raise UsageError(
+                        f"--items {file}: this crawl writes it with another kind, --item-columns, --item-key or --item-formulas; "
+                        "name another file"
+                    )
 
     def register(self) -> None:
         """Note the files in the crawl's directory, so that they are written from now on. Raises UsageError: a file cannot be
@@ -214,7 +211,14 @@ class Following:
 
     async def start(self, *, once: bool = False) -> None:
         """Feed what is registered from now on, or once. A follower without work starts when it has some."""
-        self._failures = _followers(self._directory)
+        found = {name: failure for name, (place, failure) in _PLACES.items() if (self._directory / place).exists()}
+        if (self._directory / SINKS_FILE).exists():
+            from gossamer.query.schema import tables_of  # few crawls have databases
+            from gossamer.sinks.mapping import read_sinks
+
+            for name in read_sinks(self._directory / SINKS_FILE, tables_of(self._directory)).sinks:
+                found[f"sink-{name}"] = f"the database of sink {name} is not complete"
+        self._failures = found
         self._idle = list(self._failures)
         await self._start_busy(once=once)
         if self._idle:
@@ -259,16 +263,3 @@ class Following:
 
     def _failure(self, name: str, why: str) -> str:
         return f"{self._failures[name]} ({why}); the next run goes on with it"
-
-
-def _followers(directory: Path) -> dict[str, str]:
-    """The followers of the crawl in a directory: the name of its follower -> what is told where that fails. Raises UsageError: the
-    file of the sinks cannot be read."""
-    found = {name: failure for name, (place, failure) in _PLACES.items() if (directory / place).exists()}
-    if (directory / SINKS_FILE).exists():
-        from gossamer.query.schema import tables_of  # few crawls have databases
-        from gossamer.sinks.mapping import read_sinks
-
-        for name in read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks:
-            found[f"sink-{name}"] = f"the database of sink {name} is not complete"
-    return found

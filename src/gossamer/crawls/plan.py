@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from gossamer.crawls.additions import with_subscribers, without_subscribers
 from gossamer.crawls.builder import hostless, with_directory, with_durability, with_told_tls
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.crawlers import compile_with_crawlers
@@ -18,7 +19,6 @@ from gossamer.crawls.directory import kept_wiring
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.processes import check_bodies_cross, check_children_can_import, with_pre_filters
 from gossamer.crawls.seeds import check_schemes, default_directory, free_name, read_seeds, users_of
-from gossamer.crawls.subscribing import with_subscribers, without_subscribers
 from gossamer.engine.errors import SettingError
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import Catalog, plan
@@ -51,14 +51,26 @@ class CrawlPlan:
             wiring = wiring or kept_wiring(options.output)
         self._hostless = hostless(wiring)
         given = read_seeds(seeds, self._hostless)
-        _check_patterns(options)
+        # A pattern that is none is refused before anything is said of the directory.
+        for name in ("include", "exclude"):
+            for pattern in getattr(options, name):
+                try:
+                    compile_pattern(pattern)
+                except ValueError as error:
+                    raise SettingError(f"{name}: {error}") from None
         compiled = compile_with_crawlers(given, options, wiring, settings)
         named = _named_directory(options, compiled)
         self.directory = named or _usual_directory(options, compiled)
         self.has_found_name = named is None and not options.overwrite
         """No person named its directory: it is the first free one."""
         if options.release:
-            compiled = self._released(compiled)
+            from gossamer.crawls.trap_review import with_released
+
+            if not options.resume:
+                raise UsageError(
+                    "--release fetches what an earlier run has set aside; give it to `gossamer resume DIR`"
+                )
+            compiled = with_released(compiled, self.directory, options.release)
         self.catalog = catalog or shipped_catalog()
         compiled = with_pre_filters(with_directory(compiled, str(self.directory)))
         self._subscribers = tuple(subscribers)
@@ -87,24 +99,6 @@ class CrawlPlan:
     def keeps_triples(self) -> bool:
         sheets = (node.sheet for node in self.graph.providers.values())
         return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
-
-    def _released(self, wiring: Wiring) -> Wiring:
-        from gossamer.crawls.trap_review import with_released
-
-        if not self._options.resume:
-            raise UsageError("--release fetches what an earlier run has set aside; give it to `gossamer resume DIR`")
-        return with_released(wiring, self.directory, self._options.release)
-
-
-def _check_patterns(options: CrawlOptions) -> None:
-    """Refuse a pattern that is none before anything is said of the directory. Raises SettingError: one of --include or
-    --exclude."""
-    for name in ("include", "exclude"):
-        for pattern in getattr(options, name):
-            try:
-                compile_pattern(pattern)
-            except ValueError as error:
-                raise SettingError(f"{name}: {error}") from None
 
 
 def _named_directory(options: CrawlOptions, wiring: Wiring) -> Path | None:

@@ -26,7 +26,7 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import Wiring, with_settings
-from gossamer.fetcher.contract import Endpoint, ProtocolModule
+from gossamer.fetcher.contract import ProtocolModule
 from gossamer.fetcher.dns import GuardedResolver
 from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UrlTooLong, UsageError
@@ -177,10 +177,13 @@ async def check_addresses(
     unresolved = {scheme for sheet in sheets for scheme in sheet.unresolved}
     # A provider that lends hosts to mobile crawlers has their runtimes in its sheet.
     lent = [HostTable(getattr(node.sheet, "runtimes", {})) for node in graph.providers.values()]
+    first: dict[str, str] = {}
+    for url in seeds[:_FIRST]:
+        first.setdefault(site_of(url), url)
     for resolver in resolvers(graph):
         await resolver.start()
         try:
-            for url in _one_each(seeds):
+            for url in list(first.values())[:_LOOKED_UP]:
                 if scheme_of(url) in unresolved:
                     continue  # its name is that of no machine
                 if any(table.get(host_of(url)) for table in lent):
@@ -194,14 +197,6 @@ async def check_addresses(
                         report(f"seed {url}: {error}")
         finally:
             await resolver.stop()
-
-
-def _one_each(seeds: Sequence[str]) -> list[str]:
-    """A seed of each of the first sites: their names are looked up before the crawl begins, those of others when it asks them."""
-    first: dict[str, str] = {}
-    for url in seeds[:_FIRST]:
-        first.setdefault(site_of(url), url)
-    return list(first.values())[:_LOOKED_UP]
 
 
 def resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
@@ -299,26 +294,22 @@ async def _speaks_tls(url: str, graph: Graph) -> bool:
             return True
         finally:
             await resolver.stop()
-        return await _shakes_hands(endpoint, host)
+        # The certificate is not judged here: one that is wrong is the crawl's to refuse, and no reason to speak plain HTTP.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        for address in (endpoint.address, *endpoint.others):
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    _, writer = await asyncio.open_connection(address, endpoint.port, ssl=context, server_hostname=host)
+            except ssl.SSLError as error:
+                return error.reason not in _NOT_TLS
+            except OSError:  # refused, reset, timed out: the next address may answer
+                continue
+            writer.close()
+            return True
+        return False
     return True
-
-
-async def _shakes_hands(endpoint: Endpoint, host: str) -> bool:
-    # The certificate is not judged here: one that is wrong is the crawl's to refuse, and no reason to speak plain HTTP.
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    for address in (endpoint.address, *endpoint.others):
-        try:
-            async with asyncio.timeout(PATIENCE):
-                _, writer = await asyncio.open_connection(address, endpoint.port, ssl=context, server_hostname=host)
-        except ssl.SSLError as error:
-            return error.reason not in _NOT_TLS
-        except OSError:  # refused, reset, timed out: the next address may answer
-            continue
-        writer.close()
-        return True
-    return False
 
 
 class Fetching:
@@ -328,7 +319,11 @@ class Fetching:
         """Check everything, open nothing. Raises UsageError: the URL cannot be read, or nothing serves its scheme."""
         [self.url] = read_seeds([url])
         options = msgspec.structs.replace(options, auth=(*users_of([url]), *options.auth))
-        self._graph: Graph = plan(_timed(compile_wiring([self.url], options)), catalog())
+        wiring = compile_wiring([self.url], options)
+        for name, node in wiring.providers.items():
+            if node.use in ("http", "ftp", "gopher"):
+                wiring = with_settings(wiring, name, {"timings": True})
+        self._graph: Graph = plan(wiring, catalog())
         self._units: dict[str, Provider[Any]] = {}
         scheme = scheme_of(self.url)
         modules = served(self._graph.wiring)
@@ -367,10 +362,3 @@ class Fetching:
                 f"URL_OR_MAIL, or set GOSSAMER_CONTACT"
             )
         return response
-
-
-def _timed(wiring: Wiring) -> Wiring:
-    for name, node in wiring.providers.items():
-        if node.use in ("http", "ftp", "gopher"):
-            wiring = with_settings(wiring, name, {"timings": True})
-    return wiring

@@ -217,23 +217,24 @@ class RunEnding:
                 f"`gossamer resume {self._directory}` queues them"
             )
         if self._has_lingered and is_kept and summary.waiting is not None:
-            yield self._waiting_line(summary)
+            waiting = summary.waiting
+            # For each site whose last answer in the log is an error, the words of that, behind a semicolon.
+            errors: dict[str, str] = {}
+            for row in self._log(LOOKED_AT * 10):
+                if row["event"] in ("page", "robots"):
+                    is_one = row["outcome"] in _FAILED and row.get("error")
+                    errors[site_of(row["url"])] = f"; {_printable(row['error'])}" if is_one else ""
+            reasons = ", ".join(
+                f"{name} ({HELD.get(why, why)}{errors.get(name, '')})" for name, why in waiting.hosts.items()
+            )
+            yield (
+                f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
+                f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next} at the earliest; "
+                f"`gossamer resume {self._directory}` asks for what is due then, by {show_count(summary.queued, 'request')}"
+            )
         if summary.state == "incomplete" and is_kept and has_brought(summary) and (urls := self._failing()):
             failed = summary.queued + summary.outcomes.get(Outcome.GONE_AFTER_RETRIES, 0)
             yield f"{'the only URL' if failed == 1 else 'among the URLs'} that failed: {', '.join(urls)}"
-
-    def _waiting_line(self, summary: Summary) -> str:
-        waiting = summary.waiting
-        assert waiting is not None
-        errors = self._errors()
-        reasons = ", ".join(
-            f"{name} ({HELD.get(why, why)}{errors.get(name, '')})" for name, why in waiting.hosts.items()
-        )
-        return (
-            f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
-            f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next} at the earliest; "
-            f"`gossamer resume {self._directory}` asks for what is due then, by {show_count(summary.queued, 'request')}"
-        )
 
     def _seed_lines(self, summary: Summary) -> Iterator[str]:
         rows, robots = self._rows_of_seeds()
@@ -274,15 +275,6 @@ class RunEnding:
         robots = {seed: row for seed in wanted if (row := rows["robots"].get(urljoin(seed, "/robots.txt")))}
         found = {seed: row for seed in wanted if (row := rows["page"].get(seed))}
         return {seed: _at_the_end(row, targets) for seed, row in found.items()}, robots
-
-    def _errors(self) -> dict[str, str]:
-        """For each site whose last answer in the log is an error, the words of that, behind a semicolon."""
-        found: dict[str, str] = {}
-        for row in self._log(LOOKED_AT * 10):
-            if row["event"] in ("page", "robots"):
-                is_one = row["outcome"] in _FAILED and row.get("error")
-                found[site_of(row["url"])] = f"; {_printable(row['error'])}" if is_one else ""
-        return found
 
     def _failing(self) -> list[str]:
         """Some URLs whose last answer in the log is a failure that a later try may mend, or one after all tries."""

@@ -99,7 +99,10 @@ class Exporter:
         target = folder_of(directory) / f"{what}-{datetime.now(UTC):%Y%m%dT%H%M%S}{EXPORT_FORMS[wish.to]}"
         try:
             target.parent.mkdir(exist_ok=True)
-            _sweep(target.parent)
+            for path in target.parent.iterdir():
+                match = _PART.fullmatch(path.name)
+                if match and not processes.is_alive(int(match["process"])):  # a dashboard that is gone has left it
+                    _discard(path)
         except OSError as error:
             raise UsageError(f"{target.parent} cannot be written: {error.strerror}") from None
         with self._turn:
@@ -160,19 +163,16 @@ class _Making:
         if self.is_alive:
             return Export(target.name, "being made", _size(self._part), self.begun)
         if self._said is None:
-            self._said = self._settled(target)
+            # A damaged table is left out of the file, which the command says with status 5.
+            assert self._child.stderr is not None
+            said = self._child.stderr.read(1 << 16).decode("utf-8", "replace").strip()[:_SAID]
+            if self._child.returncode in (0, 5) and self._part.exists():
+                self._part.rename(target)
+            else:
+                _discard(self._part)
+            self._said = said if self._child.returncode else ""
         state = "ready" if target.exists() else "failed"
         return Export(target.name, state, _size(target), self.begun, target.is_dir(), self._said)
-
-    def _settled(self, target: Path) -> str:
-        """Give the file its name; returns what the command said. A damaged table is left out, which it says with status 5."""
-        assert self._child.stderr is not None
-        said = self._child.stderr.read(1 << 16).decode("utf-8", "replace").strip()[:_SAID]
-        if self._child.returncode in (0, 5) and self._part.exists():
-            self._part.rename(target)
-        else:
-            _discard(self._part)
-        return said if self._child.returncode else ""
 
     def give_up(self) -> None:
         if self.is_alive:
@@ -194,14 +194,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size if path.is_file() else 0
     except OSError:
         return 0
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what dashboards that are gone have left unfinished."""
-    for path in folder.iterdir():
-        match = _PART.fullmatch(path.name)
-        if match and not processes.is_alive(int(match["process"])):
-            _discard(path)
 
 
 def _discard(part: Path) -> None:

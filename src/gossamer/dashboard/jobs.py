@@ -255,10 +255,6 @@ def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
     if folder is None:
         raise UsageError("this dashboard starts crawls in the folders that it shows, and in no other")
     directory = folder / _name_of(form)
-    return _started(form, directory)
-
-
-def _started(form: NewCrawl, directory: Path) -> StartedCrawl:
     try:
         # It is made here, so that of two forms with one name the second is refused, and none is told of the other's crawl.
         directory.mkdir()
@@ -268,36 +264,36 @@ def _started(form: NewCrawl, directory: Path) -> StartedCrawl:
     except OSError as error:
         raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
     try:
-        return _begun(form, directory)
+        # The command refuses a directory that holds anything, so that what it says lies beside it until it has begun.
+        number, name = tempfile.mkstemp(prefix=f".{directory.name}-", suffix=".log", dir=directory.parent)
+        beside = Path(name)
+        with os.fdopen(number, "wb") as console:
+            # Seeds and header fields may hold secrets, so that they are no arguments.
+            given = tomli_w.dumps({"seeds": form.seeds, "crawl": form.options}).encode()
+            beginning = begin(["crawl", f"--output={directory}", "--config=-"], directory, console, given)
+        line = ["crawl", *_words(form.options), f"--output={directory}", "--", *form.seeds]
+        command = shlex.join(["gossamer", *(_USER.sub("USER:PASSWORD@", word) for word in line)])
+        if (directory / CRAWL_FILE).is_file() and not beginning.has_failed:
+            said = said_since(beside, 0).partition("\n")[0]
+            (directory / CONSOLE).parent.mkdir(exist_ok=True)
+            beside.replace(directory / CONSOLE)
+            done = f"the crawl has ended: {said}" if beginning.status is not None else "the crawl has begun"
+            return StartedCrawl(
+                f"{done}, as process {beginning.process}" if beginning.is_listening else done,
+                key_of(directory),
+                command,
+            )
+        if beginning.status is None:
+            return StartedCrawl(
+                f"the crawl is about to begin; its messages are in {beside}", key_of(directory), command
+            )
+        said = said_since(beside, 0)
+        beside.unlink(missing_ok=True)
+        raise UsageError(said or f"gossamer crawl ended with status {beginning.status}")
     except UsageError:
         with contextlib.suppress(OSError):  # it may hold what the command has left there
             directory.rmdir()
         raise
-
-
-def _begun(form: NewCrawl, directory: Path) -> StartedCrawl:
-    # The command refuses a directory that holds anything, so that what it says lies beside it until it has begun.
-    number, name = tempfile.mkstemp(prefix=f".{directory.name}-", suffix=".log", dir=directory.parent)
-    beside = Path(name)
-    with os.fdopen(number, "wb") as console:
-        # Seeds and header fields may hold secrets, so that they are no arguments.
-        given = tomli_w.dumps({"seeds": form.seeds, "crawl": form.options}).encode()
-        beginning = begin(["crawl", f"--output={directory}", "--config=-"], directory, console, given)
-    line = ["crawl", *_words(form.options), f"--output={directory}", "--", *form.seeds]
-    command = shlex.join(["gossamer", *(_USER.sub("USER:PASSWORD@", word) for word in line)])
-    if (directory / CRAWL_FILE).is_file() and not beginning.has_failed:
-        said = said_since(beside, 0).partition("\n")[0]
-        (directory / CONSOLE).parent.mkdir(exist_ok=True)
-        beside.replace(directory / CONSOLE)
-        done = f"the crawl has ended: {said}" if beginning.status is not None else "the crawl has begun"
-        return StartedCrawl(
-            f"{done}, as process {beginning.process}" if beginning.is_listening else done, key_of(directory), command
-        )
-    if beginning.status is None:
-        return StartedCrawl(f"the crawl is about to begin; its messages are in {beside}", key_of(directory), command)
-    said = said_since(beside, 0)
-    beside.unlink(missing_ok=True)
-    raise UsageError(said or f"gossamer crawl ended with status {beginning.status}")
 
 
 def _option(one: Property) -> StartOption:

@@ -109,7 +109,10 @@ def write_layout(folder: Path, key: str, body: bytes) -> Layout:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_private(_file(folder, key), msgspec.json.encode(layout))
-        _forget(folder)
+        files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in files[KEPT:]:
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
     except OSError as error:
         raise UsageError(f"the layout cannot be kept in {folder}: {error.strerror}") from None
     return layout
@@ -118,13 +121,6 @@ def write_layout(folder: Path, key: str, body: bytes) -> Layout:
 def _file(folder: Path, key: str) -> Path:
     """A key is made of letters, digits, dots and hyphens (:func:`gossamer.dashboard.crawls.key_of`), and ends with a hash."""
     return folder / f"{key}.json"
-
-
-def _forget(folder: Path) -> None:
-    files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in files[KEPT:]:
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
 
 
 #: Sites at most, and characters of a place and of a description.

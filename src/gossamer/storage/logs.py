@@ -17,10 +17,14 @@ mark says how far each log is merged and where the merged one ends, so that a ki
 
 import contextlib
 import heapq
+import os
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from xxhash import xxh3_64_intdigest
@@ -152,12 +156,47 @@ STEERING_LOG = "logs/steering.jsonl"
 
 
 def note_line(directory: Path, line: str) -> None:
-    entry = {"event": "note", "at": utc_text(SystemClock().now()), "text": line}
-    path = directory / NOTES_LOG
     with contextlib.suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        with path.open("ab") as log:
-            log.write(printable(msgspec.json.encode(entry)) + b"\n")
+        add_entry(directory / NOTES_LOG, {"event": "note", "at": utc_text(SystemClock().now()), "text": line})
+
+
+def add_entry(path: Path, entry: Mapping[str, Any], mode: int = 0o666) -> None:
+    """Add a line to a log of notes, which is made with this mode where it is not there. Raises OSError."""
+    path.parent.mkdir(exist_ok=True)
+    with open(path, "ab", opener=lambda name, flags: os.open(name, flags, mode)) as log:
+        log.write(printable(msgspec.json.encode(entry)) + b"\n")
+
+
+# Items that a component could not handle, for a person to look at.
+
+#: Bytes of an item that are written whole: a visit with a page of the usual size. Of a larger one its beginning is shown.
+WHOLE_ITEM = 256_000
+SHOWN = 2_000
+
+#: Characters of a traceback: the innermost frames, which say where it happened.
+TRACEBACK = 8_000
+
+
+def setting_aside(directory: Path, process: str = "") -> Callable[[str, Any, Exception], None]:
+    """The part that keeps such items of one process of the crawl in a directory; without a name, of its own process."""
+    name = f"skipped-{process}" if process else "skipped"
+
+    def aside(unit: str, item: Any, error: Exception) -> None:
+        try:
+            text = msgspec.json.encode(item, enc_hook=repr)
+        except (TypeError, ValueError):
+            text = b""
+        entry = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "unit": unit,
+            "error": f"{type(error).__name__}: {error}",
+            "traceback": "".join(traceback.format_exception(error))[-TRACEBACK:],
+            "item": msgspec.Raw(text) if 0 < len(text) <= WHOLE_ITEM else f"{item!r:.{SHOWN}}",
+        }
+        # It is for the owner alone: an item may hold a request, and what that sends opens pages.
+        add_entry(directory / log_path(name), entry, mode=0o600)
+
+    return aside
 
 
 # Merging the logs of several agents.

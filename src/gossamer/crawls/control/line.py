@@ -59,7 +59,16 @@ class AgentLine:
     async def _answer(self, request: ControlRequest, patience: float | None) -> Answered:
         try:
             async with asyncio.timeout(patience), self._turn:
-                answer = await self._asked_or_hung_up(request)
+                try:
+                    reader, writer = self._streams or await self._connected()
+                    writer.write(wire.encode(request))
+                    await writer.drain()
+                    header = await reader.readexactly(wire.HEADER)
+                    answer = wire.read_answer(await reader.readexactly(wire.read_length(header, wire.MAX_ANSWER)))
+                except BaseException:
+                    # Only the one that has the turn hangs up: a later answer would be taken for that of the next question.
+                    self.close()
+                    raise
         except (OSError, EOFError, TimeoutError, Malformed) as error:
             raise AgentSilent(f"{self._place.name} does not answer: {type(error).__name__}") from None
         if isinstance(answer, NotDone):
@@ -79,21 +88,6 @@ class AgentLine:
         answer = await self.ask(request, patience)
         assert isinstance(answer, Done)
         return answer.text
-
-    async def _asked_or_hung_up(self, request: ControlRequest) -> Answered:
-        """Only the one that has the turn hangs up: an answer that comes later would be taken for that of the next question."""
-        try:
-            return await self._asked(request)
-        except BaseException:
-            self.close()
-            raise
-
-    async def _asked(self, request: ControlRequest) -> Answered:
-        reader, writer = self._streams or await self._connected()
-        writer.write(wire.encode(request))
-        await writer.drain()
-        header = await reader.readexactly(wire.HEADER)
-        return wire.read_answer(await reader.readexactly(wire.read_length(header, wire.MAX_ANSWER)))
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         for path in sockets(self._place):

@@ -18,7 +18,7 @@ from gossamer.crawls.children import Figures
 from gossamer.crawls.live import option_of
 from gossamer.crawls.options import all_options
 from gossamer.engine.errors import FlowError
-from gossamer.engine.graph import ComponentNode, Graph, ProviderNode, Roles, first_sentence, used_names
+from gossamer.engine.graph import ComponentNode, Graph, ProviderNode, first_sentence, used_names
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.sheet import Sheet, nearest, properties, shown
 from gossamer.engine.wiring import Wiring
@@ -90,8 +90,9 @@ class GraphPicture(msgspec.Struct, frozen=True):
 
 
 def graph_picture(graph: Graph, agents: tuple[str, ...] = ()) -> GraphPicture:
+    nodes: list[ComponentNode | ProviderNode] = [*graph.components.values(), *graph.providers.values()]
     return GraphPicture(
-        units=[*map(_component, graph.components.values()), *map(_provider, graph.providers.values())],
+        units=[_unit(node) for node in nodes],
         connectors=[
             PictureConnector(
                 node.name,
@@ -107,59 +108,44 @@ def graph_picture(graph: Graph, agents: tuple[str, ...] = ()) -> GraphPicture:
     )
 
 
-def _component(node: ComponentNode) -> PictureUnit:
-    plan = node.plan
-    return PictureUnit(
-        name=node.name,
-        use=node.use,
-        kind=node.kind,
-        doc=first_sentence(node.unit),
-        settings=_settings(node),
-        providers=_used(node.roles),
-        process=plan.process,
-        workers=plan.workers,
-        instances=plan.instances,
-        inputs=dict(node.inputs),
-        outputs=dict(node.outputs),
-        on_error=node.on_error,
-        roles=msgspec.to_builtins(node.roles),
-    )
-
-
-def _provider(node: ProviderNode) -> PictureUnit:
-    return PictureUnit(
+def _unit(node: ComponentNode | ProviderNode) -> PictureUnit:
+    values = shown(node.sheet)
+    unit = PictureUnit(
         name=node.name,
         use=node.use,
         kind="provider",
         doc=first_sentence(node.unit),
-        settings=_settings(node),
-        providers=_used(node.roles),
+        settings=[
+            PictureSetting(
+                name=one.name,
+                value=values[one.name],
+                default=None if one.default is msgspec.NODEFAULT else msgspec.to_builtins(one.default),
+                kind=one.kind,
+                unit=one.unit,
+                bounds=one.bounds,
+                doc=one.doc,
+                words=list(one.words),
+                restart=one.reason,
+                is_secret=one.secret,
+                names=one.names,
+            )
+            for one in properties(type(node.sheet))
+        ],
+        providers=sorted(set(used_names(node.roles))),
         roles=msgspec.to_builtins(node.roles),
     )
-
-
-def _used(roles: Roles) -> list[str]:
-    return sorted(set(used_names(roles)))
-
-
-def _settings(node: ComponentNode | ProviderNode) -> list[PictureSetting]:
-    values = shown(node.sheet)
-    return [
-        PictureSetting(
-            name=one.name,
-            value=values[one.name],
-            default=None if one.default is msgspec.NODEFAULT else msgspec.to_builtins(one.default),
-            kind=one.kind,
-            unit=one.unit,
-            bounds=one.bounds,
-            doc=one.doc,
-            words=list(one.words),
-            restart=one.reason,
-            is_secret=one.secret,
-            names=one.names,
-        )
-        for one in properties(type(node.sheet))
-    ]
+    if isinstance(node, ProviderNode):
+        return unit
+    return msgspec.structs.replace(
+        unit,
+        kind=node.kind,
+        process=node.plan.process,
+        workers=node.plan.workers,
+        instances=node.plan.instances,
+        inputs=dict(node.inputs),
+        outputs=dict(node.outputs),
+        on_error=node.on_error,
+    )
 
 
 # The instances of one unit, each with its counts and its settings.

@@ -97,7 +97,8 @@ def _wait(now: "CrawlStanding", why: str) -> "Wait | None":
 # -- the crawl does nothing
 
 
-def _killed(now: "CrawlStanding") -> Iterator[Problem]:
+def _resting(now: "CrawlStanding") -> Iterator[Problem]:
+    """It was killed, paused or suspended, or its last run has ended without tables."""
     if now.state == "killed":
         yield Problem(
             "killed",
@@ -107,25 +108,16 @@ def _killed(now: "CrawlStanding") -> Iterator[Problem]:
             _command(now, "resume"),
             1.0,
         )
-
-
-def _paused(now: "CrawlStanding") -> Iterator[Problem]:
+    if now.failure:
+        reason = "tables and index could not be made, and their rows stay in the row logs"
+        yield Problem("unmade", "loss", reason, now.failure, _command(now, "resume"), 1.0)
     if now.state == "paused":
         queued = f"{show_count(now.queued, 'URL')} queued"
         yield Problem("paused", "halt", "the crawl is paused", queued, _command(now, "continue"), 0.5)
-
-
-def _suspended(now: "CrawlStanding") -> Iterator[Problem]:
     if now.suspended:
         command = _command(now, "continue", "--unit", now.suspended[0])
         reason = "components are suspended, and what comes to them waits"
         yield Problem("suspended", "halt", reason, ", ".join(now.suspended), command, 0.4)
-
-
-def _unmade(now: "CrawlStanding") -> Iterator[Problem]:
-    if now.failure:
-        reason = "tables and index could not be made, and their rows stay in the row logs"
-        yield Problem("unmade", "loss", reason, now.failure, _command(now, "resume"), 1.0)
 
 
 def _silent(now: "CrawlStanding") -> Iterator[Problem]:
@@ -235,7 +227,8 @@ _HELD: dict[str, tuple[str, Callable[["CrawlStanding", str], str]]] = {
 }
 
 
-def _given_up(now: "CrawlStanding") -> Iterator[Problem]:
+def _lost(now: "CrawlStanding") -> Iterator[Problem]:
+    """Pages were given up or wait, a program has raised, or only a browser would show them."""
     lost = now.outcomes.get(Outcome.GONE_AFTER_RETRIES, 0)
     if lost:
         yield Problem(
@@ -246,9 +239,6 @@ def _given_up(now: "CrawlStanding") -> Iterator[Problem]:
             _command(now, "report", "errors"),
             lost / max(1, now.discovered),
         )
-
-
-def _raised(now: "CrawlStanding") -> Iterator[Problem]:
     if now.raised:
         sql = "SELECT who, error, count(*) FROM errors GROUP BY ALL ORDER BY 3 DESC"
         yield Problem(
@@ -259,9 +249,6 @@ def _raised(now: "CrawlStanding") -> Iterator[Problem]:
             _command(now, "query", sql),
             min(1.0, now.raised / max(1, now.fetched)),
         )
-
-
-def _shells(now: "CrawlStanding") -> Iterator[Problem]:
     if now.needs_browser:
         yield Problem(
             "needs_browser",
@@ -271,9 +258,6 @@ def _shells(now: "CrawlStanding") -> Iterator[Problem]:
             _command(now, "query", "SELECT url FROM pages WHERE needs_browser"),
             min(1.0, now.needs_browser / max(1, now.pages)),
         )
-
-
-def _waiting(now: "CrawlStanding") -> Iterator[Problem]:
     if not now.is_at_work and now.state == "incomplete" and now.queued:
         urls = show_count(now.queued, "URL")
         yield Problem("unfinished", "loss", "URLs wait for a later try", urls, _command(now, "resume"), 0.5)
@@ -331,7 +315,7 @@ def _slowed(now: "CrawlStanding") -> Iterator[Problem]:
         )
 
 
-def _slow_answers(now: "CrawlStanding") -> Iterator[Problem]:
+def _slow(now: "CrawlStanding") -> Iterator[Problem]:
     hosts = [one for one in now.slowest if one.seconds >= SLOW_ANSWER]
     if hosts:
         told = ", ".join(f"{one.host} {show_seconds(one.seconds)}" for one in hosts[:_NAMED])
@@ -344,9 +328,6 @@ def _slow_answers(now: "CrawlStanding") -> Iterator[Problem]:
             min(1.0, len(hosts) / max(1, now.hosts)),
             [one.host for one in hosts[:_NAMED]],
         )
-
-
-def _slow_pages(now: "CrawlStanding") -> Iterator[Problem]:
     wait = _wait(now, "slow_pages")
     if wait is not None:
         yield Problem(
@@ -429,8 +410,8 @@ def _denied(now: "CrawlStanding") -> Iterator[Problem]:
 
 
 RULES: tuple[Callable[["CrawlStanding"], Iterator[Problem]], ...] = (
-    _killed, _unmade, _paused, _suspended, _silent, _disk, _network, _nothing,
-    _failing, _held, _given_up, _raised, _shells, _waiting,
-    _delays, _slowed, _slow_answers, _slow_pages, _slots, _few_hosts, _processor,
+    _resting, _silent, _disk, _network, _nothing,
+    _failing, _held, _lost,
+    _delays, _slowed, _slow, _slots, _few_hosts, _processor,
     _aside, _denied,
 )  # fmt: skip

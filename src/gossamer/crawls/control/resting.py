@@ -126,15 +126,7 @@ def restore(directory: Path, name: str, forget: Callable[[Path], None]) -> None:
     if (directory / SHARED).exists():
         restore_shared(directory, name)
         crash_at(Point.RESTORING)
-    _note_return(directory)
-    if then:
-        write_members(directory, then)
-        mark.unlink()
-    note_steering(directory, {"do": _RESTORE, "name": name})
-
-
-def _note_return(directory: Path) -> None:
-    """Note that a crawl that was at work at its checkpoint rests since a person has gone back to it: no kill has ended it."""
+    # A crawl that was at work at its checkpoint rests since a person has gone back to it: no kill has ended it.
     stopped = msgspec.json.encode(CrawlStanding(str(directory), "stopped"))
     was_at_work = False
     for ledger in ledgers_of(directory):
@@ -144,6 +136,10 @@ def _note_return(directory: Path) -> None:
                 ledger.put_meta(ENDED, stopped)
     if was_at_work and (directory / ENDED_FILE).exists():
         replace_file(directory / ENDED_FILE, stopped)
+    if then:
+        write_members(directory, then)
+        mark.unlink()
+    note_steering(directory, {"do": _RESTORE, "name": name})
 
 
 def refuse_half_restored(directory: Path) -> None:

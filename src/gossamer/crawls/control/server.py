@@ -166,7 +166,17 @@ class ControlServer:
         self._clients.add(task)
         try:
             if len(self._clients) <= self._max_clients and other_end_is(writer, self._is_ours):
-                await self._converse(reader, writer)
+                while True:
+                    async with asyncio.timeout(IDLE):
+                        first = await reader.readexactly(1)
+                    async with asyncio.timeout(self._patience):
+                        header = first + await reader.readexactly(wire.HEADER - 1)
+                        body = await reader.readexactly(wire.read_length(header, wire.MAX_REQUEST))
+                    # Once understood, a request is carried out and answered even if the crawl ends meanwhile: it may be why.
+                    answering = asyncio.create_task(self._answer(body, writer))
+                    self._answering.add(answering)
+                    answering.add_done_callback(self._answering.discard)
+                    await asyncio.shield(answering)
         except asyncio.CancelledError:
             pass  # the crawl ends: only `stop` waits for this task
         except (Malformed, TimeoutError, asyncio.IncompleteReadError, OSError):
@@ -176,19 +186,6 @@ class ControlServer:
             with contextlib.suppress(OSError, asyncio.CancelledError):
                 await writer.wait_closed()
             self._clients.discard(task)
-
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            async with asyncio.timeout(IDLE):
-                first = await reader.readexactly(1)
-            async with asyncio.timeout(self._patience):
-                header = first + await reader.readexactly(wire.HEADER - 1)
-                body = await reader.readexactly(wire.read_length(header, wire.MAX_REQUEST))
-            # Once understood, a request is carried out and answered even if the crawl ends meanwhile: it may be why.
-            answering = asyncio.create_task(self._answer(body, writer))
-            self._answering.add(answering)
-            answering.add_done_callback(self._answering.discard)
-            await asyncio.shield(answering)
 
     async def _answer(self, body: bytes, writer: asyncio.StreamWriter) -> None:
         answer: Answered

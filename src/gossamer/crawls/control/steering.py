@@ -24,7 +24,7 @@ from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.sheet import HIDDEN, build, change, nearest, properties, shown
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.frontier.politeness.rules import Blocklist
-from gossamer.storage.logs import STEERING_LOG, printable
+from gossamer.storage.logs import STEERING_LOG, add_entry
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import HostTable
 
@@ -134,11 +134,8 @@ async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
 
 def note_steering(directory: Path, done: Mapping[str, Any]) -> None:
     """One line for each change: who steered is the file's owner."""
-    entry = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), **done}
-    path = directory / STEERING_LOG
-    path.parent.mkdir(exist_ok=True)
-    with path.open("ab") as log:
-        log.write(printable(msgspec.json.encode(entry)) + b"\n")
+    at = datetime.now(UTC).isoformat(timespec="milliseconds")
+    add_entry(directory / STEERING_LOG, {"at": at, **done})
 
 
 # -- hosts that are not asked any more
@@ -217,7 +214,16 @@ async def set_values(crawl: Settable, values: Mapping[str, str]) -> str:
     option; SettingError: a value does not do, or takes a restart."""
     by_unit = check_values(crawl, values)
     if "concurrency" in values:
-        await _enough_workers(crawl, build(all_options(), {"concurrency": values["concurrency"]}).concurrency)
+        # Give the fetch stage as many workers as there may be requests in flight; those that are too many idle.
+        concurrency = build(all_options(), {"concurrency": values["concurrency"]}).concurrency
+        wiring = crawl.graph.wiring
+        if crawlers_of(wiring) and concurrency > leases_of(wiring):
+            raise UsageError(
+                f"concurrency: crawlers take {leases_of(wiring)} URLs at once; stop the crawl, and give it to gossamer resume"
+            )
+        fetch = wiring.components.get("fetch")
+        if fetch is not None and fetch.workers < concurrency:
+            await crawl.rewire(lambda wiring: with_fetchers(wiring, concurrency))
     for unit, settings in by_unit.items():
         await crawl.set(unit, settings)
     return ", ".join(
@@ -267,18 +273,6 @@ async def set_host(crawl: Settable, name: str, values: Mapping[str, str]) -> str
     for unit, settings in by_unit.items():
         await crawl.set(unit, settings)
     return f"{name}: " + ", ".join(f"{key} = {_shown(getattr(given, key.replace('-', '_')))}" for key in values)
-
-
-async def _enough_workers(crawl: Settable, concurrency: int) -> None:
-    """Give the fetch stage as many workers as there may be requests in flight; those that are too many idle."""
-    wiring = crawl.graph.wiring
-    if crawlers_of(wiring) and concurrency > leases_of(wiring):
-        raise UsageError(
-            f"concurrency: crawlers take {leases_of(wiring)} URLs at once; stop the crawl, and give it to gossamer resume"
-        )
-    fetch = wiring.components.get("fetch")
-    if fetch is not None and fetch.workers < concurrency:
-        await crawl.rewire(lambda wiring: with_fetchers(wiring, concurrency))
 
 
 def _settings(crawl: Settable, key: str, value: str) -> dict[str, dict[str, Any]]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from gossamer.crawls.additions import with_subscriber
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options
-from gossamer.crawls.subscribing import with_subscriber
 from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.errors import WiringError

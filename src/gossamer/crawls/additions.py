@@ -1,16 +1,16 @@
-"""Options of documents that add a processor or a stage: structured data, near-duplicates.
+"""Parts that are added to a wiring: a processor of structured data, a stage that compares texts, and subscribers of records.
 
-Called by :mod:`gossamer.crawls.compiling`.
+Place in the flow: :mod:`compiling` calls :func:`with_documents` for options that add a part. :mod:`gossamer.api` subscribes to
+committed visits (:func:`with_subscribers`), and so does code that adds a consumer of records; any number of subscribers stand in
+one wiring.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from gossamer.crawls.builder import more_tables
+from gossamer.crawls.builder import more_tables, set_by_option
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
 from gossamer.values.media_type import HTML_TYPES
@@ -26,7 +26,7 @@ def with_documents(wiring: Wiring, options: CrawlOptions) -> Wiring:
         compares = "report" if options.analysis == "full" else "off"
     if compares == "off":
         return wiring
-    wiring = _set(wiring, "near-duplicates", "process", {"details": "full"})  # fingerprints
+    wiring = set_by_option(wiring, "near-duplicates", "process", {"details": "full"})  # fingerprints
     return with_near_duplicates(wiring, skip=compares == "skip")
 
 
@@ -52,14 +52,14 @@ def with_structured_data(wiring: Wiring) -> Wiring:
         components={**wiring.components, "process": process},
         providers={name: ProviderPlan(use=name), **wiring.providers},
     )
-    return _set(wiring, "rdf", "log", more_tables(wiring, "triples"))
+    return set_by_option(wiring, "rdf", "log", more_tables(wiring, "triples"))
 
 
 def with_near_duplicates(wiring: Wiring, *, skip: bool) -> Wiring:
     """A copy in which every page passes a comparison of fingerprints behind the process stage, in the process that has the
     ledger. Raises WiringError: the wiring has no component `process` with an outbox."""
     if "near-duplicates" in wiring.components:
-        return _set(wiring, "near-duplicates", "near-duplicates", {"skip": skip})
+        return set_by_option(wiring, "near-duplicates", "near-duplicates", {"skip": skip})
     stage = ComponentPlan(
         use="near-duplicates", providers={"index": "fingerprints"}, settings={"skip": True} if skip else {}
     )
@@ -88,10 +88,11 @@ def behind_process(wiring: Wiring, name: str, outbox: str, stage: ComponentPlan)
         raise WiringError(f"--{name} needs unit 'process', but {wiring.source} has none")
     taker = _first_at_home(wiring, process)
     before = wiring.components[taker].ports["inbox"] if taker else process.ports["outbox"]
-    components = {
-        other: _taking(plan, before, outbox) if before == plan.ports.get("inbox") else plan
-        for other, plan in wiring.components.items()
-    }
+    components = dict(wiring.components)
+    for other, plan in wiring.components.items():
+        if plan.ports.get("inbox") == before:
+            ports = {role: outbox if end == before else end for role, end in plan.ports.items()}
+            components[other] = msgspec.structs.replace(plan, ports=ports)
     components[name] = msgspec.structs.replace(
         stage,
         ports={"inbox": before, "outbox": outbox},
@@ -113,13 +114,54 @@ def _first_at_home(wiring: Wiring, plan: ComponentPlan) -> str:
     return ""
 
 
-def _taking(plan: ComponentPlan, before: str, behind: str) -> ComponentPlan:
-    ports = {role: behind if end == before else end for role, end in plan.ports.items()}
-    return msgspec.structs.replace(plan, ports=ports)
+def with_subscriber(wiring: Wiring, name: str, use: str) -> Wiring:
+    """A copy of the wiring in which one more component gets every record; the others get them as before.
+
+    Args:
+        wiring: has a component that uses `commit`.
+        name: of the new component; nothing in the wiring has it.
+        use: its name in the catalog; it takes records at a port `records`.
+
+    Raises:
+        WiringError: the wiring has no commit, or something bears the name.
+    """
+    commit = next((name for name, plan in wiring.components.items() if plan.use == "commit"), "")
+    arrow = wiring.components[commit].ports.get("records", "") if commit else ""
+    if not arrow:
+        raise WiringError(f"{wiring.source}: no component that uses 'commit' sends records")
+    before, copied, copier = _parts(name)
+    if taken := {name, copier, before, copied} & {*wiring.components, *wiring.connectors}:
+        raise WiringError(f"{wiring.source}: {', '.join(sorted(taken))} is in the wiring already; choose another name")
+    components = dict(wiring.components)
+    plan = components[commit]
+    components[commit] = msgspec.structs.replace(plan, ports={**plan.ports, "records": before})
+    components[copier] = ComponentPlan(
+        use="copy-records", ports={"inbox": before, "outbox": arrow, "copy": copied}, process=plan.process
+    )
+    components[name] = ComponentPlan(use=use, ports={"records": copied}, process=plan.process)
+    connectors = {**wiring.connectors, before: ConnectorPlan(), copied: ConnectorPlan()}
+    return msgspec.structs.replace(wiring, components=components, connectors=connectors)
 
 
-def _set(wiring: Wiring, option: str, unit: str, values: dict[str, Any]) -> Wiring:
-    try:
-        return wirings.with_settings(wiring, unit, values)
-    except WiringError as error:
-        raise WiringError(f"--{option} sets unit {unit!r}, but {error}") from None
+def with_subscribers(wiring: Wiring, names: Iterable[str]) -> Wiring:
+    for name in names:
+        wiring = with_subscriber(wiring, name, name)
+    return wiring
+
+
+def without_subscribers(wiring: Wiring, names: Iterable[str]) -> Wiring:
+    for name in reversed(tuple(names)):
+        components, connectors = dict(wiring.components), dict(wiring.connectors)
+        before, copied, copier = _parts(name)
+        copying = components.pop(copier)
+        del components[name], connectors[before], connectors[copied]
+        for other, plan in components.items():
+            if plan.ports.get("records") == before:
+                ports = {**plan.ports, "records": copying.ports["outbox"]}
+                components[other] = msgspec.structs.replace(plan, ports=ports)
+        wiring = msgspec.structs.replace(wiring, components=components, connectors=connectors)
+    return wiring
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    return f"{name}-before", f"{name}-records", f"{name}-copy"
