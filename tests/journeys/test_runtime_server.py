@@ -17,7 +17,7 @@ import pytest
 from gossamer.cli.main import main
 from gossamer.mobile.contract import RuntimeLink, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler, MobileProgram, TravelLimits
-from gossamer.mobile.manager.remote_runtime import RemoteRuntime
+from gossamer.mobile.manager.links import RemoteRuntime
 from gossamer.mobile.runtime.senders import Senders
 from gossamer.mobile.runtime.serving import MAX_HEAD
 from gossamer.mobile.wire import to_bytes, unpacked

@@ -33,8 +33,7 @@ from gossamer.query.engine import ParquetWriter
 from gossamer.query.following import feed_all, feeds_of
 from gossamer.query.ranking import rank_crawl
 from gossamer.query.reports import SPECS, make_report
-from gossamer.rdf.filtering import sign_of
-from gossamer.rdf.page import structured_data
+from gossamer.rdf.page import sign_of, structured_data
 from gossamer.rdf.store.asking import QuestionLimits, ask, current_copy
 from gossamer.rdf.store.graphs import PageGraph, lines
 from gossamer.rdf.store.questions import SparqlQuestion

@@ -23,7 +23,7 @@ import msgspec
 
 from gossamer.mobile.contract import RuntimeUnavailable
 from gossamer.mobile.crawler import BringRules, CrawlerBatch, MobileCrawler, MobileProgram
-from gossamer.mobile.manager.remote_runtime import RemoteRuntime
+from gossamer.mobile.manager.links import RemoteRuntime
 from gossamer.mobile.running import run_crawler
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet

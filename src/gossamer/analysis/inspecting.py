@@ -23,8 +23,7 @@ from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.parsing.links import LinkResolver
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet
 from gossamer.parsing.process_stage import Process, ProcessSheet
-from gossamer.rdf.filtering import DROPPED
-from gossamer.rdf.page import StructuredData, structured_data, told
+from gossamer.rdf.page import DROPPED, StructuredData, structured_data, told
 from gossamer.values import body as bodies
 from gossamer.values.addresses import place_of
 from gossamer.values.body import sha1_base32

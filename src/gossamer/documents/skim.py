@@ -49,7 +49,7 @@ from gossamer.documents.markup import (
     is_end_tag,
 )
 
-# Signs of RDFa and microdata among attributes, for `gossamer.rdf.filtering`. They err to the safe side: a text that looks like such
+# Signs of RDFa and microdata among attributes, for `gossamer.rdf.page`. They err to the safe side: a text that looks like such
 # an attribute is a sign, too.
 
 _SPACE = rb"[\t\n\f\r ]"

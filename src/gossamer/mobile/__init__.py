@@ -23,11 +23,9 @@ SUBJECT = Subject(
     wire_where=(),
     forget="gossamer.mobile.manager.lent:forget_lent",
     commands={
-        "runtime": Command("gossamer.mobile.commands:runtime", "Run mobile crawlers beside the data.", "Many machines"),
+        "runtime": Command("gossamer.mobile.commands:runtime", "Run mobile crawlers beside the data.", "Many machines")
     },
-    components={
-        "crawlers": "gossamer.mobile.manager.manager:Crawlers",
-    },
+    components={"crawlers": "gossamer.mobile.manager.manager:Crawlers"},
     providers={
         "lending-ledger": "gossamer.mobile.manager.lent:LendingLedger",
         "lent-urls": "gossamer.mobile.manager.lent:LentUrls",

@@ -2,9 +2,9 @@
 Suites: `gossamer.testing.check_runtime_link`, `check_page_source`.
 
 Place in the flow: home sends a crawler's bytes through a link and takes its results back, batch by batch. A runtime elsewhere is
-one end (:mod:`~gossamer.mobile.manager.remote_runtime`), the one at home another (:mod:`~gossamer.mobile.manager.links`). The
-crawler manager transfers crawlers and waits for those that return (Agarwal and others, 3.1). Nothing here reads a crawler or a
-batch: both are bytes, and their receiver judges them (:mod:`~gossamer.mobile.wire`).
+one end, the one at home another (:mod:`~gossamer.mobile.manager.links`). The crawler manager transfers crawlers and waits for
+those that return (Agarwal and others, 3.1). Nothing here reads a crawler or a batch: both are bytes, and their receiver judges
+them (:mod:`~gossamer.mobile.wire`).
 """
 
 from typing import Literal, Protocol
@@ -140,30 +140,19 @@ class RuntimeLink(Protocol):
         ...
 
     async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:
-        """Give the runtime a crawler without results, as `mobile.wire.to_bytes` makes it; returns where it stands.
-
-        Args:
-            identity: of this journey.
-            crawler: at most :data:`MAX_CRAWLER` bytes.
-        """
+        """Give the runtime a crawler without results, as `mobile.wire.to_bytes` makes it, of at most :data:`MAX_CRAWLER` bytes,
+        for this journey; returns where it stands."""
         ...
 
     async def batch(self, identity: str, sequence: int, wait: float) -> bytes | CrawlerStanding:
-        """A batch, as one zstd frame without a head (`mobile.wire.unpacked`); where it is not there, where the crawler stands.
-
-        Args:
-            identity: of the journey.
-            sequence: of the batch.
-            wait: seconds to wait for it, at most :data:`MAX_WAIT`; 0 for what is there now. A crawler that has ended is not
-                waited for.
-        """
+        """A batch, as one zstd frame without a head (`mobile.wire.unpacked`); where it is not there within `wait` seconds, at
+        most :data:`MAX_WAIT`, where the crawler stands. 0 asks for what is there now; a crawler that has ended is not waited
+        for."""
         ...
 
     async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
-        """Let the runtime forget this batch and all before it: home has committed them.
-
-        One that was not made yet is not acknowledged: all that were made are.
-        """
+        """Let the runtime forget this batch and all before it: home has committed them. One that was not made yet is not
+        acknowledged: all that were made are."""
         ...
 
     async def cancel(self, identity: str) -> CrawlerStanding:

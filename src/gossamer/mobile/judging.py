@@ -245,15 +245,9 @@ Part = TypeVar("Part")
 def brought(
     visit: Visit, document: Document, rules: BringRules, digest: str, *, is_known: bool, count: Count
 ) -> BroughtPage:
-    """A relevant document as it goes home.
-
-    Args:
-        visit: of the document, its links judged.
-        document: the same, as it was read.
-        digest: of its bytes.
-        is_known: home has the bytes.
-        count: told the name of each part that a bound cut: `headers`, `elements`, `items`, `links`, `whole`.
-    """
+    """A relevant document as it goes home. `visit` has its links judged, `document` is the same as it was read, with the `digest`
+    of its bytes; `is_known` says that home has these. `count` is told the name of each part that a bound cut: `headers`,
+    `elements`, `items`, `links`, `whole`."""
     parts = frozenset(rules.parts)
     content = document.content
     size = len(visit.response.document)

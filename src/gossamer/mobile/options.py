@@ -30,7 +30,7 @@ class MobileOptions(Sheet, frozen=True):
         bool,
         setting(
             "Send mobile crawlers to the hosts of --runtime, and bring home the relevant pages (--filter 'store: ...'); see "
-            "docs/mobile.md.",
+            "docs/mobile.md."
         ),
     ] = False
     runtime: Annotated[

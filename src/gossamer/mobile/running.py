@@ -145,14 +145,9 @@ class CrawlerRun:
         clock: Callable[[], float] = time.monotonic,
         cuts: Sequence[int] = (),
     ) -> None:
-        """Begin a journey.
-
-        Args:
-            crawler: checked (:mod:`gossamer.mobile.crawler`).
-            installed: the processors that it may name.
-            clock: seconds, for the limit of time, and for the time that a batch waits.
-            cuts: of each batch that an earlier run made, after how many answers: this run makes the same ones.
-        """
+        """Begin a journey of a checked crawler, which may name the installed processors. The clock gives seconds, for the limit
+        of time and for the time that a batch waits; `cuts` says of each batch that an earlier run made, after how many answers:
+        this run makes the same ones."""
         program = crawler.program
         seeds = tuple(dict.fromkeys(map(canonical, program.seeds)))
         self._crawler = crawler

@@ -80,8 +80,8 @@ def wire(builder: Builder) -> None:
 def _links(mobile: MobileOptions) -> dict[str, Any]:
     """The settings of the links: what can never be reached is refused before anything is touched.
     Raises UsageError: an address cannot be used, or its key is not known."""
+    from gossamer.mobile.manager.links import checked_runtime_url
     from gossamer.mobile.manager.making import runtime_key
-    from gossamer.mobile.manager.remote_runtime import checked_runtime_url
 
     keys = str(Path(mobile.runtime_keys).absolute()) if mobile.runtime_keys else ""
     elsewhere = sorted({address for address in _runtimes(mobile.runtime).values() if "://" in address})

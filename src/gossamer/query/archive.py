@@ -94,13 +94,8 @@ class ArchiveReader:
         return read_record(self.directory, place)
 
     def original(self, record: ArchivedRecord, url: str, digest: str = "") -> ArchivedRecord:
-        """The record that holds the body: itself, or the one that a revisit refers to.
-
-        That is the one of the date that it names, otherwise one with this digest, otherwise the last one before.
-
-        Raises:
-            UsageError: it is not in this archive.
-        """
+        """The record that holds the body: itself, or the one that a revisit refers to. That is the one of the date that it names,
+        otherwise one with this digest, otherwise the last one before. Raises UsageError: it is not in this archive."""
         if record.kind != "revisit":
             return record
         target = record.fields.get("warc-refers-to-target-uri", url)
@@ -226,13 +221,9 @@ _PLAIN = Requested()
 
 
 def archived_visit(reader: ArchiveReader, row: Mapping[str, Any]) -> Visit:
-    """The visit that a row of `pages` tells of.
-
-    Raises:
-        UsageError: it, or the document that it repeats, is not in this archive.
-        CrawlDirectoryError: the archive is damaged there.
-        OSError: its body is large, and there is no room for it in the directory for temporary files.
-    """
+    """The visit that a row of `pages` tells of. Raises UsageError: it, or the document that it repeats, is not in this archive.
+    Raises CrawlDirectoryError: the archive is damaged there. Raises OSError: its body is large, and there is no room for it in
+    the directory for temporary files."""
     if not row["warc_file"]:
         raise UsageError(f"{row['url']} was not archived")
     record = source = reader.record(Location(row["warc_file"], row["warc_offset"], row["warc_length"]))

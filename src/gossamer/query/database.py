@@ -79,16 +79,8 @@ class Database:
         memory: str = MEMORY,
         threads: int = 0,
     ) -> None:
-        """Look at `directory` now.
-
-        Args:
-            only: table -> Parquet files that are looked at, instead of what there is.
-            memory: what DuckDB may take of it.
-            threads: how many it may use; 0 for one a core.
-
-        Raises:
-            OSError: no room for copies of the row logs that are not tables yet.
-        """
+        """Look at `directory` now; instead of what there is, only at these Parquet files of each table. DuckDB may take `memory`,
+        and use so many threads, 0 for one a core. Raises OSError: no room for copies of the row logs that are not tables yet."""
         self._stack = contextlib.ExitStack()
         self._allowed: list[Path] = []
         self.tables: list[str] = []
@@ -160,7 +152,7 @@ class Database:
                     shutil.copyfile(path, copy, follow_symlinks=False)
                     _cut_to_whole_lines(copy)
                     copies.append(copy)
-            sql = select_table(tables.get(name), self._linked(name, self._sound(directory, current)), copies)
+            sql = select_table(tables.get(name), self._linked(name, current), copies)
             made[f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name] = lasting(name, sql)
             if not current and not live:
                 self.without_rows.append(name)
@@ -227,21 +219,6 @@ class Database:
         self.tables.append(name)
         self._create(name, sql)
 
-    def _sound(self, directory: Path, files: Sequence[Path]) -> list[Path]:
-        """Those that can be read. A file without a note, in a crawl of an older version, is known by its ends alone."""
-        left_out = {damage.file for damage in self.damaged}
-        found = []
-        for path in files:
-            name = f"{TABLES}/{path.parent.name}/{path.name}"
-            if name in left_out:
-                continue
-            if is_parquet(path):
-                found.append(path)
-                self._names[path.name] = name
-            else:
-                self.damaged.append(Damage(name, "is not a complete Parquet file"))
-        return found
-
     def damage_to(self, question: str) -> list[Damage]:
         """Of :attr:`damaged`, what a question would have needed, by the names of tables that are in it."""
         asked = {name.removesuffix(EVERY) for name in _names_in(question, self.tables)}
@@ -258,10 +235,18 @@ class Database:
         return [damage for damage in self.damaged if damage.table in asked]
 
     def _linked(self, name: str, files: Sequence[Path]) -> list[Path]:
-        links = []
-        for number, path in enumerate(files):
-            links.append(linked(self.folder, f"{name}-{number}", path))
-            self._names[str(links[-1])] = self._names.get(path.name, path.name)
+        """Links to those that can be read. A file without a note, in a crawl of an older version, is known by its ends alone."""
+        left_out = {damage.file for damage in self.damaged}
+        links: list[Path] = []
+        for path in files:
+            file = f"{TABLES}/{path.parent.name}/{path.name}"
+            if file in left_out:
+                continue
+            if not is_parquet(path):
+                self.damaged.append(Damage(file, "is not a complete Parquet file"))
+                continue
+            links.append(linked(self.folder, f"{name}-{len(links)}", path))
+            self._names[path.name] = self._names[str(links[-1])] = file
             self._allowed.append(path.resolve())
         return links
 
@@ -276,16 +261,9 @@ class Database:
         return self._item_views
 
     def ask(self, sql: str, values: Sequence[object] = ()) -> "Rows":
-        """The answer to one question; the next question ends it.
-
-        Args:
-            sql: the question; a `?` stands for a value.
-            values: what those stand for, in order: strangers' words are no part of a question.
-
-        Raises:
-            UsageError: it is not one statement that asks, or DuckDB refuses it; says why.
-            CrawlDirectoryError: a file is damaged in a way that shows only now; names it.
-        """
+        """The answer to one question; the next question ends it. A `?` stands for a value, since strangers' words are no part of
+        a question. Raises UsageError: it is not one statement that asks, or DuckDB refuses it; says why. Raises
+        CrawlDirectoryError: a file is damaged in a way that shows only now; names it."""
         self._settle(sql)
         with _told(self._names, self.tables):
             return Rows(self._connection.execute(sql, list(values)), self._names)

@@ -190,19 +190,10 @@ class Feed:
         return given
 
     def count(self, consumer: CountingConsumer, connection: Connection, folder: Path, sight: Sight) -> int:
-        """Let a consumer count all that is committed and that it has not counted yet; returns the number of rows.
-
-        The rows stay within DuckDB, which gives a million of them in a fraction of the time that Python takes for them.
-
-        Args:
-            consumer: it counts rows of the table.
-            connection: where it counts.
-            folder: links and copies of files stand there meanwhile.
-            sight: what :meth:`look` saw, under the same :func:`places.reading`.
-
-        Raises:
-            OSError: a file could not be read.
-        """
+        """Let a consumer count all that is committed and that it has not counted yet; returns the number of rows. They stay
+        within DuckDB, which gives a million of them in a fraction of the time that Python takes for them. Links and copies of
+        files stand in the folder meanwhile; `sight` is what :meth:`look` saw, under the same :func:`places.reading`. Raises
+        OSError: a file could not be read."""
         counted = 0
         spec = tables_of(self._directory)[self._table]
         mark, waiting = self._waiting(consumer, sight)

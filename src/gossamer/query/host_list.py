@@ -165,18 +165,10 @@ class HostList:
     def page(
         self, *, search: str = "", sort: str = "host", descending: bool = False, offset: int = 0, limit: int = 100
     ) -> HostPage:
-        """Some rows of the hosts whose names hold a text.
-
-        Args:
-            search: part of a name; empty for all.
-            sort: a column; hosts that have nothing there come last, and equal ones in the order in which they came, which
-                is by name for those that came together.
-            limit: rows at most.
-
-        Raises:
-            UsageError: there is no such column, or a number is out of bounds.
-            CrawlDirectoryError: the list was closed meanwhile.
-        """
+        """Some rows of the hosts whose names hold a text, `limit` at most. Hosts that have nothing in the column of the order
+        come last, and equal ones in the order in which they came, which is by name for those that came together. Raises
+        UsageError: there is no such column, or a number is out of bounds. Raises CrawlDirectoryError: the list was closed
+        meanwhile."""
         if sort not in COLUMNS:
             raise UsageError(f"hosts are sorted by {', '.join(COLUMNS)}")
         if offset < 0 or not 0 < limit <= MOST:

@@ -88,13 +88,8 @@ def _types(items: Items, layout: item_files.ItemLayout, fields: Sequence[str], c
             if value is not None:
                 is_large = type(value) is int and not -_BIGINT <= value < _BIGINT
                 kinds.add("JSON" if is_large else _SQL_TYPES.get(type(value), "JSON"))
-    return [_joined(kinds) for kinds in found]
-
-
-def _joined(kinds: set[str]) -> str:
-    if kinds == {"BIGINT", "DOUBLE"}:
-        return "DOUBLE"
-    return kinds.pop() if len(kinds) == 1 else "JSON" if kinds else "VARCHAR"
+    joined = ({"DOUBLE"} if kinds == {"BIGINT", "DOUBLE"} else kinds for kinds in found)
+    return [kinds.pop() if len(kinds) == 1 else "JSON" if kinds else "VARCHAR" for kinds in joined]
 
 
 def _distinct(names: Sequence[str]) -> Iterator[str]:

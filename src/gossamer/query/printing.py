@@ -67,12 +67,7 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], out: Text
 
 
 def write_csv(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Any]],
-    out: TextIO,
-    *,
-    types: Sequence[str] = (),
-    raw: bool = False,
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], out: TextIO, *, types: Sequence[str] = (), raw: bool = False
 ) -> None:
     """RFC 4180. On a terminal, characters that it would obey are escaped; files have them. A cell of the type `JSON` that holds
     a text is that text, without JSON's quotes."""

@@ -114,8 +114,7 @@ def _keep_ranks(database: Database, ranks: Ranks, sources: Numbers, targets: Num
         "JOIN rank_nodes n ON n.id = v.id JOIN (SELECT * FROM rank_urls UNION ALL SELECT * FROM rank_others) u ON u.h = n.h",
     )
     database.keep(
-        "made_ranks",
-        "SELECT url, host, rank, importance, links_in, links_out FROM rank_hosted ORDER BY rank DESC, url",
+        "made_ranks", "SELECT url, host, rank, importance, links_in, links_out FROM rank_hosted ORDER BY rank DESC, url"
     )
     _keep_host_ranks(database, sources, targets, count)
 

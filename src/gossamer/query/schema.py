@@ -28,9 +28,7 @@ LARGEST_LINE = 8 << 20
 
 #: `hosts` is no log: see :data:`HOSTS_VIEW`.
 HOSTS = TableSpec(
-    "hosts",
-    "Each host: counted from `pages_all`, with the newest of `host_notes`.",
-    HOST_NOTES.spec.columns[:-1],
+    "hosts", "Each host: counted from `pages_all`, with the newest of `host_notes`.", HOST_NOTES.spec.columns[:-1]
 )
 
 

@@ -126,7 +126,9 @@ def remove_rows(directory: Path, target: DeletionTarget) -> int:
 
     def change(spec: TableSpec) -> TableChange | None:
         urls = [name for name in (spec.page, _COPY, _NAMING.get(spec.name)) if name and name in spec.names]
-        parts = [_is(target, f'"{name}"') for name in urls]
+        is_url = target.kind == "url"
+        quoted = [f'"{name}"' for name in urls]
+        parts = [f"{url} = {literal(target.name)}" if is_url else _is_host(target, host_of(url)) for url in quoted]
         if target.kind == "host" and "host" in spec.names:
             parts.append(_is_host(target, '"host"'))
         condition = " OR ".join(f"coalesce({part}, false)" for part in parts)
@@ -160,12 +162,6 @@ def rewrite_tables(
                 removed += int(going)
         new.switch()
     return removed
-
-
-def _is(target: DeletionTarget, column: str) -> str:
-    if target.kind == "url":
-        return f"{column} = {literal(target.name)}"
-    return _is_host(target, host_of(column))
 
 
 def _is_host(target: DeletionTarget, host: str) -> str:

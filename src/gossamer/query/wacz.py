@@ -10,7 +10,7 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -127,7 +127,11 @@ def _check_archive(directory: Path, index: Path, ends: Mapping[str, int]) -> Non
             holes[name] = found
     if not holes:
         return
-    urls = [entry.url for entry in _entries(index) if _is_in(holes.get(entry.filename, ()), entry)]
+    urls = []
+    for entry in _entries(index):
+        start, end = int(entry.offset), int(entry.offset) + int(entry.length)
+        if any(start < gap.end and gap.offset < end for gap in holes.get(entry.filename, ())):
+            urls.append(entry.url)
     told = ", ".join(urls[:_NAMED]) + (f" and {len(urls) - _NAMED} more" if len(urls) > _NAMED else "")
     files = ", ".join(f"{WARC_DIRECTORY}/{name} at byte {found[0].offset}" for name, found in sorted(holes.items()))
     raise CrawlDirectoryError(
@@ -136,11 +140,6 @@ def _check_archive(directory: Path, index: Path, ends: Mapping[str, int]) -> Non
         + "; bring it back from a copy, or "
         f"fetch the lost documents again: gossamer resume {directory} --accept-loss"
     )
-
-
-def _is_in(found: Sequence[Gap], entry: IndexEntry) -> bool:
-    start = int(entry.offset)
-    return any(start < gap.end and gap.offset < start + int(entry.length) for gap in found)
 
 
 def _entries(index: Path) -> Iterator[IndexEntry]:

@@ -25,8 +25,6 @@ SUBJECT = Subject(
             "gossamer.rdf.commands:rdf", "Write the triples of one page: RDFa, JSON-LD and microdata.", "Try"
         ),
     },
-    providers={
-        "structured-data": "gossamer.rdf.page:StructuredDataProcessor",
-    },
+    providers={"structured-data": "gossamer.rdf.page:StructuredDataProcessor"},
     tables={"triples": "gossamer.rdf.tables:TRIPLES"},
 )

@@ -74,7 +74,7 @@ def rdf(
     options = read_options(given, None)
     if base:
         base = canonical_base(base)
-    from gossamer.rdf.filtering import DROPPED
+    from gossamer.rdf.page import DROPPED
 
     rules = ((frozenset() if everything else DROPPED) | set(drop)) - set(keep)
     with coroutine_runner() as runner:

@@ -13,6 +13,8 @@ from html.entities import html5
 from typing import TYPE_CHECKING, Protocol
 from xml.parsers import expat
 
+import msgspec
+
 from gossamer.documents.document import Document
 from gossamer.documents.markup import SPACE, TAG, attributes
 from gossamer.documents.markup import resolved as characters
@@ -134,48 +136,40 @@ class XmlContent:
         return f"<{self.name}{written}>"
 
 
-class _XmlReading:
-    def __init__(self) -> None:
-        self.elements: list[Element] = []
-        self._open: list[XmlContent] = []
-        self._parser = parser = expat.ParserCreate("utf-8")
-        parser.buffer_text = True
-        parser.specified_attributes = True
-        parser.StartDoctypeDeclHandler = self._doctype
-        parser.SkippedEntityHandler = lambda name, _: self._text(html5.get(f"{name};", "\ufffd"))
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = lambda _: self._open.pop()
-        parser.CharacterDataHandler = self._text
+def xml_elements(markup: bytes) -> Iterable[Element]:
+    """The elements of a page of XML. Raises NotXml: it cannot be read as XML."""
+    elements: list[Element] = []
+    opened: list[XmlContent] = []
 
-    def run(self, markup: bytes) -> list[Element]:
-        self._parser.Parse(markup, True)
-        return self.elements
-
-    @staticmethod
-    def _doctype(_name: str, _system: str | None, _public: str | None, has_declarations: int) -> None:
+    def doctype(_name: str, _system: str | None, _public: str | None, has_declarations: int) -> None:
         if has_declarations:
             raise NotXml("it declares entities or attributes")
 
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
-        if len(self._open) >= MAX_DEPTH or len(self.elements) >= MAX_ELEMENTS:
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if len(opened) >= MAX_DEPTH or len(elements) >= MAX_ELEMENTS:
             raise NotXml("it has too many elements")
         content = XmlContent(name, attributes)
-        self.elements.append((len(self._open), name.rpartition(":")[2], attributes, content))
-        if self._open:
-            self._open[-1].pieces.append(content)
-        self._open.append(content)
+        elements.append((len(opened), name.rpartition(":")[2], attributes, content))
+        add(content)
+        opened.append(content)
 
-    def _text(self, text: str) -> None:
-        if self._open:
-            self._open[-1].pieces.append(text)
+    def add(piece: str | XmlContent) -> None:
+        if opened:
+            opened[-1].pieces.append(piece)
 
-
-def xml_elements(markup: bytes) -> Iterable[Element]:
-    """The elements of a page of XML. Raises NotXml: it cannot be read as XML."""
+    parser = expat.ParserCreate("utf-8")
+    parser.buffer_text = True
+    parser.specified_attributes = True
+    parser.StartDoctypeDeclHandler = doctype
+    parser.SkippedEntityHandler = lambda name, _: add(html5.get(f"{name};", "\ufffd"))
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: opened.pop()
+    parser.CharacterDataHandler = add
     try:
-        return _XmlReading().run(markup)
+        parser.Parse(markup, True)
     except expat.ExpatError as error:
         raise NotXml(str(error)) from None
+    return elements
 
 
 # The elements of a head without a tree: out of the tags that the skim took one by one. OpenGraph's `property` stands on much of
@@ -302,45 +296,46 @@ INITIAL = {
 }
 
 
-class Frame:
+#: Lists of a subject, by property: the items of one with `inlist`.
+Lists = dict[str, list[Value]]
+
+#: A predicate that waits for an object: with the list that it is for, or backwards.
+Incomplete = tuple[str, list[Value] | None, bool]
+
+
+class Frame(msgspec.Struct):
     """The evaluation context of what stands in one element."""
 
-    __slots__ = ("depth", "incomplete", "language", "lists", "names", "object", "owns", "subject")
-
-    def __init__(
-        self, depth: int, names: Names, language: str, subject: str, current: str, lists: dict[str, list[Value]]
-    ) -> None:
-        self.depth = depth
-        self.names = names
-        self.language = language
-        self.subject = subject
-        self.object = current
-        #: Lists of the object, by property: the items of one with `inlist`.
-        self.lists = lists
-        #: Lists that end with the element, each with its subject; those of the subject stand before those of the object.
-        self.owns: list[tuple[str, dict[str, list[Value]]]] = []
-        #: Predicates that wait for what stands in the element: with a list, backwards, or forwards.
-        self.incomplete: list[tuple[str, list[Value] | None, bool]] = []
+    depth: int
+    names: Names
+    language: str
+    subject: str
+    object: str
+    lists: Lists
+    """Of the object."""
+    owns: list[tuple[str, Lists]] = []
+    """Those that end with the element, each with its subject; those of the subject stand before those of the object."""
+    incomplete: list[Incomplete] = []
+    """What waits for what stands in the element."""
 
 
 #: Attributes of an element: name -> value, None where it has only a name.
 Attributes = Mapping[str, str | None]
 
 
-class Step:
+class Step(msgspec.Struct):
     """One element on its way through the processing sequence: what stands in it, and the local values that its attributes name."""
 
-    __slots__ = ("attributes", "content", "depth", "language", "names", "new", "resource", "skip", "tag", "typed")
-
-    def __init__(
-        self, depth: int, tag: str, attributes: Attributes, content: Content, names: Names, language: str
-    ) -> None:
-        self.depth, self.tag, self.attributes, self.content = depth, tag, attributes, content
-        self.names, self.language = names, language
-        self.new: str | None = None
-        self.typed: str | None = None
-        self.resource: str | None = None
-        self.skip = False
+    depth: int
+    tag: str
+    attributes: Attributes
+    content: Content
+    names: Names
+    language: str
+    new: str | None = None
+    typed: str | None = None
+    resource: str | None = None
+    skip: bool = False
 
 
 # What the attributes of one element name, by the rules of RDFa Core (sections 5, 7.4 and 7.5) and of the language around it. The

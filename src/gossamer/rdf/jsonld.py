@@ -29,17 +29,10 @@ _AGAIN = 2
 
 
 def read_json_ld(script: bytes, base: str, gathered: Gathered) -> None:
-    """Gather what a script says.
-
-    Args:
-        base: what relative IRIs are resolved against.
-        gathered: takes the triples. A script that is no JSON-LD is a warning, `JsonLdError`; one that is nearly JSON, and
-            is read, is one too, `NearlyJson`, and so is a context that is not known, `UnknownContext`.
-
-    Raises:
-        Full: the page has given as much as is taken of one.
-        ReadApart: the scripts of the page may cost more than a caller that cannot be stopped may spend.
-    """
+    """Gather what a script says; relative IRIs are resolved against `base`. A script that is no JSON-LD is a warning,
+    `JsonLdError`; one that is nearly JSON, and is read, is one too, `NearlyJson`, and so is a context that is not known,
+    `UnknownContext`. Raises Full: the page has given as much as is taken of one. Raises ReadApart: the scripts of the page may
+    cost more than a caller that cannot be stopped may spend."""
     if len(script) > MAX_SCRIPT:
         _skip(gathered, f"{len(script)} bytes are too long")
         return
@@ -292,16 +285,10 @@ class TooDeep(Exception):
 
 
 def put_contexts(value: Any, script: bytes, base: str, gathered: Gathered) -> int:
-    """Put contexts in the place of their names, throughout a document.
-
-    Returns:
-        What a parser copies on its way through the document, in terms of contexts, each as often as it does so at the most. It
-        makes all triples of an object at once, each with the name of its node, and hands them to the object around it.
-
-    Raises:
-        TooDeep: it is nested too deeply.
-        TooDear: a context is one that the parser must not see.
-    """
+    """Put contexts in the place of their names, throughout a document. Returns what a parser copies on its way through the
+    document, in terms of contexts, each as often as it does so at the most: it makes all triples of an object at once, each with
+    the name of its node, and hands them to the object around it. Raises TooDeep: it is nested too deeply. Raises TooDear: a
+    context is one that the parser must not see."""
     holders: list[dict[str, Any]] = []
     used: set[str] = set()
     values, handed, longest = 0, 0, len(base)

@@ -221,7 +221,7 @@ class MetaItem(msgspec.Struct, frozen=True):
 
 def meta_items(tags: Iterable[Tag], base: str, rules: Collection[str]) -> list[MetaItem]:
     """The items of a page, in the order in which they begin: of its `meta` and `link` elements, but for what the rules leave
-    out (:mod:`gossamer.rdf.filtering`). Links are resolved against `base`."""
+    out (:mod:`gossamer.rdf.page`). Links are resolved against `base`."""
     found: dict[str, dict[str, list[str]]] = {}
     count = 0
     folder = base[: base.partition("?")[0].rfind("/") + 1]

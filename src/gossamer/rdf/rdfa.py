@@ -17,6 +17,8 @@ from gossamer.rdf.elements import (
     Element,
     Frame,
     HostLanguage,
+    Incomplete,
+    Lists,
     Step,
     Value,
     time,
@@ -55,8 +57,8 @@ class Reader:
         self._gathered = gathered
         self._has_namespaces = has_namespaces
         self._attributes = AttributeReader(base, host, gathered, has_namespaces=has_namespaces)
-        self._frames = [Frame(-1, INITIAL[host].of_page(), language, base, base, {})]
-        self._frames[0].owns.append((base, self._frames[0].lists))
+        lists: Lists = {}
+        self._frames = [Frame(-1, INITIAL[host].of_page(), language, base, base, lists, [(base, lists)])]
         self._waiting: list[tuple[int, str, Attributes, Content]] = []
         self._texts: list[int] = []
 
@@ -128,7 +130,7 @@ class Reader:
             for subject, lists in frame.owns:
                 self._write_lists(subject, lists)
 
-    def _write_lists(self, subject: str, lists: dict[str, list[Value]]) -> None:
+    def _write_lists(self, subject: str, lists: Lists) -> None:
         add = self._gathered.add
         for predicate, items in lists.items():
             node = self._gathered.blank() if items else NIL
@@ -153,7 +155,7 @@ class Reader:
             for kind in names.named(attributes.get("typeof") or "", gathered, blank=True):
                 gathered.add(step.typed, TYPE, kind)
         lists = frame.lists
-        owns: list[tuple[str, dict[str, list[Value]]]] = []
+        owns: list[tuple[str, Lists]] = []
         if step.new is not None and step.new != frame.object:
             lists = {}
             owns.append((step.new, lists))
@@ -162,19 +164,16 @@ class Reader:
             self._say(step, lists, is_related=forward is not None or backward is not None)
         if not step.skip and step.new is not None:
             self._complete(frame, step.new)
+        subject, current = frame.subject, frame.object
         if step.skip:
-            made = Frame(depth, names, language, frame.subject, frame.object, lists)
-            made.incomplete = frame.incomplete
+            incomplete = frame.incomplete
         else:
             subject = step.new if step.new is not None else frame.subject
             current = step.resource if step.resource is not None else subject
             if step.resource is not None and step.resource != step.new:
                 lists = {}
                 owns.append((step.resource, lists))
-            made = Frame(depth, names, language, subject, current, lists)
-            made.incomplete = incomplete
-        made.owns = owns
-        self._frames.append(made)
+        self._frames.append(Frame(depth, names, language, subject, current, lists, owns, incomplete))
 
     def _place(self, step: Step, frame: Frame) -> None:
         """Step 5: no `rel`, no `rev`."""
@@ -223,10 +222,10 @@ class Reader:
             step.typed = step.resource
 
     def _relate(
-        self, step: Step, frame: Frame, forward: list[str], backward: list[str], lists: dict[str, list[Value]]
-    ) -> list[tuple[str, list[Value] | None, bool]]:
+        self, step: Step, frame: Frame, forward: list[str], backward: list[str], lists: Lists
+    ) -> list[Incomplete]:
         """Steps 9 and 10: triples of `rel` and `rev`, or what waits for an object."""
-        incomplete: list[tuple[str, list[Value] | None, bool]] = []
+        incomplete: list[Incomplete] = []
         if not forward and not backward:
             return incomplete
         subject = step.new if step.new is not None else frame.object
@@ -260,7 +259,7 @@ class Reader:
             else:
                 self._gathered.add(frame.subject, predicate, subject)
 
-    def _say(self, step: Step, lists: dict[str, list[Value]], *, is_related: bool) -> None:
+    def _say(self, step: Step, lists: Lists, *, is_related: bool) -> None:
         predicates = step.names.named(step.attributes["property"] or "", self._gathered)
         value = self._value(step, is_related=is_related) if predicates and step.new is not None else None
         if value is None or step.new is None:

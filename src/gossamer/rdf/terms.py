@@ -378,8 +378,4 @@ def _read(vocabulary: str, terms: str) -> dict[str, tuple[str, ...]]:
     return {iri(name): tuple(map(iri, implied)) for name, *implied in rows}
 
 
-VOCABULARIES = {
-    _DC: _read(_DC, _DC_TERMS),
-    _FOAF: _read(_FOAF, _FOAF_TERMS),
-    _SKOS: _read(_SKOS, _SKOS_TERMS),
-}
+VOCABULARIES = {_DC: _read(_DC, _DC_TERMS), _FOAF: _read(_FOAF, _FOAF_TERMS), _SKOS: _read(_SKOS, _SKOS_TERMS)}

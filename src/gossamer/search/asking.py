@@ -90,18 +90,9 @@ class Search:
         start: int = 0,
         facets: Sequence[str] = (),
     ) -> SearchAnswer:
-        """The best documents.
-
-        Args:
-            words: what is looked for; empty for every document.
-            filters: what documents have to be.
-            most: how many of them.
-            start: the first of them that is told, from 0.
-            facets: names of :data:`FACETS` that all that was found is counted by.
-
-        Raises:
-            UsageError: the question is none.
-        """
+        """The best documents: `most` of those that hold the words (all, where there are none) and are as the filters say, from
+        the one at `start`. All that was found is counted by `facets`, names of :data:`FACETS`. Raises UsageError: the question is
+        none."""
         asked = self._asked(words)
         query = tantivy.Query.boolean_query(
             [

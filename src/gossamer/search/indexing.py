@@ -67,10 +67,8 @@ class ArchivedTexts:
         self._left_out = LeftOut()
 
     def text(self, row: Mapping[str, Any]) -> tuple[str, str] | None:
-        """The text of a page by the choice, all of plain text and PDF; empty for what is none of these.
-
-        Where there is more of it than is indexed, some of that is there as well.
-        """
+        """The text of a page by the choice, all of plain text and PDF; empty for what is none of these. Where there is more of it
+        than is indexed, some of that is there as well."""
         mime, title = row["media_type"] or row["mime"] or "", row["title"] or ""
         if mime not in HTML_TYPES and mime not in TEXT_TYPES and mime != PDF:
             return title, ""
@@ -121,18 +119,9 @@ def text_of_crawl(directory: Path) -> TextChoice:
 
 
 def index_crawl(directory: Path, *, anew: bool = False, text: TextChoice | None = None, terms: bool = False) -> Indexed:
-    """Bring the index up to date.
-
-    Args:
-        anew: make it from the beginning.
-        text: what of a page is indexed; None for what the index has, or the crawl chose.
-        terms: make the table `terms` of it.
-
-    Raises:
-        UsageError: it holds other texts, or is of another version.
-        CrawlDirectoryError: it is damaged, or another process writes it.
-        OSError: it could not be written.
-    """
+    """Bring the index up to date, or make it anew, of the text that is asked for, that the index has, or that the crawl chose;
+    make the table `terms` of it where that is wanted. Raises UsageError: it holds other texts, or is of another version. Raises
+    CrawlDirectoryError: it is damaged, or another process writes it. Raises OSError: it could not be written."""
     convert(directory)
     with following(directory, "index", wait=False) as held:
         if not held:
@@ -153,10 +142,7 @@ def index_crawl(directory: Path, *, anew: bool = False, text: TextChoice | None 
 
 def answer_search(question: SearchQuestion, caller: Caller) -> bytes:
     """A :class:`~gossamer.search.asking.SearchAnswer` as JSON. The dashboard has a worker call this for each search
-    (:mod:`gossamer.dashboard.questions`).
-
-    Raises UsageError: there is no index, or the words are no query.
-    """
+    (:mod:`gossamer.dashboard.questions`). Raises UsageError: there is no index, or the words are no query."""
     filters = SearchFilters(hosts=question.hosts, languages=question.languages, types=question.types)
     found = Search(Path(question.directory)).ask(
         question.words, filters, most=question.most, start=question.start, facets=tuple(FACETS)

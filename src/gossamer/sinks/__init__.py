@@ -13,8 +13,6 @@ SUBJECT = Subject(
     name="sinks",
     title="Databases of your own",
     commands={
-        "sink": Command(
-            "gossamer.sinks.commands:sink", "Check the databases to which a crawl writes rows.", "Take out"
-        ),
+        "sink": Command("gossamer.sinks.commands:sink", "Check the databases to which a crawl writes rows.", "Take out")
     },
 )

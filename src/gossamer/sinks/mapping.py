@@ -267,12 +267,8 @@ def columns_of(to: SinkTable) -> tuple[str, ...]:
 def row_maker(
     table: SinkTable, crawl: str, columns: Sequence[str], instant: Callable[[datetime.datetime], Any]
 ) -> Callable[[Row], Row]:
-    """The function that makes the values for a mapping's columns of a row of the crawl.
-
-    Args:
-        columns: what the values of the crawl's rows are.
-        instant: makes what is handed on of an instant with its zone.
-    """
+    """The function that makes the values for a mapping's columns of a row of the crawl, whose values `columns` names; `instant`
+    makes what is handed on of an instant with its zone."""
     places = {name: place for place, name in enumerate(columns)}
     parts = [source.split(".") for source in table.columns.values()]
     plan = [(places.get(column, -1), column == CRAWL, path) for column, *path in parts]

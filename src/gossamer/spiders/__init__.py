@@ -21,9 +21,7 @@ SUBJECT = Subject(
             "Try",
         ),
     },
-    components={
-        "handling-process": "gossamer.spiders.spider_stage:HandlingProcess",
-    },
+    components={"handling-process": "gossamer.spiders.spider_stage:HandlingProcess"},
     providers={
         "log-ins": "gossamer.spiders.logins:EnteringModule",
         "sessions": "gossamer.spiders.sessions:RotatingModule",

@@ -11,14 +11,7 @@ import msgspec
 
 from gossamer.cli.crawl import EPILOG, Telling, begun, run_job, told
 from gossamer.cli.fetch import OPTIONS, fetched, read
-from gossamer.cli.options import (
-    OptionsInGroups,
-    options_named,
-    read_given,
-    read_options,
-    read_seed_files,
-    read_sets,
-)
+from gossamer.cli.options import OptionsInGroups, options_named, read_given, read_options, read_seed_files, read_sets
 from gossamer.cli.saying import Leaving, leave_terminal, shown, tell
 
 # `gossamer run`: crawl with the spider of a file.

@@ -146,7 +146,11 @@ class FileHandler(Provider[FileHandlerSheet]):
     def __init__(self, sheet: FileHandlerSheet | None = None) -> None:
         super().__init__(sheet)
         self.name = f"handler {self.sheet.handler!r}"
-        self._plan = _plan(self.sheet)
+        spider, _ = load(self.sheet.file)
+        plan: HandlerPlan | None = spider.handlers.named(self.sheet.handler)
+        if plan is None:
+            raise UsageError(f"{self.sheet.file} has no handler {self.sheet.handler!r} when it is loaded again")
+        self._plan = plan
 
     def process(self, document: Document) -> Iterable[Any]:
         labels = frozenset(self.sheet.labels)
@@ -165,11 +169,3 @@ class FileHandler(Provider[FileHandlerSheet]):
             yield page.session
         if failure is not None:  # after what came before it, which is kept
             raise failure
-
-
-def _plan(sheet: FileHandlerSheet) -> HandlerPlan:
-    spider, _ = load(sheet.file)
-    plan: HandlerPlan | None = spider.handlers.named(sheet.handler)
-    if plan is None:
-        raise UsageError(f"{sheet.file} has no handler {sheet.handler!r} when it is loaded again")
-    return plan

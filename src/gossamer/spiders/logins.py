@@ -143,16 +143,10 @@ class LogInTable:
     def add(
         self, function: Callable[..., Any], url: str, deadline: float, *, place: str = "", issuer: str = ""
     ) -> None:
-        """Register a log-in; one that is defined again replaces the earlier one.
-
-        Args:
-            deadline: seconds that it may take.
-            place: file and line where the user asks for it; that of the function, where empty.
-            issuer: the host that issues tokens for it, if it is another one.
-
-        Raises:
-            UsageError: the function is not a log-in, or its host has another one; names the user's file and line.
-        """
+        """Register a log-in, which may take `deadline` seconds; one that is defined again replaces the earlier one. `place` is
+        the file and line where the user asks for it, that of the function where it is empty; `issuer` is the host that issues
+        tokens for it, if it is another one. Raises UsageError: the function is not a log-in, or its host has another one; names
+        the user's file and line."""
         place = place or place_of_function(function)
         try:
             address = canonical(url)

@@ -57,8 +57,7 @@ class SpiderSheet(Sheet, frozen=True):
         ),
     ] = 16
     watch: Annotated[
-        bool,
-        setting("Report a handler that blocks the crawl for a second.", restart="the watch starts with the crawl"),
+        bool, setting("Report a handler that blocks the crawl for a second.", restart="the watch starts with the crawl")
     ] = True
 
 

@@ -149,10 +149,8 @@ class SessionPool:
         return taken
 
     def is_refused(self, task: Task, response: Response) -> bool:
-        """Whether the answer refuses the session and not the page, so that another session asks for the page again.
-
-        A page that is refused for now (`rate_limited`) is asked for again anyway; a request that may not be sent twice is not.
-        """
+        """Whether the answer refuses the session and not the page, so that another session asks for the page again. A page that
+        is refused for now (`rate_limited`) is asked for again anyway; a request that may not be sent twice is not."""
         return (
             bool(response.session)
             and response.status in self._plan.blocked

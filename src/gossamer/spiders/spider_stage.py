@@ -16,7 +16,7 @@ from gossamer.documents.document import Document
 from gossamer.engine.ends import Uses
 from gossamer.engine.errors import WiringError
 from gossamer.engine.wiring import ProviderPlan, Wiring
-from gossamer.parsing.contract import Elsewhere, PageHandlers, Processor
+from gossamer.parsing.contract import PageHandlers, Processor
 from gossamer.parsing.findings import Findings, ProcessorSpec, Reading, filled, joined
 from gossamer.parsing.isolation import ParserFailed
 from gossamer.parsing.process_stage import Process
@@ -197,7 +197,19 @@ class HandlingProcess(Process):
         """The results of the handler, in whichever process."""
         elsewhere = self.handlers.elsewhere(visit)
         if elsewhere is not None:
-            return await self._made_elsewhere(visit, elsewhere)
+            spec = ProcessorSpec(elsewhere.module, elsewhere.name, dict(elsewhere.sheet))
+            reading = Reading(self.sheet.agent, self.sheet.details, False, self.sheet.text)
+            try:
+                findings = await self._parsers.read(visit, (spec,), reading, deadline=elsewhere.deadline)
+                if findings.is_retired:
+                    self.handlers.retired(visit)
+                if findings.is_out:
+                    self.handlers.left(visit)
+                return findings
+            except ParserFailed as failure:
+                self.metrics.count(f"{failure}:{elsewhere.who}")
+                error = f"{failure}: its process did not come back within {elsewhere.deadline:g} s, or died"
+                return Findings(base=visit.url, trouble=error, errors=(Raised(elsewhere.who, elsewhere.place, error),))
         document = document if visit is document.visit else self._document(visit)
         made = await self.handlers.handle(document)
         return Findings(
@@ -209,21 +221,6 @@ class HandlingProcess(Process):
             errors=made.errors,
             again=made.again,
         )
-
-    async def _made_elsewhere(self, visit: Visit, elsewhere: Elsewhere) -> Findings:
-        spec = ProcessorSpec(elsewhere.module, elsewhere.name, dict(elsewhere.sheet))
-        reading = Reading(self.sheet.agent, self.sheet.details, False, self.sheet.text)
-        try:
-            made = await self._parsers.read(visit, (spec,), reading, deadline=elsewhere.deadline)
-            if made.is_retired:
-                self.handlers.retired(visit)
-            if made.is_out:
-                self.handlers.left(visit)
-            return made
-        except ParserFailed as failure:
-            self.metrics.count(f"{failure}:{elsewhere.who}")
-            error = f"{failure}: its process did not come back within {elsewhere.deadline:g} s, or died"
-            return Findings(base=visit.url, trouble=error, errors=(Raised(elsewhere.who, elsewhere.place, error),))
 
 
 def _is_asked(processor: Processor) -> bool:

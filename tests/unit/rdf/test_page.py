@@ -9,9 +9,8 @@ import pytest
 
 from gossamer.documents.document import Document
 from gossamer.documents.skim import MAX_PECULIAR, MAX_REMEMBERED
-from gossamer.rdf.filtering import DROPPED, dropping, sign_of
 from gossamer.rdf.names import MAX_VALUES
-from gossamer.rdf.page import structured_data
+from gossamer.rdf.page import DROPPED, dropping, sign_of, structured_data
 from gossamer.rdf.store.graphs import FORMATS, quads, write_graph
 from gossamer.rdf.terms import STRING, XHV
 

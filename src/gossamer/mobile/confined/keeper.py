@@ -178,14 +178,9 @@ class CrawlerKeeper:
         command: Sequence[str] | None = None,
         cuts: Sequence[int] = (),
     ) -> None:
-        """Start nothing yet.
-
-        Args:
-            crawler: its bytes; empty, to learn which walls hold.
-            processors: names that the owner allows.
-            command: starts another program in the place of the process.
-            cuts: of each batch that an earlier run made, after how many answers.
-        """
+        """Start nothing yet. `crawler` is empty where only the walls are to be learned; `processors` are names that the owner
+        allows; `command` starts another program in the place of the process; `cuts` says of each batch that an earlier run made,
+        after how many answers."""
         self._command = command or processes.command("gossamer.mobile.confined.process")
         self._setup = ConfinedSetup(crawler, limits.memory, limits.cpu, processors, limits.layers, tuple(cuts))
         self._limits = limits
@@ -216,7 +211,14 @@ class CrawlerKeeper:
             except _Stopped as stopped:
                 return self._ended(process, ConfinedEnd(stopped.reason, stopped.told))
             except (EOFError, OSError) as error:
-                return self._broken_off(process, error)
+                # It said nothing of its end: the system's word stands for it, where the end was its own.
+                has_ended = _wait(process.pid, 0.0 if self._killed else _LAST_WORDS)
+                end = self._ended(process, ConfinedEnd("crashed", f"its process broke off: {error}"[:300]))
+                if self._killed is not None:
+                    return msgspec.structs.replace(end, reason=self._killed.reason, told=self._killed.told)
+                if has_ended and (said := _said(process.returncode)):
+                    return msgspec.structs.replace(end, reason=said[0], told=said[1])
+                return end
             except ValueError as error:  # msgspec's errors are such
                 return self._ended(process, ConfinedEnd("crashed", f"its process broke off: {error}"[:300]))
             except BaseException:
@@ -244,7 +246,16 @@ class CrawlerKeeper:
         """Answer until the last batch; None where only the walls were wanted."""
         with frames_of(pipe, MAX_MESSAGE) as frames:
             frames.put(msgspec.msgpack.encode(self._setup))
-            self._wait_for_walls(pipe, frames)
+            pipe.settimeout(_START)
+            message = _MESSAGES.decode(frames.take())
+            pipe.settimeout(None)
+            if isinstance(message, GaveUp):
+                raise _Stopped(message.reason, message.told)
+            if not isinstance(message, WallsStand):
+                raise _Stopped("crashed", "its process did not shut itself in")
+            self.walls = message.walls
+            if not (self.walls.is_whole or self._limits.is_weak):
+                raise _Stopped("walls", f"the crawler is not shut in: {self.walls}")
             if not self._setup.crawler:
                 return None
             while True:
@@ -259,28 +270,6 @@ class CrawlerKeeper:
                     raise _Stopped(message.reason, message.told)
                 else:
                     raise _Stopped("crashed", "its process began twice")
-
-    def _wait_for_walls(self, pipe: socket.socket, frames: Frames) -> None:
-        pipe.settimeout(_START)
-        message = _MESSAGES.decode(frames.take())
-        pipe.settimeout(None)
-        if isinstance(message, GaveUp):
-            raise _Stopped(message.reason, message.told)
-        if not isinstance(message, WallsStand):
-            raise _Stopped("crashed", "its process did not shut itself in")
-        self.walls = message.walls
-        if not (self.walls.is_whole or self._limits.is_weak):
-            raise _Stopped("walls", f"the crawler is not shut in: {self.walls}")
-
-    def _broken_off(self, process: "subprocess.Popen[bytes]", error: Exception) -> ConfinedEnd:
-        """It said nothing of its end: the system's word stands for it, where the end was its own."""
-        has_ended = _wait(process.pid, 0.0 if self._killed else _LAST_WORDS)
-        end = self._ended(process, ConfinedEnd("crashed", f"its process broke off: {error}"[:300]))
-        if self._killed is not None:
-            return msgspec.structs.replace(end, reason=self._killed.reason, told=self._killed.told)
-        if has_ended and (said := _said(process.returncode)):
-            return msgspec.structs.replace(end, reason=said[0], told=said[1])
-        return end
 
     def _ended(self, process: "subprocess.Popen[bytes]", end: ConfinedEnd) -> ConfinedEnd:
         _kill(process.pid)

@@ -158,10 +158,9 @@ class LentUrls(Provider[LentSheet]):
             drop_lent(one, group)
 
     def recall(self, host: str, tasks: Sequence[LentTask], group: Group) -> None:
-        """Stage that a host is fetched from here, for the rest of this run; `group` is the ledger's own or the one in front of it.
-
-        Documents of which parts came without their links are fetched again, since no other page may lead to the URLs behind them.
-        """
+        """Stage that a host is fetched from here, for the rest of this run; `group` is the ledger's own or the one in front of
+        it. Documents of which parts came without their links are fetched again, since no other page may lead to the URLs behind
+        them."""
         self._recalled.add(host)
         self.waiting.discard(host)
         queued: dict[str, Task] = {}

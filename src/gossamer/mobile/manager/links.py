@@ -3,29 +3,42 @@
 Place in the flow: the crawler manager asks here. An address of http or https is a runtime elsewhere; any other is a folder of this
 machine, which a runtime at home serves: the home host always has one (Agarwal and others, 3.1). There a crawler runs in a thread of
 this process, by the same calls as elsewhere, and only while its next batch is wanted, so that no more than :data:`MAX_HELD` batches
-of each wait in memory.
+of each wait in memory. To a runtime elsewhere the contract goes over HTTP (:mod:`gossamer.mobile.runtime.serving` is the other end,
+and says which request is which call). It is believed nothing: its key is compared before a byte is sent, no redirect is followed,
+and answers are bounded and checked.
 """
 
 import asyncio
+import base64
+import binascii
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, TypeVar, get_args
+from urllib.parse import urlsplit
+
+import msgspec
+import pycurl
 
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.frontier.robots.provider import ObeyRobots
 from gossamer.mobile.contract import (
+    MAX_CRAWLER,
+    MAX_FRAME,
     MAX_WAIT,
     CrawlerStanding,
     FailureReason,
     OfferedHost,
     OfferedProcessor,
     PageSource,
+    RefusalReason,
     RuntimeLink,
     RuntimeOffer,
     RuntimeRefused,
+    RuntimeUnavailable,
 )
 from gossamer.mobile.crawler import VERSIONS, CrawlerBatch, MobileCrawler
 from gossamer.mobile.judging import Installed
@@ -36,12 +49,10 @@ from gossamer.mobile.sources.files import FileSource
 from gossamer.mobile.sources.gate import GatedPages, ServedSite
 from gossamer.mobile.sources.owner import OwnerLimits
 from gossamer.mobile.wire import checked_identity, frame_of, received
+from gossamer.values.addresses import is_loopback
 from gossamer.values.errors import UsageError
 from gossamer.values.task import Task
 from gossamer.values.visit import Response
-
-if TYPE_CHECKING:
-    from gossamer.mobile.manager.remote_runtime import RemoteRuntime
 
 
 class RuntimesSheet(Sheet, frozen=True):
@@ -70,28 +81,23 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
         # A folder is one site: another host is another one.
         name = address if "://" in address else f"{host}={address}"
         if name not in self._links and "://" not in address:
-            self._links[name] = self._at_home(address, host)
+            if not Path(address).is_dir():
+                raise UsageError(
+                    f"--runtime {host}={address}: no such folder; name the root of the site's files, or https://ADDRESS"
+                )
+            source: PageSource = FileSource(Path(address), limit=OwnerLimits().max_page_size)
+            self._closing.append(source.close)
+            served = ServedSite(source)  # on every port
+            pages = partial(
+                GatedPages,
+                lambda name: served if host in (name, name.rpartition(":")[0]) else None,
+                *(ObeyRobots(), self.clock),
+            )
+            self._links[name] = HomeRuntime(pages, (OfferedHost(host, ("http", "https")),))
         elif name not in self._links:
-            from gossamer.mobile.manager.remote_runtime import RemoteRuntime  # a crawl over folders needs no client
-
             known = runtime_key(address, self.sheet.keys)
             self._links[name] = RemoteRuntime(address, known.key, known.pin)
         return self._links[name]
-
-    def _at_home(self, folder: str, host: str) -> "HomeRuntime":
-        if not Path(folder).is_dir():
-            raise UsageError(
-                f"--runtime {host}={folder}: no such folder; name the root of the site's files, or https://ADDRESS"
-            )
-        source: PageSource = FileSource(Path(folder), limit=OwnerLimits().max_page_size)
-        self._closing.append(source.close)
-        served = ServedSite(source)  # on every port
-        pages = partial(
-            GatedPages,
-            lambda name: served if host in (name, name.rpartition(":")[0]) else None,
-            *(ObeyRobots(), self.clock),
-        )
-        return HomeRuntime(pages, (OfferedHost(host, ("http", "https")),))
 
     async def stop(self) -> None:
         """End the crawlers that run here, and give back what they read."""
@@ -243,3 +249,188 @@ class _HomeJourney:
             raise _Cancelled
         self._fetched += 1
         return self._fetch(task)
+
+
+# A runtime elsewhere.
+
+#: Seconds until a connection stands.
+CONNECT = 10
+#: Seconds beyond the time that a call may wait until an answer begins, or goes on when it has stopped.
+PATIENCE = 60
+#: Bytes a second that count as an answer which goes on.
+_CREEP = 100
+#: Bytes of an answer that is no frame: an offer of some thousand hosts.
+_MAX_TOLD = 1 << 20
+_MAX_WORDS = 500
+
+_PIN = "sha256//"
+_KEY = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
+
+_LATER = (408, 425, 429)
+#: libcurl's `CURLE_WEIRD_SERVER_REPLY`, which pycurl has no name for: the answer is no HTTP.
+_WEIRD_REPLY = 8
+
+Told = TypeVar("Told")
+
+
+class _Refusal(msgspec.Struct):
+    reason: str = ""
+    told: str = ""
+
+
+class RemoteRuntime:
+    """A runtime elsewhere. Contract: :class:`~gossamer.mobile.contract.RuntimeLink`; use it in one event loop."""
+
+    def __init__(self, url: str, key: str, pin: str = "") -> None:
+        """Connect to nothing yet. The URL is as `https://clinic.example:8643`, http only on this machine; the key is the one that
+        the runtime's owner gave this sender; the pin is the fingerprint of the runtime's key, as `sha256//...=`, which https
+        needs. Raises UsageError: one of them cannot be used; says what to write."""
+        self._url = checked_runtime_url(url, pin)
+        if _KEY.fullmatch(key) is None:
+            raise UsageError(f"runtime {url}: the key holds characters that cannot be part of a key; copy it again")
+        self._key = key
+        self._pin = pin
+        self._multi: pycurl.AsyncCurlMulti | None = None
+
+    async def offer(self) -> RuntimeOffer:
+        return _told((await self._asked("GET", "/v1/offer"))[1], RuntimeOffer)
+
+    async def send(self, identity: str, crawler: bytes) -> CrawlerStanding:
+        if (size := len(crawler)) > MAX_CRAWLER:
+            raise RuntimeRefused("too_large", f"the crawler has {size} bytes; at most {MAX_CRAWLER} are accepted")
+        return await self._standing("PUT", identity, body=crawler)
+
+    async def batch(self, identity: str, sequence: int, wait: float) -> bytes | CrawlerStanding:
+        wait = min(max(0.0, wait), MAX_WAIT)
+        path = f"/v1/crawlers/{checked_identity(identity)}/batches/{sequence:d}?wait={wait:g}"
+        status, data = await self._asked("GET", path, wait=wait, most=MAX_FRAME)
+        return data if status == 200 else _told(data, CrawlerStanding)
+
+    async def acknowledge(self, identity: str, sequence: int) -> CrawlerStanding:
+        return await self._standing("DELETE", identity, f"/batches/{sequence:d}")
+
+    async def cancel(self, identity: str) -> CrawlerStanding:
+        return await self._standing("DELETE", identity)
+
+    async def _standing(self, method: str, identity: str, rest: str = "", body: bytes | None = None) -> CrawlerStanding:
+        path = f"/v1/crawlers/{checked_identity(identity)}{rest}"
+        return _told((await self._asked(method, path, body=body))[1], CrawlerStanding)
+
+    async def close(self) -> None:
+        """Close its connections. Safe to call twice."""
+        multi, self._multi = self._multi, None
+        if multi is not None:
+            await multi.aclose()
+
+    async def _asked(
+        self, method: str, path: str, *, body: bytes | None = None, wait: float = 0.0, most: int = _MAX_TOLD
+    ) -> tuple[int, bytes]:
+        """Status and body of an answer that is no refusal.
+        Raises RuntimeUnavailable, RuntimeRefused: as the contract says."""
+        if self._multi is None:
+            self._multi = pycurl.AsyncCurlMulti()
+        curl, answer = pycurl.Curl(), bytearray()
+
+        def write(piece: bytes) -> int:
+            if len(answer) + len(piece) > most:
+                return 0
+            answer.extend(piece)
+            return len(piece)
+
+        try:
+            options: dict[int, object] = {
+                pycurl.URL: self._url + path,
+                pycurl.CUSTOMREQUEST: method,
+                pycurl.HTTPHEADER: [f"Authorization: Bearer {self._key}", "Accept:", "Expect:"],
+                pycurl.PROTOCOLS: pycurl.PROTO_HTTPS if self._pin else pycurl.PROTO_HTTP,
+                pycurl.FOLLOWLOCATION: 0,
+                pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
+                pycurl.NOPROXY: "*",
+                pycurl.NOSIGNAL: 1,
+                pycurl.CONNECTTIMEOUT: CONNECT,
+                pycurl.LOW_SPEED_LIMIT: _CREEP,
+                pycurl.LOW_SPEED_TIME: int(wait) + PATIENCE,
+            }
+            if self._pin:
+                # The key stands for the runtime: no authority vouches for its name, and its certificate says none.
+                options |= {pycurl.PINNEDPUBLICKEY: self._pin, pycurl.SSL_VERIFYPEER: 0, pycurl.SSL_VERIFYHOST: 0}
+            if body is not None:
+                options |= {pycurl.POST: 1, pycurl.POSTFIELDSIZE_LARGE: len(body), pycurl.POSTFIELDS: body}
+            for option, value in options.items():
+                curl.setopt(option, value)
+            curl.setopt(pycurl.WRITEFUNCTION, write)
+            await self._multi.perform(curl)
+            status: int = curl.getinfo(pycurl.RESPONSE_CODE)
+        except pycurl.error as error:
+            raise _failed(error) from None
+        finally:
+            curl.close()
+        if status in (200, 202):
+            return status, bytes(answer)
+        raise _refused(status, bytes(answer))
+
+
+def checked_runtime_url(url: str, pin: str) -> str:
+    """The URL of a runtime without a slash at its end.
+    Raises UsageError: no crawler may be sent there; says what to write."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  # one that is no number raises
+    except ValueError as error:
+        raise UsageError(f"runtime {url!r}: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise UsageError(f"runtime {url!r}: write it as https://clinic.example:8643")
+    if parts.username is not None:
+        raise UsageError("runtime: write the key beside the URL, not into it")
+    if parts.scheme == "http" and not (parts.hostname == "localhost" or is_loopback(parts.hostname)):
+        raise UsageError(f"runtime {url}: http only on this machine; write https, and the pin of the runtime's key")
+    if parts.scheme == "http" and pin:
+        raise UsageError(f"runtime {url}: a pin needs https")
+    if parts.scheme == "https" and not _is_pin(pin):
+        raise UsageError(f"runtime {url}: its pin is missing or not valid; the runtime prints it as sha256//...=")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _is_pin(pin: str) -> bool:
+    try:
+        return pin.startswith(_PIN) and len(base64.b64decode(pin.removeprefix(_PIN), validate=True)) == 32
+    except binascii.Error:
+        return False
+
+
+def _told(data: bytes, kind: type[Told]) -> Told:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (ValueError, RecursionError):
+        raise RuntimeRefused("protocol", f"the answer is not a {kind.__name__}: {data[:80]!r}") from None
+
+
+_REASONS: tuple[RefusalReason, ...] = get_args(RefusalReason)
+
+
+def _refused(status: int, data: bytes) -> Exception:
+    try:
+        refusal = msgspec.json.decode(data, type=_Refusal)
+    except (ValueError, RecursionError):
+        refusal = _Refusal()
+    told = " ".join(refusal.told[:_MAX_WORDS].split())
+    told = "".join(character if character.isprintable() else "?" for character in told)
+    if status in _LATER or status >= 500:
+        return RuntimeUnavailable(told or f"the runtime answered {status}")
+    if status == 401:
+        return RuntimeRefused("not_authorized", told or "the runtime does not know this key")
+    for reason in _REASONS:
+        if status == 422 and reason == refusal.reason:
+            return RuntimeRefused(reason, told)
+    return RuntimeRefused("protocol", f"the server there is not a runtime of crawlers: it answered {status}")
+
+
+def _failed(error: pycurl.error) -> Exception:
+    code, message = error.args[0], str(error.args[1])
+    if code == pycurl.E_SSL_PINNEDPUBKEYNOTMATCH:
+        return RuntimeRefused(
+            "wrong_key", "the server there has another key than the pinned one; ask the owner for the pin"
+        )
+    if code in (pycurl.E_WRITE_ERROR, pycurl.E_UNSUPPORTED_PROTOCOL, _WEIRD_REPLY):
+        return RuntimeRefused("protocol", f"the answer is not one of a runtime: {message}")
+    return RuntimeUnavailable(message)

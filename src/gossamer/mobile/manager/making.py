@@ -104,10 +104,7 @@ def crawler_for(
     is_around_seeds = sheet.scope in ("page", "prefix")
     around = [seed for seed in sheet.seeds if host_of(seed) in hosts] if is_around_seeds else []
     limits = TravelLimits(
-        depth=sheet.depth,
-        external=MAX_EXTERNAL if leads_out else 0,
-        brought=sheet.brought,
-        seconds=sheet.seconds,
+        depth=sheet.depth, external=MAX_EXTERNAL if leads_out else 0, brought=sheet.brought, seconds=sheet.seconds
     )
     if pages is not None:
         limits = msgspec.structs.replace(limits, pages=max(1, pages))

@@ -3,7 +3,7 @@
 Place in the flow: `gossamer runtime --serve` calls :func:`serve`. Off loopback it speaks TLS and nothing else, whatever it is told.
 The application is the contract of a runtime over HTTP (docs/runtime.md): which request is which call, and how answers and refusals
 travel. :class:`SenderGuard` says whose request it is before anything of the body is read.
-:mod:`~gossamer.mobile.manager.remote_runtime` is the other end. ::
+:mod:`~gossamer.mobile.manager.links` is the other end. ::
 
     GET    /v1/offer                              offer
     PUT    /v1/crawlers/IDENTITY                  send; the body is the crawler
@@ -234,7 +234,19 @@ class SenderGuard(Guard):
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
         sender = self._senders.sender(key.strip()) if scheme.lower() == "bearer" else ""
         if not sender:
-            return self._turned_away((scope.get("client") or ("",))[0])
+            address = (scope.get("client") or ("",))[0]
+            began, count = self._wrong.pop(address, (self._now(), 0))
+            if self._now() - began >= MINUTE:
+                began, count = self._now(), 0
+            if count >= WRONG_KEYS:
+                self._wrong[address] = began, count
+                return _refused(429, "too many wrong keys; try again in a minute")
+            self._wrong[address] = began, count + 1
+            while len(self._wrong) > _ADDRESSES:
+                self._wrong.popitem(last=False)
+            if count + 1 in (1, WRONG_KEYS):  # a guesser must not fill the log
+                self._diary.tell("denied", address=address, wrong_keys=count + 1)
+            return _refused(401, "the request has no key of a sender; ask the owner of the runtime for one")
         if self._live.get(sender, 0) >= MAX_REQUESTS:
             return _refused(429, f"you have {MAX_REQUESTS} requests in flight already; wait for an answer")
         self._live[sender] = self._live.get(sender, 0) + 1
@@ -243,20 +255,6 @@ class SenderGuard(Guard):
 
     def ended(self, scope: Scope) -> None:
         self._live[scope[SENDER]] -= 1
-
-    def _turned_away(self, address: str) -> Response:
-        began, count = self._wrong.pop(address, (self._now(), 0))
-        if self._now() - began >= MINUTE:
-            began, count = self._now(), 0
-        if count >= WRONG_KEYS:
-            self._wrong[address] = began, count
-            return _refused(429, "too many wrong keys; try again in a minute")
-        self._wrong[address] = began, count + 1
-        while len(self._wrong) > _ADDRESSES:
-            self._wrong.popitem(last=False)
-        if count + 1 in (1, WRONG_KEYS):  # a guesser must not fill the log
-            self._diary.tell("denied", address=address, wrong_keys=count + 1)
-        return _refused(401, "the request has no key of a sender; ask the owner of the runtime for one")
 
 
 def _refused(status: int, told: str) -> Response:

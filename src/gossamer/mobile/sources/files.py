@@ -287,7 +287,15 @@ class _Walk:
                 return Withheld("special", f"{name!r} is neither a file nor a directory")
             if ahead:
                 return _not_found("a file has nothing below it")
-            return self._file(name)
+            number = os.open(name, _FLAGS, dir_fd=self._open[-1])
+            self.file, self.name = number, name
+            found = os.fstat(number)
+            if not stat.S_ISREG(found.st_mode):
+                return _CHANGED
+            if not found.st_mode & stat.S_IROTH:
+                return Withheld("private", f"not everybody may read the file {name!r}")
+            self.modified, self.size = found.st_mtime, found.st_size
+            return None
         except OSError as error:
             if error.errno in _MISSING:
                 return _not_found("there is no such file")
@@ -319,17 +327,6 @@ class _Walk:
         if os.fstat(number).st_mode & 0o005 != 0o005:
             return Withheld("private", f"not everybody may read and enter the directory {name!r}")
         return self.enter()
-
-    def _file(self, name: str) -> Withheld | None:
-        number = os.open(name, _FLAGS, dir_fd=self._open[-1])
-        self.file, self.name = number, name
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
-            return _CHANGED
-        if not found.st_mode & stat.S_IROTH:
-            return Withheld("private", f"not everybody may read the file {name!r}")
-        self.modified, self.size = found.st_mtime, found.st_size
-        return None
 
 
 def _below(target: str, root: Path) -> str | None:

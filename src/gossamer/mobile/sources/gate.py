@@ -94,16 +94,10 @@ class GatedPages:
         rest: Callable[[float], None] = time.sleep,
         turn: AbstractContextManager[object] | None = None,
     ) -> None:
-        """Begin with nothing used up.
-
-        Args:
-            sites: the site for `host` or `host:port`; None for one that is not served.
-            robots: may be shared: what it has learned of a site is asked for once a day.
-            clock: for robots.txt and the limit of time.
-            refusals: a URL for which one of them holds is refused.
-            rest: waits this many seconds.
-            turn: held while `robots` is asked: a lock, where crawlers in several threads share it.
-        """
+        """Begin with nothing used up. `sites` gives the site for `host` or `host:port`, None for one that is not served; `robots`
+        may be shared, since what it has learned of a site is asked for once a day, and `turn` is held while it is asked: a lock,
+        where crawlers in several threads share it. The clock is for robots.txt and the limit of time; a URL for which one of the
+        `refusals` holds is refused; `rest` waits this many seconds."""
         self._sites = sites
         self._robots = robots
         self._clock = clock

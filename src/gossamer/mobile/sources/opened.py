@@ -137,14 +137,9 @@ class ServerSource:
     """A local server, as :class:`~gossamer.mobile.contract.PageSource`. Not for use inside a running event loop."""
 
     def __init__(self, origin: str, host: str, *, limit: int, scheme: str = "") -> None:
-        """Open nothing yet.
-
-        Args:
-            origin: of the server, on this machine, as `http://127.0.0.1:8080`.
-            host: of the site, with the port where its URLs have one: the server is asked for it by this name.
-            limit: bytes of a document; a longer one is cut.
-            scheme: of the site's URLs, where it is known; the server is told of `https`.
-        """
+        """Open nothing yet. The origin is that of the server, on this machine, as `http://127.0.0.1:8080`; `host` is the site,
+        with the port where its URLs have one: the server is asked for it by this name. A document of more than `limit` bytes is
+        cut. The scheme is that of the site's URLs, where it is known; the server is told of `https`."""
         address, port = endpoint_of(f"{origin}/")
         shown = _LOCALHOST if address == "localhost" else f"[{address}]" if ":" in address else address
         self._host = host

@@ -68,19 +68,9 @@ Begin = Callable[[str], Awaitable[None]]
 async def ask(
     store: Path, question: SparqlQuestion, limits: QuestionLimits, take: Take, begin: Begin | None = None
 ) -> None:
-    """Have a question answered.
-
-    Args:
-        store: a copy of a store, which is not written to.
-        limits: what it may take.
-        take: gets the answer, piece by piece.
-        begin: is told the form of the answer before its first piece.
-
-    Raises:
-        UsageError: the question cannot be answered; says why.
-        TooMuch: it wanted more than it may have.
-        CrawlDirectoryError: the store cannot be read.
-    """
+    """Have a question answered by a copy of a store, which is not written to, within limits. `take` gets the answer, piece by
+    piece; `begin` is told the form of the answer before its first piece. Raises UsageError: the question cannot be answered; says
+    why. Raises TooMuch: it wanted more than it may have. Raises CrawlDirectoryError: the store cannot be read."""
     use = Use(
         "gossamer.rdf.store.asking:answer_sparql", niceness=5, memory=limits.memory, seconds=int(limits.seconds) + 2
     )

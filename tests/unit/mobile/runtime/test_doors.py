@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from gossamer.crawls.http_server import HurriedProtocol
 from gossamer.mobile.contract import RuntimeRefused, RuntimeUnavailable
-from gossamer.mobile.manager.remote_runtime import RemoteRuntime
+from gossamer.mobile.manager.links import RemoteRuntime
 from gossamer.mobile.runtime.senders import Senders, own_certificate
 from gossamer.mobile.runtime.serving import SenderGuard, _sequence, held, is_held, read_listening, state_folder
 from gossamer.mobile.runtime.store import Diary, last_events
