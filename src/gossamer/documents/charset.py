@@ -80,6 +80,7 @@ _PYTHON_NAMES = {"cp874": "windows-874"}
 _HIGH = re.compile(rb"[\x80-\xff]")
 
 
+@lru_cache(maxsize=256)
 def lookup(label: str) -> str:
     """The standard's name of the encoding with this label, in lower case; empty where there is none."""
     encoding = webencodings.lookup(label)
@@ -88,7 +89,10 @@ def lookup(label: str) -> str:
 
 def of_mark(content: bytes) -> str:
     """The encoding that a byte order mark tells; empty without one."""
-    return next((name for mark, name in _MARKS if content.startswith(mark)), "")
+    for mark, name in _MARKS:
+        if content.startswith(mark):
+            return name
+    return ""
 
 
 def of_units(content: bytes) -> str:

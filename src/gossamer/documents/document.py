@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 import re2
@@ -295,24 +294,26 @@ class Document:
     @cached_property
     def field_directives(self) -> tuple[str, ...]:
         """The directives of `X-Robots-Tag` fields for all robots and for :attr:`agent`, in lower case, sorted."""
-        fields = [value for name, value in self.response.headers if name == "x-robots-tag"]
+        fields = self.response.fields("x-robots-tag")
         return tuple(sorted(statements.directives(fields, self.agent))) if fields else ()
 
     @cached_property
     def directives(self) -> tuple[str, ...]:
         """The directives of the page for robots, from header fields and meta tags."""
+        if not self._metas:
+            return self.field_directives
         told = [
             meta.get("content", "") for meta in self._metas if statements.concerns(meta.get("name", ""), self.agent)
         ]
-        if not told:
-            return self.field_directives
         return tuple(sorted({*self.field_directives, *statements.directives(told, self.agent)}))
 
     @cached_property
     def frequency(self) -> str:
         """The announced frequency of changes (`revisit-after`), as a word of sitemaps.org; empty if there is none."""
-        told = [meta.get("content", "") for meta in self._metas if meta.get("name", "").lower() == "revisit-after"]
-        return frequency_of(told[0]) if told else ""
+        for meta in self._metas:
+            if meta.get("name", "").lower() == "revisit-after":
+                return frequency_of(meta.get("content", ""))
+        return ""
 
     @cached_property
     def _metas(self) -> list[Mapping[str, str]]:
@@ -334,15 +335,18 @@ class Document:
         if self.mime in HTML_TYPES:
             # In the head alone, as search engines have it: in a body, anyone may have written it.
             head_end = self._stating.head_end
-            for link in self._stating.named(b"link"):
-                if link.start >= head_end:
+            for tag in self._stating.named(b"link"):
+                if tag.start >= head_end:
                     break
-                attributes = link.attributes if _CANONICAL.search(link.raw) else {}
+                attributes = tag.attributes if _CANONICAL.search(tag.raw) else {}
                 if "canonical" in attributes.get("rel", "").lower().split() and "href" in attributes:
                     href = attributes["href"]
                     break
         if not href:
-            return next((link.url for link in self.field_links if "canonical" in link.relations), "")
+            for link in self.field_links:
+                if "canonical" in link.relations:
+                    return link.url
+            return ""
         try:
             return self._resolved(href, self.base)
         except UnreadableUrl:
@@ -351,8 +355,7 @@ class Document:
     @cached_property
     def field_links(self) -> tuple[FieldLink, ...]:
         """Links of this document in `Link` fields of the header."""
-        headers = self.response.headers
-        return tuple(field_links(headers, self.url)) if any(name == "link" for name, _ in headers) else ()
+        return tuple(field_links(self.response.headers, self.url)) if self.response.fields("link") else ()
 
     def _resolved(self, href: str, base: str) -> str:
         """The canonical URL of what the page wrote. Raises UnreadableUrl: it is none."""
@@ -417,8 +420,9 @@ class Document:
     def declared_language(self) -> str:
         """The language tag that the page names: `lang` of the root element, or `Content-Language`."""
         # An `html` tag that comes again adds what the first lacks (HTML, 13.2.6.4.7).
-        roots = [tag.attributes for tag in islice(self.skim.named(b"html"), MAX_ROOTS)]
-        said = {name: value for root in reversed(roots) for name, value in root.items()}
+        said: dict[str, str] = {}
+        for tag in self.skim.named(b"html")[:MAX_ROOTS]:
+            said = {**tag.attributes, **said}
         return said.get("lang") or said.get("xml:lang") or self.response.header("content-language").partition(",")[0]
 
     @cached_property

@@ -185,7 +185,7 @@ class Skim:
         self._in_form = False
         self._has_title = False
         self._takes_frames: bool | None = None
-        self._graphics = Graphics(markup, self.spans, exactly=exactly)
+        self._follows_all = exactly
         self.head_end = len(markup)
         self.head_end = self._skim_head()
         """Where the head ends: at the first tag or text that no head can hold."""
@@ -201,6 +201,10 @@ class Skim:
             return True
         return self._exact_from < len(self.markup) and _SIGN.search(self.markup, self._exact_from) is not None
 
+    @cached_property
+    def _graphics(self) -> Graphics:
+        return Graphics(self.markup, self.spans, exactly=self._follows_all)
+
     @property
     def tags(self) -> list[Tag]:
         """The tags that were taken one by one."""
@@ -209,8 +213,9 @@ class Skim:
     @cached_property
     def _by_name(self) -> dict[bytes, list[Tag]]:
         found: dict[bytes, list[Tag]] = {}
-        for tag in self.tags:
-            found.setdefault(tag.name, []).append(tag)
+        for piece in self.pieces:
+            if type(piece) is Tag:
+                found.setdefault(piece.name, []).append(piece)
         return found
 
     def named(self, name: bytes) -> Sequence[Tag]:

@@ -71,23 +71,6 @@ def directives(values: Iterable[str], agent: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def keeps_copy(said: Iterable[str], headers: Iterable[tuple[str, str]], agent: str = "Gossamer") -> bool:
-    """False where a page, or the header fields it came with, say `noarchive` to `agent`.
-
-    Args:
-        said: the directives of its meta tags.
-        headers: fields of the answer, names in lower case.
-        agent: product token (design question 15).
-    """
-    if "noarchive" in said:
-        return False
-    values: list[str] = []
-    for name, value in headers:  # asked of each page again and again
-        if name == "x-robots-tag":
-            values.append(value)
-    return not values or "noarchive" not in directives(values, agent)
-
-
 def concerns(name: str, agent: str) -> bool:
     """A meta tag of this name speaks to `agent`: `robots` speaks to everyone."""
     return name.strip().lower() in ("robots", agent.lower())

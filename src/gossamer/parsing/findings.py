@@ -173,7 +173,8 @@ class _Gathered:
 
     def findings(self) -> Findings:
         self._found.bound(MAX_FOUND)
-        self._document.leave_out(TOO_MANY_LINKS, self._found.left_out)
+        if self._found.left_out:
+            self._document.leave_out(TOO_MANY_LINKS, self._found.left_out)
         return Findings(
             tuple(self._found.links),
             tuple(self._items),
@@ -222,7 +223,7 @@ def read(
             directives=document.field_directives,
             trouble=trouble,
         )
-    full = details == "full"
+    full, said = details == "full", document.declared_language
     is_empty = seems_empty(document.skim, findings.found)
     return msgspec.structs.replace(
         findings,
@@ -231,7 +232,7 @@ def read(
         charset=document.charset,
         canonical=document.canonical,
         directives=document.directives,
-        language=document.language if full or language else primary(document.declared_language),
+        language=document.language if full or language else said and primary(said),
         simhash=document.fingerprint if full and not is_empty else 0,
         needs_browser=is_empty and not document.is_rendered,
         frequency=document.frequency,

@@ -91,7 +91,16 @@ class ScopeFilter(Provider[ScopeSheet]):
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`scope:...` for each link that is refused."""
-        verdicts = self._judge(links, source)
+        scope = self.sheet.scope
+        if scope == "any":
+            verdicts = [""] * len(links)
+        elif scope in ("page", "prefix"):
+            is_inside = self._is_page if scope == "page" else self._is_below
+            verdicts = ["" if is_inside(link) else self._rule for link in links]
+        else:
+            home = f"{site_of(source.url) or host_of(source.url)}/"
+            at_home, of_url = self._of_host[host_of(home)], self._of_url
+            verdicts = [at_home if link.url.startswith(home) else of_url[link.url] for link in links]
         if source.found_by in SITEMAPS:
             return [
                 "" if verdict and leads_beside(link.relation, host_of(link.url) == source.host) else verdict
@@ -103,16 +112,6 @@ class ScopeFilter(Provider[ScopeSheet]):
             "" if verdict and belongs(link.relation, source.relation) else verdict
             for link, verdict in zip(links, verdicts, strict=True)
         ]
-
-    def _judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
-        if self.sheet.scope == "any":
-            return [""] * len(links)
-        if self.sheet.scope in ("page", "prefix"):
-            is_inside = self._is_page if self.sheet.scope == "page" else self._is_below
-            return ["" if is_inside(link) else self._rule for link in links]
-        home = f"{site_of(source.url) or host_of(source.url)}/"
-        at_home, of_url = self._of_host[host_of(home)], self._of_url
-        return [at_home if link.url.startswith(home) else of_url[link.url] for link in links]
 
     def _is_page(self, link: Link) -> bool:
         around = self._around

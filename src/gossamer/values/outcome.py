@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 
 import msgspec
@@ -90,6 +91,7 @@ ERRORS = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is_er
 TRANSIENT = frozenset(outcome for outcome, traits in TRAITS.items() if traits.is_transient)
 
 
+@lru_cache(maxsize=1_024)  # asked twice for each answer; a status has three digits
 def of_status(status: int) -> Outcome:
     """The outcome of a complete answer with this HTTP status code (RFC 9110, section 15).
 

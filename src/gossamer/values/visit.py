@@ -188,6 +188,14 @@ class Response(msgspec.Struct, frozen=True, dict=True):
                 return value
         return ""
 
+    def fields(self, name: str) -> list[str]:
+        """The values of all fields of this (lower-case) name, in order."""
+        found: list[str] = []
+        for field, value in self.headers:
+            if field == name:
+                found.append(value)
+        return found
+
     @property
     def document(self) -> Body:
         """The document without content coding: all of it, in memory or on disk."""
@@ -206,7 +214,7 @@ class Response(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def mime(self) -> str:
         """The media type that the server claims, in lower case without parameters; empty where it claims none."""
-        return mimes.essence(self.content_type)
+        return self.content_type.partition(";")[0].strip().lower()
 
     @cached_property
     def content_type(self) -> str:

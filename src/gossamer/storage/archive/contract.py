@@ -10,7 +10,7 @@ logs are keepers, and so is a plug-in's own store. All that a keeper puts into f
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from gossamer.documents.statements import keeps_copy
+from gossamer.documents.statements import directives
 from gossamer.storage.ledger.contract import Group
 from gossamer.values.task import Task
 from gossamer.values.visit import Location, Order, Record, Visit
@@ -21,7 +21,15 @@ INDEX = "index.cdxj"
 
 def has_copy(visit: Visit) -> bool:
     """Whether the archive may hold the body of an answer: neither the page nor a filter keeps it out."""
-    return "store" not in visit.barred and keeps_copy(visit.directives, visit.response.headers)
+    return "store" not in visit.barred and not forbids_copy(visit)
+
+
+def forbids_copy(visit: Visit) -> bool:
+    """Whether the page asks that no copy be kept, by its meta tags or its header fields (design question 15)."""
+    if "noarchive" in visit.directives:
+        return True
+    fields = visit.response.fields("x-robots-tag")
+    return bool(fields) and "noarchive" in directives(fields, "Gossamer")
 
 
 @runtime_checkable

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from gossamer.documents.statements import keeps_copy
+from gossamer.storage.archive.contract import forbids_copy
 from gossamer.storage.tables.contract import Source, Table, column
 from gossamer.values import body as bodies
 from gossamer.values.hosts import registered_domain
@@ -139,7 +139,7 @@ class PageRow(
         bool,
         column(
             "The page asks that no copy be kept: the record has no body.",
-            lambda t: not keeps_copy(t.visit.directives, t.response.headers),
+            lambda t: forbids_copy(t.visit),
         ),
     ] = False
     kept_out: Annotated[
