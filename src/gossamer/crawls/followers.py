@@ -32,6 +32,7 @@ from gossamer.storage.tables.places import (
     has_rows,
 )
 from gossamer.values.errors import UsageError
+from gossamer.values.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from gossamer.query.item_files import ItemLayout
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 FORMS = (".jsonl", ".csv", ".json", ".parquet", ".xlsx")
 
 #: `KIND=FILE`. A file whose name looks so is written with its folder: `./a=b.csv`.
-_OF_KIND = re.compile(r"(?P<kind>[\w.:-]+)=(?P<file>.+)", re.DOTALL)
+_OF_KIND = lazy_pattern(r"(?P<kind>[\w.:-]+)=(?P<file>.+)", re.DOTALL)
 
 
 class ItemFiles:

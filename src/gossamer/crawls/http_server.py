@@ -9,7 +9,6 @@ that says nothing, or half a head, or a body that never ends, keeps no other cli
 
 import asyncio
 import ipaddress
-import re
 import socket
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -27,12 +26,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from gossamer.values.errors import UsageError
+from gossamer.values.patterns import lazy_pattern
 
 #: Seconds that answers under way have when a server ends.
 GRACE = 2
 
 #: A length as it may be read: Python refuses to make a number of thousands of digits.
-_DIGITS = re.compile(r"[0-9]{1,12}")
+_DIGITS = lazy_pattern(r"[0-9]{1,12}")
 
 
 def is_loopback(name: str) -> bool:

@@ -22,6 +22,7 @@ from gossamer.fetcher.authentication import REFERENCE, field_of
 from gossamer.fetcher.request import EVERY_PORT
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable, given_host
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.request_identity import is_secret
 from gossamer.values.settings import HostDelay, MaxPerHost, PerHost
 from gossamer.values.url import authority_of, canonical, host_of, scheme_of, site_of
@@ -38,7 +39,7 @@ def user_agent(options: CrawlOptions) -> str:
 
 
 #: A contact that a site owner can use: a web page, or a mail address with or without its scheme.
-_CONTACT = re.compile(r"https?://[^\s/]+\S*|(?:mailto:)?[^\s@<>,;:]+@[^\s@<>,;:]+\.[^\s@<>,;:]+")
+_CONTACT = lazy_pattern(r"https?://[^\s/]+\S*|(?:mailto:)?[^\s@<>,;:]+@[^\s@<>,;:]+\.[^\s@<>,;:]+")
 
 
 def contact_of(options: CrawlOptions) -> str:
@@ -59,12 +60,12 @@ def token_of(user_agent: str) -> str:
 # protocol module's sheet, so that no link, redirect or downgrade takes them to another host, scheme or port (faults 30, 100).
 
 #: `HOST=user:password`. Anything else is `user:password`, whose password may hold anything.
-_FOR_HOST = re.compile(
+_FOR_HOST = lazy_pattern(
     r"(?P<host>(?:https?://)?(?:[^\s:/=@\[]+|\[[0-9a-fA-F:.]+\])(?::[0-9]+)?/?)=(?P<pair>[^:]*:.*)\Z"
 )
 
 #: The same with the name of a variable or file in the place of the secret.
-_REFERRED = re.compile(r"(?:(?P<host>(?:https?://)?[^\s/=@$]+/?)=)?(?P<where>[$@].+)")
+_REFERRED = lazy_pattern(r"(?:(?P<host>(?:https?://)?[^\s/=@$]+/?)=)?(?P<where>[$@].+)")
 
 
 def credentials(

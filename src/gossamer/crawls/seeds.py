@@ -10,7 +10,6 @@ import asyncio
 import datetime
 import itertools
 import os
-import re
 import ssl
 from collections.abc import Callable, Container, Sequence
 from pathlib import Path
@@ -32,6 +31,7 @@ from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UrlTooLong, UsageError
 from gossamer.values.hosts import HostTable
 from gossamer.values.outcome import Outcome
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.task import Task
 from gossamer.values.url import (
     PLAIN_SCHEMES,
@@ -98,8 +98,8 @@ def users_of(texts: Sequence[str]) -> tuple[str, ...]:
 #: The largest number of a port of TCP.
 _LAST_PORT = 65_535
 #: A scheme that lacks a colon or a slash, or is missing, before a host.
-_BEGINS = re.compile(r"(?i)^(?:https?)?[:/]*/|^https?:")
-_WRITTEN = re.compile(
+_BEGINS = lazy_pattern(r"(?i)^(?:https?)?[:/]*/|^https?:")
+_WRITTEN = lazy_pattern(
     r"(?i)(?:https?|ftp|wss?)://(?:[^/?#\\]*@)?(?P<host>\[[^\]/?#\\]*\]?|[^:/?#\\]*)(?::(?P<port>[^/?#\\]*))?"
 )
 
@@ -237,7 +237,7 @@ _NOT_TLS = frozenset(
     {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
 )
 
-_BARE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:?#@\\]+)(?P<port>:[0-9]{1,5})?(?:[/?#].*)?")
+_BARE = lazy_pattern(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s/:?#@\\]+)(?P<port>:[0-9]{1,5})?(?:[/?#].*)?")
 
 
 def is_bare(text: str, hostless: Container[str] = ()) -> bool:

@@ -6,7 +6,6 @@ URLs wait and why, and the command that goes on; the command line prints the sum
 
 import contextlib
 import itertools
-import re
 import resource
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from gossamer.frontier.contract import JUDGED, RELEVANT
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.outcome import TRAITS, Outcome
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.url import site_of
 from gossamer.values.visit import CUTS_OF_PAGES
 
@@ -181,7 +181,7 @@ TOLD_URLS = 3
 #: Rules by which the user's own options keep a URL out: each is the name of its option, with what decided after a colon.
 _OPTIONS = frozenset({"only", "never", "filter"})
 
-_LINE = re.compile(r"line (\d+)\)$")
+_LINE = lazy_pattern(r"line (\d+)\)$")
 
 
 def has_documents(counters: Mapping[str, int]) -> bool:

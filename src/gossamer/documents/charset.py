@@ -16,6 +16,7 @@ import webencodings
 from gossamer.documents.markup import TAG, attributes, end_of_other
 from gossamer.values.body import beginning
 from gossamer.values.media_type import XML_TYPES, charset_of, of_sitemap, sniff_media_type
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.relations import SITEMAPS
 from gossamer.values.url import MAX_TEXT
 from gossamer.values.visit import Response
@@ -66,18 +67,18 @@ _BEFORE, _STRETCH = 64, 1_024
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 # Markup or a URL in UTF-16 that has no mark (XML 1.0, appendix F; HTML, "prescan a byte stream"), behind white space.
-_UNITS = re.compile(rb"(?:\0[\t\n\r ])*+\0[<hH]\0()[^\0]|(?:[\t\n\r ]\0)*+[<hH]\0[^\0]\0")
+_UNITS = lazy_pattern(rb"(?:\0[\t\n\r ])*+\0[<hH]\0()[^\0]|(?:[\t\n\r ]\0)*+[<hH]\0[^\0]\0")
 # A sitemap in UTF-32, with its mark or without (XML 1.0, appendix F): browsers read none, so no page is in it.
-_WIDE = re.compile(rb"(?:\xff\xfe\0\0|[<hH]\0\0\0)()|\0\0(?:\xfe\xff|\0[<hH])")
+_WIDE = lazy_pattern(rb"(?:\xff\xfe\0\0|[<hH]\0\0\0)()|\0\0(?:\xfe\xff|\0[<hH])")
 # The encoding in the `content` of a `meta` (HTML, "extracting a character encoding from a meta element"); a quote that is not
 # closed ends the search.
-_IN_META = re.compile(
+_IN_META = lazy_pattern(
     r"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)(?:"|\Z())|'([^']*)(?:'|\Z())|([^\t\n\f\r ;]*))""", re.IGNORECASE
 )
-_XML = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')""")
+_XML = lazy_pattern(rb"""<\?xml[^>]*?encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')""")
 #: What the detector calls by another name than the standard does.
 _PYTHON_NAMES = {"cp874": "windows-874"}
-_HIGH = re.compile(rb"[\x80-\xff]")
+_HIGH = lazy_pattern(rb"[\x80-\xff]")
 
 
 @lru_cache(maxsize=256)
@@ -237,7 +238,7 @@ UTF_8_QUERIES = frozenset(["", "utf-8", "utf-16be", "utf-16le", "replacement"])
 
 #: The schemes of the URL standard's "special" URLs but those of web sockets: of any other, the query is in UTF-8.
 _SPECIAL = frozenset(["http", "https", "ftp", "file"])
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):")
+_SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*+):")
 
 #: What the parser drops: white space and control characters at the ends, line ends and tabs anywhere.
 _AT_ENDS = "".join(map(chr, range(0x21)))

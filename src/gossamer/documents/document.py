@@ -7,7 +7,6 @@ costs one count. Its answer errs to the safe side. It knows the tokenizer's rule
 written against this very code can still cost a second or two; processes that can be killed are the answer to that.
 """
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
@@ -24,6 +23,7 @@ from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TextChoice,
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
 from gossamer.values.instants import frequency_of
 from gossamer.values.media_type import HTML_TYPES, XHTML
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.url import canonical, host_of, scheme_of
 from gossamer.values.visit import Visit
 
@@ -53,7 +53,7 @@ COUNTED_TAGS = 30_000
 #: Open elements at once: 50 ms. Real pages stay far below 500.
 MAX_DEPTH = 5_000
 
-_NAME = re.compile(rb"<(/?[a-zA-Z][^%(s)s/>]*+)" % {b"s": SPACE})
+_NAME = lazy_pattern(rb"<(/?[a-zA-Z][^%(s)s/>]*+)" % {b"s": SPACE})
 #: Elements that never stay open, or that the next of their kind closes.
 _NOT_NESTED = frozenset(
     b"area base br col embed hr img input link meta param source track wbr p li dt dd option td th tr".split()
@@ -153,7 +153,7 @@ _BODY = re2.compile(rb"(?i)<body[%s/>]" % SPACE, BYTES)
 _STATES = re2.compile(rb"(?i)<(?:base|meta|title|link|frameset)[%s/>]" % SPACE, BYTES)
 
 # Tags that may say it, perhaps with references: the others need not be read.
-_CANONICAL = re.compile(rb"(?i)canonical|&")
+_CANONICAL = lazy_pattern(rb"(?i)canonical|&")
 
 
 class Document:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from gossamer.values.patterns import lazy_pattern
+
 #: Characters that are looked at; more do not make the answer better.
 SAMPLE = 1_500
 
@@ -68,7 +70,7 @@ _NO_LETTERS = bytes(code for code in range(256) if not chr(code).isalpha() or co
 
 #: Share of letters that are not ASCII, below which no script of its own is looked for.
 _FOREIGN = 0.1
-_TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]|$)")
+_TAG = lazy_pattern(r"([A-Za-z]{2,3})(?:[-_]|$)")
 
 
 def detect(text: str, declared: str = "") -> str:

@@ -16,6 +16,8 @@ from typing import NamedTuple, cast
 
 import re2
 
+from gossamer.values.patterns import lazy_pattern
+
 #: Attributes of one tag that are read: 9 ms for the parser, which is quadratic in them (5,000: 57 ms, 20,000: 906 ms). Real
 #: ones stay below 100; inline graphics have long values, not many (fault 55).
 MAX_ATTRIBUTES = 2_000
@@ -37,11 +39,11 @@ _ONE = (
 ATTRIBUTES = rb"(?:[%(s)s/]++|%(one)s)*+" % {b"s": SPACE, b"one": _ONE}
 
 #: A tag: `closing`, `name` and `attributes`, from its `<` to its `>`. One that the page ends in is none.
-TAG = re.compile(
+TAG = lazy_pattern(
     rb"<(?P<closing>/?)(?P<name>[a-zA-Z][^%(s)s/>]*+)(?P<attributes>%(all)s)>" % {b"s": SPACE, b"all": ATTRIBUTES}
 )
 #: One attribute: name, and value in double, single or no quotes.
-ATTRIBUTE = re.compile(
+ATTRIBUTE = lazy_pattern(
     rb"([^%(s)s/>][^%(s)s/>=]*+)"
     rb"""(?:[%(s)s]*+=[%(s)s]*+(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^%(s)s"'>][^%(s)s>]*+)|(?=>)|\Z))?+"""
     % {b"s": SPACE}
@@ -64,11 +66,11 @@ VOID = frozenset(
 RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
 # What moves a script between its states (13.2.5.15 to 31): in a comment, a script begun must end before the script can. Outside
 # of one only a `<` does: most scripts are passed by a search for that byte.
-_SCRIPT_STEP = re.compile(rb"<(?:!--(?:-*+>)?|(/)[sS][cC][rR][iI][pP][tT](?=[%s/>]))" % SPACE)
-_COMMENT_STEP = re.compile(rb"<!--(?:-*+>)?|-->|<(/?)[sS][cC][rR][iI][pP][tT](?=[%s/>])" % SPACE)
-_COMMENT_END = re.compile(rb"--!?>")
+_SCRIPT_STEP = lazy_pattern(rb"<(?:!--(?:-*+>)?|(/)[sS][cC][rR][iI][pP][tT](?=[%s/>]))" % SPACE)
+_COMMENT_STEP = lazy_pattern(rb"<!--(?:-*+>)?|-->|<(/?)[sS][cC][rR][iI][pP][tT](?=[%s/>])" % SPACE)
+_COMMENT_END = lazy_pattern(rb"--!?>")
 
-_REFERENCE = re.compile(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;?)(?=(=?)))")
+_REFERENCE = lazy_pattern(r"&(?:#([0-9]++);?|#[xX]([0-9a-fA-F]++);?|([A-Za-z][A-Za-z0-9]*+)(;?)(?=(=?)))")
 #: Characters of the longest name of a character, without its semicolon.
 _LONGEST_NAME = len("CounterClockwiseContourIntegral")
 # Numbers that stand for what Windows has there, not for control characters (13.2.5.80).
@@ -221,9 +223,9 @@ MAX_FOLDED = 16 * MAX_ANCHOR
 #: Tags at which a text ends, opening or closing.
 ENDS = frozenset(b"a td th tr".split())
 
-_PLAIN_TAG = re.compile(rb"<[a-zA-Z/!?][^<>]*+>")
+_PLAIN_TAG = lazy_pattern(rb"<[a-zA-Z/!?][^<>]*+>")
 # The same, within one text of many.
-_PLAIN_TAG_OF_ONE = re.compile(rb"<[a-zA-Z/!?][^<>\x01]*+>")
+_PLAIN_TAG_OF_ONE = lazy_pattern(rb"<[a-zA-Z/!?][^<>\x01]*+>")
 
 #: Between the texts of many links. Any of them may hold it, too: then each is folded by itself.
 _BETWEEN = "\x01"
@@ -280,7 +282,7 @@ def anchor_at(markup: bytes, at: int) -> str:
 # Nothing is fetched. Of references only the five of XML, numbers, and short texts that the document itself declares are resolved;
 # the rest of a DTD is skipped (fault 60). Markup that is not well-formed is read as far as it goes: half of the feeds are not.
 
-_XML_TOKEN = re.compile(
+_XML_TOKEN = lazy_pattern(
     rb"<!--.*?(?:-->|\Z)"
     rb"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
     rb"|(?P<doctype><!DOCTYPE[^\[>]*+(?:\[.*?(?:\]\s*+>|\Z)|>|\Z))"
@@ -289,12 +291,12 @@ _XML_TOKEN = re.compile(
     rb"|(?P<text>[^<]++|<)",
     re.DOTALL | re.IGNORECASE,
 )
-_XML_REFERENCE = re.compile(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
+_XML_REFERENCE = lazy_pattern(r"&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6});")
 # A name that the document declares, and what it stands for; no text where that lies elsewhere.
-_ENTITY = re.compile(
+_ENTITY = lazy_pattern(
     rb"""<!--.*?(?:-->|\Z)|<!ENTITY\s++([^\s%&;<>"']++)\s++(?:"([^"]*+)"|'([^']*+)'|(?:SYSTEM|PUBLIC)\b)""", re.DOTALL
 )
-_NAMED = re.compile(rb"&([^\s#%&;<>\"']++);")
+_NAMED = lazy_pattern(rb"&([^\s#%&;<>\"']++);")
 _PREDEFINED = frozenset([b"amp", b"lt", b"gt", b"quot", b"apos"])
 #: Names that a document declares; bytes of a text with such names, before and after; bytes that they come to in a document; how
 #: often names lie in each other. They stand for addresses of sites and the like.

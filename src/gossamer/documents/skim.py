@@ -23,7 +23,6 @@ taken exactly from there on. All of it is linear.
   what is misnested.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -48,6 +47,7 @@ from gossamer.documents.markup import (
     end_of_raw,
     is_end_tag,
 )
+from gossamer.values.patterns import lazy_pattern
 
 # Signs of RDFa and microdata among attributes, for `gossamer.rdf.page`. They err to the safe side: a text that looks like such
 # an attribute is a sign, too.
@@ -136,7 +136,7 @@ _BEGINS_PECULIAR = b"<="
 _LENGTH_OF_CAPITAL = len(b"<A ")
 
 # The fragment of a link, in which links that lead to the same document differ; behind white space it is not taken off with it.
-_FRAGMENT = re.compile(
+_FRAGMENT = lazy_pattern(
     rb"""(?i)(?<=href=)(?:"(?:[^"#&]|&(?!#))*(?<![%(s)s])(#[^"]*)"|'(?:[^'#&]|&(?!#))*(?<![%(s)s])(#[^']*)'"""
     rb"""|(?:[^"'#&%(s)s]|&(?!#))*(#[^%(s)s]*))""" % {b"s": SPACE}
 )

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from gossamer.values.errors import UnreadableUrl
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.url import canonical, of_field
 
 #: Directives that have a value behind a colon: anything else before a colon is an agent's name.
@@ -37,17 +38,17 @@ NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
 NO_COPY = "the page asks that no copy of it be kept"
 
 #: One directive: with its date, which goes to the end; with another value; or a word.
-_DIRECTIVE = re.compile(
+_DIRECTIVE = lazy_pattern(
     r"unavailable_after\s*:.*|max-(?:snippet|image-preview|video-preview)\s*:\s*[^\s:]*|[\w.-]+", re.DOTALL
 )
 
 #: Marks that some pages write around a directive.
 _AROUND = "'\".!"
 
-_NAME = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:")
+_NAME = lazy_pattern(r"\s*([A-Za-z0-9_.*-]+)\s*:")
 
 #: Parts of a date behind a comma, as in `Sat, 01 Jan 2028 00:00:00 GMT`: it belongs to the part before.
-_DATE_REST = re.compile(r"\s*\d")
+_DATE_REST = lazy_pattern(r"\s*\d")
 
 
 def directives(values: Iterable[str], agent: str) -> frozenset[str]:
@@ -113,12 +114,12 @@ MAX_FIELD_LINKS = 200
 MAX_FIELDS = 65_536
 
 # A target, and what stands behind it up to the comma in front of the next one. Commas in quotes part nothing.
-_LINK = re.compile(r'<([^<>]*+)>((?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+)', re.DOTALL)
+_LINK = lazy_pattern(r'<([^<>]*+)>((?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+)', re.DOTALL)
 # A parameter: its name, and its value in quotes or as a token.
-_PARAMETER = re.compile(
+_PARAMETER = lazy_pattern(
     r';[ \t]*+([^\s=;,"]++)[ \t]*+(?:=[ \t]*+(?:"((?:[^"\\]|\\.)*+)(?:"|\\?\Z)|([^\s;,"]*+)))?+', re.DOTALL
 )
-_QUOTED = re.compile(r"\\(.)", re.DOTALL)
+_QUOTED = lazy_pattern(r"\\(.)", re.DOTALL)
 
 
 class FieldLink(msgspec.Struct, frozen=True):

@@ -25,6 +25,7 @@ from urllib.parse import unquote_to_bytes
 from xxhash import xxh32_intdigest
 
 from gossamer.documents.skim import Skim
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.visit import Found
 
 # -- words, as marks that pages are compared by
@@ -36,7 +37,7 @@ LOOKED_AT = 131_072
 _DIVIDED = bytes(byte if byte > 127 or chr(byte).isalnum() else ord(" ") for byte in range(256))
 
 #: Text behind a tag, up to the next: each byte is looked at once, and what begins like a tag and does not end is left out.
-_TEXT = re.compile(rb">([^<]+)")
+_TEXT = lazy_pattern(rb">([^<]+)")
 
 #: Elements whose content is not read. It may hold random numbers, and does where servers count their visitors.
 _UNREAD = ((b"<script", b"</script"), (b"<style", b"</style"))
@@ -303,14 +304,14 @@ REQUEST = 2_000
 UNSEEN = tuple((b"<" + name, b"</" + name) for name in (b"script", b"style", b"noscript", b"template", b"svg"))
 UNSEEN += ((b"<!--", b"-->"),)
 
-_LETTERS_OF_WORD = re.compile(r"\w{2,}")
-_ROOT = re.compile(
+_LETTERS_OF_WORD = lazy_pattern(r"\w{2,}")
+_ROOT = lazy_pattern(
     rb"<(?:div|main|section)\b[^<>]*?\bid\s{0,9}=\s{0,9}[\"']?"
     rb"(?:root|app|main|application|__next|__nuxt|svelte|q-app|mount|container|___gatsby|gatsby|react-root|app-root)"
     rb"[\"'\s>]"
 )
-_OWN_ELEMENT = re.compile(rb"<([a-z][a-z0-9]{0,30}-[a-z0-9-]{1,60})(?:\s[^<>]*)?>\s*</\1\s*>")
-_ASKS = re.compile(
+_OWN_ELEMENT = lazy_pattern(rb"<([a-z][a-z0-9]{0,30}-[a-z0-9-]{1,60})(?:\s[^<>]*)?>\s*</\1\s*>")
+_ASKS = lazy_pattern(
     rb"(?:enable|requires?|need|turn on|without|activ)\W{1,9}(?:\w{1,20}\W{1,9}){0,4}javascript"
     rb"|javascript\W{1,9}(?:\w{1,20}\W{1,9}){0,5}(?:enabled|required|disabled|needed)"
 )

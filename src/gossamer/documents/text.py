@@ -15,7 +15,6 @@ NumPy is imported on the first text, so that a plain crawl does without it.
 """
 
 import html
-import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import compress
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gossamer.documents.language import SAMPLE
 from gossamer.documents.markup import SPACE
+from gossamer.values.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from gossamer.documents.blocks import Part
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 REMEMBERED_REFERENCES = 1_024
 
 #: A reference as `html.unescape` finds them: by a number of any length, or with a name of 32 characters at most.
-_REFERENCE = re.compile(r"(&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?))")
+_REFERENCE = lazy_pattern(r"(&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?))")
 #: Characters of the longest one with a name.
 _LONGEST_NAMED = 34
 #: Digits of the largest number of a character, and one more.
@@ -46,7 +46,7 @@ _MOST_DIGITS = 8
 #: which is quick.
 _SEPARATORS = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 _WIDE_SPACES = tuple(
-    (pattern[:1], re.compile(pattern))
+    (pattern[:1], lazy_pattern(pattern))
     for pattern in (
         b"\xc2(?:\x85|\xa0)",
         b"\xe1(?:\x9a\x80)",
@@ -118,7 +118,7 @@ _BELIEVED = 3 / 4
 
 
 # What stands before the body, as far as it is plain: half a part, most often. What is not plain is read like anything else.
-HEAD = re.compile(
+HEAD = lazy_pattern(
     rb"(?i)(?:[%(s)s]++|<!--(?!-?>)[^-]*+(?:-(?!-!?>)[^-]*+)*+-->|%(raw)s"
     rb"|<(?:!doctype|/?(?:html|head|meta|link|base))(?=[%(s)s/>])(?:=[%(s)s]*+(?:\"[^\"]*+\"|'[^']*+')?+|[^>=])*+>)*+"
     % {
@@ -131,7 +131,7 @@ HEAD = re.compile(
 )
 
 
-_TAG_BEGINS = re.compile(rb"<[a-zA-Z/]")
+_TAG_BEGINS = lazy_pattern(rb"<[a-zA-Z/]")
 
 
 def main_text(markup: bytes, enough: int = MAX_TEXT, main: "MainPart | None" = None) -> str:

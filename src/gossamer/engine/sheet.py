@@ -16,6 +16,7 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -323,11 +324,13 @@ def nearest(name: str, known: typing.Iterable[str]) -> str:
 def build(sheet: type[S], values: Mapping[str, Any], base: S | None = None) -> S:
     """A sheet from plain values (TOML, JSON or text), on top of `base` where given. Raises SettingError: unknown name, wrong
     type or out of bounds; the message names the setting and what would be right."""
-    if not values and base is None:
-        try:
-            return msgspec.convert({}, sheet)
-        except msgspec.ValidationError:
-            pass  # one without default is not set: told below
+    # Most values are right as they stand, a text where the default is one, too: the annotations need no evaluation, of 0.3 ms.
+    defaults = dict(zip(reversed(sheet.__struct_fields__), reversed(sheet.__struct_defaults__), strict=False))
+    texts = [name for name, value in values.items() if isinstance(value, str)]
+    is_plain = base is None and all(isinstance(defaults.get(name), str) for name in texts)
+    if is_plain and _is_finite(values) and HIDDEN not in repr(values):
+        with suppress(msgspec.ValidationError):  # one without default is not set, or a value is wrong: told below
+            return msgspec.convert(values, sheet)
     known = {p.name: p for p in properties(sheet)}
     values = renamed(values, known.values())
     plain: dict[str, Any] = {} if base is None else typing.cast("dict[str, Any]", msgspec.to_builtins(base))
@@ -414,11 +417,8 @@ def _read_many(text: str, prop: Property) -> Any:
 #: Units and bounds as people say them.
 _UNITS = {"s": "seconds", "bytes/s": "bytes a second", "pages/s": "pages a second"}
 _BOUND_WORDS = (
-    ("length >=", "with a length of at least"),
-    (">=", "at least"),
-    ("<=", "at most"),
-    (">", "above"),
-    ("<", "below"),
+    *(("length >=", "with a length of at least"), (">=", "at least"), ("<=", "at most")),
+    *((">", "above"), ("<", "below")),
 )
 
 

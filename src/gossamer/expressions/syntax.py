@@ -6,7 +6,6 @@ put among the tokens, so that a list may be longer than an expression, and a giv
 """
 
 import operator
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import nearest
 from gossamer.expressions.contract import Predicate
 from gossamer.expressions.predicates import compile_pattern
+from gossamer.values.patterns import lazy_pattern
 
 # -- tokens
 
@@ -61,9 +61,9 @@ class ExpressionError(SettingError):
 
 _MARKS = r"[(),]|<=|>=|!=|[<>=]"
 # Inside parentheses a word may hold what compares outside of them: `query(page=3)`.
-_OUTSIDE = re.compile(rf"(?P<mark>{_MARKS})|(?P<word>[^\s(),<>=!&|\"']+)")
-_INSIDE = re.compile(r"(?P<mark>[(),])|(?P<word>[^\s(),\"']+)")
-_SPACE = re.compile(r"\s*")
+_OUTSIDE = lazy_pattern(rf"(?P<mark>{_MARKS})|(?P<word>[^\s(),<>=!&|\"']+)")
+_INSIDE = lazy_pattern(r"(?P<mark>[(),])|(?P<word>[^\s(),\"']+)")
+_SPACE = lazy_pattern(r"\s*")
 
 
 def scan(source: str) -> list[Token]:

@@ -26,6 +26,7 @@ from gossamer.values import media_type
 from gossamer.values.body import Body, beginning
 from gossamer.values.media_type import says_nothing
 from gossamer.values.outcome import Note, Outcome, of_status
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.request_identity import Requested
 from gossamer.values.task import Task
 from gossamer.values.url import endpoint_of, scheme_of
@@ -169,7 +170,7 @@ def verdict_on(transfer: Transfer, ending: tuple[int, str]) -> Cut:
 
 
 #: The range that an answer says it has (RFC 9110, section 14.4).
-_RANGE = re.compile(r"\s*bytes\s+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)\s*", re.IGNORECASE | re.ASCII)
+_RANGE = lazy_pattern(r"\s*bytes\s+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)\s*", re.IGNORECASE | re.ASCII)
 
 
 def _is_whole(head: Head, size: int) -> bool:

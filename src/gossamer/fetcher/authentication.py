@@ -26,6 +26,7 @@ from gossamer.values import url as urls
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.hosts import below_suffix
 from gossamer.values.outcome import Outcome
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.request_identity import Requested, Way
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, is_machine
@@ -36,7 +37,7 @@ _DIGEST_BYTES = 8
 
 #: Stands in the archive for the value of a cookie of a person's own.
 NOT_KEPT = "(not kept)"
-_SET_COOKIE = re.compile(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[^;\r\n]*")
+_SET_COOKIE = lazy_pattern(rb"(?im)^(set-cookie2?[ \t]*:)[ \t]*(?:([^=;\r\n]*)=)?[^;\r\n]*")
 
 
 class Authentication:
@@ -213,13 +214,13 @@ def _blank_value(value: str) -> str:
 
 
 #: `$NAME` of the environment, or `@FILE`: where a secret stands.
-REFERENCE = re.compile(r"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)|@(?P<file>[^\0\n:]+)")
+REFERENCE = lazy_pattern(r"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)|@(?P<file>[^\0\n:]+)")
 
 #: Bytes of a file with a secret, and of one with cookies, at most.
 _LARGEST_SECRET = 64 << 10
 LARGEST_COOKIES = 16 << 20
 
-_TOKEN = re.compile(r"(?i)bearer +(?P<token>[\x21-\x7e]+)")
+_TOKEN = lazy_pattern(r"(?i)bearer +(?P<token>[\x21-\x7e]+)")
 
 
 def given_credentials(entries: Iterable[str]) -> tuple[str, ...]:
@@ -340,7 +341,7 @@ def _of_json(content: bytes, path: Path) -> list[tuple[str, Cookie]]:
 
 
 #: Cells of a line of cookies.txt, and the time in it; some programs write parts of seconds.
-_CELLS, _SECONDS = 7, re.compile(r"-?[0-9]+(?:\.[0-9]*)?")
+_CELLS, _SECONDS = 7, lazy_pattern(r"-?[0-9]+(?:\.[0-9]*)?")
 
 
 def _of_lines(content: bytes, path: Path) -> list[tuple[str, Cookie]]:

@@ -8,7 +8,6 @@ them. Every bound drops the oldest, and a domain that is a public suffix may set
 """
 
 import os
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,6 +18,7 @@ import msgspec
 from gossamer.engine.files import AppendFile
 from gossamer.values.hosts import below_suffix
 from gossamer.values.instants import read_date
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.url import host_of, path_of, scheme_of
 
 #: Cookies of one domain, bytes of one cookie, cookies in all (RFC 6265, section 6.1 asks for no fewer).
@@ -40,12 +40,12 @@ SAME_END = 60.0
 
 #: A name, a value and a path may hold any octet but control characters and the separator (RFC 6265, section 5.2). Octets
 #: beyond ASCII are as fields have them, one character each.
-_OCTETS = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f;]*\Z")
+_OCTETS = lazy_pattern(r"[^\x00-\x08\x0a-\x1f\x7f;]*\Z")
 #: Blanks around a part of a field. Python's own notion would eat octets of UTF-8.
 _BLANKS = " \t"
-_AGE = re.compile(r"-?[0-9]+\Z")
+_AGE = lazy_pattern(r"-?[0-9]+\Z")
 _LONGEST_PATH = 1024
-_ADDRESS = re.compile(r"[0-9.]+\Z|.*:")
+_ADDRESS = lazy_pattern(r"[0-9.]+\Z|.*:")
 
 
 class Cookie(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,6 @@ address and port before.
 """
 
 import asyncio
-import re
 import socket
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
@@ -21,12 +20,13 @@ from gossamer.engine.errors import SettingError
 from gossamer.fetcher.authentication import REFERENCE, secret_of
 from gossamer.fetcher.contract import Endpoint, ProxyHealth
 from gossamer.values.errors import ResolutionFailed
+from gossamer.values.patterns import lazy_pattern
 
 if TYPE_CHECKING:
     from gossamer.fetcher.transfer import Transfer
 
 #: `socks5h`: like `http`, it leaves the look-up to the proxy. Plain `socks5` would have libcurl ask a name server.
-_WRITTEN = re.compile(
+_WRITTEN = lazy_pattern(
     r"(?P<scheme>http|socks5h)://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
     r"(?P<host>\[[0-9a-fA-F:]+\]|[^:@/\[\]]+):(?P<port>[0-9]{1,5})/?\Z"
 )

@@ -6,7 +6,6 @@ Place in the flow: :mod:`~gossamer.fetcher.http` makes :class:`Constants` of its
 link takes them elsewhere, and what the archive keeps of a request leaves them out.
 """
 
-import re
 import ssl
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ from gossamer.fetcher.fetch_stage import TransferSheet
 from gossamer.fetcher.response_head import CAPS, Caps
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.request_identity import CREDENTIAL_FIELDS, RESERVED_FIELDS, Requested, is_secret
 from gossamer.values.settings import Bandwidth, CaFile, CookieFile, Cookies, Http2, Proxies, UserAgent
 from gossamer.values.task import Task
@@ -194,11 +194,11 @@ def trusted(ca_file: str) -> str:
 #: Asked for in this order by browsers and crawlers alike; servers that negotiate then choose HTML.
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-_FIELD = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)\Z")
-_VISIBLE = re.compile(r"[\x20-\x7e]*\Z")
+_FIELD = lazy_pattern(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)\Z")
+_VISIBLE = lazy_pattern(r"[\x20-\x7e]*\Z")
 
 #: A validator that may be sent back: no longer than any honest one, and nothing that could end a line.
-_VALIDATOR = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,510}[\x21-\x7e])?\Z")
+_VALIDATOR = lazy_pattern(r"[\x21-\x7e](?:[\x20-\x7e]{0,510}[\x21-\x7e])?\Z")
 
 
 def user_agent(own: str, contact: str) -> str:

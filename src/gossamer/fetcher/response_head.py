@@ -14,6 +14,7 @@ from functools import lru_cache
 import msgspec
 
 from gossamer.values.outcome import Note
+from gossamer.values.patterns import lazy_pattern
 
 #: Most interim (1xx) answers before the real one.
 MAX_INTERIM = 10
@@ -26,15 +27,15 @@ MAX_LENGTH_DIGITS = 18
 _MOST_REMEMBERED = 4096
 _REMEMBERED = 256
 
-_STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r?\n\Z")
+_STATUS_LINE = lazy_pattern(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r?\n\Z")
 _TIDY, _NO_INTERIM = (b"HTTP/1.1 ", b"HTTP/1.0 "), (b"2", b"3", b"4", b"5")
 #: As Chromium reads one: in letters of either case, of any version, behind four bytes at most, with blanks of any number.
-_UNTIDY_STATUS_LINE = re.compile(
+_UNTIDY_STATUS_LINE = lazy_pattern(
     rb"[^\r\n]{0,4}?HTTP(?:/[^ \t\r\n]*+)?[ \t]++([0-9]{3})(?![0-9])[^\r\n]*+\r?\n\Z", re.IGNORECASE
 )
 #: Bytes before a status line that are passed over, so many line ends among them.
 _MOST_BEFORE = 4
-_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
+_TOKEN = lazy_pattern(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+\Z")
 
 #: Bytes that a field may hold (RFC 9110, section 5.5: visible, space, tab, and 8-bit).
 _PLAIN = bytes(byte for byte in range(256) if byte >= 32 and byte != 127) + b"\t"

@@ -13,7 +13,6 @@ host, too. An index leads no deeper than to another index: so an index of itself
 sitemap, the part that can be read counts, and the document's trouble says so.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Annotated, Any
@@ -30,6 +29,7 @@ from gossamer.values.body import THRESHOLD, Body, beginning
 from gossamer.values.errors import ReadApart, UnreadableUrl
 from gossamer.values.instants import ChangeHint, hint_of
 from gossamer.values.media_type import XML_TYPES
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.relations import SITEMAP, SITEMAPS, is_elsewhere, listed_relation, redirect_of, sitemap_relation
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
@@ -403,7 +403,7 @@ class _Entry:
 
 
 #: The root of a sitemap, which may stand behind warnings of the program that wrote it.
-_ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>]")
+_ROOT = lazy_pattern(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex)[\s>]")
 
 
 def _xml_urls(content: bytes, relation: str, document: Document) -> Iterator[Found]:

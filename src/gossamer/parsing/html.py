@@ -39,6 +39,7 @@ from gossamer.engine.unit import Provider
 from gossamer.parsing.contract import MAX_FOUND, FoundLinks
 from gossamer.parsing.other_links import candidates, link_type, requisites, waiting
 from gossamer.values.errors import UnreadableUrl
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.relations import BACKGROUNDS, LINK_TYPES
 from gossamer.values.url import canonical
 from gossamer.values.visit import TOO_MANY_LINKS, UNREAD_TAGS, Found
@@ -63,7 +64,7 @@ _DIFFERENT = frozenset(b"a area iframe frame form".split())
 # Tags that lead to documents: most of those that a skim takes one by one are scripts.
 _LEADING = frozenset(place.encode() for place in PLACES)
 # The number, a separator, perhaps `url=`, perhaps a quote (HTML, "shared declarative refresh steps").
-REFRESH = re.compile(
+REFRESH = lazy_pattern(
     r"\s*(?:\d[\d.]*|\.[\d.]*)\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(.*))", re.IGNORECASE | re.DOTALL
 )
 #: Bytes of a tag, and characters of a `rel`, up to which what they mean is remembered.
@@ -81,7 +82,7 @@ _LINK = (
     rb'(?:[%(s)s]++(?:%(o)s[%(s)s]++)*+(?:rel="(%(p)s++)"[%(s)s]++(?:%(o)s[%(s)s]++)*+)?+href="(%(p)s*+)"'
     rb'(?:[%(s)s]++%(o)s)*+(?:[%(s)s]++rel="(%(p)s++)"(?:[%(s)s]++%(o)s)*+)?+[%(s)s]*+>|[%(s)s/]([^<>]++)>)'
 ) % {b"o": rb'(?!href=|rel=)[a-z0-9_-]++="[^"<>]*+"', b"p": rb'[^"<>&\r\0]', b"s": SPACE}
-_PLAIN_LINKS = re.compile(b"<a" + _LINK)
+_PLAIN_LINKS = lazy_pattern(b"<a" + _LINK)
 _IN_CAPITALS = b"<[aA]" + _LINK  # looks at every tag, and takes half as long again
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
 _ANCHORED = b"<[aA]" + _LINK + rb"([^<]*+(?:<(?!/?(?:[aA]|[tT][dDhHrR])[%(s)s/>])[^<]*+)*+)(?=(<?))" % {b"s": SPACE}
@@ -112,7 +113,7 @@ def _tags(*, styled: bool, backgrounds: bool) -> re.Pattern[bytes]:
     )
 
 
-_BACKGROUND = re.compile(
+_BACKGROUND = lazy_pattern(
     rb"[%(s)s\"'](?:background|data-(?:[a-z0-9-]*-)?(?:bg|background)[a-z-]*+)[%(s)s]*+=" % {b"s": SPACE}
 )
 

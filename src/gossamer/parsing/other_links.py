@@ -14,6 +14,7 @@ from urllib.parse import quote_from_bytes
 from gossamer.documents.document import Document
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.relations import BACKGROUNDS, CSS_IMPORT, CSS_URL, LINK_TYPES
 from gossamer.values.visit import Found
 
@@ -32,7 +33,7 @@ _TOKEN = (
 )
 #: Up to the end of what a function holds; parentheses in it may hold others (CSS Images 4, 2.6: `type()`, `url()`, gradients).
 _HELD = rf"(?s)(?:[^()\"']|{_STRING}|\((?:[^()\"']|{_STRING}|\([^()]*+\))*+\))*+"
-_OF_TYPE = re.compile(r"type\(\s*\Z", re.IGNORECASE)
+_OF_TYPE = lazy_pattern(r"type\(\s*\Z", re.IGNORECASE)
 #: Characters before a string in which `type(` is looked for.
 _BEFORE = 40
 _ESCAPE = r"(?s)\\(?:([0-9a-fA-F]{1,6})[ \t\n\f\r]?|(\n)|(.))"
@@ -249,13 +250,13 @@ _WAITING_BEHIND = (
     r"data-(?:[a-z0-9]{1,20}-){0,2}(?:bg|background)(?:-?(?:img|image|images|src|url|hidpi|multi|set|lazy|mobile|tablet|desktop|webp))"
     r"{0,3}"
 )
-_IS_SIZE = re.compile(r"\s*+[\d.][\d.,/%\s]*+\Z")
+_IS_SIZE = lazy_pattern(r"\s*+[\d.][\d.,/%\s]*+\Z")
 #: What tells an address from a switch as `data-lazy="true"`, and from a template.
 _IS_ADDRESS = r"[\t\n\f\r ]*+(?!data:|[#{<\[])[^\t\n\f\r ]*[./?]"
 
 # URL and descriptors of one image candidate (HTML, "parse a srcset attribute"): a comma ends it, but not in parentheses. Blanks are
 # those of ASCII alone.
-CANDIDATE = re.compile(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
+CANDIDATE = lazy_pattern(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)((?:[^,(]|\([^)]*+(?:\)|\Z))*+)")
 
 
 def requisites(tag: str, attributes: Mapping[str, str], tokens: Iterable[str], style: bytes) -> Iterator[Found]:

@@ -5,7 +5,6 @@ judged once and its links by their beginning; only links that leave it are taken
 host; a host is looked for among the names of the list once.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from gossamer.engine.unit import Provider
 from gossamer.expressions.predicates import any_of, glob
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.hosts import Remembered, registered_domain
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.relations import REDIRECTS, SITEMAPS, belongs, leads_beside
 from gossamer.values.settings import Scope
 from gossamer.values.task import Task
@@ -178,7 +178,7 @@ _OWN_NAMES = frozenset(
     ("localhost", "localhost.localdomain", "local", "broadcasthost", "ip6-localhost", "ip6-loopback")
 )
 
-_DOMAIN = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
+_DOMAIN = lazy_pattern(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
 
 
 class NoiseList:

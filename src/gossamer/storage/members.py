@@ -9,7 +9,6 @@ change of them is a division with a number (:func:`division_of`).
 
 import contextlib
 import fcntl
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +20,7 @@ from gossamer.engine.files import replace_file
 from gossamer.values.agents import member
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import unique_name
+from gossamer.values.patterns import lazy_pattern
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ def read_kept(path: Path, kind: type[T], advice: str) -> T | None:
 CRAWL_ID = "state/crawl-id"
 
 #: The file of an older version, which has no sum in its second line.
-_OLDER_ID = re.compile(rb"[0-9a-f]{20}\n")
+_OLDER_ID = lazy_pattern(rb"[0-9a-f]{20}\n")
 
 
 def ensure_crawl_id(directory: Path, now: float) -> str:

@@ -27,6 +27,7 @@ from gossamer.engine.files import replace_file
 from gossamer.storage.logs import DELETED, is_summed, is_whole
 from gossamer.storage.members import AGENTS
 from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.patterns import lazy_pattern
 
 #: Where what was cut off goes, inside the crawl directory.
 QUARANTINE = "quarantine"
@@ -90,7 +91,7 @@ ROW_LOG = "/rows/"
 
 #: Logs that their owner takes away once they are merged: sieve, trie and filter say themselves, where they are opened, which of
 #: them is missing.
-_PASSING = re.compile(r"state/[^/]+/(sieve|trie|bloom)/")
+_PASSING = lazy_pattern(r"state/[^/]+/(sieve|trie|bloom)/")
 
 
 def find_losses(directory: Path, committed_ends: Mapping[str, int], are_tables: AreTables | None = None) -> list[Loss]:

@@ -7,13 +7,13 @@ a host given as a seed may be loopback or private, and `allow_networks` opens wh
 closed to both.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from gossamer.engine.errors import SettingError
+from gossamer.values.patterns import lazy_pattern
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -91,7 +91,7 @@ _LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".onion")
 
 #: A host name as libcurl and every DNS server understand it. The URL parser lets more through; what two parsers could
 #: read differently is not asked for (fault 34). Underscores do occur.
-_HOST_NAME = re.compile(r"(?=.{1,254}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?\Z")
+_HOST_NAME = lazy_pattern(r"(?=.{1,254}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}\.?\Z")
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:

@@ -10,7 +10,6 @@ made sure of its types; the rest of the program takes for granted a canonical UR
 keys and tables. A task that breaks this would stop the crawl each time it is read.
 """
 
-import re
 from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
@@ -23,6 +22,7 @@ from gossamer.values.hosts import domain_point
 from gossamer.values.items import UnwritableItem, plain
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.request import unpacked as unpacked_data
 from gossamer.values.request_identity import MAX_NAME, requested
 from gossamer.values.task import ANNOUNCED, LAST_LEVEL, ROBOTS, Task
@@ -35,7 +35,7 @@ from gossamer.values.visit import ORDER, Visit
 AGENT_NAME = r"[a-z0-9-]{1,32}"
 
 #: `agent-03`, `agent-03=2.5`, `agent-03=2.5@budapest` or `agent-03@budapest`.
-_MEMBER = re.compile(rf"(?P<agent>{AGENT_NAME})(=(?P<capacity>\d{{1,2}}(\.\d{{1,3}})?))?(@(?P<place>\S{{1,64}}))?")
+_MEMBER = lazy_pattern(rf"(?P<agent>{AGENT_NAME})(=(?P<capacity>\d{{1,2}}(\.\d{{1,3}})?))?(@(?P<place>\S{{1,64}}))?")
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ _MARK_BYTES = 8
 #: Seconds since the epoch that a table of times has room for: about the year 5000.
 _LATEST = 1e11
 
-_DIGEST = re.compile(r"[A-Z2-7]{32}")
+_DIGEST = lazy_pattern(r"[A-Z2-7]{32}")
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -205,7 +205,7 @@ _MOST_HOPS = 1_000
 _MOST_MARK = 2 * MAX_NAME
 
 #: Characters that would end a header field, and those that are unreadable in a line about it.
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_CONTROLS = lazy_pattern(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def fault_of(task: Task) -> str:

@@ -16,11 +16,13 @@ from functools import lru_cache
 
 import msgspec
 
+from gossamer.values.patterns import lazy_pattern
+
 #: What stands between two delimiters of RFC 6265, section 5.1.1, and what it can be. Digits are those of ASCII.
-_TOKEN = re.compile(r"[^\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
-_TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
-_DAY = re.compile(r"([0-9]{1,2})(?![0-9])")
-_YEAR = re.compile(r"([0-9]{2,4})(?![0-9])")
+_TOKEN = lazy_pattern(r"[^\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
+_TIME = lazy_pattern(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
+_DAY = lazy_pattern(r"([0-9]{1,2})(?![0-9])")
+_YEAR = lazy_pattern(r"([0-9]{2,4})(?![0-9])")
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _FIRST_YEAR = 1601
 
@@ -28,11 +30,11 @@ _FIRST_YEAR = 1601
 _LONGEST = 256
 
 #: Blanks inside a time (`00: 00:00`), which the cases of the working group have and its algorithm does not read.
-_BLANK_TIME = re.compile(r"(?<=[0-9]): +(?=[0-9])")
+_BLANK_TIME = lazy_pattern(r"(?<=[0-9]): +(?=[0-9])")
 
 #: The zones of RFC 5322, sections 3.3 and 4.3, behind a time: an offset, perhaps behind GMT, or a name of North America.
-_OFFSET = re.compile(r" *(?:GMT|UTC?)? *([+-])(0[0-9]|1[0-4]):?([0-5][0-9])(?![0-9])", re.IGNORECASE)
-_ZONE = re.compile(r" *([A-Z]{3})(?![A-Z])", re.IGNORECASE)
+_OFFSET = lazy_pattern(r" *(?:GMT|UTC?)? *([+-])(0[0-9]|1[0-4]):?([0-5][0-9])(?![0-9])", re.IGNORECASE)
+_ZONE = lazy_pattern(r" *([A-Z]{3})(?![A-Z])", re.IGNORECASE)
 _ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
 
 
@@ -130,7 +132,7 @@ _UNITS = (
 #: Intervals of so many seconds and less have the word of sitemaps.org beside them.
 _MEANT = ((3_600.0, "hourly"), (86_400.0, "daily"), (7 * 86_400.0, "weekly"), (31 * 86_400.0, "monthly"))
 
-_AFTER = re.compile(r"\s*(\d{1,4})?\s*([a-z]+)\s*", re.ASCII)
+_AFTER = lazy_pattern(r"\s*(\d{1,4})?\s*([a-z]+)\s*", re.ASCII)
 
 
 class ChangeHint(msgspec.Struct, frozen=True, gc=False):

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from gossamer.values.patterns import lazy_pattern
+
 #: Bytes that are looked at (section 5.2, "resource header").
 HEADER_BYTES = 1445
 
@@ -29,12 +31,12 @@ _APACHE = frozenset(
     {"text/plain", "text/plain; charset=ISO-8859-1", "text/plain; charset=iso-8859-1", "text/plain; charset=UTF-8"}
 )
 
-_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
-_HTML_START = re.compile(
+_BINARY = lazy_pattern(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_HTML_START = lazy_pattern(
     rb"[\t\n\f\r ]*+<(?:(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P)[ >]|!--)",
     re.IGNORECASE,
 )
-_XML_START = re.compile(rb"[\t\n\f\r ]*+<\?xml")
+_XML_START = lazy_pattern(rb"[\t\n\f\r ]*+<\?xml")
 _MARKS = (b"\xfe\xff", b"\xff\xfe", b"\xef\xbb\xbf")
 
 
@@ -70,7 +72,7 @@ _ARCHIVES = _formats(
 _DOCUMENTS = _formats((rb"%PDF-", "application/pdf"), (rb"%!PS-Adobe-", "application/postscript"))
 
 #: Roots of feeds and sitemaps that are sent as HTML, behind comments, declarations and instructions (section 8.3).
-_ROOT = re.compile(
+_ROOT = lazy_pattern(
     rb"(?:\xef\xbb\xbf)?(?:\s|<!--.*?-->|<![^-][^>]*+>|<\?.*?\?>)*+<(rss|feed|rdf:RDF|(?:[\w.-]++:)?(?:urlset|sitemapindex))[\s>]",
     re.DOTALL,
 )
@@ -120,14 +122,14 @@ def essence(content_type: str) -> str:
 
 
 #: Type, subtype and what follows them (MIME Sniffing, section 4.4, "parse a MIME type"): both are tokens.
-_TYPE = re.compile(r"[ \t\r\n]*([!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t\r\n]*(?:;|\Z)")
+_TYPE = lazy_pattern(r"[ \t\r\n]*([!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t\r\n]*(?:;|\Z)")
 
 #: A value of a list: commas within quotes part nothing (Fetch, "get, decode, and split").
-_VALUE = re.compile(r'(?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))++', re.DOTALL)
+_VALUE = lazy_pattern(r'(?:[^",]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))++', re.DOTALL)
 
 #: A parameter: its name, and its value in quotes or as it is. Single quotes mean nothing, and a name ends at the sign of equality.
-_PARAMETER = re.compile(r';[ \t\r\n]*([^;=]*)(?:=(?:"((?:[^"\\]|\\.)*)[^;]*|([^;]*)))?', re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_PARAMETER = lazy_pattern(r';[ \t\r\n]*([^;=]*)(?:=(?:"((?:[^"\\]|\\.)*)[^;]*|([^;]*)))?', re.DOTALL)
+_ESCAPED = lazy_pattern(r"\\(.)", re.DOTALL)
 
 #: Characters of a field that is remembered; servers say the same of every page.
 _REMEMBERED = 256

@@ -17,6 +17,7 @@ from typing import Final, Literal
 import msgspec
 
 from gossamer.values.errors import UsageError
+from gossamer.values.patterns import lazy_pattern
 
 #: Methods that change nothing on the server (RFC 9110, 9.2.1): they may be sent again after a kill.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -31,13 +32,13 @@ MAX_NAME, MAX_FIELDS, MAX_FIELD = 256, 64, 8_192
 CREDENTIAL_FIELDS = frozenset(("authorization", "cookie", "proxy-authorization"))
 
 #: Names of fields, and values, that look as if they proved who asks: what is taken for a secret goes to fewer hosts, and no worse.
-_SECRET_NAME = re.compile(
+_SECRET_NAME = lazy_pattern(
     r"token|secret|(?:api|access|private)-?key|passw(?:or)?d|pass(?:phrase|code)|[cx]srf|credential|cookie|signature"
     r"|authori[sz]|authentic|session|jwt|bearer|(?:^|[-_])(?:auth|key|sid|sig|otp|pwd)(?:$|[-_])",
     re.IGNORECASE,
 )
 #: A scheme of authentication before a value, a JSON Web Token (RFC 7519), or the mark by which a large service's tokens begin.
-_SECRET_VALUE = re.compile(
+_SECRET_VALUE = lazy_pattern(
     r"(?i:(?:basic|bearer|digest|negotiate|ntlm|oauth|hmac|aws4-hmac-sha256|token|apikey) +\S)"
     r"|eyJ[\w-]{8,}\.[\w-]+\.|(?:gh[opsru]_|github_pat_|glpat-|xox[a-z]-|sk-|sk_live_|AKIA|AIza|ya29\.)[\w-]{8}",
     re.ASCII,
@@ -62,9 +63,9 @@ Redirects = Literal["follow", "keep"]
 #: Bytes of a body's digest: bodies may be made of what strangers wrote, so it must resist people.
 _DIGEST_BYTES = 16
 
-_METHOD = re.compile(r"[A-Z][A-Z-]{0,31}")
-_FIELD_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_FIELD_VALUE = re.compile(r"[\x20-\x7e\t]*")
+_METHOD = lazy_pattern(r"[A-Z][A-Z-]{0,31}")
+_FIELD_NAME = lazy_pattern(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_FIELD_VALUE = lazy_pattern(r"[\x20-\x7e\t]*")
 
 #: What stands in a mark before that which tells cookies apart: where redirects led back to a URL, its answer is that of the URL.
 WITH_COOKIES = "  cookies "

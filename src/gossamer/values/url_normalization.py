@@ -16,6 +16,7 @@ from typing import Literal, get_args
 import msgspec
 
 from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.url import authority_of, canonical, host_of, with_host
 
 Step = Literal[
@@ -126,7 +127,7 @@ class _Names:
         return name in self._whole or name.startswith(self._starts)
 
 
-_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_ESCAPE = lazy_pattern(r"%[0-9A-Fa-f]{2}")
 #: RFC 3986, section 2.3: an escape of one of these is the same URL as the letter itself.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _HEXADECIMAL = "0123456789ABCDEFabcdef"
@@ -138,19 +139,19 @@ _ESCAPES = {
 }
 
 #: What generators make and people do not write: hexadecimal digits of both kinds, a long run of letters and digits, a UUID.
-_IDENTIFIER = re.compile(
+_IDENTIFIER = lazy_pattern(
     r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])(?:[0-9A-Fa-f]{8,}|[0-9A-Za-z]{20,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
 )
 
 #: Cookieless sessions of ASP.NET, a segment as `(S(lit3py55t21z5v55vlm25s55))`; also its authentication and anonymous tickets.
-_ASP = re.compile(r"/\((?:[ASFX]\([^()/?]*\))+\)(?=/)")
+_ASP = lazy_pattern(r"/\((?:[ASFX]\([^()/?]*\))+\)(?=/)")
 
 #: What servers show for a directory: the defaults of Apache, nginx, IIS and PHP hosts.
-_INDEX = re.compile(
+_INDEX = lazy_pattern(
     r"/(?:index\.(?:html?|php[345]?|aspx?|jsp|shtml|xhtml|cgi)|default\.(?:aspx?|html?))$", re.IGNORECASE
 )
 
-_SLASHES = re.compile("/{2,}")
+_SLASHES = lazy_pattern("/{2,}")
 
 
 #: Names of harmless parameters that are remembered; then all are forgotten, which costs each one more look.

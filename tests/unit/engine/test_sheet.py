@@ -45,7 +45,7 @@ class Words(Sheet, frozen=True):
 class Waits(Sheet, frozen=True):
     """Numbers of all places that a setting may have them in."""
 
-    wait: Annotated[float | Literal["auto"], setting("How long.", unit="s", ge=0)] = "auto"
+    wait: Annotated[float, setting("How long.", unit="s", ge=0)] | Literal["auto"] = "auto"
     waits: Annotated[dict[str, float], setting("How long at each.", unit="s")] = msgspec.field(default_factory=dict)
     steps: Annotated[tuple[float, ...], setting("How long in turn.", unit="s")] = ()
 
@@ -169,6 +169,18 @@ def test_a_number_that_is_infinite_or_none_is_refused_wherever_it_stands(name: s
 
     with pytest.raises(SettingError, match=f"setting '{name}'"):
         build(Waits, {name: value})
+
+
+def test_a_sheet_whose_values_are_right_as_they_stand_is_made_without_its_annotations() -> None:
+    class Untold(Sheet, frozen=True):
+        name: str = "a"
+        steps: tuple[float, ...] = ()
+
+    made = build(Untold, {"name": "b", "steps": [1, 2.5]})
+    Untold.__annotations__["steps"] = "NowhereToBeFound"
+    assert build(Untold, {"name": "b", "steps": [1, 2.5]}) == made == Untold(name="b", steps=(1.0, 2.5))
+    with pytest.raises(NameError):
+        build(Untold, {"steps": "2.5"})  # a text has to be read by its type
 
 
 def test_a_setting_without_default_must_be_given() -> None:

@@ -21,15 +21,17 @@ from typing import NamedTuple
 
 import msgspec
 
+from gossamer.values.patterns import lazy_pattern
+
 #: Text that must be rewritten before a path is compared as RFC 9309, 2.2.2 demands: escapes, what has a meaning in
 #: patterns, and everything that is not ASCII.
-_REWRITE = re.compile(r"%[0-9A-Fa-f]{2}|[*$]|[^\x00-\x7f]+")
+_REWRITE = lazy_pattern(r"%[0-9A-Fa-f]{2}|[*$]|[^\x00-\x7f]+")
 
 #: RFC 3986, 2.3: an escape of one of these stands for the character itself.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 #: Where the path of a URL begins, should it not begin with a slash.
-_PATH_START = re.compile(r"[/?;]")
+_PATH_START = lazy_pattern(r"[/?;]")
 
 #: Up to so many plain patterns it is cheaper to ask once whether any of them fits (15 ns each) than to look up the
 #: path by each of their lengths (100 ns each); most URLs fit none.
@@ -309,10 +311,10 @@ _SITEMAP = (b"sitemap", b"site-map")
 _USAGE = (b"content-usage", b"content-signal")
 _DELAY = b"crawl-delay"
 
-_TOKEN = re.compile(rb"[A-Za-z_-]*")
-_WORDS = re.compile(rb"[ \t]+")
-_TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
-_SECONDS = re.compile(rb"(?:\d+\.?\d*|\.\d+)(?![\w.])")
+_TOKEN = lazy_pattern(rb"[A-Za-z_-]*")
+_WORDS = lazy_pattern(rb"[ \t]+")
+_TO_ESCAPE = lazy_pattern(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
+_SECONDS = lazy_pattern(rb"(?:\d+\.?\d*|\.\d+)(?![\w.])")
 
 
 def parse(data: bytes, form: PathForm = PathForm.RFC9309) -> Rules:

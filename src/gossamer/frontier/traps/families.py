@@ -9,13 +9,13 @@ A *shape* is a guess from a single URL: a path or query that only grows, as trap
 each kind some are fetched, and one that brings news frees all.
 """
 
-import re
 from collections import Counter
 from functools import lru_cache
 
 import msgspec
 from xxhash import xxh32_hexdigest
 
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.url import path_of
 
 #: Directories that are skipped at most.
@@ -35,12 +35,12 @@ _COUNTED_DIGITS = 6
 _REPEATED = 3
 
 #: At least eight letters and digits together, as digests and session identifiers are.
-_IDENTIFIER = re.compile(r"(?=[^0-9]*[0-9])[0-9A-Za-z_-]{8,}")
+_IDENTIFIER = lazy_pattern(r"(?=[^0-9]*[0-9])[0-9A-Za-z_-]{8,}")
 #: A word with a short number behind it, as `daytime1` and `part-12`: people number directories so.
-_NUMBERED_WORD = re.compile(r"[A-Za-z_-]{3,}[0-9]{1,3}")
-_NUMBER = re.compile(r"[0-9]+")
-_YEAR = re.compile(r"(?:1[89]|[2-9][0-9])[0-9]{2}")
-_DATE = re.compile(r"[12][0-9]{3}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?")
+_NUMBERED_WORD = lazy_pattern(r"[A-Za-z_-]{3,}[0-9]{1,3}")
+_NUMBER = lazy_pattern(r"[0-9]+")
+_YEAR = lazy_pattern(r"(?:1[89]|[2-9][0-9])[0-9]{2}")
+_DATE = lazy_pattern(r"[12][0-9]{3}[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3][0-9])?")
 _DATE_NAMES = frozenset(("date", "day", "month", "year", "week", "from", "until", "start", "end", "y", "m", "d"))
 
 

@@ -18,6 +18,7 @@ from gossamer.frontier.traps.families import UrlTrace, directory_of
 from gossamer.frontier.traps.likeness import SAME, likeness_of, sketch_of
 from gossamer.frontier.traps.memory import PartState, TrapHost, TrapPart, read_host
 from gossamer.values.body import beginning
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.task import Family
 from gossamer.values.visit import Visit
 
@@ -103,7 +104,7 @@ RESTS = 8
 #: nothing is there (which gives a trap its name, and is no evidence).
 NOTHING_NEW, FEEDS, FEEDS_MORE, DATED, NAMED, GROWS, RELOADED, NOT_THERE = (1 << bit for bit in range(8))
 
-_SAYS_NOT_THERE = re.compile(
+_SAYS_NOT_THERE = lazy_pattern(
     r"not found|404|does(?: not|n.t) exist|no longer (?:available|exists)|page unavailable|nicht gefunden|introuvable|"
     r"no encontrad|não encontrad|non trovat|niet gevonden|nem található|не найден|見つかりません|未找到|不存在",
     re.IGNORECASE,

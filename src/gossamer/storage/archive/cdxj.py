@@ -27,6 +27,7 @@ import msgspec
 
 from gossamer.storage.logs import printable
 from gossamer.values.outcome import Outcome
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.url import authority_of, endpoint_of, path_of
 from gossamer.values.visit import PART_DIGEST, PART_TYPES, BroughtForm
 
@@ -35,17 +36,17 @@ from gossamer.values.visit import PART_DIGEST, PART_TYPES, BroughtForm
 #: Characters beside letters and digits that are written as they are; all others become `%xx`.
 _PLAIN = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-_WWW = re.compile(r"www\d*\.")
+_WWW = lazy_pattern(r"www\d*\.")
 
 #: Session numbers in paths of ASP.NET: `/(S(24 characters))/` or `/(24 characters)/` before a page.
 _PATH_SESSIONS = (
-    re.compile(r"(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)", re.DOTALL),
-    re.compile(r"(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)", re.DOTALL),
+    lazy_pattern(r"(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)", re.DOTALL),
+    lazy_pattern(r"(.*/)\([0-9a-z]{24}\)/([^?]+\.aspx.*)", re.DOTALL),
 )
 
 #: Arguments that are session numbers, each up to the next `&` or the end.
 _QUERY_SESSIONS = tuple(
-    re.compile(rf"{pattern}(?=&|\Z)", re.IGNORECASE)
+    lazy_pattern(rf"{pattern}(?=&|\Z)", re.IGNORECASE)
     for pattern in (
         "jsessionid=[0-9a-z]{32}",
         "phpsessid=[0-9a-z]{32}",

@@ -13,7 +13,6 @@ first can serve for it; and gzip's CRC-32 guards the whole record already. It wo
 """
 
 import os
-import re
 import struct
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
@@ -27,6 +26,7 @@ from gossamer.storage.archive.contract import has_copy
 from gossamer.values.body import Body, StoredBody, pieces, sha1_base32
 from gossamer.values.instants import utc_text
 from gossamer.values.outcome import Outcome
+from gossamer.values.patterns import lazy_pattern
 from gossamer.values.visit import PART_DIGEST, PART_TYPES, MobileOrigin, Response, Visit
 
 #: igzip level 2: as fast as 0 and 1 on pages within the noise, 9 % smaller than 0; level 3 takes 2.6 times as long.
@@ -53,16 +53,16 @@ TRUNCATION_WORDS = frozenset({"length", "time", "disconnect", "unspecified"})
 ORIGINAL_TRANSFER_ENCODING = b"X-Archive-Orig-Transfer-Encoding"
 
 # The alternatives never overlap, so matching is linear although `re` backtracks.
-_WELL_FORMED_HEAD = re.compile(rb"(?:[\t\x20-\x7e\x80-\xff]+\r\n)+\r\n")
-_TRANSFER_ENCODING = re.compile(rb"(?im)^transfer-encoding(?=[ \t]*:)")
-_LINE_END = re.compile(rb"\r\n|\r|\n")
-_CONTROL_BYTE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
-_NOT_IN_URI = re.compile(rb"[^\x21-\x7e]|[<>\"]")
-_MIME_WITH_CHARSET = re.compile(
+_WELL_FORMED_HEAD = lazy_pattern(rb"(?:[\t\x20-\x7e\x80-\xff]+\r\n)+\r\n")
+_TRANSFER_ENCODING = lazy_pattern(rb"(?im)^transfer-encoding(?=[ \t]*:)")
+_LINE_END = lazy_pattern(rb"\r\n|\r|\n")
+_CONTROL_BYTE = lazy_pattern(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_CONTROL = lazy_pattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
+_NOT_IN_URI = lazy_pattern(rb"[^\x21-\x7e]|[<>\"]")
+_MIME_WITH_CHARSET = lazy_pattern(
     r"[a-z0-9!#$&^_.+-]{1,100}/[a-z0-9!#$&^_.+-]{1,100}(?: ?; ?charset=\"?[A-Za-z0-9_.:+-]{1,60}\"?)?"
 )
-_ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
+_ADDRESS = lazy_pattern(r"[0-9A-Fa-f:.]{2,45}")
 
 
 class RecordForm(Enum):

@@ -10,7 +10,6 @@ process works that made a ledger, `making` is a link to it, so that it need not 
 
 import contextlib
 import os
-import re
 import shutil
 import stat
 import time
@@ -27,6 +26,7 @@ from gossamer.storage.ledger.store import RocksStore, damaged, has_missing_secto
 from gossamer.storage.recovery import SUMS, sum_up
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, LogDamaged, UsageError
 from gossamer.values.hosts import DomainRule, domain_rule
+from gossamer.values.patterns import lazy_pattern
 
 # One process for each ledger: the system takes the lock away from a process that dies (fault 107).
 
@@ -94,7 +94,7 @@ def readable(path: Path, can_write: Callable[[Path, int], bool] = os.access) -> 
 
 
 #: What a checkpoint may be called: a plain file name on every system, and never a path.
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 #: Files of a checkpoint that are summed up. Tables have checksums of their own, which leave out what a reader passes over, as
 #: filters are; they are summed up too, unless they are so many bytes that this would hold up a crawl (10 ms).

@@ -6,7 +6,6 @@ anywhere, it goes on with those that are left.
 """
 
 import heapq
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,9 +17,10 @@ from gossamer.storage.ledger.layout import COMMON_PREFIX, HOST_ID_BYTES, SPACE_V
 from gossamer.storage.ledger.schema import parse_version
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.errors import CrawlDirectoryError
+from gossamer.values.patterns import lazy_pattern
 
 #: What an owner may be called: it stands in keys behind its length.
-_OWNER = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_OWNER = lazy_pattern(r"[a-z0-9][a-z0-9-]{0,31}")
 
 #: Entries that a migration moves in one batch: it is in memory, and a space is not.
 AT_ONCE = 2_000

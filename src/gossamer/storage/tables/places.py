@@ -37,6 +37,7 @@ from gossamer.storage.members import JOINED, read_kept
 from gossamer.storage.recovery import changing
 from gossamer.storage.tables.contract import TableSpec
 from gossamer.values.errors import CrawlDirectoryError, UsageError
+from gossamer.values.patterns import lazy_pattern
 
 #: The file that names the run which may still write.
 OPEN = "open"
@@ -53,7 +54,7 @@ DECLARED = ".table"
 #: How often a line is read that another process may be writing: writing it takes microseconds.
 _LOOKS = 5
 
-_NAME = re.compile(r"(?P<table>[a-z_]+)-(?P<run>[0-9a-z-]+)-(?P<serial>\d{6})\.jsonl")
+_NAME = lazy_pattern(r"(?P<table>[a-z_]+)-(?P<run>[0-9a-z-]+)-(?P<serial>\d{6})\.jsonl")
 
 
 class Segment(msgspec.Struct, frozen=True, order=True):
