@@ -134,14 +134,9 @@ def bring_agent_back(
     """Bring one agent of a crawl back whose ledger is lost, to its last checkpoint; returns what was done, in words, and empty
     where the store has nothing of it. Its ledger stands in its place at last, so that after a kill the same call does it again.
 
-    Args:
-        is_dead: its process is known to have ended, so that the lease need not pass.
-        was_apart: it had another folder than `directory`, so that its process writes nothing here.
-        is_over: says whether the crawl is about to end, so that nothing is waited for any more.
-
-    Raises:
-        CrawlDirectoryError: the store cannot be read or is damaged, or the owner of the agent may be alive.
-    """
+    The lease need not pass if its process `is_dead`. One that `was_apart` had another folder than `directory`, so that its process
+    writes nothing here. `is_over` says whether the crawl is about to end, so that nothing is waited for any more. Raises
+    CrawlDirectoryError: the store cannot be read or is damaged, or the owner of the agent may be alive."""
     store = open_store(url)
     place = AgentInStore(store, agent)
     place.level()

@@ -129,27 +129,23 @@ class Shipping:
         ledger = f"{STATE_DIRECTORY}/{self._place.agent}/ledger"
         for path in snapshot.iterdir():
             yield f"{ledger}/{path.name}", ShippedFile.seen(path)
-        for name, path in self._walked():
-            try:
-                if name in ends:
-                    yield name, ShippedFile.seen(path, ends[name])
-                elif not _GROWING.fullmatch(name):
-                    file = ShippedFile.seen(path)
-                    is_new = file.end <= _SMALL and file.signature != self._signatures.get(name)
-                    yield name, file._replace(data=path.read_bytes()) if is_new else file
-            except OSError as error:
-                if not isinstance(error, FileNotFoundError) and not is_away(path):
-                    raise
-
-    def _walked(self) -> Iterator[tuple[str, Path]]:
-        """The files that this agent publishes, by name. Folders of others come and go meanwhile."""
-        for folder, folders, files in os.walk(self._directory):
+        for folder, folders, names in os.walk(self._directory):  # folders of others come and go meanwhile
             inside = Path(folder).relative_to(self._directory)
             folders[:] = [one for one in folders if not _LEFT.fullmatch(f"{(inside / one).as_posix()}/")]
-            for file in files:
-                name = (inside / file).as_posix()
-                if not _LEFT.fullmatch(name) and self._is_ours(name):
-                    yield name, self._directory / name
+            for name in ((inside / one).as_posix() for one in names):
+                if _LEFT.fullmatch(name) or not self._is_ours(name):
+                    continue
+                path = self._directory / name
+                try:
+                    if name in ends:
+                        yield name, ShippedFile.seen(path, ends[name])
+                    elif not _GROWING.fullmatch(name):
+                        file = ShippedFile.seen(path)
+                        is_new = file.end <= _SMALL and file.signature != self._signatures.get(name)
+                        yield name, file._replace(data=path.read_bytes()) if is_new else file
+                except OSError as error:
+                    if not isinstance(error, FileNotFoundError) and not is_away(path):
+                        raise
 
     def _is_ours(self, name: str) -> bool:
         """Whether this agent publishes a file: its own ones and, as the first of those at work, what belongs to the whole crawl."""

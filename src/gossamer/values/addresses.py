@@ -146,12 +146,9 @@ def _parse(address: str) -> Address:
 def judge(address: str, allowed_networks: tuple[Network, ...] = (), *, seed: bool = False) -> str:
     """May this crawl connect to `address`? An empty string, or the reason why not.
 
-    The reason names the kind and never the address: it may end up where a page's author can read it (fault 48).
-
-    Args:
-        address: as text, as a resolver gave it.
-        allowed_networks: what `--allow-network` opens.
-        seed: the host was given as a seed, which opens loopback and private addresses.
+    The reason names the kind and never the address: it may end up where a page's author can read it (fault 48). `address` is text,
+    as a resolver gave it; `--allow-network` opens the `allowed_networks`, and a host that is a `seed` opens loopback and private
+    addresses.
     """
     try:
         really = _really(_parse(address))

@@ -178,17 +178,8 @@ def time_of(text: str) -> float:
 
 
 def kind_of(path: str, cache_control: str, frequency: str, *, is_html: bool) -> str:
-    """The group of pages of its host that a page is like, in how often it changes.
-
-    Args:
-        path: of its URL.
-        cache_control: the header field of its answer.
-        frequency: what a sitemap or the page itself says of it; that goes first.
-        is_html: whether it is a page, and no image or archive.
-
-    Returns:
-        A word; there are fewer than twenty.
-    """
+    """The group of pages of its host that a page is like, in how often it changes: one of fewer than twenty words. `frequency`,
+    the word of a sitemap or of the page itself, goes first; then come the header field `Cache-Control` and the path of the URL."""
     if frequency:
         return f"said-{frequency}"
     if not is_html:

@@ -38,20 +38,13 @@ def as_item(thing: object, url: str) -> Item:
         return Item(thing.kind, thing.url or url, plain(thing.value, thing.kind))
     if isinstance(thing, Mapping):
         return Item(PLAIN_KIND, url, plain(thing, PLAIN_KIND))
-    if is_record(thing):
-        kind = type(thing).__name__
-        return Item(kind, url, plain(thing, kind))
-    raise TypeError(
-        f"a {type(thing).__name__} is neither an item nor a request; yield a dict, a dataclass, a msgspec, attrs or pydantic "
-        "object, a gossamer.Item, or what page.follow() gives"
-    )
-
-
-def is_record(thing: object) -> bool:
-    """Whether it is an object of a class with declared fields: dataclass, msgspec, attrs or pydantic."""
     kind = type(thing)
-    return isinstance(thing, msgspec.Struct) or any(
-        hasattr(kind, sign) for sign in ("__dataclass_fields__", "__attrs_attrs__", "model_dump")
+    signs = ("__struct_fields__", "__dataclass_fields__", "__attrs_attrs__", "model_dump")  # the last is pydantic's
+    if any(hasattr(kind, sign) for sign in signs):
+        return Item(kind.__name__, url, plain(thing, kind.__name__))
+    raise TypeError(
+        f"a {kind.__name__} is neither an item nor a request; yield a dict, a dataclass, a msgspec, attrs or pydantic "
+        "object, a gossamer.Item, or what page.follow() gives"
     )
 
 
@@ -155,13 +148,8 @@ MAX_TRACEBACK, MAX_ERROR, MAX_WHO = 8_000, 500, 200
 
 
 def raised(who: str, error: BaseException, place: str = "") -> Raised:
-    """An exception as it is kept.
-
-    Args:
-        who: the handler or processor, as a person knows it.
-        error: what it raised.
-        place: file and line, where the traceback does not lead into the user's code.
-    """
+    """An exception of a handler or processor (`who`), as it is kept. `place` is its file and line, where the traceback does not lead
+    into the user's code."""
     text = "".join(traceback.format_exception(error))[-MAX_TRACEBACK:]
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     for frame, line in traceback.walk_tb(error.__traceback__):  # the innermost that is the user's wins

@@ -82,13 +82,9 @@ _ROOT_STARTS = (b"<?x", b"<rs", b"<fe", b"<rd", b"<ur", b"<si")
 
 
 def sniff_media_type(content: bytes, content_type: str, *, nosniff: bool = False) -> str:
-    """The media type of a document, in lower case without parameters.
-
-    Args:
-        content: the document without content coding; its first :data:`HEADER_BYTES` are looked at.
-        content_type: the `Content-Type` field as sent; empty where there was none.
-        nosniff: the server asks to be believed (`X-Content-Type-Options: nosniff`).
-    """
+    """The media type of a document, in lower case without parameters. Of its `content`, without content coding, the first
+    :data:`HEADER_BYTES` are looked at; `content_type` is the field as sent, empty where there was none; with `nosniff`, the server
+    asks to be believed (`X-Content-Type-Options: nosniff`)."""
     claim = essence(content_type)
     if claim in HTML_TYPES:
         if content[:1] == b"<" and content[:3] not in _ROOT_STARTS:

@@ -120,16 +120,8 @@ def believed(prior: Belief, evidence: Evidence) -> Belief:
 def learnt(
     prior: Belief, evidence: Evidence, time: float, is_changed: bool, signals: Signals = NO_SIGNALS, signalled: int = 0
 ) -> Evidence:
-    """The evidence with one more visit.
-
-    Args:
-        prior: of the page's group.
-        evidence: before this visit.
-        time: seconds since the visit before; a time that is not positive says nothing.
-        is_changed: whether this visit found a change.
-        signals: of the host.
-        signalled: how many signals came for the page in this time.
-    """
+    """The evidence with one more visit, `time` seconds after the visit before; a time that is not positive says nothing. `prior` is
+    of the page's group, `signals` of its host, and `signalled` says how many of them came for the page in this time."""
     if not 0 < time < inf:
         return evidence
     evidence = Evidence(evidence.shape * _KEPT, evidence.scale * _KEPT)

@@ -71,13 +71,8 @@ def level_of(relation: str) -> str:
 
 
 def is_elsewhere(relation: str, at: str, source: str) -> bool:
-    """Whether the site whose robots.txt led to a sitemap is not the host that it lies on.
-
-    Args:
-        relation: by which the sitemap was found.
-        at: its host.
-        source: the host of the document that it was found on.
-    """
+    """Whether the site whose robots.txt led to a sitemap is not the host that it lies on (`at`); `source` is the host of the
+    document that it was found on, by this relation."""
     return relation.endswith(_ELSEWHERE) or (relation.startswith(_PREFIX) and at != source)
 
 

@@ -214,11 +214,8 @@ def requested(
     actions: tuple[Action, ...] = (),
 ) -> Requested:
     """A request as it may wait in the ledger: its parts are those of :class:`Requested`. `key` tells requests apart that are
-    otherwise the same, as those of two sessions; `is_safe` is by default as the method says.
-
-    Raises:
-        UsageError: a part is larger than may be kept, or cannot be sent.
-    """
+    otherwise the same, as those of two sessions; `is_safe` is by default as the method says. Raises UsageError: a part is larger
+    than may be kept, or cannot be sent."""
     if not _METHOD.fullmatch(method):
         raise UsageError(f"a request cannot have the method {method[:32]!r}; write it in capitals, as POST")
     for what, text, most in (
@@ -267,15 +264,11 @@ def _mark(method: str, body: bytes, key: str) -> str:
 
 
 def redirected(request: Requested, status: int, *, is_same_site: bool) -> Requested:
-    """The request for the place where an answer to `request` leads: label and data go along, a body only where the status says so.
+    """The request for the place where an answer to `request` leads, a redirect with this status: label and data go along, a body
+    only where the status says so, and what proves who asks only to the same scheme, host and port (`is_same_site`).
 
     What a redirect of a POST leads to is the answer to that POST: it is known by it too, so that two forms that lead to one
     page are two answers.
-
-    Args:
-        request: it was answered by a redirect.
-        status: of the answer.
-        is_same_site: it leads to the same scheme, host and port; what proves who asks goes nowhere else.
     """
     keeps_method = status in _SAME_AGAIN or request.method == "HEAD" or (status != 303 and request.method != "POST")
     method, body = (request.method, request.body) if keeps_method else ("GET", b"")

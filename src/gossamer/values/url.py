@@ -132,12 +132,9 @@ def fault_of_url(url: str, host: str | None = None) -> str:
 
 
 def of_field(value: str) -> str:
-    """A URL reference out of a header field, as :func:`canonical` reads it: its bytes beyond ASCII stand for themselves, and
-    are percent-encoded one by one, whatever encoding the server wrote them in.
-
-    Args:
-        value: the field's value, a character for each byte. One with other characters came by no wire, and stays as it is.
-    """
+    """A URL reference out of a header field, a character for each byte, as :func:`canonical` reads it: its bytes beyond ASCII
+    stand for themselves, and are percent-encoded one by one, whatever encoding the server wrote them in. A value with other
+    characters came by no wire, and stays as it is."""
     if value.isascii():
         return value
     try:

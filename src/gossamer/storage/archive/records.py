@@ -185,19 +185,27 @@ def exchange(
     are `lines`; and the answer. The document that it repeats was fetched at `original_at`, or 0 where that is not known."""
     response, target, response_id = visit.response, uri_field(visit.url), record_id()
     common = f"WARC-Date: {utc_text(at)}\r\nWARC-Target-URI: {target}\r\n"
-    beside = _beside(lines or {}, common, response_id)
+    block = "".join(f"{name}: {told}\r\n" for name, value in (lines or {}).items() if (told := text_field(value)))
+    before, dom = b"", b""
+    if block:  # the metadata record (section 6.6)
+        before = member(
+            f"WARC-Type: metadata\r\nWARC-Record-ID: {record_id()}\r\n{common}WARC-Concurrent-To: {response_id}\r\n"
+            "Content-Type: application/warc-fields\r\n",
+            block.encode(),
+        )
     if _ADDRESS.fullmatch(response.address):
         common += f"WARC-IP-Address: {response.address}\r\n"
-    request = b""
     if response.request_head:
         sent = visit.task.request
-        request = member(
-            f"WARC-Type: request\r\nWARC-Record-ID: {record_id()}\r\n{common}WARC-Concurrent-To: {response_id}\r\n"
-            "Content-Type: application/http;msgtype=request\r\n",
-            http_head(response.request_head),
-            b"" if sent is None else sent.body,
+        before = (
+            member(
+                f"WARC-Type: request\r\nWARC-Record-ID: {record_id()}\r\n{common}WARC-Concurrent-To: {response_id}\r\n"
+                "Content-Type: application/http;msgtype=request\r\n",
+                http_head(response.request_head),
+                b"" if sent is None else sent.body,
+            )
+            + before
         )
-    before, dom = request + beside, b""
     if visit.rendered is not None and form is not RecordForm.HEAD_ONLY:
         if visit.rendered.picture:
             before += _made("view", target, at, response_id, "image/png", visit.rendered.picture)
@@ -300,18 +308,6 @@ def lines_of_journey(response: Response, brought: MobileOrigin) -> dict[str, str
         "claimedSize": str(brought.size),
         "claimedHead": msgspec.json.encode(claimed).decode(),
     }
-
-
-def _beside(lines: Mapping[str, str], common: str, response_id: str) -> bytes:
-    """The metadata record (section 6.6); nothing where there is nothing to say."""
-    block = "".join(f"{name}: {told}\r\n" for name, value in lines.items() if (told := text_field(value)))
-    if not block:
-        return b""
-    fields = (
-        f"WARC-Type: metadata\r\nWARC-Record-ID: {record_id()}\r\n{common}WARC-Concurrent-To: {response_id}\r\n"
-        "Content-Type: application/warc-fields\r\n"
-    )
-    return member(fields, block.encode())
 
 
 def _response_fields(cut: str, fields: str) -> str:

@@ -96,11 +96,8 @@ class Lane:
         return count
 
     def cursor_without(self, ended: set[Place]) -> tuple[Cursor | None, list[int]]:
-        """Where the cursor will stand when these flights have ended, and the serials of chunks that are finished then.
-
-        Returns:
-            None for a lane of which nothing is left, and nothing to be jumped over.
-        """
+        """Where the cursor will stand when these flights have ended, None where nothing of the lane is left, and nothing to be
+        jumped over; and the serials of chunks that are finished then."""
         ahead = self.buffer[-1][0] if self.buffer else self.read
         # A task that was put back may stand before others that are in flight.
         place = min((place for place in self.flying if place not in ended and place < ahead), default=ahead)

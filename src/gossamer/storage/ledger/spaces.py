@@ -103,12 +103,8 @@ class KeptSpaces:
         self._open: dict[str, _OpenSpace] = {}
 
     def open(self, space: Space) -> None:
-        """Begin to use a space, or go on with it; entries of an older version are migrated.
-
-        Raises:
-            CrawlDirectoryError: a newer program has written it; or it is older, and only looked at.
-            ValueError: the declaration cannot be kept.
-        """
+        """Begin to use a space, or go on with it; entries of an older version are migrated. Raises CrawlDirectoryError: a newer
+        program has written it, or it is older, and only looked at; ValueError: the declaration cannot be kept."""
         if not _OWNER.fullmatch(space.owner) or not 1 <= space.version <= 255:
             raise ValueError(f"a space cannot be called {space.owner!r} with version {space.version}")
         if len(space.migrations) != space.version - 1:

@@ -23,6 +23,12 @@ ROTATION_NAMES = 512
 WAITING_REMEMBERED = 65_536
 
 
+def _first_time(store: RocksStore, start: bytes, kind: bytes) -> float:
+    """The time of the first row of a kind from a key on. Keys before it were deleted, and are not walked over."""
+    row = next(store.scan("frontier", start, layout.after(kind)), None)
+    return float("inf") if row is None else layout.time_of(row[0])
+
+
 class Rotation:
     """Names of hosts, in the order in which their turns come."""
 
@@ -37,14 +43,14 @@ class Rotation:
         self._turns: deque[str] = deque()
         self._turns_key = b""
         self._rested = layout.RESTING
-        self.next_rest = self._first_rest()
+        self.next_rest = _first_time(self._store, self._rested, layout.RESTING)
         """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
 
     def look_again(self) -> None:
         """Hosts may have come that no commit has brought."""
         self.is_over = False
         self._rested = layout.RESTING
-        self.next_rest = self._first_rest()
+        self.next_rest = _first_time(self._store, self._rested, layout.RESTING)
 
     def woken(self, now: float, room: int) -> list[str]:
         """At most `room` hosts whose rest is over."""
@@ -56,12 +62,8 @@ class Rotation:
             self._rested = key + b"\x00"
             self.spent.append(key)
             names.append(value.decode())
-        self.next_rest = self._first_rest()
+        self.next_rest = _first_time(self._store, self._rested, layout.RESTING)
         return names
-
-    def _first_rest(self) -> float:
-        row = next(self._store.scan("frontier", self._rested, layout.after(layout.RESTING)), None)
-        return float("inf") if row is None else layout.time_of(row[0])
 
     def rests(self, until: float) -> None:
         self.next_rest = min(self.next_rest, until)
@@ -124,9 +126,8 @@ class DelayedTasks:
     def __init__(self, store: RocksStore) -> None:
         self._store = store
         self._first = layout.LATER
-        self.next_due = float("inf")
+        self.next_due = _first_time(self._store, self._first, layout.LATER)
         """When the next one is due, in seconds since the epoch; infinite where there is none."""
-        self._look()
 
     def due(self, now: float) -> list[Due]:
         """Those that are due, the earliest first, up to a number."""
@@ -160,7 +161,7 @@ class DelayedTasks:
         """These were written, and those under the keys `woken` have left."""
         if woken:
             self._first = max(woken) + b"\x00"
-            self._look()
+            self.next_due = _first_time(self._store, self._first, layout.LATER)
         for _, due in tasks:
             key = layout.time_key(layout.LATER, due, b"")
             self._first = min(self._first, key)
@@ -169,12 +170,7 @@ class DelayedTasks:
     def look_again(self) -> None:
         """Tasks may have come that no commit has brought."""
         self._first = layout.LATER
-        self._look()
-
-    def _look(self) -> None:
-        """Find out when the next one is due. Keys before `_first` were deleted, and are not walked over."""
-        row = next(self._store.scan("frontier", self._first, layout.after(layout.LATER)), None)
-        self.next_due = float("inf") if row is None else layout.time_of(row[0])
+        self.next_due = _first_time(self._store, self._first, layout.LATER)
 
 
 # Tasks that are set aside: those of families that look like traps, behind everything else (design question 22). They are neither

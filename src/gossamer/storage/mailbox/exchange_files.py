@@ -110,12 +110,8 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
     # -- files that go out
 
     async def write(self) -> list[WrittenFile]:
-        """Write all that is owed into files, and one without URLs for an agent that is only to hear what was merged.
-
-        Raises:
-            OSError: a file cannot be written; what it should have had stays owed.
-            DiskFull: likewise.
-        """
+        """Write all that is owed into files, and one without URLs for an agent that is only to hear what was merged. Raises
+        OSError, DiskFull: a file cannot be written; what it should have had stays owed."""
         async with self._turn:
             made, mark, parts = list[WrittenFile](), b"", defaultdict[str, _Part](_Part)
             while stretch := list(islice(self.ledger.spaces.walk(OWED, mark), STRETCH)):

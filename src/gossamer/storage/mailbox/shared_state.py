@@ -37,15 +37,9 @@ class SharedFile:
     """One open file. Contract: `agents.contract.SharedState`."""
 
     def __init__(self, directory: Path, *, crawl: str = "", is_new: bool = False) -> None:
-        """Open the file of a crawl.
-
-        Args:
-            crawl: the identity of the crawl; a file of another one is refused, a new one is marked. Empty: whatever it is.
-            is_new: make the file where there is none.
-
-        Raises:
-            CrawlDirectoryError: it is gone, damaged, or another crawl's; or it cannot be read or written.
-        """
+        """Open the file of a crawl. `crawl` is the identity of the crawl, whose mark a new file gets; if it is empty, the file of
+        any crawl will do. With `is_new`, make the file where there is none. Raises CrawlDirectoryError: it is gone, damaged, or
+        another crawl's; or it cannot be read or written."""
         self.path = directory / SHARED
         if not is_new and not self.path.exists():
             raise CrawlDirectoryError(

@@ -399,34 +399,30 @@ def flocked(path: Path, how: int) -> Iterator[bool]:
 _Held = AbstractContextManager[bool]
 
 
-def _alone(directory: Path, name: str, *, wait: bool = False) -> _Held:
-    return flocked(_lock(directory, name), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-
-
-def _lock(directory: Path, name: str) -> Path:
-    return directory / "state" / f"tables-{name}.lock"
+def _held(directory: Path, name: str, *, wait: bool = False, how: int = fcntl.LOCK_EX) -> _Held:
+    return flocked(directory / "state" / f"tables-{name}.lock", how | (0 if wait else fcntl.LOCK_NB))
 
 
 def converting(directory: Path, *, wait: bool) -> _Held:
     """Be the one process that makes tables; False where another is, or the directory cannot be written."""
-    return _alone(directory, "converting", wait=wait)
+    return _held(directory, "converting", wait=wait)
 
 
 def reading(directory: Path) -> _Held:
     """No file of tables and logs goes away meanwhile."""
-    return flocked(_lock(directory, "reading"), fcntl.LOCK_SH)
+    return _held(directory, "reading", wait=True, how=fcntl.LOCK_SH)
 
 
 def removing(directory: Path) -> _Held:
     """Keep readers out meanwhile; False where one is at work: then the replaced files stay until next time."""
-    return _alone(directory, "reading")
+    return _held(directory, "reading")
 
 
 def following(directory: Path, what: str, *, wait: bool) -> _Held:
     """Be the one process that feeds one thing which follows the crawl; False where another is at it, or it cannot be written."""
-    return _alone(directory, f"following-{what}", wait=wait)
+    return _held(directory, f"following-{what}", wait=wait)
 
 
 def replacing(directory: Path) -> _Held:
     """Be the one process that makes files to replace others; False where another is at it."""
-    return _alone(directory, "replacing")
+    return _held(directory, "replacing")

@@ -110,12 +110,6 @@ class ItemRow(
     visit: Annotated[str, column("The visit that found it, as in `pages`.")] = ""
 
 
-def _mended(row: ItemRow, size: int) -> ItemRow:
-    """The row in the place of an item that is too large, or that no JSON can hold and was not refused where it was made."""
-    told = {"too_large": size, "most": MAX_LINE_BYTES} if size else {"unwritable": True}
-    return ItemRow(kind=row.kind[:_MAX_KIND], url=row.url, data=told, visit=row.visit)
-
-
 ITEMS = Table(
     "items",
     ItemRow,
@@ -123,7 +117,13 @@ ITEMS = Table(
     rows=lambda told: [
         ItemRow(kind=item.kind, url=item.url, data=item.value, visit=told.visit.id) for item in told.visit.items
     ],
-    mend=_mended,
+    # One that is too large, or that no JSON can hold and was not refused where it was made.
+    mend=lambda row, size: ItemRow(
+        kind=row.kind[:_MAX_KIND],
+        url=row.url,
+        data={"too_large": size, "most": MAX_LINE_BYTES} if size else {"unwritable": True},
+        visit=row.visit,
+    ),
     kind="kind",
     is_made=True,
     is_logged=True,
