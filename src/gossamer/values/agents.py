@@ -239,15 +239,6 @@ def fault_beside_url(task: Task) -> str:
         return f"the URL that it was found on: {fault}"
     if task.relation in (ROBOTS, ANNOUNCED) or task.is_want:
         return f"its relation {task.relation!r} is for what an agent asks for by itself"
-    return _fault_of_request(task)
-
-
-def named(task: Task) -> str:
-    """The task's URL as a line about it may show it."""
-    return repr(task.url[:200])
-
-
-def _fault_of_request(task: Task) -> str:
     told = task.request
     if told is None:
         return ""
@@ -275,3 +266,8 @@ def _fault_of_request(task: Task) -> str:
     if len(way) > _MOST_HOPS or any(len(url) > MAX_URL_BYTES or len(cookies) > _MOST_MARK for url, cookies in way):
         return "the redirects that led to it are more, or longer, than any crawl follows"
     return ""
+
+
+def named(task: Task) -> str:
+    """The task's URL as a line about it may show it."""
+    return repr(task.url[:200])

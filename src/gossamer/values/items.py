@@ -148,8 +148,8 @@ MAX_TRACEBACK, MAX_ERROR, MAX_WHO = 8_000, 500, 200
 
 
 def raised(who: str, error: BaseException, place: str = "") -> Raised:
-    """An exception of a handler or processor (`who`), as it is kept. `place` is its file and line, where the traceback does not lead
-    into the user's code."""
+    """An exception of a handler or processor (`who`), as it is kept. `place` is its file and line, where the traceback does not
+    lead into the user's code."""
     text = "".join(traceback.format_exception(error))[-MAX_TRACEBACK:]
     told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     for frame, line in traceback.walk_tb(error.__traceback__):  # the innermost that is the user's wins

@@ -89,7 +89,14 @@ def sniff_media_type(content: bytes, content_type: str, *, nosniff: bool = False
     if claim in HTML_TYPES:
         if content[:1] == b"<" and content[:3] not in _ROOT_STARTS:
             return claim  # nearly every page, at the cost of a look at its first bytes
-        return _not_html(content[:HEADER_BYTES], claim)
+        # Text and white space do not contradict it.
+        header = content[:HEADER_BYTES]
+        text = header.removeprefix(b"\xef\xbb\xbf").lstrip(b"\t\n\f\r ")
+        if text[:3] in _ROOT_STARTS and claim == "text/html":
+            return _of_root(header) or claim
+        if header.startswith(_MARKS) or _BINARY.search(header) is None:
+            return _match(_DOCUMENTS, header) or claim
+        return _binary(header) or claim
     if claim in _UNKNOWN and not (nosniff and claim):
         return _unknown(content[:HEADER_BYTES])
     if nosniff:
@@ -179,16 +186,6 @@ def charset_of(content_type: str) -> str:
             if label and match[1].lower() == "charset":
                 return label.strip()
     return ""
-
-
-def _not_html(header: bytes, claim: str) -> str:
-    """A claim of HTML whose bytes do not begin with a tag: text and white space do not contradict it."""
-    text = header.removeprefix(b"\xef\xbb\xbf").lstrip(b"\t\n\f\r ")
-    if text[:3] in _ROOT_STARTS and claim == "text/html":
-        return _of_root(header) or claim
-    if header.startswith(_MARKS) or _BINARY.search(header) is None:
-        return _match(_DOCUMENTS, header) or claim
-    return _binary(header) or claim
 
 
 def _of_root(header: bytes) -> str:

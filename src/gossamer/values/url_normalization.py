@@ -185,8 +185,8 @@ class Normaliser:
         parameters: Iterable[Parameter] = (),
         aliases: Mapping[str, str] | None = None,
     ) -> None:
-        """A normaliser that takes these steps; `sessions`, `tracking`, `unused` and `defaults` leave out these parameters. `aliases`
-        are other names of hosts, with the name to use instead, which is no alias itself; whatever the steps."""
+        """A normaliser that takes these steps; `sessions`, `tracking`, `unused` and `defaults` leave out these parameters.
+        `aliases` are other names of hosts, with the name to use instead, which is no alias itself; whatever the steps."""
         self._aliases = dict(aliases or {})
         self._steps = frozenset(steps)
         parameters = [one for one in parameters if _STEP_OF[one.kind] in self._steps]

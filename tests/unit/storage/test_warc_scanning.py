@@ -1,5 +1,6 @@
 """Every whole record of a damaged file is found, no other is, and what takes the place of a damaged one moves nothing."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -53,6 +54,12 @@ def test_a_destroyed_beginning_costs_one_record(archive: Path) -> None:
     before = spans(archive)
     flip(archive, before[2].offset)
     assert gaps(archive) == [Gap(before[2].offset, before[2].length)]
+
+
+def test_a_record_whose_length_is_no_number_is_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(gzip.compress("WARC/1.1\r\nContent-Length: \u00b2\r\n\r\nab\r\n\r\n".encode()))
+    assert gaps(path) == [Gap(0, path.stat().st_size)]
 
 
 def test_a_torn_end_is_a_gap(archive: Path) -> None:

@@ -211,10 +211,13 @@ class _Member:
                 if len(self._ahead) >= MOST_FIELDS:
                     raise _Broken
                 return False
-            fields = read_fields(self._ahead[:at])
-            if fields is None or not fields.get("content-length", "").isdigit():
+            version, *lines = self._ahead[: at - len(_END_OF_HEAD)].decode("utf-8", "replace").split("\r\n")
+            for name, _, value in (line.partition(":") for line in lines):
+                self.fields[name.strip().lower()] = value.strip()
+            size = self.fields.get("content-length", "")
+            if not version.startswith("WARC/1.") or not size.isdecimal():
                 raise _Broken
-            self.fields, self._left = fields, int(fields["content-length"])
+            self._left = int(size)
             if self._left > self._most:
                 raise _TooLarge
             self.preamble, self._ahead = self._ahead[:at], self._ahead[at:]
@@ -227,17 +230,6 @@ class _Member:
             self.head, self._ahead = self._ahead[:length], self._ahead[length:]
             self._left -= length
         return True
-
-
-def read_fields(preamble: bytes) -> dict[str, str] | None:
-    """The fields of a record, by names in lower case; None where these bytes are not version, fields and an empty line."""
-    if not preamble.startswith(b"WARC/1.") or not preamble.endswith(_END_OF_HEAD):
-        return None
-    fields = {}
-    for line in preamble[: -len(_END_OF_HEAD)].decode("utf-8", "replace").split("\r\n")[1:]:
-        name, _, value = line.partition(":")
-        fields[name.strip().lower()] = value.strip()
-    return fields
 
 
 def is_http(fields: dict[str, str]) -> bool:

@@ -32,21 +32,15 @@ from gossamer.values.task import Task
 _KEY_BYTES = 16
 
 encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Task).decode
-_decode_mail = msgspec.msgpack.Decoder(tuple[str, Task]).decode
+
+#: The task of an entry that is owed, and of one that is mail: the agent that it is for, and the task.
+owed_task = msgspec.msgpack.Decoder(Task).decode
+mailed = msgspec.msgpack.Decoder(tuple[str, Task]).decode
 
 
 def owed_key(task: Task) -> bytes:
     """The key of a task in the spaces of what is owed, under its host."""
     return blake2b(task.identity.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
-
-
-def owed_task(value: bytes) -> Task:
-    return _decode(value)
-
-
-def mailed(value: bytes) -> tuple[str, Task]:
-    return _decode_mail(value)
 
 
 def count_owed(one: OwedTask, group: Group, number: int) -> None:
