@@ -56,7 +56,15 @@ def processes(count: int, job: ServerJob) -> Iterator[list[subprocess.Popen[byte
         yield running
     finally:
         for process in running:
-            _end(process)
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+            try:
+                process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 def port_of(process: subprocess.Popen[bytes]) -> int:
@@ -77,18 +85,6 @@ def beside(spec: WebSpec, options: ServeOptions | None = None) -> Iterator[int]:
     """
     with processes(1, ServerJob(spec, options)) as [process]:
         yield port_of(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-    try:
-        process.wait(_GRACE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def main() -> None:

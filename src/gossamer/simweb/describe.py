@@ -38,7 +38,7 @@ class Fact(msgspec.Struct, frozen=True):
 def describe(web: SimWeb) -> list[Fact]:
     """Count a web; raises GraphError if it is too large to be held as a graph."""
     graph = WebGraph(web)
-    return [*_hosts(web), *_kinds(graph), *_links(graph), *_sizes(graph), *_changes(graph)]
+    return [*_hosts(web), *_pages(graph)]
 
 
 def _hosts(web: SimWeb) -> Iterator[Fact]:
@@ -48,7 +48,11 @@ def _hosts(web: SimWeb) -> Iterator[Fact]:
     yield Fact("pages, mirrors apart", spec.pages, sum(host.size for host in own))
     yield Fact("hosts, mirrors apart", spec.hosts, len(own))
     yield Fact("mirror hosts a host", spec.mirror_share, (len(hosts) - len(own)) / len(own))
-    yield Fact("exponent of pages a host", spec.host_exponent, _size_exponent(own))
+    # Of the power law of sizes: 1 + 1/s where the size of the r-th host falls as r^-s. The largest few stand off the line: the
+    # closed form of `Hosts` counts ranks from one.
+    sizes = np.array([host.size for host in own if host.size >= FEW], dtype=np.float64)
+    slope = _slope(np.arange(1, len(sizes) + 1)[FEW:], sizes[FEW:])
+    yield Fact("exponent of pages a host", spec.host_exponent, 1 - 1 / slope if slope else float("nan"))
     yield Fact("hosts an address", spec.hosts_per_address, len(hosts) / len({host.address for host in hosts}))
     # The first host is kept plain, and mirrors repeat their source: neither is drawn.
     drawn = own[1:] or own
@@ -70,29 +74,9 @@ def _shares(what: str, asked: dict[str, float], found: list[str]) -> Iterator[Fa
         yield Fact(f"{what} {name}", weight / total, counts[name] / len(found))
 
 
-def _size_exponent(hosts: list[SimHost]) -> float:
-    """The exponent of the power law of sizes: 1 + 1/s where the size of the r-th host falls as r^-s."""
-    sizes = np.array([host.size for host in hosts if host.size >= FEW], dtype=np.float64)
-    # The largest few stand off the line: the closed form of `Hosts` counts ranks from one.
-    slope = _slope(np.arange(1, len(sizes) + 1)[FEW:], sizes[FEW:])
-    return 1 - 1 / slope if slope else float("nan")
-
-
 def _slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     logs = np.log(np.asarray(x, dtype=np.float64)), np.log(np.asarray(y, dtype=np.float64))
     return float(np.polyfit(*logs, 1)[0]) if len(logs[0]) > 2 else float("nan")
-
-
-def _kinds(graph: WebGraph) -> Iterator[Fact]:
-    spec = graph.web.spec
-    shares = {kind: float((graph.kinds == kind).mean()) for kind in PageKind}
-    yield Fact("pages that are exact duplicates", spec.duplicate_share, shares[PageKind.DUPLICATE])
-    yield Fact("pages that are near-duplicates", spec.near_duplicate_share, shares[PageKind.NEAR_DUPLICATE])
-    yield Fact("pages that redirect", spec.redirect_share, shares[PageKind.REDIRECT])
-    yield Fact("pages that are gone", spec.gone_share, shares[PageKind.GONE])
-    yield Fact("pages that fail at first", spec.flaky_share, shares[PageKind.FLAKY])
-    dead = (graph.bits >> np.uint64(52) & np.uint64(1023)) < graph.web.pages.dead_weight
-    yield Fact("pages with a dead link", spec.dead_link_share, float(dead.mean()))
 
 
 def _links(graph: WebGraph) -> Iterator[Fact]:
@@ -105,7 +89,15 @@ def _links(graph: WebGraph) -> Iterator[Fact]:
     yield Fact("links that leave their host", spec.external_share, float(leaving.mean()))
     # Menu, home and parent are on every page; the power law is that of the links besides.
     yield Fact("exponent of links a page", spec.link_exponent, _tail_exponent(counts[own] - spec.navigation - 2))
-    yield Fact("exponent of a page's popularity", 1.0, _popularity(graph))
+    # How fast the links to the k-th page of the largest host fall with k: the tree's links left out, in bins of octaves.
+    size = int(graph.sizes[0])
+    below = np.clip(size - 1 - np.arange(size) * spec.branching, 0, spec.branching)
+    drawn = indegrees(graph)[:size] - 1 - below
+    first = int(np.log2(spec.navigation + 2)) + 1
+    octaves = [(1 << k, 1 << k + 1) for k in range(first, int(np.log2(size)) - 1)]
+    means = [(low * 1.5, drawn[low:high].mean()) for low, high in octaves if drawn[low:high].sum() > FEW * FEW]
+    slope = _slope([middle for middle, _ in means], [mean for _, mean in means])
+    yield Fact("exponent of a page's popularity", 1.0, -slope)
 
 
 def _tail_exponent(values: npt.NDArray[np.int64]) -> float:
@@ -116,37 +108,29 @@ def _tail_exponent(values: npt.NDArray[np.int64]) -> float:
     return float(1 + 1 / np.log(upper / upper[0]).mean()) if upper[-1] > upper[0] else float("nan")
 
 
-def _popularity(graph: WebGraph) -> float:
-    """How fast the links to the k-th page of the largest host fall with k: the tree's links left out, in bins of octaves."""
-    size, spec = int(graph.sizes[0]), graph.web.spec
-    index = np.arange(size)
-    below = np.clip(size - 1 - index * spec.branching, 0, spec.branching)
-    drawn = indegrees(graph)[:size] - 1 - below
-    first = int(np.log2(spec.navigation + 2)) + 1
-    octaves = [(1 << k, 1 << k + 1) for k in range(first, int(np.log2(size)) - 1)]
-    means = [(low * 1.5, drawn[low:high].mean()) for low, high in octaves if drawn[low:high].sum() > FEW * FEW]
-    return -_slope([middle for middle, _ in means], [mean for _, mean in means])
-
-
-def _sizes(graph: WebGraph) -> Iterator[Fact]:
+def _pages(graph: WebGraph) -> Iterator[Fact]:
     web, spec = graph.web, graph.web.spec
+    shares = {kind: float((graph.kinds == kind).mean()) for kind in PageKind}
+    yield Fact("pages that are exact duplicates", spec.duplicate_share, shares[PageKind.DUPLICATE])
+    yield Fact("pages that are near-duplicates", spec.near_duplicate_share, shares[PageKind.NEAR_DUPLICATE])
+    yield Fact("pages that redirect", spec.redirect_share, shares[PageKind.REDIRECT])
+    yield Fact("pages that are gone", spec.gone_share, shares[PageKind.GONE])
+    yield Fact("pages that fail at first", spec.flaky_share, shares[PageKind.FLAKY])
+    dead = (graph.bits >> np.uint64(52) & np.uint64(1023)) < web.pages.dead_weight
+    yield Fact("pages with a dead link", spec.dead_link_share, float(dead.mean()))
+    yield from _links(graph)
     plain = np.flatnonzero(graph.kinds == PageKind.PLAIN)
     sizes: list[int] = []
     for page in plain[:: max(1, len(plain) // SAMPLE)]:
         host = web.hosts.host(int(graph.host_of[page]))
         door = web.door(host.name)
         if door is not None:
-            answer = web.answer(door, path_of(int(page) - host.base), Conditions(), spec.epoch)
-            sizes.append(answer.size)
+            sizes.append(web.answer(door, path_of(int(page) - host.base), Conditions(), spec.epoch).size)
     yield Fact("median bytes of a page", spec.size_median, float(np.median(sizes)))
     # Small pages cannot be smaller than their menu, so the spread shows above the median only.
     upper = np.percentile(sizes, 84.13) / np.median(sizes)
     yield Fact("spread of bytes (sigma of the logarithm)", spec.size_sigma, float(np.log(upper)))
-
-
-def _changes(graph: WebGraph) -> Iterator[Fact]:
-    changes = graph.web.changes
-    intervals = np.array([changes.interval(int(bits)) for bits in graph.bits[:: max(1, graph.count // 10_000)]])
+    intervals = np.array([web.changes.interval(int(bits)) for bits in graph.bits[:: max(1, graph.count // 10_000)]])
     for share, low, high in INTERVALS:
         within = ((intervals >= low) & (intervals < high)).mean()
         yield Fact(f"pages that change every {low / DAY:g} to {high / DAY:g} days", share, float(within))

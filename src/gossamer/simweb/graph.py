@@ -57,28 +57,17 @@ class WebGraph:
         self.sites: list[SimHost] = [web.hosts.host(rank) for rank in ranks]
         self.keys: Ints = np.array([host.key for host in self.sites], dtype=np.int64)
         self.bits = draw_all(web.pages.salt, (self.keys[self.host_of] + self.index_of).astype(np.uint64))
-        self.kinds = self._draw_kinds()
-        self.content = self._content()
-        self.starts, self.targets = self._link()
-
-    def _inner(self) -> Ints:
-        inner = np.maximum(1, (self.sizes - 2) // self.web.spec.branching + 1)
-        return inner[self.host_of]
-
-    def _draw_kinds(self) -> npt.NDArray[np.uint8]:
-        ends = np.array([end for end, _ in self.web.pages.thresholds], dtype=np.int64)
-        table = np.array([kind for _, kind in self.web.pages.thresholds] + [PageKind.PLAIN], np.uint8)
-        kinds = table[np.searchsorted(ends, low_bits(self.bits, 0, 65535), side="right")]
-        kinds[self.index_of < self._inner()] = PageKind.PLAIN
-        return kinds
-
-    def _content(self) -> Numbers:
-        """Return for each page the page that it copies or redirects to, else itself."""
-        content = np.arange(self.count, dtype=np.int32)
+        ends = np.array([end for end, _ in web.pages.thresholds], dtype=np.int64)
+        table = np.array([kind for _, kind in web.pages.thresholds] + [PageKind.PLAIN], np.uint8)
+        self.kinds: npt.NDArray[np.uint8] = table[np.searchsorted(ends, low_bits(self.bits, 0, 65535), side="right")]
+        inner = np.maximum(1, (self.sizes - 2) // web.spec.branching + 1)[self.host_of]
+        self.kinds[self.index_of < inner] = PageKind.PLAIN
+        self.content: Numbers = np.arange(self.count, dtype=np.int32)
+        """For each page the page that it copies or redirects to, else itself."""
         other = np.isin(self.kinds, (PageKind.DUPLICATE, PageKind.NEAR_DUPLICATE, PageKind.REDIRECT))
-        original = (self.bits[other] >> np.uint64(20)) % self._inner()[other].astype(np.uint64)
-        content[other] = self.bases[self.host_of[other]] + original.astype(np.int64)
-        return content
+        original = (self.bits[other] >> np.uint64(20)) % inner[other].astype(np.uint64)
+        self.content[other] = self.bases[self.host_of[other]] + original.astype(np.int64)
+        self.starts, self.targets = self._link()
 
     def _link(self) -> tuple[Ints, Numbers]:
         """Return where each page's links start (one entry more than pages), and their targets in
@@ -94,7 +83,10 @@ class WebGraph:
         linked = menu + blocks * LOCAL_BLOCK
         leaving = (linked * pages.external_weight + low_bits(self.bits, 36, 65535)) >> 16
         leaving = np.where(own, leaving, 0)
-        homes = self._homes_below(own)
+        # Home pages alone link to those of other hosts.
+        homes = np.zeros(self.count, dtype=np.int64)
+        homes[self.bases] = [len(pages.homes_below(host.source)) for host in self.sites]
+        homes = np.where(own, homes, 0)
         parent = (own & (index > 0)).astype(np.int64)
         counts = menu + parent + children + blocks * LOCAL_BLOCK + leaving * EXTERNAL_BLOCK + homes
         starts = np.zeros(self.count + 1, dtype=np.int64)
@@ -116,13 +108,6 @@ class WebGraph:
             self._put(targets, place, homes > number, self.bases[rank])
         return starts, targets
 
-    def _homes_below(self, own: Mask) -> Ints:
-        """Return how many hosts' home pages each page links to: none but for home pages."""
-        below = [len(self.web.pages.homes_below(host.source)) for host in self.sites]
-        homes = np.zeros(self.count, dtype=np.int64)
-        homes[self.bases] = below
-        return np.where(own, homes, 0)
-
     @staticmethod
     def _put(targets: Numbers, place: Ints, which: Mask, values: Ints) -> None:
         chosen = np.flatnonzero(which)
@@ -134,35 +119,26 @@ class WebGraph:
         first = low_bits(self.bits, 16, LOCAL_BLOCKS - 1) * 2 + 1
         second = low_bits(self.bits, 36, EXTERNAL_BLOCKS - 1) * 2 + 1
         groups = np.array([size_class(host.log_size) for host in self.sites], dtype=np.int64)
-        group = groups[self.host_of]
-        local, external = self._local_table(groups), self._external_table()
-        base = self.bases[self.host_of]
-        for number, factor in enumerate(self.web.pages.multipliers):
+        group, base, pages = groups[self.host_of], self.bases[self.host_of], self.web.pages
+        local = np.zeros((int(groups.max()) + 1, LOCAL_BLOCKS, LOCAL_BLOCK), dtype=np.int64)
+        for one in np.unique(groups):
+            for number in range(LOCAL_BLOCKS):
+                local[one, number] = pages.local_block(int(one), number)
+        pairs = np.array([pages.external_block(number) for number in range(EXTERNAL_BLOCKS)], dtype=np.int64)
+        external = np.asarray(self.bases[pairs[..., 0]] + pairs[..., 1], dtype=np.int64)
+        for number, factor in enumerate(pages.multipliers):
             chosen = np.flatnonzero(blocks > number)
             if not chosen.size:
                 break
             block = first[chosen] * factor >> LOCAL_SHIFT & LOCAL_BLOCKS - 1
             found = local[group[chosen], block] + base[chosen][:, None]
             put_rows(targets, place, chosen, found)
-        for number, factor in enumerate(self.web.pages.multipliers):
+        for number, factor in enumerate(pages.multipliers):
             chosen = np.flatnonzero(leaving > number)
             if not chosen.size:
                 break
             block = second[chosen] * factor >> EXTERNAL_SHIFT & EXTERNAL_BLOCKS - 1
             put_rows(targets, place, chosen, external[block])
-
-    def _local_table(self, groups: Ints) -> Ints:
-        """Return the blocks of local links: group by block by link."""
-        table = np.zeros((int(groups.max()) + 1, LOCAL_BLOCKS, LOCAL_BLOCK), dtype=np.int64)
-        for group in np.unique(groups):
-            for number in range(LOCAL_BLOCKS):
-                table[group, number] = self.web.pages.local_block(int(group), number)
-        return table
-
-    def _external_table(self) -> Ints:
-        blocks = [self.web.pages.external_block(number) for number in range(EXTERNAL_BLOCKS)]
-        pairs = np.array(blocks, dtype=np.int64)
-        return np.asarray(self.bases[pairs[..., 0]] + pairs[..., 1], dtype=np.int64)
 
     def links_of(self, page: int) -> list[int]:
         content = int(self.content[page])
@@ -281,7 +257,10 @@ def _next_level(graph: WebGraph, front: Numbers, level: int, depths: Numbers, op
     found: list[Numbers] = [np.empty(0, dtype=np.int32)]
     for begin in range(0, content.size, CHUNK // 16):
         some = content[begin : begin + CHUNK // 16]
-        targets = graph.targets[_positions(graph, some)]
+        # The places in `targets` of all links of these pages, in order.
+        starts, counts = graph.starts[some], graph.starts[some + 1] - graph.starts[some]
+        offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
+        targets = graph.targets[offsets + np.arange(int(counts.sum()))]
         found.append(_arrive(graph, targets, level, depths, open_))
     return np.concatenate(found)
 
@@ -294,14 +273,6 @@ def _arrive(graph: WebGraph, found: Numbers, level: int, depths: Numbers, open_:
     moved = moved[(depths[moved] < 0) & open_[moved]]
     depths[moved] = level
     return np.concatenate((fresh, moved))
-
-
-def _positions(graph: WebGraph, content: Numbers) -> Ints:
-    """Return the places in `targets` of all links of some pages, in order."""
-    starts, ends = graph.starts[content], graph.starts[content + 1]
-    counts = ends - starts
-    offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
-    return np.asarray(offsets + np.arange(int(counts.sum())), dtype=np.int64)
 
 
 def allowed_pages(graph: WebGraph, agent: str) -> Mask:
@@ -340,7 +311,11 @@ def _in_scope(graph: WebGraph, seeds: list[str], scope: str) -> Mask:
         result[numbers] = True
     elif scope == "prefix":
         for number in numbers:
-            _mark_directory(graph, result, number)
+            host, index = graph.sites[int(graph.host_of[number])], int(graph.index_of[number])
+            first = index // DIRECTORY * DIRECTORY if index else 0
+            last = min(first + DIRECTORY, host.size) if index else host.size
+            # The home page is not in /s0/, though its index would put it there.
+            result[host.base + (max(1, first) if index else 0) : host.base + last] = True
     elif scope in ("host", "domain"):
         hosts = [graph.sites[int(graph.host_of[number])] for number in numbers]
         wanted = {getattr(host, "rank" if scope == "host" else "domain") for host in hosts}
@@ -350,15 +325,3 @@ def _in_scope(graph: WebGraph, seeds: list[str], scope: str) -> Mask:
     else:
         raise GraphError(f"there is no scope {scope!r}: choose one of {', '.join(SCOPES)}")
     return result
-
-
-def _mark_directory(graph: WebGraph, result: Mask, page: int) -> None:
-    host = graph.sites[int(graph.host_of[page])]
-    index = int(graph.index_of[page])
-    first, last = 0, host.size
-    if index:
-        first = index // DIRECTORY * DIRECTORY
-        last = min(first + DIRECTORY, host.size)
-        # The home page is not in /s0/, though its index would put it there.
-        first = max(1, first)
-    result[host.base + first : host.base + last] = True

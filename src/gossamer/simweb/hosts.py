@@ -181,7 +181,13 @@ class SimHosts:
     def rank_of_name(self, name: str) -> int | None:
         """Return the rank of a host by its name or its own address; None for no host of this web."""
         if name.startswith("127."):
-            return self._rank_of_address(name)
+            if name == "127.0.0.1":
+                return 0
+            parts = name.split(".")
+            if len(parts) != 4 or not all(part.isdecimal() and len(part) < 4 for part in parts):
+                return None
+            number = (int(parts[1]) - 128) << 16 | int(parts[2]) << 8 | int(parts[3])
+            return number if 0 < number < len(self) and self.own_address(number) == name else None
         label, _, domain = name.partition(".")
         word, _, suffix = domain.rpartition(".")
         stem = word.rstrip("0123456789")
@@ -201,16 +207,6 @@ class SimHosts:
                 rank = block * 8 + offset
                 return rank if rank < self.spec.hosts else None
         return None
-
-    def _rank_of_address(self, address: str) -> int | None:
-        parts = address.split(".")
-        if len(parts) != 4 or not all(part.isdecimal() and len(part) < 4 for part in parts):
-            return None
-        _, second, third, fourth = map(int, parts)
-        if address == "127.0.0.1":
-            return 0
-        rank = (second - 128) << 16 | third << 8 | fourth
-        return rank if 0 < rank < len(self) and self.own_address(rank) == address else None
 
     def host(self, rank: int) -> SimHost:
         """Return a host by its rank, 0..len-1; raises IndexError for any other."""

@@ -277,7 +277,10 @@ class Connection(asyncio.Protocol):
             if job.method == "HEAD":
                 answer = SiteAnswer(answer.status, answer.head)
             if shared.delayed:
-                self._delay(job, answer, door)
+                # As long as the host takes to answer: its median, give or take a half by URL.
+                share = 0.5 + (zlib.crc32(job.target.encode("utf-8", "replace")) & 1023) / 1024
+                self._busy, self._waiting = True, (job, answer, 0)
+                self._timer = asyncio.get_running_loop().call_later(door.host.latency * share, self._pour)
             else:
                 self._send(job, answer)
 
@@ -286,27 +289,16 @@ class Connection(asyncio.Protocol):
         self._buffer = b""
         self._send(ServedRequest(self._arrived, "-", "-", "-", None, True), answer)
 
-    def _send(self, job: ServedRequest, answer: SiteAnswer) -> None:
-        self._finish(job, answer, answer.whole)
-
-    def _finish(self, job: ServedRequest, answer: SiteAnswer, last: bytes) -> None:
-        """Hand the last bytes of an answer to the socket. Its end is noted before: a server that waits for a core afterwards would
-        note an end that its reader has long seen."""
+    def _send(self, job: ServedRequest, answer: SiteAnswer, last: bytes | None = None) -> None:
+        """Hand an answer to the socket, or the last bytes of one. Its end is noted before: a server that waits for a core then
+        would note an end that its reader has long seen."""
         self._note(job, answer.status, answer.size, "")
-        self._transport.write(last)
+        self._transport.write(answer.whole if last is None else last)
         self._arrived = time.monotonic_ns()
         if job.close:
             self._buffer = b""
             self._busy = True
             self._transport.close()
-
-    def _delay(self, job: ServedRequest, answer: SiteAnswer, door: Door) -> None:
-        """Wait as long as the host takes to answer: its median, give or take a half by URL."""
-        share = 0.5 + (zlib.crc32(job.target.encode("utf-8", "replace")) & 1023) / 1024
-        self._busy = True
-        self._waiting = (job, answer, 0)
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(door.host.latency * share, self._pour)
 
     def _pour(self) -> None:
         """Write the next slice of an answer, as large as the bandwidth allows."""
@@ -325,7 +317,7 @@ class Connection(asyncio.Protocol):
             self._timer = loop.call_later(len(piece) / bandwidth, self._pour)
             return
         self._waiting, self._timer, self._busy = None, None, False
-        self._finish(job, answer, piece)
+        self._send(job, answer, piece)
         self._go_on()
 
     def _note(self, job: ServedRequest, status: int, size: int, extra: str) -> None:

@@ -253,20 +253,17 @@ class Renderer:
             below = self.pages.homes_below(host.source)
             links = b"".join(b'<li><a href="%b/">site</a>\n' % realm.prefix(r) for r in below)
             homes = b"<ul>" + links + b"</ul>"
-            known = realm.skins[host.rank] = Skin(host, self.pages, homes, self._local_chains(host))
+            pages, group = self.pages, size_class(host.log_size)
+            items = text.pool(host.language, host.charset).items
+
+            def block(number: int) -> bytes:
+                return b"".join([items[index] for index in pages.local_block(group, number)])
+
+            # Chains are kept here and not with the text, which serves every web of this process.
+            fresh = Chains(LOCAL_BLOCKS, pages.local_chain, block)
+            chains = self._chains.setdefault((host.language, host.charset, group), fresh)
+            known = realm.skins[host.rank] = Skin(host, pages, homes, chains)
         return known
-
-    def _local_chains(self, host: SimHost) -> Chains:
-        """Return the chains of a host's local links. They are kept here and not with the text, which serves every web of
-        this process."""
-        pages, group = self.pages, size_class(host.log_size)
-        items = text.pool(host.language, host.charset).items
-
-        def block(number: int) -> bytes:
-            return b"".join([items[index] for index in pages.local_block(group, number)])
-
-        key = (host.language, host.charset, group)
-        return self._chains.setdefault(key, Chains(LOCAL_BLOCKS, pages.local_chain, block))
 
     def html(self, skin: Skin, realm: Realm, shown: int, bits: int, changed: int, copy: Copy | None) -> list[bytes]:
         """Return, in pieces, the page of index `shown`, whose bits are `bits` and which last changed at `changed`.
@@ -372,9 +369,7 @@ def image(number: int) -> bytes:
     )
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(name, data) for name, data in chunks)
-
-
-def _chunk(name: bytes, data: bytes) -> bytes:
-    checksum = zlib.crc32(name + data)
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", checksum)
+    framed = (
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(framed)

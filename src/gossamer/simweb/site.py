@@ -14,6 +14,7 @@ import math
 import zlib
 from bisect import bisect_right
 from enum import StrEnum
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import msgspec
@@ -207,18 +208,13 @@ class SimWeb:
             return self._bare(_REDIRECTS[(bits >> 40) % 5], moment, location)
         if kind is PageKind.GONE:
             return self._error(410 if bits >> 40 & 1 else 404, moment)
-        if kind is PageKind.FLAKY and self._still_failing(door.host.base + index):
-            status = self.spec.flaky_status
-            return self._error(status, moment, b"Retry-After: 1\r\n" if status == 503 else b"")
+        if kind is PageKind.FLAKY:
+            number, status = door.host.base + index, self.spec.flaky_status
+            failures = self._failures.get(number, 0)
+            if failures < self.spec.flaky_failures:  # it has not healed yet
+                self._failures[number] = failures + 1
+                return self._error(status, moment, b"Retry-After: 1\r\n" if status == 503 else b"")
         return None
-
-    def _still_failing(self, number: int) -> bool:
-        """Count one more answer of a flaky page; True while it has not healed."""
-        count = self._failures.get(number, 0)
-        if count >= self.spec.flaky_failures:
-            return False
-        self._failures[number] = count + 1
-        return True
 
     @staticmethod
     def _validators(host: SimHost, index: int, changed: int, when: Conditions) -> bytes:
@@ -336,37 +332,26 @@ MOMENT_BITS: Final = 16
 """Of a cell's 30 bits, those that decide how many changes fall into it, and those that decide when."""
 
 
-def _poisson_ends() -> tuple[int, ...]:
-    """Return, of 2^ROLL_BITS, the upper ends of 0, 1, 2, ... 7 changes in a cell of mean 1."""
-    total, ends = 0.0, []
-    for count in range(8):
-        total += math.exp(-1) / math.factorial(count)
-        ends.append(round(total * (1 << ROLL_BITS)))
-    return tuple(ends)
+_CHANCES: Final = accumulate(math.exp(-1) / math.factorial(count) for count in range(8))
+_ENDS: Final = tuple(round(total * (1 << ROLL_BITS)) for total in _CHANCES)
+"""Of 2^ROLL_BITS, the upper ends of 0, 1, 2, ... 7 changes in a cell of mean 1."""
 
-
-_ENDS: Final = _poisson_ends()
 _NONE, _ONE = _ENDS[:2]
 _ROLL: Final = (1 << ROLL_BITS) - 1
 _MULTIPLIERS: Final = draws.multipliers(0, len(_ENDS))
-
-
-def _intervals() -> tuple[int, ...]:
-    """Return 256 equally likely mean intervals in seconds, evenly spread by their logarithm."""
-    found: list[int] = []
-    for share, low, high in INTERVALS:
-        count = round(share * 256)
-        ratio = high / low
-        found += (round(low * ratio ** ((k + 0.5) / count)) for k in range(count))
-    found += [round(INTERVALS[-1][2])] * (256 - len(found))
-    return tuple(found[:256])
 
 
 class ChangeHistory:
     """The change histories of pages. A page is known by its bits (`Pages.bits`)."""
 
     def __init__(self) -> None:
-        self._table = _intervals()
+        found: list[int] = []
+        for share, low, high in INTERVALS:
+            count = round(share * 256)
+            found += (round(low * (high / low) ** ((k + 0.5) / count)) for k in range(count))
+        found += [round(INTERVALS[-1][2])] * (256 - len(found))
+        self._table = tuple(found[:256])
+        """Equally likely mean intervals in seconds, evenly spread by their logarithm."""
 
     def interval(self, bits: int) -> int:
         """Return the mean seconds between two changes of a page."""

@@ -135,9 +135,19 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         """Refuse values that no web can have; raises SpecError."""
-        problem = _first_problem(self)
-        if problem:
-            raise SpecError(problem)
+        for name, (low, most) in _BOUNDS.items():
+            value, high = getattr(self, name), min(most, self.pages) if name == "hosts" else most
+            if not low <= value <= high:
+                raise SpecError(f"{name} must be between {low:g} and {high:g}, not {value:g}")
+        names = [f"{kind}_share" for kind in ("duplicate", "near_duplicate", "redirect", "gone", "flaky")]
+        shares = [float(getattr(self, name)) for name in names]
+        if min(shares) < 0:
+            raise SpecError("a share of pages cannot be negative")
+        # Only leaves of a host's tree are copies or errors, and 1 - 1/branching of the pages are leaves.
+        leaves = 1 - 1 / self.branching
+        if sum(shares) > leaves:
+            told = f"add up to {sum(shares):g}; at most {leaves:g} of the pages are leaves"
+            raise SpecError(f"{', '.join(names)} {told}")
 
 
 #: What bounds each number: the least and the most.
@@ -167,29 +177,6 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "latency_sigma": (0, 4),
     "bandwidth": (0, 1 << 40),
 }
-
-
-def _first_problem(spec: WebSpec) -> str | None:
-    """Return one line about the first parameter out of range, or None."""
-    for name, (low, most) in _BOUNDS.items():
-        value, high = getattr(spec, name), min(most, spec.pages) if name == "hosts" else most
-        if not low <= value <= high:
-            return f"{name} must be between {low:g} and {high:g}, not {value:g}"
-    return _share_problem(spec)
-
-
-def _share_problem(spec: WebSpec) -> str | None:
-    """Return one line if the kinds of pages do not fit into one whole, or None."""
-    names = ("duplicate", "near_duplicate", "redirect", "gone", "flaky")
-    shares = [float(getattr(spec, f"{name}_share")) for name in names]
-    if min(shares) < 0:
-        return "a share of pages cannot be negative"
-    # Only leaves of a host's tree are copies or errors, and 1 - 1/branching of the pages are leaves.
-    leaves = 1 - 1 / spec.branching
-    if sum(shares) > leaves:
-        listed = ", ".join(f"{name}_share" for name in names)
-        return f"{listed} add up to {sum(shares):g}; at most {leaves:g} of the pages are leaves"
-    return None
 
 
 def spec_to_dict(spec: WebSpec) -> dict[str, Any]:

@@ -118,11 +118,24 @@ def _lines(verdict: Audit) -> Iterator[str]:
     rate = verdict.requests / verdict.seconds if verdict.seconds else 0.0
     agents = ", ".join(agent or "(none)" for agent in verdict.agents[:3])
     yield f"Crawler      {agents}"
-    yield (f"Requests     {verdict.requests:,} in {verdict.seconds:,.1f} s ({rate:,.0f}/s), {verdict.bytes:,} bytes")
+    yield f"Requests     {verdict.requests:,} in {verdict.seconds:,.1f} s ({rate:,.0f}/s), {verdict.bytes:,} bytes"
     statuses = "  ".join(f"{code}: {count:,}" for code, count in verdict.statuses.items())
     yield f"Statuses     {statuses}"
-    yield from _coverage_lines(verdict.coverage, verdict.repeats)
-    yield from _robots_lines(verdict.robots)
+    coverage, repeats, robots = verdict.coverage, verdict.repeats, verdict.robots
+    flaky = f"({coverage.missed_flaky:,} of them flaky), "
+    yield f"Coverage     {_found(coverage, 'expected pages')}, {coverage.missed:,} missed {flaky}{coverage.extra:,} extra"
+    yield from _examples(coverage.missed_examples, coverage.extra_examples)
+    yield (
+        f"Repeats      {repeats.pages:,} pages fetched again ({repeats.requests:,} requests), "
+        f"{repeats.aliases:,} under a second URL, {repeats.conditional:,} conditional "
+        f"({repeats.not_modified:,} not modified)"
+    )
+    yield (
+        f"Robots       {robots.breaches:,} breaches; of {robots.hosts:,} hosts "
+        f"{robots.never_asked:,} never asked for robots.txt, {robots.asked_late:,} asked late; "
+        f"{robots.delay_breaches:,} requests inside a Crawl-delay"
+    )
+    yield from (f"  breach {example}" for example in robots.examples)
     for label, gaps in (("host", verdict.host), ("domain", verdict.domain), ("address", verdict.address)):
         yield from _gap_lines(label, gaps)
     if (one := verdict.statements) is not None:
@@ -136,21 +149,9 @@ def _lines(verdict: Audit) -> Iterator[str]:
     if verdict.freshness.fresh:
         yield f"Freshness    {verdict.freshness.fresh[-1]:.1%} of the copies current at the end"
     yield "Spent on"
-    total = verdict.bytes or 1
     for part in verdict.spending:
-        share = part.bytes / total
+        share = part.bytes / (verdict.bytes or 1)
         yield f"  {part.what:<27}{part.requests:>9,} requests {part.bytes:>14,} bytes {share:6.1%}"
-
-
-def _coverage_lines(coverage: Coverage, repeats: Repeats) -> Iterator[str]:
-    flaky = f"({coverage.missed_flaky:,} of them flaky), "
-    yield f"Coverage     {_found(coverage, 'expected pages')}, {coverage.missed:,} missed {flaky}{coverage.extra:,} extra"
-    yield from _examples(coverage.missed_examples, coverage.extra_examples)
-    yield (
-        f"Repeats      {repeats.pages:,} pages fetched again ({repeats.requests:,} requests), "
-        f"{repeats.aliases:,} under a second URL, {repeats.conditional:,} conditional "
-        f"({repeats.not_modified:,} not modified)"
-    )
 
 
 def _found(one: Coverage | StatedTriples, what: str) -> str:
@@ -161,16 +162,6 @@ def _found(one: Coverage | StatedTriples, what: str) -> str:
 def _examples(missed: Iterable[str], extra: Iterable[str]) -> Iterator[str]:
     yield from (f"  missed {one}" for one in islice(missed, 5))
     yield from (f"  extra  {one}" for one in islice(extra, 5))
-
-
-def _robots_lines(robots: RobotsReport) -> Iterator[str]:
-    yield (
-        f"Robots       {robots.breaches:,} breaches; of {robots.hosts:,} hosts "
-        f"{robots.never_asked:,} never asked for robots.txt, {robots.asked_late:,} asked late; "
-        f"{robots.delay_breaches:,} requests inside a Crawl-delay"
-    )
-    for example in robots.examples:
-        yield f"  breach {example}"
 
 
 def _gap_lines(label: str, gaps: Gaps) -> Iterator[str]:

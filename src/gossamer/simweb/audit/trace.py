@@ -59,22 +59,18 @@ class RequestTrace:
         """When the web's own time began, in seconds of the same clock."""
         start = columns["start"]
         order = np.argsort(start, kind="stable")
-
-        def column(name: str) -> Ints:
-            return columns[name][order]
-
         self.start = start[order]
-        self.end: Ints = self.start + column("duration")
-        self.status = column("status")
-        self.size = column("size")
-        self.rank = column("rank")
+        self.end: Ints = self.start + columns["duration"][order]
+        self.status = columns["status"][order]
+        self.size = columns["size"][order]
+        self.rank = columns["rank"][order]
         """Rank of the host, or -1 for a name that is none of this web's."""
-        self.page = column("page")
+        self.page = columns["page"][order]
         """Number of the page, or -1."""
-        self.role = column("role")
+        self.role = columns["role"][order]
         """Index into `ROLES`."""
-        self.flags = column("flags")
-        self.agent = column("agent")
+        self.flags = columns["flags"][order]
+        self.agent = columns["agent"][order]
         self.agents: list[str] = []
         """The user agents that `agent` points into."""
 
@@ -298,14 +294,27 @@ def judge_robots(trace: RequestTrace) -> RobotsReport:
     asked = [int(rank) for rank in hosts if int(rank) in first_any]
     never = sum(rank not in first_robots for rank in asked)
     late = sum(first_any[rank] < first_robots.get(rank, first_any[rank]) for rank in asked)
+    examples, delay_breaches = list[str](), 0
     denied = np.flatnonzero(trace.has_flag(FLAG_DENIED))
+    for number in denied[:WORST].tolist():
+        host, page = trace.web.hosts.host(int(trace.rank[number])), int(trace.page[number])
+        path = path_of(page - host.base) if page >= 0 else "(not a page)"
+        agent = trace.agents[int(trace.agent[number])]
+        examples.append(f"{host.name} {path} (robots.txt of kind {host.robots!r}, agent {agent[:40]!r})")
+    for rank in hosts:
+        manner = trace.web.hosts.host(int(rank)).robots
+        if any(group.delay for group in robots.KINDS[manner].groups):
+            here = np.flatnonzero(trace.rank == rank)
+            wanted = robots.crawl_delay(manner, trace.agents[int(trace.agent[here[0]])]) * 1e6
+            # A microsecond of grace for the rounding of the log.
+            delay_breaches += int((np.diff(trace.start[here]) < wanted - 1).sum())
     return RobotsReport(
         breaches=len(denied),
-        examples=[_describe(trace, int(number)) for number in denied[:WORST]],
+        examples=examples,
         hosts=len(hosts),
         never_asked=never,
         asked_late=late,
-        delay_breaches=_delay_breaches(trace),
+        delay_breaches=delay_breaches,
     )
 
 
@@ -313,26 +322,3 @@ def _first_time(trace: RequestTrace, which: npt.NDArray[np.bool_]) -> dict[int, 
     ranks, places = np.unique(trace.rank[which], return_index=True)
     starts = trace.start[which][places]
     return dict(zip(map(int, ranks), map(int, starts), strict=True))
-
-
-def _describe(trace: RequestTrace, number: int) -> str:
-    host = trace.web.hosts.host(int(trace.rank[number]))
-    page = int(trace.page[number])
-    path = path_of(page - host.base) if page >= 0 else "(not a page)"
-    agent = trace.agents[int(trace.agent[number])]
-    return f"{host.name} {path} (robots.txt of kind {host.robots!r}, agent {agent[:40]!r})"
-
-
-def _delay_breaches(trace: RequestTrace) -> int:
-    """Count requests that came sooner after the start of the last than the Crawl-delay says."""
-    late = 0
-    for rank in np.unique(trace.rank[trace.rank >= 0]):
-        manner = trace.web.hosts.host(int(rank)).robots
-        if not any(group.delay for group in robots.KINDS[manner].groups):
-            continue
-        here = np.flatnonzero(trace.rank == rank)
-        agent = trace.agents[int(trace.agent[here[0]])]
-        wanted = robots.crawl_delay(manner, agent) * 1e6
-        # A microsecond of grace for the rounding of the log.
-        late += int((np.diff(trace.start[here]) < wanted - 1).sum())
-    return late
