@@ -27,7 +27,7 @@ SUBJECT = Subject(
         "joined": "gossamer.agents.joined.welcoming:JoinedCluster",
         "ray": "gossamer.ray.cluster:RayCluster",
     },
-    far_commands={"ray": "gossamer.ray.following:run"},
+    far_commands={"ray": "gossamer.ray.connecting:run"},
     far_tasks={"ray": "gossamer.ray.connecting:mapped"},
     commands={
         "agent": Command(

@@ -54,13 +54,8 @@ class SupervisedCrawl:
     ) -> None:
         """Check everything; without `tables`, rows stay in their logs. `growth` says how many agents there should be. `parts` of
         the program that runs the crawl are in its process alone, so that no other agent can have them: `catalog`, `subscribers`,
-        and `clock` of :class:`~gossamer.crawls.crawl.Crawl`.
-
-        Raises:
-            UsageError: the options do not fit, or the crawl cannot be divided.
-            CrawlDirectoryError: the directory is in use or damaged.
-            FlowError: the graph cannot be.
-        """
+        and `clock` of :class:`~gossamer.crawls.crawl.Crawl`. Raises UsageError: the options do not fit, or the crawl cannot be
+        divided; CrawlDirectoryError: the directory is in use or damaged; FlowError: the graph cannot be."""
         self._report = report
         self._beside: dict[str, Any] = {"report": report, "tables": tables}
         self.others = Joining(self, growth)

@@ -49,11 +49,7 @@ class DesignationSheet(Sheet, frozen=True):
 
 
 class _Designations(Provider[DesignationSheet], ABC):
-    """A table of designations, wherever it is kept.
-
-    Raises:
-        UsageError: the sheet names no agent, or one twice.
-    """
+    """A table of designations, wherever it is kept. Raises UsageError: the sheet names no agent, or one twice."""
 
     policy: Uses[DesignationPolicy]
     keeps_state = True
@@ -316,12 +312,7 @@ class ByPlaceSheet(Sheet, frozen=True):
 
 class ByPlace(Provider[ByPlaceSheet]):
     """Gives a domain to the least loaded agent at the domain's place, or to the least loaded of all if no agent is there.
-
-    Contract: `agents.contract.DesignationPolicy`.
-
-    Raises:
-        UsageError: a rule names no place.
-    """
+    Contract: `agents.contract.DesignationPolicy`. Raises UsageError: a rule names no place."""
 
     def __init__(self, sheet: ByPlaceSheet | None = None) -> None:
         super().__init__(sheet)

@@ -90,11 +90,8 @@ class AgentDigests(Provider[NoSettings]):
         return ()
 
     async def claim_again(self, rows: Iterable[DocumentRow]) -> int:
-        """Claim all documents of the ledger, where one of them was never claimed.
-
-        Returns:
-            How many were claimed. A run that is killed meanwhile begins again with the next start.
-        """
+        """Claim all documents of the ledger, where one of them was never claimed. Returns how many were claimed. A run that is
+        killed meanwhile begins again with the next start."""
         before = self.ledger.counters()
         if not has_unclaimed(before):
             return 0

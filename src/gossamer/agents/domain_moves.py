@@ -19,18 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
-from gossamer.agents.handing_over import (
-    PARCELS,
-    Gift,
-    HandOver,
-    Step,
-    UnderWay,
-    as_arcs,
-    as_settings,
-    carry_out,
-    is_moving,
-    under_way,
-)
+from gossamer.agents import handing_over
+from gossamer.agents.handing_over import Gift, HandOver, Step, UnderWay
 from gossamer.agents.lost import forget_loss, noted_losses, owe_again
 from gossamer.agents.parcels import steps
 from gossamer.agents.supervision import MoveDomains, OfferDomains
@@ -85,7 +75,7 @@ class MovingDomains:
 
     def begin(self) -> None:
         """Before anything is asked for: a move that is under way holds."""
-        work = under_way(self._run.directory)
+        work = handing_over.under_way(self._run.directory)
         if work is None or not work.is_at_work:
             return
         for move in work.hand_overs or ():
@@ -185,7 +175,7 @@ class MovingDomains:
         sheet: Any = self._run.graph.sheet("ring")
         moved = dict(text.rsplit("=", 1) for text in sheet.moved)
         self._run.graph_at_work.set(
-            "ring", {"moved": as_settings({**moved, **dict.fromkeys(move.domains, move.taker)})}
+            "ring", {"moved": handing_over.as_settings({**moved, **dict.fromkeys(move.domains, move.taker)})}
         )
 
     def _withhold(self, move: HandOver) -> None:
@@ -235,11 +225,11 @@ class DomainMoves:
         self._is_at_it = False
         self.before_step: Callable[[str], None] = lambda _step: None
         """Called before an agent is asked for a step; an exception leaves the move to the next run, as a crash does."""
-        supervisor.is_moving = lambda: is_moving(directory)
+        supervisor.is_moving = lambda: handing_over.is_moving(directory)
 
     @property
     def is_under_way(self) -> bool:
-        return self._is_at_it or is_moving(self._directory)
+        return self._is_at_it or handing_over.is_moving(self._directory)
 
     async def assign(self, given: Mapping[str, str], owner: Callable[[str], str]) -> str:
         """Let agents have domains that a person gives to them; returns what was done, in words. Raises as :meth:`move`."""
@@ -267,8 +257,8 @@ class DomainMoves:
             raise UsageError("other domains are moving; try again in some seconds")
         if self._supervisor.is_resting:
             raise UsageError("all agents rest for some seconds; ask again")
-        arcs = tuple(as_arcs(map(domain_point, domains)))
-        one = HandOver(giver, taker, arcs, f"{PARCELS}/{time.time_ns():x}", tuple(domains))
+        arcs = tuple(handing_over.as_arcs(map(domain_point, domains)))
+        one = HandOver(giver, taker, arcs, f"{handing_over.PARCELS}/{time.time_ns():x}", tuple(domains))
         return await self._driven(UnderWay((one,), is_at_work=True))
 
     async def go_on(self) -> None:
@@ -280,7 +270,7 @@ class DomainMoves:
                 crash_at(Point.JOINING)
             forget_loss(self._directory, agent, loss)
             self._report(f"{agent} was told {told:,} URLs of its domains again, which pages of other agents lead to")
-        if not self._is_at_it and (work := under_way(self._directory)) is not None and work.is_at_work:
+        if not self._is_at_it and (work := handing_over.under_way(self._directory)) is not None and work.is_at_work:
             await self._driven(work)
 
     async def _driven(self, work: UnderWay) -> Moved:
@@ -289,10 +279,10 @@ class DomainMoves:
 
         async def commit() -> None:
             moved_so_far = self._moved(dict.fromkeys(move.domains, move.taker))
-            await self._supervisor.giving.give("ring", {"moved": as_settings(moved_so_far)})
+            await self._supervisor.giving.give("ring", {"moved": handing_over.as_settings(moved_so_far)})
 
         try:
-            [(_, _, moved)] = await carry_out(self._directory, work, self._step, commit)
+            [(_, _, moved)] = await handing_over.carry_out(self._directory, work, self._step, commit)
         finally:
             self._is_at_it = False
         names = ", ".join(move.domains[:3]) + (f" and {len(move.domains) - 3} more" if len(move.domains) > 3 else "")

@@ -29,7 +29,6 @@ from gossamer.values.settings import MOST_AGENTS
 
 if TYPE_CHECKING:
     from gossamer.agents.crawl import SupervisedCrawl
-    from gossamer.crawls.crawl import Crawl
     from gossamer.crawls.work import CrawlAtWork
 
 #: Shares of a core. At the first one a crawl has none left: the system and other programs take the rest. Below the second one it
@@ -182,11 +181,8 @@ class Balance:
         self._since = math.inf
 
     def hear(self, now: float, loads: Mapping[str, Load]) -> Wish | None:
-        """What should move from the busiest agent to the idlest, so that both do the same; None where all stays as it is.
-
-        Args:
-            loads: of the agents that work.
-        """
+        """What should move from the busiest of the agents that work to the idlest, so that both do the same; None where all stays
+        as it is."""
         giver = max(loads, key=lambda name: loads[name].busy)
         taker = min(loads, key=lambda name: loads[name].busy)
         busy, idle = loads[giver], loads[taker]
@@ -274,9 +270,13 @@ class Joining:
                 async with asyncio.timeout(LOOK):
                     await self._stirred.wait()
             self._stirred.clear()
+            now, number = time.monotonic(), self._wish
             if (lone := self._crawl.lone) is None:
-                self._look_at(time.monotonic())
-            elif lone.working and (number := self._wish or self._wanted_beside(lone)) > 1:
+                self._look_at(now)
+            elif lone.working and not number and not lone.beside:
+                self._gauge = self._gauge or LoadGauge(lone)
+                number = self._wanted(now, 1, self._gauge.read(now))
+            if lone is not None and lone.working and number > 1:
                 is_handed_over = await self._crawl.hand_over(number)
                 self._growth.postpone(time.monotonic())
                 if is_handed_over:
@@ -286,15 +286,6 @@ class Joining:
                         f"the crawl did not come to rest, so {number} agents cannot share it yet; it tries again in {AGAIN:g} s"
                     )
                     await asyncio.sleep(AGAIN)
-
-    def _wanted_beside(self, lone: "Crawl") -> int:
-        """How many there should be in the place of the only one."""
-        if lone.beside:
-            return 1
-        if self._gauge is None:
-            self._gauge = LoadGauge(lone)
-        now = time.monotonic()
-        return self._wanted(now, 1, self._gauge.read(now))
 
     def _look_at(self, now: float) -> None:
         """Decide on several agents by their loads, unless they rest, or one of them has not told."""

@@ -56,10 +56,6 @@ class Lent(msgspec.Struct):
     noted: dict[str, int] = {}
     """Places that it has given back, with the numbers of the turns."""
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.granted or self.recalled or self.noted)
-
 
 class _Place(msgspec.Struct):
     """One place that is lent, or waited for."""
@@ -86,7 +82,7 @@ class PlaceTurns:
         self._gap = gap
         self._places: dict[str, _Place] = {}
         self._lives: dict[str, str] = {}
-        self._told: dict[str, Lent] = {}
+        self._told: defaultdict[str, Lent] = defaultdict(Lent)
         self._number = 0
         self._opens = -inf
 
@@ -120,7 +116,7 @@ class PlaceTurns:
             for name in [name for name, one in self._places.items() if one.agent == agent]:
                 self._free(name, now + self._gap)
         self._lives[agent] = life
-        told = self._told.setdefault(agent, Lent({}, [], {}))
+        told = self._told[agent]
         for name, (number, wait) in back.items():
             told.noted[name] = number
             known = self._places.get(name)
@@ -141,16 +137,15 @@ class PlaceTurns:
             turn = SHORT_TURN if self._has_domains and not name.startswith(DOMAIN_MARK) else TURN
             if one.agent and one.queue and (one.is_recalled or now - one.begun >= turn):
                 one.is_recalled = True
-                self._told.setdefault(one.agent, Lent({}, [], {})).recalled.append(name)
+                self._told[one.agent].recalled.append(name)
             elif not one.agent and one.queue:
                 self._number += 1
                 one.agent, one.number, one.begun, one.is_recalled = one.queue.popleft(), self._number, now, False
-                told = self._told.setdefault(one.agent, Lent({}, [], {}))
-                told.granted[name] = one.number, max(0.0, one.open_at - now)
+                self._told[one.agent].granted[name] = one.number, max(0.0, one.open_at - now)
             elif not one.agent and one.open_at <= now:
                 del self._places[name]
-        told_now, self._told = self._told, {}
-        return {agent: lent for agent, lent in told_now.items() if not lent.is_empty}
+        told_now, self._told = self._told, defaultdict(Lent)
+        return {agent: lent for agent, lent in told_now.items() if lent.granted or lent.recalled or lent.noted}
 
     def _free(self, name: str, open_at: float) -> None:
         one = self._places[name]
@@ -179,11 +174,7 @@ class Lending:
     """Limits, turns and rates of one crawl of several agents."""
 
     def __init__(self, agents: Mapping[str, AgentProcess], turns: PlaceTurns | None = None) -> None:
-        """Nothing is lent yet.
-
-        Args:
-            turns: says who may ask at a place where several agents have hosts.
-        """
+        """Nothing is lent yet. `turns` says who may ask at a place where several agents have hosts."""
         self.max_pages: int | None = None
         """The limit of the whole crawl, which is lent to agents."""
         self.max_bytes: int | None = None

@@ -146,7 +146,7 @@ async def owe_again(run: "AgentRun", agent: str) -> int:
     return count
 
 
-def found_links(directory: Path) -> Iterator[list[Task]]:
+def found_links(directory: Path, at_once: int = _AT_ONCE) -> Iterator[list[Task]]:
     """The targets of all links that the tables have, as tasks, each once; some at a time. None where they have no links."""
     from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
 
@@ -154,7 +154,7 @@ def found_links(directory: Path) -> Iterator[list[Task]]:
         if not {"links", "pages"} <= set(database.tables):
             return
         rows = iter(database.ask(LINKS_BY_DEPTH))
-        while part := list(islice(rows, _AT_ONCE)):
+        while part := list(islice(rows, at_once)):
             yield [Task(target, host_of(target), depth, source, relation) for target, depth, source, relation in part]
 
 
@@ -322,17 +322,9 @@ def is_table_lost(directory: Path) -> bool:
 def make_table_again(
     directory: Path, settings: Mapping[str, Any], members: Sequence[str], policy: DesignationPolicy
 ) -> Iterator[str]:
-    """Make the table that masters share again. A kill meanwhile leaves it lost, and harms nothing.
-
-    Args:
-        policy: chooses for domains that no agent holds, and of which URLs are lost.
-
-    Yields:
-        Lines for people.
-
-    Raises:
-        CrawlDirectoryError: the table cannot be made again, since something else is lost too.
-    """
+    """Make the table that masters share again, and yield lines for people. `policy` chooses for domains that no agent holds, and of
+    which URLs are lost. A kill meanwhile leaves the table lost, and harms nothing. Raises CrawlDirectoryError: it cannot be made
+    again, since something else is lost too."""
     names = at_work(members)
     for name in names:
         if damage := end_of_ledger(directory, ledger_of(directory, settings, name)).damage:
@@ -396,16 +388,15 @@ class _TableAgain:
             if owner and self._ledgers[owner].is_seen(task.identity):
                 continue
             # An agent that has seen it let it through its filters, and has sent it.
-            if any(ledger.is_seen(task.identity) for ledger in self._ledgers.values()):
-                lost.setdefault(owner or self._given(domain), []).append(task)
+            if not any(ledger.is_seen(task.identity) for ledger in self._ledgers.values()):
+                continue
+            if not owner:  # no agent holds the domain
+                at_point = self._at_points.get(domain_point(domain))
+                owner = at_point or chosen(self._policy, domain, self._members, self._counts)
+                self._note(domain, owner)
+                hold_again(self._ledgers[owner], [domain])
+            lost.setdefault(owner, []).append(task)
         return sum(queue_found(self._ledgers[owner], those) for owner, those in lost.items())
-
-    def _given(self, domain: str) -> str:
-        """Let an agent hold a domain that none holds."""
-        agent = self._at_points.get(domain_point(domain)) or chosen(self._policy, domain, self._members, self._counts)
-        self._note(domain, agent)
-        hold_again(self._ledgers[agent], [domain])
-        return agent
 
     def _note(self, domain: str, agent: str) -> None:
         self.owners[domain] = self._at_points[domain_point(domain)] = agent

@@ -11,18 +11,9 @@ from typing import Any
 
 import msgspec
 
+from gossamer.agents import wiring as parts
 from gossamer.agents.cluster import LOCAL
 from gossamer.agents.contract import SharedState
-from gossamer.agents.wiring import (
-    agent_arrow,
-    agent_connector,
-    agent_place,
-    ledger_settings,
-    mail_arrow,
-    mail_sender,
-    ring_rule,
-    url_sender,
-)
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.old_wirings import completed
@@ -100,12 +91,8 @@ def masters_of(directory: Path) -> Masters:
 
 def masters_for(directory: Path, options: CrawlOptions) -> Masters:
     """The masters that a crawl is to have by its options, and by what its directory keeps where it goes on. Touches nothing.
-
-    Raises:
-        UsageError: the options do not fit together, or do not fit the crawl.
-        CrawlDirectoryError: what is kept of masters is damaged.
-        WiringError: the wiring of masters cannot be run.
-    """
+    Raises UsageError: the options do not fit together, or do not fit the crawl; CrawlDirectoryError: what is kept of masters is
+    damaged; WiringError: the wiring of masters cannot be run."""
     kept = masters_of(directory) if options.resume else Masters()
     _check(directory, options, has_masters=bool(kept))
     if not (kept or options.designation == "master"):
@@ -207,40 +194,26 @@ def master_wiring(
         WiringError: the wiring lacks a part.
     """
     assert masters.wiring is not None
-    made, agents = without_example(masters.wiring), at_work(members)
-    arrow = agent_arrow(master)
-    connectors: dict[str, ConnectorPlan] = {arrow: agent_connector(master, master, folder, is_far=is_far)}
+    # The common sheet of all masters has an agent as an example.
+    made, agents = masters.wiring, at_work(members)
+    shared = {name: one for name, one in made.connectors.items() if name not in _EXAMPLE}
+    own = {name: one for name, one in made.components.items() if name not in _EXAMPLE}
+    arrow = parts.agent_arrow(master)
+    connectors: dict[str, ConnectorPlan] = {arrow: parts.agent_connector(master, master, folder, is_far=is_far)}
     components: dict[str, ComponentPlan] = {}
     for agent in agents:
-        connectors[agent_arrow(agent)] = agent_connector(agent, master, folder, is_far=is_far)
-        connectors[mail_arrow(agent)] = agent_connector(agent, master, folder, "-mail", is_far=is_far)
-        components[f"send-{agent}"] = url_sender(agent, MAIL)
-        components[f"send-mail-{agent}"] = mail_sender(agent, MAIL)
-        components[agent] = agent_place(agent, master)
-        components[agent].ports["mail"] = mail_arrow(agent)
+        connectors[parts.agent_arrow(agent)] = parts.agent_connector(agent, master, folder, is_far=is_far)
+        connectors[parts.mail_arrow(agent)] = parts.agent_connector(agent, master, folder, "-mail", is_far=is_far)
+        components[f"send-{agent}"] = parts.url_sender(agent, MAIL)
+        components[f"send-mail-{agent}"] = parts.mail_sender(agent, MAIL)
+        components[agent] = parts.agent_place(agent, master)
+        components[agent].ports["mail"] = parts.mail_arrow(agent)
     bound = {
         name: msgspec.structs.replace(one, ports={**one.ports, "inbox": arrow}) if one.use == "marshal" else one
-        for name, one in made.components.items()
+        for name, one in own.items()
     }
-    made = msgspec.structs.replace(
-        made, connectors={**made.connectors, **connectors}, components={**bound, **components}
-    )
-    for unit, settings in _settings(crawl, members, agents, place).items():
-        made = with_settings(made, unit, settings)
-    return made
-
-
-def without_example(wiring: Wiring) -> Wiring:
-    """The common sheet of all masters, without its agent."""
-
-    def rest(units: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: one for name, one in units.items() if name not in _EXAMPLE}
-
-    return msgspec.structs.replace(wiring, connectors=rest(wiring.connectors), components=rest(wiring.components))
-
-
-def _settings(crawl: Wiring, members: Sequence[str], agents: Sequence[str], place: Path) -> dict[str, dict[str, Any]]:
-    rule = ring_rule(ledger_settings(crawl))
+    made = msgspec.structs.replace(made, connectors={**shared, **connectors}, components={**bound, **components})
+    rule = parts.ring_rule(parts.ledger_settings(crawl))
     settings: dict[str, dict[str, Any]] = {
         "marshal": dict(rule),
         "designations": {"members": list(members)},
@@ -248,10 +221,12 @@ def _settings(crawl: Wiring, members: Sequence[str], agents: Sequence[str], plac
         "shared": {"directory": str(place), "crawl": crawl_id(place)},
     }
     units: dict[str, ComponentPlan | ProviderPlan] = {**crawl.providers, **crawl.components}
-    for (unit, name), (own, setting) in SHARED_SETTINGS.items():
+    for (unit, name), (of_master, setting) in SHARED_SETTINGS.items():
         if unit in units and name in units[unit].settings:
-            settings.setdefault(own, {})[setting] = units[unit].settings[name]
-    return settings
+            settings.setdefault(of_master, {})[setting] = units[unit].settings[name]
+    for unit, given in settings.items():
+        made = with_settings(made, unit, given)
+    return made
 
 
 def designation_policy(wiring: Wiring) -> Any:

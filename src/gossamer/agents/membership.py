@@ -21,34 +21,12 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.agents import handing_over
 from gossamer.agents.cluster import supervisor_lock
 from gossamer.agents.contract import DesignationPolicy, MachineAway
 from gossamer.agents.designations import agent_at, designated, forget_domains, give
 from gossamer.agents.ended import is_ledger_gone
-from gossamer.agents.handing_over import (
-    Gift,
-    Step,
-    UnderWay,
-    carry_out,
-    division,
-    forget_note,
-    forget_parcels,
-    is_changing,
-    is_moving,
-    keeps_parcels,
-    last_change,
-    left_by_ring,
-    moves_by_ring,
-    moves_by_table,
-    note_change,
-    opened_table,
-    planned,
-    read_moved,
-    under_way,
-    write_moved,
-    write_note,
-    write_to_table,
-)
+from gossamer.agents.handing_over import Gift, Step, UnderWay
 from gossamer.agents.masters import mail_waits, masters_of
 from gossamer.agents.parcels import AgentsAtRest, Elsewhere, ends_of
 from gossamer.agents.ring import let_go
@@ -134,7 +112,7 @@ async def needs_rest(
 ) -> bool:
     """Whether agents have to run before domains can change hands: one was killed, some move, or URLs are owed or wait as mail.
     Raises CrawlDirectoryError: a ledger is damaged."""
-    if (by_table and mail_waits(directory)) or is_moving(directory):
+    if (by_table and mail_waits(directory)) or handing_over.is_moving(directory):
         return True
     ends = await ends_of(directory, wiring, at_work(members_of(directory)), elsewhere)
     return any(end.owed or not end.is_clean for end in ends.values())
@@ -159,7 +137,7 @@ async def change_members(
         CrawlDirectoryError: a ledger is damaged, in use, cannot be written, or has a secret of its own. Nothing has changed.
     """
     known = members_of(directory)
-    write_note(directory, UnderWay(before=known, after=tuple(members)))
+    handing_over.write_note(directory, UnderWay(before=known, after=tuple(members)))
     crash_at(Point.JOINING)
     async with AgentsAtRest(directory, wiring, elsewhere) as agents:
         await agents.prepare(dict.fromkeys(member(text).agent for text in (*known, *members)))
@@ -170,17 +148,20 @@ async def change_members(
             try:
                 await agents.publish(members_of(directory))
             except CrawlDirectoryError:
-                forget_note(directory)
+                handing_over.forget_note(directory)
                 raise
-        forget_parcels(directory)  # of the change before: those that they are for have published
-        wishes, moved, number, left = read_wishes(directory), read_moved(directory), division_of(directory) + 1, None
+        handing_over.forget_parcels(directory)  # of the change before: those that they are for have published
+        wishes, moved = read_wishes(directory), handing_over.read_moved(directory)
+        number, left = division_of(directory) + 1, None
         at = number if has_store(wiring) else 0
         if policy is None:
-            moves, left = moves_by_ring(known, members, moved, wishes), left_by_ring(members, {**moved, **wishes})
+            moves = handing_over.moves_by_ring(known, members, moved, wishes)
+            left = handing_over.left_by_ring(members, {**moved, **wishes})
         else:
             # Where a person gives domains away, the division stays.
-            moves, number = moves_by_table(directory, known, members, wishes, policy), time.time_ns()
-        work = UnderWay(planned(moves, number), known, tuple(members), policy is not None, division=at, moved=left)
+            moves, number = handing_over.moves_by_table(directory, known, members, wishes, policy), time.time_ns()
+        hand_overs = handing_over.planned(moves, number)
+        work = UnderWay(hand_overs, known, tuple(members), policy is not None, division=at, moved=left)
         for line in _told(work, await _carry_out(directory, wiring, agents, work)):
             report(line)
     forget_wishes(directory, wishes)
@@ -202,15 +183,15 @@ async def publish_left(directory: Path, wiring: Wiring, report: Callable[[str], 
 async def _carry_out(directory: Path, wiring: Wiring, agents: AgentsAtRest, work: UnderWay) -> Sequence[Gift]:
     async def commit() -> None:
         if work.by_table:
-            write_to_table(directory, work.hand_overs or ())
+            handing_over.write_to_table(directory, work.hand_overs or ())
             crash_at(Point.JOINING)
         write_members(directory, work.after)
         if work.division:
-            note_change(directory, work)
+            handing_over.note_change(directory, work)
             write_division(directory, work.division)
         if not work.by_table:
-            left = left_by_ring(work.after, read_moved(directory))
-            write_moved(directory, left if work.moved is None else work.moved)
+            left = handing_over.left_by_ring(work.after, handing_over.read_moved(directory))
+            handing_over.write_moved(directory, left if work.moved is None else work.moved)
 
     async def step(step: Step, names: Sequence[str], work: UnderWay) -> Sequence[Gift]:
         gifts = await agents.step(step, names, work)
@@ -221,7 +202,7 @@ async def _carry_out(directory: Path, wiring: Wiring, agents: AgentsAtRest, work
 
     while True:
         try:
-            return await carry_out(directory, work, step, commit)
+            return await handing_over.carry_out(directory, work, step, commit)
         except MachineAway:  # it may have done steps that its agent does not know, which went on from the store
             continue
 
@@ -230,20 +211,22 @@ async def settle(directory: Path, wiring: Wiring, elsewhere: Elsewhere | None = 
     """Finish what a kill interrupted while agents rested, or give it up where nothing has changed yet; and do the last change again
     for agents that have gone back to before it. Raises CrawlDirectoryError: a ledger is damaged, or in use."""
     async with AgentsAtRest(directory, wiring, elsewhere) as agents:
-        if (work := under_way(directory)) is not None and not work.is_at_work:
+        if (work := handing_over.under_way(directory)) is not None and not work.is_at_work:
             await _settled(directory, wiring, agents, work)
         noted, members = agents_behind(directory), members_of(directory)
-        work = last_change(directory, [name for text in members if (name := member(text).agent) not in noted])
+        work = handing_over.last_change(
+            directory, [name for text in members if (name := member(text).agent) not in noted]
+        )
         if work is not None and work.moved is not None:
-            write_moved(directory, work.moved)  # who publishes that may be behind
+            handing_over.write_moved(directory, work.moved)  # who publishes that may be behind
         # One whose ledger is not there yet is brought back first.
         behind = {name: then for name, then in noted.items() if not (then and is_ledger_gone(directory, name))}
         if behind:
             if work is None:  # an older version made it
                 known = tuple(text for text in members if member(text).agent not in behind)
                 before = next(filter(None, behind.values()), known)
-                moves = moves_by_ring(before, members, read_moved(directory))
-                work = UnderWay(planned(moves, division_of(directory)), before, members)
+                moves = handing_over.moves_by_ring(before, members, handing_over.read_moved(directory))
+                work = UnderWay(handing_over.planned(moves, division_of(directory)), before, members)
             await _carry_out(directory, wiring, agents, msgspec.structs.replace(work, behind=tuple(behind)))
             note_behind(directory, {name: then for name, then in noted.items() if name not in behind})
 
@@ -258,11 +241,11 @@ async def _settled(directory: Path, wiring: Wiring, agents: AgentsAtRest, work: 
         try:
             await _carry_out(directory, wiring, agents, work)
         except CrawlDirectoryError:
-            if is_changing(directory):
+            if handing_over.is_changing(directory):
                 raise
     elif not work.before and members_of(directory):
         await agents.told("forget-log", [agent_name(0)])  # it was about to be divided
-    forget_note(directory)
+    handing_over.forget_note(directory)
 
 
 def _told(work: UnderWay, moved: Sequence[Gift]) -> Iterator[str]:
@@ -285,32 +268,22 @@ def _told(work: UnderWay, moved: Sequence[Gift]) -> Iterator[str]:
 
 
 def designations(directory: Path, names: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
-    """Assignable domains with their agents: all that were given away, or those of some hosts; the agent is empty where none has
-    it.
-
-    Args:
-        names: hosts or domains; none for all.
-
-    Yields:
-        Domain and agent.
-
-    Raises:
-        UsageError: the crawl has one agent, or a name is none; or all are asked for of a crawl that goes by the ring.
-        CrawlDirectoryError: what the crawl keeps of agents and masters cannot be read.
-    """
+    """Yield assignable domains with their agents: all that were given away, or those of the hosts or domains that are named; the
+    agent is empty where none has it. Raises UsageError: the crawl has one agent, or a name is none; or all are asked for of a crawl
+    that goes by the ring; CrawlDirectoryError: what the crawl keeps of agents and masters cannot be read."""
     members, masters = members_of(directory), masters_of(directory)
     if not members:
         raise UsageError(f"the crawl in {directory} has one agent, which has all domains")
     settings = ledger_settings(read_wiring(directory))
     if names:
-        kind = division(directory, members, settings, by_table=bool(masters))
+        kind = handing_over.division(directory, members, settings, by_table=bool(masters))
         domains = domain_rule_of(settings)
         for domain in dict.fromkeys(domains.assignable(given_host(name)) for name in names):
             yield domain, kind.owner(domain)
         return
     if not masters:
         raise UsageError(f"the crawl in {directory} goes by the ring, which has no table; name the domains")
-    with opened_table(directory) as shared:
+    with handing_over.opened_table(directory) as shared:
         yield from designated(shared.reading)
 
 
@@ -319,12 +292,12 @@ def forget_shared(directory: Path, ledgers: Sequence[Ledger], target: DeletionTa
 
     See `forget` of :class:`~gossamer.engine.subjects.Subject`. Raises CrawlDirectoryError.
     """
-    if keeps_parcels(directory) and not (is_changing(directory) or agents_behind(directory)):
-        forget_parcels(directory)  # those that they are for have them
+    if handing_over.keeps_parcels(directory) and not (handing_over.is_changing(directory) or agents_behind(directory)):
+        handing_over.forget_parcels(directory)  # those that they are for have them
     if not (directory / SHARED).exists():
         return 0
     forget_copies(directory)
-    with opened_table(directory) as shared:
+    with handing_over.opened_table(directory) as shared:
         gone = {domain: agent for domain, agent in designated(shared.reading) if target.has_host(domain)}
         for ledger in ledgers:  # before the table forgets which they are
             let_go(ledger, list(gone))
@@ -356,16 +329,10 @@ def forget_wishes(directory: Path, done: Mapping[str, str]) -> None:
 
 
 def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
-    """Give domains that no agent has yet to agents: nothing has to move.
-
-    Returns:
-        Those that another agent has.
-
-    Raises:
-        CrawlDirectoryError: the table cannot be read or written.
-    """
+    """Give domains that no agent has yet to agents: nothing has to move. Returns those that another agent has. Raises
+    CrawlDirectoryError: the table cannot be read or written."""
     taken: dict[str, str] = {}
-    with opened_table(directory) as shared, shared.writing() as connection:
+    with handing_over.opened_table(directory) as shared, shared.writing() as connection:
         for domain, agent in assigned.items():
             owner = agent_at(connection, domain_point(domain))
             if owner is None or owner == agent:
@@ -391,24 +358,16 @@ def given_domains(wanted: Mapping[str, str], agents: Sequence[str], wiring: Wiri
 
 
 def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Mapping[str, str]) -> dict[str, str]:
-    """Give domains to agents: at once where nothing has to move; of the others it is noted.
-
-    Args:
-        wanted: domains, or hosts of them, with the names of agents.
-
-    Returns:
-        The domains that move when all agents rest, with their agents.
-
-    Raises:
-        UsageError: one is no domain, or belongs to the crawl itself; or there is no such agent at work. Nothing has changed.
-        CrawlDirectoryError: what masters share cannot be read or written.
-    """
+    """Give domains, or hosts of them, to the agents that are `wanted`: at once where nothing has to move; others are noted.
+    Returns those that move when all agents rest, with their agents. Raises UsageError: one is no domain, or belongs to the crawl
+    itself; or there is no such agent at work. Nothing has changed; CrawlDirectoryError: what masters share cannot be read or
+    written."""
     by_table = bool(masters_of(directory))
     given = given_domains(wanted, at_work(members), wiring)
     if by_table:
         later = give_now(directory, given)
     else:
-        now = division(directory, members, ledger_settings(wiring), by_table=False)
+        now = handing_over.division(directory, members, ledger_settings(wiring), by_table=False)
         later = {domain: agent for domain, agent in given.items() if now.owner(domain) != agent}
     if later:
         path = directory / _WISHES

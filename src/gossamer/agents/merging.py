@@ -42,8 +42,7 @@ from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, SUFFIX, ForAnoth
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.agents import agent_name, named
 from gossamer.values.errors import DiskFull, UsageError
-from gossamer.values.task import Arrived, Task
-from gossamer.values.url import host_of
+from gossamer.values.task import Arrived
 
 # A file is proved whole before anything else happens to it: length, digest, seal, then each URL. Then it is copied into the crawl
 # directory, and its URLs are committed; when all of them are, that is noted. A kill between these steps leaves a file that the
@@ -195,14 +194,8 @@ class TakenFiles(msgspec.Struct, frozen=True):
 
 
 def taken_files(directory: Path, paths: Iterable[Path]) -> TakenFiles:
-    """Prove exchange files, and copy those that are sound into the crawl directory, each whole or not at all.
-
-    Args:
-        paths: files, and folders whose exchange files are meant.
-
-    Raises:
-        UsageError: the crawl exchanges no files, or one cannot be copied.
-    """
+    """Prove exchange files, those in folders too, and copy those that are sound into the crawl directory, each whole or not at all.
+    Raises UsageError: the crawl exchanges no files, or one cannot be copied."""
     wiring = exchanging_wiring(directory)
     key, agent = read_key(directory / EXCHANGE_KEY), str(wiring.providers[OUTBOX].settings["agent"])
     ring = RingDesignation(RingSheet(members=tuple(wiring.providers["ring"].settings["members"])))
@@ -290,7 +283,15 @@ async def take_in(directory: Path, outbox: FileOutbox, intake: UrlIntake, report
             for _ in _judging(file, agent, outbox.designation.owner):
                 await asyncio.sleep(0)
         except UsageError as error:
-            report(_put_aside(path, directory, error))
+            # It goes away from those that are to be merged, so that no later run fails on it.
+            target = directory / REFUSED / path.name
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                path.replace(target)
+            except OSError as failure:
+                report(f"{error}; it cannot be put aside into {target.parent}: {failure.strerror}")
+            else:
+                report(f"{error}; it is put aside: {target}")
             continue
         new, tasks = 0, file.tasks()
         while part := list(islice(tasks, _AT_ONCE)):
@@ -305,17 +306,6 @@ async def take_in(directory: Path, outbox: FileOutbox, intake: UrlIntake, report
             done.files + 1, done.urls + file.header.urls, done.new + new, confirmed, done.refused + file.refused
         )
     return done
-
-
-def _put_aside(path: Path, directory: Path, why: UsageError) -> str:
-    """Take a file away from those that are to be merged, so that no later run fails on it; returns what is said of it."""
-    target = directory / REFUSED / path.name
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(target)
-    except OSError as error:
-        return f"{why}; it cannot be put aside into {target.parent}: {error.strerror}"
-    return f"{why}; it is put aside: {target}"
 
 
 def intake_of(graph: RunningGraph) -> UrlIntake:
@@ -343,13 +333,8 @@ def _bound(graph: RunningGraph, node: ComponentNode, role: str, key: str) -> lis
 
 @contextlib.asynccontextmanager
 async def at_rest(directory: Path, report: Callable[[str], None]) -> AsyncIterator[tuple[FileOutbox, UrlIntake]]:
-    """The parts of a crawl at rest that exchange files, while the block runs; its ledger is left as clean as it was.
-
-    Raises:
-        UsageError: it exchanges no files.
-        CrawlDirectoryError: it is in use, or damaged.
-        FlowError: a part cannot start.
-    """
+    """The parts of a crawl at rest that exchange files, while the block runs; its ledger is left as clean as it was. Raises
+    UsageError: it exchanges no files; CrawlDirectoryError: it is in use, or damaged; FlowError: a part cannot start."""
     wiring = with_directory(exchanging_wiring(directory), str(directory))  # it may have been moved
     graph = RunningGraph(plan(wiring, catalog()), report=report)
     roles = graph.graph.components[_commit(graph)].roles
@@ -381,7 +366,7 @@ async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number
     Raises:
         UsageError: there is no such agent, it is this one, or the crawl keeps no table of links.
     """
-    from gossamer.agents.lost import LINKS_BY_DEPTH
+    from gossamer.agents.lost import found_links
     from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
 
     lost = agent_name(number)
@@ -393,12 +378,10 @@ async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number
     with Database(directory) as database:
         if not {"links", "pages"} <= set(database.tables):
             raise UsageError("this crawl keeps no table of links, so it cannot tell what it has sent to the lost agent")
-        rows = iter(database.ask(LINKS_BY_DEPTH))
-        while part := list(islice(rows, _AT_ONCE)):
-            tasks = [Task(target, host_of(target), depth, source, relation) for target, depth, source, relation in part]
-            theirs = {task.url: task for task in tasks if outbox.designation.owner(task.host) == lost}
-            for new in seen.unseen(list(theirs)):
-                del theirs[new]
-            count += outbox.owe_known(list(theirs.values()))
-            await asyncio.sleep(0)
+    for tasks in found_links(directory, _AT_ONCE):
+        theirs = {task.url: task for task in tasks if outbox.designation.owner(task.host) == lost}
+        for new in seen.unseen(list(theirs)):
+            del theirs[new]
+        count += outbox.owe_known(list(theirs.values()))
+        await asyncio.sleep(0)
     return count

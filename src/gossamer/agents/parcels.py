@@ -15,16 +15,8 @@ from typing import Any, Self, TypeVar
 
 import msgspec
 
+from gossamer.agents import ended
 from gossamer.agents.digests import CLAIMS_DUE, has_unclaimed
-from gossamer.agents.ended import (
-    AgentEnd,
-    end_of_ledger,
-    is_ledger_gone,
-    ledger_of,
-    note_agent_end,
-    noted_end,
-    opened_ledger,
-)
 from gossamer.agents.handing_over import Gift, HandOver, Step, UnderWay, division, keeps_parcels, lies_in, under_way
 from gossamer.agents.lost import begin_anew, make_table_again
 from gossamer.agents.masters import designation_policy, masters_of
@@ -118,7 +110,7 @@ class AgentsAtRest:
         elif step != "give" and keeps_parcels(self._directory):
             # One that has lost its folder meanwhile is brought back from the store later, and is behind then.
             known = set(at_work(work.before)) - set(work.behind)
-            agents = [name for name in agents if not (name in known and is_ledger_gone(self._directory, name))]
+            agents = [name for name in agents if not (name in known and ended.is_ledger_gone(self._directory, name))]
         return list(chain.from_iterable(await self.told(step, agents, list[Gift])))
 
     async def publish(self, members: Iterable[str]) -> None:
@@ -128,7 +120,7 @@ class AgentsAtRest:
         [url] = self._stores
         found = [one for one in map(member, members) if one.capacity or self.elsewhere is None]
         for one in found:
-            if not one.capacity and is_ledger_gone(
+            if not one.capacity and ended.is_ledger_gone(
                 self._directory, one.agent
             ):  # no supervisor looks after one that has left
                 await asyncio.to_thread(bring_agent_back, self._directory, url, one.agent, 0.0, is_dead=True)
@@ -179,35 +171,35 @@ class AgentsAtRest:
 
 async def ends_of(
     directory: Path, wiring: Wiring, agents: Iterable[str], elsewhere: Elsewhere | None = None
-) -> dict[str, AgentEnd]:
+) -> dict[str, ended.AgentEnd]:
     """How agents stand that do not work: by what they have told, or by a process for each that was killed."""
-    found: dict[str, AgentEnd] = {}
+    found: dict[str, ended.AgentEnd] = {}
     killed = list[str]()
     for agent in agents:
-        own = ledger_of(directory, ledger_settings(wiring), agent)
-        if (end := noted_end(directory, agent)) is not None:
+        own = ended.ledger_of(directory, ledger_settings(wiring), agent)
+        if (end := ended.noted_end(directory, agent)) is not None:
             found[agent] = end
         elif own.places.ledger.is_dir() or elsewhere is not None:
             killed.append(agent)
         else:
-            found[agent] = end_of_ledger(directory, own)
+            found[agent] = ended.end_of_ledger(directory, own)
     if killed:
         async with AgentsAtRest(directory, wiring, elsewhere) as at_rest:
-            found |= dict(zip(killed, await at_rest.told("look", killed, AgentEnd), strict=True))
+            found |= dict(zip(killed, await at_rest.told("look", killed, ended.AgentEnd), strict=True))
     return found
 
 
 def do(deed: Deed, caller: Caller) -> Any:
     """Do it; the parent may be killed meanwhile, and the next one does it again."""
     directory = Path(deed.directory)
-    own = ledger_of(directory, deed.ledger, deed.agent)
+    own = ended.ledger_of(directory, deed.ledger, deed.agent)
     match deed.deed:
         case "look":
-            return end_of_ledger(directory, own)
+            return ended.end_of_ledger(directory, own)
         case "begin":
             known = division(directory, deed.words, deed.ledger, by_table=deed.by_table)
             files = begin_anew(directory, deed.ledger, deed.agent, known)
-            note_agent_end(directory, deed.agent, own)
+            ended.note_agent_end(directory, deed.agent, own)
             return files
         case "unseen":
             with own.looking():
@@ -227,7 +219,7 @@ def do(deed: Deed, caller: Caller) -> Any:
         if deed.deed not in ("divide", "forget-log", "publish"):
             told = _steps_at_rest(deed, stack, caller)
         else:
-            ledger = opened_ledger(directory, deed.ledger, deed.agent, stack)
+            ledger = ended.opened_ledger(directory, deed.ledger, deed.agent, stack)
             if deed.deed == "divide":
                 divide(directory, ledger)
             elif deed.deed == "forget-log":
@@ -236,7 +228,7 @@ def do(deed: Deed, caller: Caller) -> Any:
                 from gossamer.backup.one_agent import publish_at_rest
 
                 publish_at_rest(directory, deed.words[0], ledger)
-    note_agent_end(directory, deed.agent, own)
+    ended.note_agent_end(directory, deed.agent, own)
     return told
 
 
@@ -252,7 +244,7 @@ def _steps_at_rest(deed: Deed, stack: ExitStack, caller: Caller) -> list[Gift]:
     assert work is not None
     known = {member(text).agent for text in work.before}.difference(work.behind)
     is_new = deed.deed == "take" and agent not in known
-    ledger = opened_ledger(directory, deed.ledger, agent, stack, existing=not is_new)
+    ledger = ended.opened_ledger(directory, deed.ledger, agent, stack, existing=not is_new)
     if deed.deed == "give":
         check_secret(ledger)
     is_taker = deed.deed in ("take", "undo")

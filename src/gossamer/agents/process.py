@@ -95,15 +95,8 @@ def is_renewed(folder: Path, wiring: Wiring, masters: Masters) -> bool:
 
 
 def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, folder: str) -> Wiring:
-    """The wiring of one agent.
-
-    Args:
-        agent: the one that is to run it.
-
-    Raises:
-        WiringError: the wiring cannot be divided.
-        UsageError: what is to be divided is less than there are agents.
-    """
+    """The wiring of one agent. Raises WiringError: it cannot be divided; UsageError: what is to be divided is less than there are
+    agents."""
     if "frontier" not in graph.components:
         raise WiringError(f"{graph.wiring.source}: several agents need a component called 'frontier'")
     frontier: Any = graph.sheet("frontier")

@@ -8,12 +8,14 @@ what is in flight comes in, what they owe each other is delivered, and they end.
 import math
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from gossamer.agents import membership
 from gossamer.agents.cluster import living
 from gossamer.agents.contract import Cluster, FarCluster
 from gossamer.agents.domain_moves import DomainMoves
@@ -21,18 +23,6 @@ from gossamer.agents.ended import is_ledger_gone, write_agent_end
 from gossamer.agents.handing_over import Divided, division, is_changing, read_moved, write_moved
 from gossamer.agents.lost import is_table_lost, note_loss, noted_losses
 from gossamer.agents.masters import check_places, check_shared, designation_policy, masters_for
-from gossamer.agents.membership import (
-    assign,
-    change_members,
-    check_can_change,
-    needs_rest,
-    publish_left,
-    read_wishes,
-    settle,
-    with_number,
-    with_places,
-    without,
-)
 from gossamer.agents.parcels import AgentsAtRest, Elsewhere, ends_of
 from gossamer.agents.process import AgentOrders, check_can_divide, check_concurrency, write_orders
 from gossamer.agents.supervisor import Supervisor
@@ -77,16 +67,9 @@ class Roster:
         report: Callable[[str], None],
         store_is_there: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Check that the crawl can have so many agents as the options say; nothing is touched.
-
-        Args:
-            store_is_there: waits for the store before agents change, since all of them publish first. None where there is no store.
-
-        Raises:
-            UsageError: it cannot.
-            CrawlDirectoryError: the names of its agents cannot be read.
-            WiringError: its wiring cannot be divided.
-        """
+        """Check that the crawl can have so many agents as the options say; nothing is touched. `store_is_there` waits for the store
+        before agents change, since all of them publish first; None where there is no store. Raises UsageError: it cannot;
+        CrawlDirectoryError: the names of its agents cannot be read; WiringError: its wiring cannot be divided."""
         self._directory = directory
         self._report = report
         self._store_is_there = store_is_there
@@ -97,7 +80,10 @@ class Roster:
         one = (agent_name(0),)
         is_begun = options.resume and (directory / STATE_DIRECTORY / one[0] / "ledger").is_dir()
         before = kept or (one if is_begun else ())
-        self._number = options.agents or (_number_in(directory / STATE_DIRECTORY / _WANTED) if options.resume else 0)
+        self._number = options.agents or 0
+        if options.resume and not self._number:
+            with suppress(OSError, ValueError):
+                self._number = int((directory / STATE_DIRECTORY / _WANTED).read_text(encoding="ascii"))
         self._given_places = options.agent_place
         self.members: tuple[str, ...] = ()
         """All of them, with those that have left: the ones that the crawl is to have, until it has them."""
@@ -112,14 +98,14 @@ class Roster:
 
     def _follow(self, before: tuple[str, ...], kept: tuple[str, ...]) -> None:
         """Take the members that the crawl has for those that it is to have, in the number that was asked for."""
-        numbered = with_number(before, self._number or len(at_work(before)) or 1)
-        self.members = with_places(numbered, self._given_places)
+        numbered = membership.with_number(before, self._number or len(at_work(before)) or 1)
+        self.members = membership.with_places(numbered, self._given_places)
         self.has_changed = bool(before) and self.members != kept
 
     def check(self, graph: Graph, members: tuple[str, ...]) -> None:
         check_can_divide(graph, members, self._directory, self.masters.names)
         if self.has_changed or members != self.members:
-            check_can_change(graph.wiring, self._directory)
+            membership.check_can_change(graph.wiring, self._directory)
 
     def check_settings(self, graph: Graph) -> None:
         """Refuse settings, by a UsageError, that cannot be divided among the agents at work, or among those that are wanted."""
@@ -175,14 +161,14 @@ class Roster:
 
     def with_number(self, graph: Graph, number: int) -> tuple[str, ...]:
         """The members with so many of them at work. Raises as the constructor."""
-        members = with_number(self.members, number)
+        members = membership.with_number(self.members, number)
         self.check(graph, members)
         return members
 
     def let_go(self, graph: Graph, agent: str) -> bool:
         """Let an agent leave as soon as the crawl rests; False where it has to stay: the only one, and in a crawl with a store the
         last one that is at work already."""
-        members = without(self._wanted or self.members, agent)
+        members = membership.without(self._wanted or self.members, agent)
         if not at_work(members) or (has_store(graph.wiring) and at_work(members)[0] not in at_work(self.members)):
             return False
         try:
@@ -195,7 +181,7 @@ class Roster:
     def may_lose(self, graph: Graph) -> bool:
         """Whether an agent that has lost its ledger at work may begin again with an empty one."""
         try:
-            check_can_change(graph.wiring, self._directory)
+            membership.check_can_change(graph.wiring, self._directory)
         except UsageError:
             return False
         return True
@@ -224,8 +210,8 @@ class Roster:
     def assign(self, graph: Graph, agents: Mapping[str, str]) -> dict[str, str]:
         """Give domains to agents; returns those that move when the crawl rests. Raises as
         :func:`~gossamer.agents.membership.assign`."""
-        check_can_change(graph.wiring, self._directory)
-        return assign(self._directory, graph.wiring, self.members, agents)
+        membership.check_can_change(graph.wiring, self._directory)
+        return membership.assign(self._directory, graph.wiring, self.members, agents)
 
     def take_wish(self) -> tuple[str, ...] | None:
         wanted, self._wanted = self._wanted, None
@@ -233,13 +219,9 @@ class Roster:
 
     async def prepare(self, graph: Graph, cluster: Cluster) -> None:
         """Before the agents of a crawl that goes on are started: finish or undo what was under way, then let it have its agents.
-
-        Where agents of it are at work, they are to be taken over as they are; what is to change is a wish.
-
-        Raises:
-            CrawlDirectoryError: a ledger is lost or damaged.
-            ComponentFailed: agents that should bring each other what they owe do not come to an end.
-        """
+        Where agents of it are at work, they are to be taken over as they are; what is to change is a wish. Raises
+        CrawlDirectoryError: a ledger is lost or damaged; ComponentFailed: agents that should bring each other what they owe do
+        not come to an end."""
         members = members_of(self._directory)
         if await cluster.living(at_work(members)):
             if self.has_changed:
@@ -253,7 +235,7 @@ class Roster:
         if self.masters:
             await self._mend_shared(graph, members)
             check_shared(self._directory)
-        await settle(self._directory, graph.wiring, _elsewhere(cluster))
+        await membership.settle(self._directory, graph.wiring, _elsewhere(cluster))
         settled = members_of(self._directory)
         if settled != members:
             # The table of the masters had made a change, and the kill came before the crawl's note of its agents.
@@ -261,11 +243,11 @@ class Roster:
             self.check(graph, self.members)
         if settled:
             await self._look_for_lost(graph, settled)
-        if self.has_changed or read_wishes(self._directory):
+        if self.has_changed or membership.read_wishes(self._directory):
             await self.change(graph, cluster, self.members)
             self.has_changed = False
         elif cluster.is_shared:
-            await publish_left(self._directory, graph.wiring, self._report)
+            await membership.publish_left(self._directory, graph.wiring, self._report)
         want(self._directory, None)
 
     async def _mend_shared(self, graph: Graph, members: Sequence[str]) -> None:
@@ -335,26 +317,26 @@ class Roster:
         if elsewhere is None and not cluster.is_shared:
             raise UsageError(self.told_kept)
         # An agent may have come back that lacks what it took, or has what it gave.
-        await settle(self._directory, graph.wiring, elsewhere)
+        await membership.settle(self._directory, graph.wiring, elsewhere)
         kept = members_of(self._directory)
-        if members == kept and not read_wishes(self._directory):
+        if members == kept and not membership.read_wishes(self._directory):
             want(self._directory, None)
             return
         if self._store_is_there is not None:
             await self._store_is_there()
-        if kept and await needs_rest(self._directory, graph.wiring, elsewhere, by_table=bool(self.masters)):
+        if kept and await membership.needs_rest(self._directory, graph.wiring, elsewhere, by_table=bool(self.masters)):
             await self._deliver(graph, cluster, kept)
         lines, policy = list[str](), None
         if self.masters.wiring is not None:
             policy = designation_policy(self.masters.wiring)
             await policy.start()
         try:
-            await change_members(self._directory, graph.wiring, members, lines.append, policy, elsewhere)
+            await membership.change_members(self._directory, graph.wiring, members, lines.append, policy, elsewhere)
         except CrawlDirectoryError:
             if elsewhere is not None or not (has_store(graph.wiring) and is_changing(self._directory)):
                 raise
             # An agent has lost its folder meanwhile, and is brought back later.
-            await settle(self._directory, graph.wiring)
+            await membership.settle(self._directory, graph.wiring)
         self.members = members_of(self._directory)
         want(self._directory, None)
         for line in lines:
@@ -380,7 +362,7 @@ class Roster:
         supervisor.rest()
         async with meanwhile(moves.go_on()):
             await supervisor.work()
-        if await needs_rest(self._directory, graph.wiring, _elsewhere(cluster), by_table=bool(self.masters)):
+        if await membership.needs_rest(self._directory, graph.wiring, _elsewhere(cluster), by_table=bool(self.masters)):
             raise ComponentFailed(
                 "the agents could not bring each other the URLs that they owe, so none of them can leave; "
                 f"gossamer resume {self._directory} goes on with those that the crawl has"
@@ -418,12 +400,3 @@ class Roster:
 def _elsewhere(cluster: Cluster) -> Elsewhere | None:
     """What does things of agents at rest where they have machines of their own; None where they are here, or it cannot."""
     return cluster.do_at_rest if isinstance(cluster, FarCluster) else None
-
-
-def _number_in(note: Path) -> int:
-    """The number in a note; 0 where there is none."""
-    try:
-        text = note.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
-        return 0
-    return int(text) if text.isdecimal() else 0

@@ -43,11 +43,8 @@ class Quiescence:
         self._before: frozenset[AgentReport] = frozenset()
 
     def is_over(self, reports: Sequence[AgentReport]) -> bool:
-        """Whether the crawl has ended, by this round and the one before.
-
-        Args:
-            reports: one of each agent that answered, all asked for after the reports of the round before had come.
-        """
+        """Whether the crawl has ended, by this round and the one before: one report of each agent that answered, all asked for
+        after the reports of the round before had come."""
         now = frozenset(one for one in reports if one.is_at_rest)
         before, self._before = self._before, now
         return now == before and {one.agent for one in now} == self._agents

@@ -124,12 +124,8 @@ async def _looked(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
 
 async def _of_one(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
     """The answer of one agent. What it changes holds until it begins again; what is to last is changed for the whole crawl.
-
-    Raises:
-        UsageError: there is no such agent, or it does not work now.
-        AgentSilent: it does not answer.
-        RequestRefused: it was not done.
-    """
+    Raises UsageError: there is no such agent, or it does not work now; AgentSilent: it does not answer; RequestRefused: it was
+    not done."""
     agent = str(getattr(request, "agent", ""))
     answered = await _at_one(crawl, request, agent)
     if isinstance(answered, Done) and request.steers:

@@ -44,11 +44,7 @@ class Restarts:
         self._vain = 0
 
     def died(self, *, has_worked: bool) -> float | None:
-        """Seconds until the next start; None where it is given up.
-
-        Args:
-            has_worked: it had committed something since it was started.
-        """
+        """Seconds until the next start; None where it is given up. `has_worked`: it had committed something since its start."""
         self.count += 1
         self._vain = 0 if has_worked else self._vain + 1
         if self._vain >= MOST_VAIN:
@@ -306,22 +302,23 @@ _PAUSE = 0.1
 
 
 async def take_over(supervisor: "Supervisor", cluster: Cluster) -> list[str]:
-    """Take over the agents that are at work; returns their names.
-
-    Args:
-        supervisor: the new one, which does not work yet.
-
-    Raises:
-        CrawlDirectoryError: a process that is no agent has the ledger of one.
-    """
+    """Let a supervisor that does not work yet take over the agents that are at work; returns their names. Raises
+    CrawlDirectoryError: a process that is no agent has the ledger of one."""
     news: list[AgentNews] = []
     everybody: dict[str, SupervisedProcess] = {**supervisor.agents, **supervisor.masters}
     for name, placed in (await cluster.living(everybody)).items():
         agent = everybody[name]
         agent.take_over(placed)
-        told = await _first_news(agent, placed)
+        until = time.monotonic() + _PATIENCE
+        while (told := await agent.ask_news(first=True)) is None and placed.is_alive:
+            if time.monotonic() >= until:
+                raise CrawlDirectoryError(
+                    f"{place_of(agent.directory, name)} is in use by {placed}, which does not answer; check the process before "
+                    "you end it"
+                )
+            await asyncio.sleep(_PAUSE)
         if told is None:
-            continue
+            continue  # it has ended before it told any
         agent.is_ending = told.is_ending
         if name in supervisor.masters:
             continue
@@ -331,18 +328,3 @@ async def take_over(supervisor: "Supervisor", cluster: Cluster) -> list[str]:
     if news:
         supervisor.lending.begin_with(news)
     return [one.report.agent for one in news]
-
-
-async def _first_news(agent: SupervisedProcess, placed: Placed) -> AgentNews | None:
-    """The first news of an agent; None where it ends before it has told any."""
-    until = time.monotonic() + _PATIENCE
-    while time.monotonic() < until:
-        if (told := await agent.ask_news(first=True)) is not None:
-            return told
-        if not placed.is_alive:
-            return None
-        await asyncio.sleep(_PAUSE)
-    raise CrawlDirectoryError(
-        f"{place_of(agent.directory, agent.name)} is in use by {placed}, which does not answer; check the process "
-        f"before you end it"
-    )

@@ -1,6 +1,6 @@
 """What Ray runs: an actor that begins `gossamer agent --join`, or another command, as a process of its node, and ends with it.
 
-Place in the flow: :mod:`gossamer.ray.cluster` asks Ray for one of these for each agent, and :mod:`gossamer.ray.following` for the
+Place in the flow: :mod:`gossamer.ray.cluster` asks Ray for one of these for each agent, and :mod:`gossamer.ray.connecting` for the
 supervisor. Ray puts the folder of the program that asks first on the import path of its workers, whatever `-P` said there. So each
 command is a process of its own, which begins with the import path of a fresh Python, and this module loads nothing but the standard
 library. The system ends that process, and all that it begins, when their parents end: Ray does not where a node or a worker is

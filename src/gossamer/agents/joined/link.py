@@ -8,7 +8,7 @@ The machine dials, and dials again for as long as it runs. ::
     supervisor  MachineWelcome                or Refusal, which ends the machine
     supervisor  Begin                         the agent's name and its orders, as the bytes of files
     supervisor  Question, MachineReply        as on the control socket of an agent
-    supervisor  AtRest, ReadPart, WritePart   while all agents rest, and hosts change hands (:mod:`deeds`)
+    supervisor  AtRest, ReadPart, WritePart   while all agents rest, and hosts change hands (:mod:`placed`)
     machine     Said, AgentHasEnded           its lines and its end
     machine     AgentPlace                    where other agents reach it
     supervisor  Book                          all agents' addresses, again whenever one has changed

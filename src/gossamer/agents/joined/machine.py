@@ -23,7 +23,8 @@ import msgspec
 from gossamer.agents.cluster import LocalCluster, LocalPlaced, living, meeting
 from gossamer.agents.ended import is_ledger_gone, noted_end
 from gossamer.agents.handing_over import forget_parcels
-from gossamer.agents.joined import deeds, link
+from gossamer.agents.joined import link
+from gossamer.agents.joined.placed import done_here, write_files
 from gossamer.agents.lost import back_from_store
 from gossamer.agents.parcels import ends_of
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
@@ -128,7 +129,17 @@ class JoinedMachine:
                 f"{self.directory} cannot be made: {error.strerror}; name another folder with -o"
             ) from None
         with contextlib.closing(lock), self._meeting:
-            self._read_note()
+            note = self.directory / _NOTE
+            try:
+                self._note = msgspec.json.decode(note.read_bytes(), type=_MachineNote)
+            except FileNotFoundError:
+                if (self.directory / CRAWL_FILE).exists():
+                    raise UsageError(
+                        f"{self.directory} holds a crawl of its own; name another folder with -o"
+                    ) from None
+                self._write_note("")
+            except ValueError as error:
+                raise CrawlDirectoryError(f"{note} is damaged: {error}; name another folder with -o") from None
             if self._note.agent:
                 await self._find()
             exchange = Exchange()
@@ -157,17 +168,6 @@ class JoinedMachine:
         self._over.set()
 
     # -- its folder
-
-    def _read_note(self) -> None:
-        path = self.directory / _NOTE
-        try:
-            self._note = msgspec.json.decode(path.read_bytes(), type=_MachineNote)
-        except FileNotFoundError:
-            if (self.directory / CRAWL_FILE).exists():
-                raise UsageError(f"{self.directory} holds a crawl of its own; name another folder with -o") from None
-            self._write_note("")
-        except ValueError as error:
-            raise CrawlDirectoryError(f"{path} is damaged: {error}; name another folder with -o") from None
 
     def _write_note(self, agent: str) -> None:
         self._note = _MachineNote(self._note.folder or secrets.token_hex(8), agent)
@@ -225,7 +225,7 @@ class JoinedMachine:
     def _write(self, folder: Path, message: link.Begin) -> None:
         """Write the orders of an agent, as they are on this machine."""
         self._prepare(folder, message.agent)
-        deeds.write_files(self.directory, message.files)
+        write_files(self.directory, message.files)
         forget_parcels(self.directory)
         for name in message.files.keys() & {WIRING, ORDERS, SECRET}:
             replace_private(folder / name, message.files[name])
@@ -362,14 +362,15 @@ class JoinedMachine:
 
     async def _do_at_rest(self, asked: link.Asked) -> None:
         """Do something of the agent, or of its parcels, while all agents rest: one thing after the other."""
-        async with self._resting:
-            body = await deeds.done_here(self.directory, asked, self._has)
-        self._put(link.MachineReply(asked.number, body))
 
-    async def _has(self, agent: str, restores: bool) -> None:
-        if restores:
-            await self._restore(agent, read(self.directory / CRAWL_FILE))
-        self._write_note(agent)
+        async def has(agent: str, restores: bool) -> None:
+            if restores:
+                await self._restore(agent, read(self.directory / CRAWL_FILE))
+            self._write_note(agent)
+
+        async with self._resting:
+            body = await done_here(self.directory, asked, has)
+        self._put(link.MachineReply(asked.number, body))
 
     # -- what agents know of each other
 

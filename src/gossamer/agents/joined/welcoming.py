@@ -22,8 +22,7 @@ from gossamer.agents.contract import ClusterNeeds, ClusterNode, MachineAway, Pla
 from gossamer.agents.ended import AgentEnd, forget_agent_end, write_agent_end
 from gossamer.agents.handing_over import under_way
 from gossamer.agents.joined import link
-from gossamer.agents.joined.deeds import done_there
-from gossamer.agents.joined.placed import LOOK, JoinedPlaced, Machine, MastersHere
+from gossamer.agents.joined.placed import LOOK, JoinedPlaced, Machine, MastersHere, done_there
 from gossamer.agents.masters import KEPT, is_master
 from gossamer.agents.parcels import Deed
 from gossamer.agents.process import ORDERS, WIRING, AgentOrders
@@ -404,7 +403,7 @@ class JoinedCluster:
                 machine.replied(message)
             case link.Said():
                 if placed is not None:
-                    placed.said(message.line)
+                    placed.say(message.line)
             case link.AgentHasEnded():
                 machine.joining = msgspec.structs.replace(machine.joining, is_alive=False)
                 machine.is_leaving = message.is_leaving or message.code in REFUSING
