@@ -120,7 +120,6 @@ def designations(directory: str, domains: Sequence[str], assigned: Sequence[str]
 
 # `gossamer exchange | merge DIR`: URLs between agents that no network connects, out of a crawl and into one.
 
-
 #: Seconds that a running crawl may take over a million URLs.
 LONGEST = 600.0
 

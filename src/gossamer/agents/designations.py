@@ -161,7 +161,6 @@ class KeptDesignations(_Designations):
 # policy within one transaction, so that no two masters give it to two agents. Domains whose agent has left are moved while all
 # agents rest (:mod:`handing_over`).
 
-
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS designations (domain TEXT PRIMARY KEY, point INTEGER NOT NULL, agent TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS designations_by_point ON designations (point);

@@ -33,7 +33,20 @@ def exchange_by_files(builder: Builder) -> None:
         members, agent = _chosen(builder.options)
         if not members:
             return
-        builder.wiring = _with_exchange(builder.wiring, members, agent)
+        wiring = builder.wiring
+        frontier, commit = divisible(wiring)
+        ledger = str(wiring.components[commit].providers["ledger"])
+        providers = {
+            "ring": ProviderPlan("ring", settings={"members": list(members)}),
+            OUTBOX: ProviderPlan("file-outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
+            "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
+        }
+        wiring.check_free("several agents need", providers=providers)
+        # What crawlers find out of their hosts may be another agent's.
+        found = (frontier, commit, *(name for name, plan in wiring.components.items() if plan.use == "crawlers"))
+        components = {**wiring.components, **{name: on_divided(wiring.components[name], {}) for name in found}}
+        divided = {**wiring.providers, **providers}
+        builder.wiring = owing_orders(msgspec.structs.replace(wiring, providers=divided, components=components))
     else:
         options = builder.options
         for name in ("agents", "agent", *(["exchange_key"] if options.resume else [])):
@@ -55,25 +68,6 @@ def is_exchanging(wiring: Wiring) -> bool:
 def _outbox(wiring: Wiring) -> ProviderPlan | None:
     plan = wiring.providers.get(OUTBOX)
     return plan if plan is not None and plan.use == "file-outbox" else None
-
-
-def _with_exchange(wiring: Wiring, members: tuple[str, ...], agent: str) -> Wiring:
-    frontier, commit = divisible(wiring)
-    ledger = str(wiring.components[commit].providers["ledger"])
-    providers = {
-        "ring": ProviderPlan("ring", settings={"members": list(members)}),
-        OUTBOX: ProviderPlan("file-outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
-        "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
-    }
-    wiring.check_free("several agents need", providers=providers)
-    # What crawlers find out of their hosts may be another agent's.
-    found = (frontier, commit, *(name for name, plan in wiring.components.items() if plan.use == "crawlers"))
-    changed = {name: on_divided(wiring.components[name], {}) for name in found}
-    return owing_orders(
-        msgspec.structs.replace(
-            wiring, providers={**wiring.providers, **providers}, components={**wiring.components, **changed}
-        )
-    )
 
 
 def _chosen(options: CrawlOptions) -> tuple[tuple[str, ...], str]:

@@ -257,9 +257,6 @@ class Lending:
             await self._agents[name].line.do(request)
 
 
-Settings = dict[str, dict[str, Any]]
-
-
 class GivenSettings:
     """Remembers the settings that were changed in the life of one supervisor."""
 
@@ -281,23 +278,18 @@ class GivenSettings:
 
         return take_back
 
-    def for_agent(self, index: int, since: int) -> Settings:
-        """Return the settings, by unit, that an agent has not heard: it has this index, and knows the edition `since`."""
-        found: Settings = {}
-        for (unit, name), value in self._since(since):
-            found.setdefault(unit, {})[name] = part_of(unit, name, value, self._agents, index)
-        return found
-
-    def for_master(self, since: int) -> Settings:
-        """The same for a master, which has few of them, under names of its own."""
-        found: Settings = {}
-        for key, value in self._since(since):
-            if (own := SHARED_SETTINGS.get(key)) is not None:
+    def unheard(self, index: int | None, since: int) -> dict[str, dict[str, Any]]:
+        """Return the settings, by unit, that a process has not heard which knows the edition `since`: the agent of this index, or a
+        master where there is none. A master has few of them, under names of its own."""
+        found: dict[str, dict[str, Any]] = {}
+        for (unit, name), (changed, value) in self._known.items():
+            if changed <= since:
+                continue
+            if index is not None:
+                found.setdefault(unit, {})[name] = part_of(unit, name, value, self._agents, index)
+            elif (own := SHARED_SETTINGS.get((unit, name))) is not None:
                 found.setdefault(own[0], {})[own[1]] = value
         return found
-
-    def _since(self, edition: int) -> list[tuple[tuple[str, str], Any]]:
-        return [(key, value) for key, (changed, value) in self._known.items() if changed > edition]
 
 
 class Giving:
@@ -346,10 +338,7 @@ class Giving:
         edition = self._given.edition
         if one.edition == edition:
             return
-        if one.name in self._agents:
-            missed = self._given.for_agent(list(self._agents).index(one.name), one.edition)
-        else:
-            missed = self._given.for_master(one.edition)
-        for unit, settings in missed.items():
+        index = list(self._agents).index(one.name) if one.name in self._agents else None
+        for unit, settings in self._given.unheard(index, one.edition).items():
             await one.line.do(SetAgent(unit, settings))
         one.edition = edition

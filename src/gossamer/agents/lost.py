@@ -158,17 +158,6 @@ def found_links(directory: Path, at_once: int = _AT_ONCE) -> Iterator[list[Task]
             yield [Task(target, host_of(target), depth, source, relation) for target, depth, source, relation in part]
 
 
-def queue_found(ledger: RocksLedger, tasks: Sequence[Task]) -> int:
-    """Queue those of some tasks that the ledger has not seen; returns how many."""
-    with ledger.group() as group:
-        new = group.meet(tasks).new
-        for task in new:
-            if group.tally("host", task.host, 1) == 1:
-                group.count("hosts")
-        group.push(new)
-    return len(new)
-
-
 # What lost agents had fetched, as their logs say: where no page leads there any more, the crawl is not whole.
 
 
@@ -396,7 +385,16 @@ class _TableAgain:
                 self._note(domain, owner)
                 hold_again(self._ledgers[owner], [domain])
             lost.setdefault(owner, []).append(task)
-        return sum(queue_found(self._ledgers[owner], those) for owner, those in lost.items())
+        count = 0
+        for owner, those in lost.items():
+            with self._ledgers[owner].group() as group:
+                new = group.meet(those).new
+                for task in new:
+                    if group.tally("host", task.host, 1) == 1:
+                        group.count("hosts")
+                group.push(new)
+            count += len(new)
+        return count
 
     def _note(self, domain: str, agent: str) -> None:
         self.owners[domain] = self._at_points[domain_point(domain)] = agent

@@ -104,11 +104,18 @@ def masters_for(directory: Path, options: CrawlOptions) -> Masters:
         settings: dict[str, Any] = dict(before.settings) if options.policy in ("", before.use) else {}
         if options.place:
             settings["places"] = list(options.place)
-        policy = ProviderPlan(options.policy or before.use, settings=settings)
-        wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, "policy": policy})
-    masters = Masters(tuple(map(master_name, range(number))), wiring)
-    _check_graph(masters)
-    return masters
+        given = ProviderPlan(options.policy or before.use, settings=settings)
+        wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, "policy": given})
+    graph, policy = plan(wiring, catalog()), wiring.providers.get("policy")
+    if policy is not None and policy.use == "by-place" and not policy.settings.get("places"):
+        raise UsageError("--policy by-place needs places; give it some: --place hu=budapest --place 192.0.2.0/24=oslo")
+    table = _marshal(wiring).providers["designations"]
+    if number > 1 and SharedState not in declared(graph.providers[str(table)].unit).uses.values():
+        raise WiringError(
+            f"{wiring.source}: providers.{table} keeps its table for one master; "
+            "let several masters use 'shared-designations', or leave --masters at 1"
+        )
+    return Masters(tuple(map(master_name, range(number))), wiring)
 
 
 def _check(directory: Path, options: CrawlOptions, *, has_masters: bool) -> None:
@@ -123,16 +130,9 @@ def _check(directory: Path, options: CrawlOptions, *, has_masters: bool) -> None
     elif options.designation == "master" and options.agents is None:
         raise UsageError("--designation master gives domains to several agents; say how many: --agents N")
     if not has_masters and options.designation != "master":
-        given = {
-            "--masters": options.masters,
-            "--policy": options.policy,
-            "--place": options.place,
-            "--agent-place": options.agent_place,
-        }
-        if options.cluster not in ("", LOCAL):
-            del given["--agent-place"]
-        for option, value in given.items():
-            if value:
+        for option in ("--masters", "--policy", "--place", "--agent-place"):
+            is_for_machines = option == "--agent-place" and options.cluster not in ("", LOCAL)
+            if getattr(options, option.removeprefix("--").replace("-", "_")) and not is_for_machines:
                 more = ", or the --cluster that has machines there" if option == "--agent-place" else ""
                 raise UsageError(f"{option} is about masters; add --designation master{more}")
 
@@ -146,22 +146,6 @@ def check_places(masters: Masters, members: Sequence[str]) -> None:
     if places and not {one.place for one in map(member, members)}.intersection(places):
         raise UsageError(
             f"no agent stands at {places[0]}; say which one does: --agent-place {agent_name(0)}={places[0]}"
-        )
-
-
-def _check_graph(masters: Masters) -> None:
-    """Refuse a wiring that masters cannot run."""
-    assert masters.wiring is not None
-    graph = plan(masters.wiring, catalog())
-    policy = masters.wiring.providers.get("policy")
-    if policy is not None and policy.use == "by-place" and not policy.settings.get("places"):
-        raise UsageError("--policy by-place needs places; give it some: --place hu=budapest --place 192.0.2.0/24=oslo")
-    table = _marshal(masters.wiring).providers["designations"]
-    is_shared = SharedState in declared(graph.providers[str(table)].unit).uses.values()
-    if len(masters.names) > 1 and not is_shared:
-        raise WiringError(
-            f"{masters.wiring.source}: providers.{table} keeps its table for one master; "
-            "let several masters use 'shared-designations', or leave --masters at 1"
         )
 
 

@@ -212,7 +212,20 @@ async def settle(directory: Path, wiring: Wiring, elsewhere: Elsewhere | None = 
     for agents that have gone back to before it. Raises CrawlDirectoryError: a ledger is damaged, or in use."""
     async with AgentsAtRest(directory, wiring, elsewhere) as agents:
         if (work := handing_over.under_way(directory)) is not None and not work.is_at_work:
-            await _settled(directory, wiring, agents, work)
+            if work.copies == "begun":
+                known = {member(text).agent for text in work.before}
+                for name in set(work.takers) - known:
+                    shutil.rmtree(directory / STATE_DIRECTORY / name, ignore_errors=True)
+                await agents.told("undo", [name for name in work.takers if name in known])
+            elif work.hand_overs is not None:
+                try:
+                    await _carry_out(directory, wiring, agents, work)
+                except CrawlDirectoryError:
+                    if handing_over.is_changing(directory):
+                        raise
+            elif not work.before and members_of(directory):
+                await agents.told("forget-log", [agent_name(0)])  # it was about to be divided
+            handing_over.forget_note(directory)
         noted, members = agents_behind(directory), members_of(directory)
         work = handing_over.last_change(
             directory, [name for text in members if (name := member(text).agent) not in noted]
@@ -223,29 +236,12 @@ async def settle(directory: Path, wiring: Wiring, elsewhere: Elsewhere | None = 
         behind = {name: then for name, then in noted.items() if not (then and is_ledger_gone(directory, name))}
         if behind:
             if work is None:  # an older version made it
-                known = tuple(text for text in members if member(text).agent not in behind)
-                before = next(filter(None, behind.values()), known)
+                stayed = tuple(text for text in members if member(text).agent not in behind)
+                before = next(filter(None, behind.values()), stayed)
                 moves = handing_over.moves_by_ring(before, members, handing_over.read_moved(directory))
                 work = UnderWay(handing_over.planned(moves, division_of(directory)), before, members)
             await _carry_out(directory, wiring, agents, msgspec.structs.replace(work, behind=tuple(behind)))
             note_behind(directory, {name: then for name, then in noted.items() if name not in behind})
-
-
-async def _settled(directory: Path, wiring: Wiring, agents: AgentsAtRest, work: UnderWay) -> None:
-    if work.copies == "begun":
-        known = {member(text).agent for text in work.before}
-        for name in set(work.takers) - known:
-            shutil.rmtree(directory / STATE_DIRECTORY / name, ignore_errors=True)
-        await agents.told("undo", [name for name in work.takers if name in known])
-    elif work.hand_overs is not None:
-        try:
-            await _carry_out(directory, wiring, agents, work)
-        except CrawlDirectoryError:
-            if handing_over.is_changing(directory):
-                raise
-    elif not work.before and members_of(directory):
-        await agents.told("forget-log", [agent_name(0)])  # it was about to be divided
-    handing_over.forget_note(directory)
 
 
 def _told(work: UnderWay, moved: Sequence[Gift]) -> Iterator[str]:

@@ -49,7 +49,6 @@ from gossamer.values.task import Arrived
 # next run merges. Files stay there, so that a crawl that goes back to a checkpoint merges those again that came after it. URLs of
 # a sound file that cannot be kept are left out and counted; a file that is not sound any more goes aside.
 
-
 #: URLs that one group takes: files are long, and each group costs a write of its own. Some milliseconds of the event loop.
 _AT_ONCE = 2_000
 

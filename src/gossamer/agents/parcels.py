@@ -120,9 +120,8 @@ class AgentsAtRest:
         [url] = self._stores
         found = [one for one in map(member, members) if one.capacity or self.elsewhere is None]
         for one in found:
-            if not one.capacity and ended.is_ledger_gone(
-                self._directory, one.agent
-            ):  # no supervisor looks after one that has left
+            # No supervisor looks after one that has left.
+            if not one.capacity and ended.is_ledger_gone(self._directory, one.agent):
                 await asyncio.to_thread(bring_agent_back, self._directory, url, one.agent, 0.0, is_dead=True)
         await self.told("publish", list(dict.fromkeys(one.agent for one in found)), words=[url])
 

@@ -180,10 +180,9 @@ _LOOK = 1.0
 def main() -> int:
     """Run the agent, or the master."""
     folder, agent = Path(sys.argv[1]), sys.argv[2]
-    if not _has_said():  # who has to wait loads the program meanwhile
-        with contextlib.suppress(
-            FlowError, GossamerError, OSError, ValueError
-        ):  # said when it begins, if it still is so
+    if not _has_said():
+        # Who has to wait loads the program meanwhile; an error is said when it begins, if it still is so.
+        with contextlib.suppress(FlowError, GossamerError, OSError, ValueError):
             plan(read_orders(folder)[1], catalog())
     if not os.read(sys.stdin.fileno(), len(WORD)):
         return 0  # the supervisor is gone

@@ -325,7 +325,17 @@ class Roster:
         if self._store_is_there is not None:
             await self._store_is_there()
         if kept and await membership.needs_rest(self._directory, graph.wiring, elsewhere, by_table=bool(self.masters)):
-            await self._deliver(graph, cluster, kept)
+            # The agents that the crawl has bring each other what they owe.
+            supervisor = Supervisor(self.orders(graph, cluster.folder, kept), cluster, self._report)
+            moves = DomainMoves(self._directory, supervisor, self.move, self._report)
+            supervisor.rest()
+            async with meanwhile(moves.go_on()):
+                await supervisor.work()
+            if await membership.needs_rest(self._directory, graph.wiring, elsewhere, by_table=bool(self.masters)):
+                raise ComponentFailed(
+                    "the agents could not bring each other the URLs that they owe, so none of them can leave; "
+                    f"gossamer resume {self._directory} goes on with those that the crawl has"
+                )
         lines, policy = list[str](), None
         if self.masters.wiring is not None:
             policy = designation_policy(self.masters.wiring)
@@ -354,19 +364,6 @@ class Roster:
             (directory / log_path(name)).unlink(missing_ok=True)
             shutil.rmtree(Places(place_of(directory, name)).ledger)
             write_agent_end(directory, name, msgspec.structs.replace(ends[name], opening=0))
-
-    async def _deliver(self, graph: Graph, cluster: Cluster, members: tuple[str, ...]) -> None:
-        """Let the agents that the crawl has bring each other what they owe."""
-        supervisor = Supervisor(self.orders(graph, cluster.folder, members), cluster, self._report)
-        moves = DomainMoves(self._directory, supervisor, self.move, self._report)
-        supervisor.rest()
-        async with meanwhile(moves.go_on()):
-            await supervisor.work()
-        if await membership.needs_rest(self._directory, graph.wiring, _elsewhere(cluster), by_table=bool(self.masters)):
-            raise ComponentFailed(
-                "the agents could not bring each other the URLs that they owe, so none of them can leave; "
-                f"gossamer resume {self._directory} goes on with those that the crawl has"
-            )
 
     def orders(self, graph: Graph, folder: Path, members: tuple[str, ...] | None = None) -> AgentOrders:
         among, moved = members or self.members, read_moved(self._directory)

@@ -100,7 +100,6 @@ def lent(limit: int, borrowers: Sequence[Borrower], least: int = 1) -> Mapping[s
 # confirmed it; one that is silent counts with the most that it may have. Each agent keeps its share in its ledger (:mod:`run`),
 # and goes by it without a supervisor, or after a death.
 
-
 #: Seconds over which the use of a rate is measured: long enough that one large answer is not taken for a change of work.
 WINDOW = 2.0
 

@@ -220,7 +220,6 @@ async def _hosts_of_all(crawl: "SeveralAgents", names: Sequence[str]) -> Told:
 # fetch on, but bring each other nothing. An agent that dies on the way comes back and may forget, so the checkpoint is made once
 # more. A URL that both snapshots have is sent again after the crawl has gone back to them, which does no harm.
 
-
 #: How often a checkpoint is begun anew, since an agent died while it was made, and seconds before the next time.
 _TRIES = 5
 _PAUSE = 1.0

@@ -91,7 +91,12 @@ def with_agents(
         **{agent_arrow(name): agent_connector(name, agent, folder, is_far=is_far) for name in (agent, *neighbours)},
     }
     if masters:
-        _go_by_masters(wiring, agent, masters, at_work(members), providers)
+        # They say whose a host is, and not the ring. Agents prefer different masters, so that these share the work.
+        first = at_work(members).index(agent) % len(masters)
+        in_turn = [*masters[first:], *masters[:first]]
+        providers[OUTBOX] = _outbox(wiring, "held", {"agent": agent, "masters": in_turn, "others": others})
+        held = {"agent": agent, **ring_rule(ledger_settings(wiring))}
+        providers["held"] = ProviderPlan("held-domains", {"ledger": "ledger", "ring": "ring"}, held)
         receiver.providers.update(held={"held": ["held"]}, mailbox={"mailbox": [OUTBOX]})
         ports = {"inbox": mail_arrow(agent), "outbox": "arrived"}
         components["receive-mail"] = msgspec.structs.replace(receiver, use="receive-mail", ports=ports)
@@ -238,21 +243,6 @@ def _outbox(wiring: Wiring, designation: str, settings: Mapping[str, Any]) -> Pr
     directory = {"directory": wiring.providers["ledger"].settings.get("directory", ".")} if has_store(wiring) else {}
     bound: dict[str, Any] = {"ledger": "ledger", "designation": designation}
     return ProviderPlan("retaining-outbox" if directory else "outbox", bound, {**settings, **directory})
-
-
-def _go_by_masters(
-    wiring: Wiring, agent: str, masters: Sequence[str], agents: Sequence[str], providers: dict[str, ProviderPlan]
-) -> None:
-    """Let masters say whose a host is, and not the ring. Agents prefer different masters, so that these share the work."""
-    first = agents.index(agent) % len(masters)
-    settings = {
-        "agent": agent,
-        "masters": [*masters[first:], *masters[:first]],
-        "others": [name for name in agents if name != agent],
-    }
-    providers[OUTBOX] = _outbox(wiring, "held", settings)
-    held = {"agent": agent, **ring_rule(ledger_settings(wiring))}
-    providers["held"] = ProviderPlan("held-domains", {"ledger": "ledger", "ring": "ring"}, held)
 
 
 def url_sender(to: str, owing: str) -> ComponentPlan:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 # Processors that a program registers: functions that read pages, in every crawl that the program starts afterwards.
 
-
 ProcessorFunction = Callable[[Document], Iterable[Found | Item | Order] | None]
 P = TypeVar("P", bound=ProcessorFunction)
 

@@ -212,25 +212,22 @@ class RayCluster(JoinedCluster):
         if own_actor := os.environ.get(SUPERVISES):
             ray.get_actor(own_actor, NAMESPACE).name.remote(str(self.directory.absolute()))
         self._note()
-        self._adopt(ray)
-
-    def _note(self) -> None:
-        note = _RayNote(self._address.host, self._address.port, self._has_asked)
-        replace_file(self.directory / _NOTE, msgspec.json.encode(note))
-
-    def _adopt(self, ray: Any) -> None:
-        """Take over the actors of the supervisor before this one; those that look for it elsewhere are ended."""
+        # The actors of the supervisor before this one are taken over; those that look for it elsewhere are ended.
         for entry in ray.util.list_named_actors(all_namespaces=True):
             crawl, _, rest = entry["name"].partition("/")
             if entry["namespace"] != NAMESPACE or crawl != crawl_id(self.directory):
                 continue
             with contextlib.suppress(ValueError):  # it has ended just now
-                host = _Host(ray.get_actor(entry["name"], NAMESPACE))
+                host_there = _Host(ray.get_actor(entry["name"], NAMESPACE))
                 if rest.startswith(f"{self._address.port}/"):
-                    self._hosts.append(host)
+                    self._hosts.append(host_there)
                 else:
-                    host.forget()
-                    _end(host)
+                    host_there.forget()
+                    _end(host_there)
+
+    def _note(self) -> None:
+        note = _RayNote(self._address.host, self._address.port, self._has_asked)
+        replace_file(self.directory / _NOTE, msgspec.json.encode(note))
 
     async def _keep(self) -> None:
         """See to it that there are as many actors as agents."""

@@ -157,9 +157,8 @@ def mapped(place: str, parts: Iterable[bytes]) -> Iterator[bytes]:
     try:
         for part in parts:
             begun.append(task.remote(place, part))
-            if len(begun) > ray.cluster_resources().get(
-                "CPU", 0
-            ):  # so many wait here, whose answers are in Ray's object store
+            # So many wait here, whose answers are in Ray's object store.
+            if len(begun) > ray.cluster_resources().get("CPU", 0):
                 yield ray.get(begun.popleft())
         while begun:
             yield ray.get(begun.popleft())

@@ -55,16 +55,17 @@ class _Host:
     def _begin(self, words: Sequence[str], environment: dict[str, str], **streams: Unpack[ChildStreams]) -> None:
         command = [sys.executable, "-P", "-m", __name__, *words]
         environment = {**environment, ENDS_WITH: str(os.getpid())}
-        threading.Thread(target=lambda: asyncio.run(self._run(command, environment, streams)), daemon=True).start()
 
-    async def _run(self, command: list[str], environment: dict[str, str], streams: ChildStreams) -> None:
-        try:
-            process = self._process = await child(*command, env=environment, **streams)
-            await self._hear(process)
-            await process.wait()
-        except (OSError, ValueError) as error:
-            self._lines.append(str(error))
-        self._has_ended = True
+        async def run() -> None:
+            try:
+                process = self._process = await child(*command, env=environment, **streams)
+                await self._hear(process)
+                await process.wait()
+            except (OSError, ValueError) as error:
+                self._lines.append(str(error))
+            self._has_ended = True
+
+        threading.Thread(target=lambda: asyncio.run(run()), daemon=True).start()
 
     async def _hear(self, process: asyncio.subprocess.Process) -> None:
         """Take what it says, until it says no more."""

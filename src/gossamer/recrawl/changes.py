@@ -183,7 +183,6 @@ def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
 # Texts of pages, read when two versions of a page are compared: the new one as it came, the old one out of the archive. The stage
 # `changes` asks for fingerprints where the bytes of a known page differ from those before.
 
-
 #: Bytes of an archived answer that is read, since the crawl waits for it. Fingerprints are made of the first mebibyte of markup.
 MOST_READ = 2 << 20
 

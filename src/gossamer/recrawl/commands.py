@@ -8,7 +8,7 @@ strangers, so that the work is bounded: lines that are compared, and versions th
 import datetime
 import difflib
 import sys
-from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -25,6 +25,9 @@ SHOWN = 200
 
 #: Changes that are listed: those of :class:`gossamer.values.visit.PageChange` by which a page is another one, or elsewhere.
 _KINDS = ("changed", "redirected", "gone", "back")
+
+#: The columns that a person wants to read; the table `changes` (:data:`gossamer.query.engine.DERIVED`) has more.
+_COLUMNS = ("fetched_at", "change", "similarity", "bytes_before", "bytes", "status", "url", "title")
 
 #: How a terminal shows lines that went, and lines that came.
 _COLOURS = {"-": "\x1b[31m", "+": "\x1b[32m", "@": "\x1b[36m"}
@@ -73,7 +76,21 @@ def changes(
 
     place = crawl_directory(directory)
     newest = (limit or None) if limit is not None else SHOWN if form == "table" else None
-    question, values = _question(instant("--since", since), [host.strip(".").lower() for host in hosts], kinds, newest)
+    # Changes of these kinds since then, on these hosts or below them, the newest ones of them, in the order of time.
+    conditions: list[str] = ["true"]
+    values: list[object] = []
+    if (at := instant("--since", since)) is not None:
+        conditions.append("fetched_at >= ?")
+        values.append(at.astimezone(datetime.UTC).replace(tzinfo=None))
+    if names := [host.strip(".").lower() for host in hosts]:
+        conditions.append(f"({' OR '.join(['host = ? OR ends_with(host, ?)'] * len(names))})")
+        values += [value for name in names for value in (name, f".{name}")]
+    if kinds:
+        conditions.append(f"change IN ({', '.join('?' * len(kinds))})")
+        values += kinds
+    limited = "" if newest is None else f" ORDER BY fetched_at DESC, url LIMIT {newest:d}"
+    chosen = f"SELECT {', '.join(_COLUMNS)} FROM changes WHERE {' AND '.join(conditions)}{limited}"
+    question = f"SELECT * FROM ({chosen}) ORDER BY fetched_at, url"
     convert(place)
     with Database(place) as database, opened(output) as out:
         rows = database.ask(question, values)
@@ -83,30 +100,6 @@ def changes(
         elif form == "table" and count == newest:
             tell(f"these are the newest {count:,}; --limit 0 shows all")
         return tell_damage(database.damage_to(question))
-
-
-#: The columns that a person wants to read; the table `changes` (:data:`gossamer.query.engine.DERIVED`) has more.
-_COLUMNS = ("fetched_at", "change", "similarity", "bytes_before", "bytes", "status", "url", "title")
-
-
-def _question(
-    since: datetime.datetime | None, hosts: Sequence[str], kinds: Sequence[str], newest: int | None
-) -> tuple[str, list[object]]:
-    """Changes of some kinds since then, on these hosts or below them, the newest ones of them, in the order of time."""
-    conditions: list[str] = ["true"]
-    values: list[object] = []
-    if since is not None:
-        conditions.append("fetched_at >= ?")
-        values.append(since.astimezone(datetime.UTC).replace(tzinfo=None))
-    if hosts:
-        conditions.append(f"({' OR '.join(['host = ? OR ends_with(host, ?)'] * len(hosts))})")
-        values += [value for host in hosts for value in (host, f".{host}")]
-    if kinds:
-        conditions.append(f"change IN ({', '.join('?' * len(kinds))})")
-        values += kinds
-    limit = "" if newest is None else f" ORDER BY fetched_at DESC, url LIMIT {newest:d}"
-    chosen = f"SELECT {', '.join(_COLUMNS)} FROM changes WHERE {' AND '.join(conditions)}{limit}"
-    return f"SELECT * FROM ({chosen}) ORDER BY fetched_at, url", values
 
 
 @click.command()
@@ -197,27 +190,18 @@ def difference(
                 f"{before.url}: both times name the version of {before.at}; `gossamer changes` lists times"
             )
     else:
-        before, after = _last_two(directory, text, of_source)
+        # The last version, and the newest one before it that says something else, or else the one before it.
+        after = view_archived(directory, text)
+        last = "".join(letter for letter in after.at[:19] if letter.isdigit())
+        captures = ArchiveReader(crawl_directory(str(directory))).captures(after.url)
+        times = [time for time in dict.fromkeys(one.timestamp for one in reversed(captures)) if time < last]
+        if not times:
+            raise UsageError(f"the archive has only one version of {after.url}, that of {after.at}")
+        views = (view_archived(directory, after.url, time) for time in times[:LOOKED_AT])
+        first, present = next(views), _lines(after, of_source)
+        before = next((view for view in chain([first], views) if _lines(view, of_source) != present), first)
     lines = differing(_lines(before, of_source), _lines(after, of_source), context)
     return VersionDifference(after.url, before.at, after.at, lines, before.is_cut or after.is_cut)
-
-
-def _last_two(directory: Path, text: str, of_source: bool) -> tuple[ArchivedView, ArchivedView]:
-    """The last version, and the newest one before it that says something else, or else the one before it."""
-    after = view_archived(directory, text)
-    last = "".join(letter for letter in after.at[:19] if letter.isdigit())
-    captures = ArchiveReader(crawl_directory(str(directory))).captures(after.url)
-    times = [time for time in dict.fromkeys(one.timestamp for one in reversed(captures)) if time < last]
-    if not times:
-        raise UsageError(f"the archive has only one version of {after.url}, that of {after.at}")
-    views = (view_archived(directory, after.url, time) for time in times[:LOOKED_AT])
-    first: ArchivedView | None = None
-    for view in views:
-        first = first or view
-        if _lines(view, of_source) != _lines(after, of_source):
-            return view, after
-    assert first is not None
-    return first, after
 
 
 def _lines(view: ArchivedView, of_source: bool) -> list[str]:

@@ -37,7 +37,6 @@ from gossamer.values.page_history import (
 # the time before which none of its pages is due), and the agent that counts its pages, where they came from another one (`c`).
 # Under no host lies an index of those times, so that a page costs nothing before it is due.
 
-
 #: As large as it takes: pages are counted by the crawl's own limits.
 SCHEDULE = Space("revisits", value_bytes=64 << 10, host_bytes=1 << 40, common_bytes=1 << 40)
 

@@ -153,7 +153,6 @@ def _in_parts(ledger: RocksLedger, arcs: Iterable[Arc]) -> Iterator[list[str]]:
 # commit and the ledger, so that a kill loses no page and no stage knows. What a second visit counts as is said here too: a page
 # that is visited again is no further page of the crawl.
 
-
 #: Weight of the last visit in the mean number of new URLs that visits of a page bring.
 _NEWEST = 0.3
 

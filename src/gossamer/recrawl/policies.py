@@ -64,7 +64,6 @@ class RevisitSheet(Sheet, frozen=True):
 # Bounds for the time between two visits, of single hosts and of pages that an expression is true of. The schedule of known pages
 # (:mod:`~gossamer.recrawl.schedule`) asks for the bounds of a page when it says when the page is visited again.
 
-
 _FORM = "write MIN..MAX: EXPRESSION, as '1h..1d: path(\"/news/**\")'; either time may be left out"
 
 
@@ -171,7 +170,6 @@ def _time(text: str) -> float | None:
 
 # Policies: how long a page can wait for its next visit. Contract: `frontier.contract.RevisitPolicy`. The schedule asks one of them
 # when a visit ends; `--recrawl` names it. `greedy` is the policy of `--recrawl adaptive`.
-
 
 #: The least interval that a policy says, in seconds: the contract wants one above 0, and the user's bounds are far above it.
 _LEAST = 1e-3

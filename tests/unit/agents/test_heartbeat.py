@@ -24,10 +24,10 @@ def test_one_that_was_away_is_told_the_last_value_of_each_setting_that_it_has_mi
     given.note("politeness", {"delay": 1.0})
     given.note("frontier", {"linger": 5.0, "concurrency": 9})
     given.note("politeness", {"delay": 2.0})
-    assert given.for_agent(0, 0) == {"politeness": {"delay": 2.0}, "frontier": {"linger": 5.0, "concurrency": 5}}
-    assert given.for_agent(1, 2) == {"politeness": {"delay": 2.0}}
-    assert given.for_agent(1, given.edition) == {}
-    assert given.for_agent(1, 1)["frontier"]["concurrency"] == 4, "what is for the whole crawl is divided"
+    assert given.unheard(0, 0) == {"politeness": {"delay": 2.0}, "frontier": {"linger": 5.0, "concurrency": 5}}
+    assert given.unheard(1, 2) == {"politeness": {"delay": 2.0}}
+    assert given.unheard(1, given.edition) == {}
+    assert given.unheard(1, 1)["frontier"]["concurrency"] == 4, "what is for the whole crawl is divided"
 
 
 def test_a_change_that_was_refused_is_told_to_nobody_else() -> None:
@@ -35,6 +35,6 @@ def test_a_change_that_was_refused_is_told_to_nobody_else() -> None:
     given.note("politeness", {"delay": 1.0})
     take_back = given.note("politeness", {"delay": 0.0})
     take_back()
-    assert given.for_agent(0, 0) == {"politeness": {"delay": 1.0}}
+    assert given.unheard(0, 0) == {"politeness": {"delay": 1.0}}
     given.note("frontier", {"linger": 5.0})
-    assert given.for_agent(0, 2) == {"frontier": {"linger": 5.0}}, "who had taken it does not miss the next one"
+    assert given.unheard(0, 2) == {"frontier": {"linger": 5.0}}, "who had taken it does not miss the next one"
