@@ -4,6 +4,8 @@ Place in the flow: :mod:`~gossamer.documents.content_coding` undoes the codings 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Literal
 
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
@@ -66,24 +68,16 @@ class _Flate(Decoder):
         """The bytes that have come of the header, or of the check sum once the document is whole; None between them."""
         self._sum, self._size = self.sum_of(b""), 0
 
-    tail = 0
-    """Bytes that follow: the check sum, which comes first, and more."""
+    tail: int
+    """Bytes that follow: the check sum, which comes first, then perhaps the length."""
+    order: Literal["little", "big"]
+    """Of the bytes of a check sum."""
+    sum_of: ClassVar[Callable[..., int]]
+    """The check sum of some output, behind the one of all before."""
 
+    @abstractmethod
     def head_of(self, data: bytes) -> int | None:
         """Bytes of the header; None where more of it must come. Raises :class:`Broken`."""
-        return 0
-
-    def sum_of(self, data: bytes, before: int | None = None) -> int:
-        """The check sum with some output more."""
-        return 0
-
-    def is_right(self, tail: bytes) -> bool:
-        """The check sum behind the document fits."""
-        return True
-
-    def is_long(self, tail: bytes) -> bool:
-        """The length behind the document fits."""
-        return False
 
     def take(self, data: bytes, most: int) -> tuple[bytes, bytes]:
         if self.is_whole:
@@ -114,8 +108,10 @@ class _Flate(Decoder):
         before = self._around or b""
         self._around = before + data[: self.tail - len(before)]
         self.ended = len(self._around) == self.tail
-        self.is_damaged = self.ended and not self.is_right(self._around)
-        self.is_lost = self.is_damaged and not self.is_long(self._around)
+        tail = self._around
+        self.is_damaged = self.ended and tail != b"" and int.from_bytes(tail[:4], self.order) != self._sum
+        is_long = len(tail) > 4 and int.from_bytes(tail[4:], "little") == self._size & 0xFFFFFFFF
+        self.is_lost = self.is_damaged and not is_long
         return data[self.tail - len(before) :]
 
 
@@ -124,7 +120,8 @@ class _Gzip(_Flate):
     member = (b"\x1f\x8b\x08",)
     padding = b"\0"
     shown = 3
-    tail = 8
+    tail, order = 8, "little"
+    sum_of = staticmethod(isal_zlib.crc32)
 
     def head_of(self, data: bytes) -> int | None:
         """See RFC 1952, 2.3."""
@@ -143,32 +140,19 @@ class _Gzip(_Flate):
         end += flags & 0x02
         return end if end <= len(data) else None
 
-    def sum_of(self, data: bytes, before: int | None = None) -> int:
-        return isal_zlib.crc32(data, before or 0)
-
-    def is_right(self, tail: bytes) -> bool:
-        return int.from_bytes(tail[:4], "little") == self._sum
-
-    def is_long(self, tail: bytes) -> bool:
-        return int.from_bytes(tail[4:], "little") == self._size & 0xFFFFFFFF
-
 
 class _Deflate(_Flate):
     """`deflate` means the zlib format; some servers send bare deflate. The first two bytes tell (RFC 1950, 2.2)."""
 
     __slots__ = ("tail",)
+    order = "big"
+    sum_of = staticmethod(isal_zlib.adler32)
 
     def start(self, data: bytes) -> None:
         self.tail = 4 if len(data) >= 2 and data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0 else 0
 
     def head_of(self, data: bytes) -> int | None:
         return (2 if len(data) >= 2 else None) if self.tail else 0
-
-    def sum_of(self, data: bytes, before: int | None = None) -> int:
-        return isal_zlib.adler32(data, 1 if before is None else before)
-
-    def is_right(self, tail: bytes) -> bool:
-        return not tail or int.from_bytes(tail, "big") == self._sum
 
 
 class _Brotli(Decoder):

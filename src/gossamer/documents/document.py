@@ -19,7 +19,7 @@ from gossamer.documents.charset import in_charset
 from gossamer.documents.markup import BYTES, RAW, SLICE, SPACE, TAG, end_of_other, end_of_raw, most_open, resolved
 from gossamer.documents.skim import Skim
 from gossamer.documents.statements import FieldLink, field_links
-from gossamer.documents.text import GIST, GISTS, MAX_TEXT, TEXT_CUT, TextChoice, all_text, main_text
+from gossamer.documents.text import GIST, MAX_TEXT, TEXT_CUT, TextChoice, all_text, main_text, prose
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
 from gossamer.values.instants import frequency_of
 from gossamer.values.media_type import HTML_TYPES, XHTML
@@ -414,7 +414,7 @@ class Document:
     @cached_property
     def gist(self) -> str:
         """The beginning of its prose, as far as language and fingerprint need it (:data:`gossamer.documents.text.GIST`)."""
-        return GISTS[self.choice](self.markup, GIST)
+        return (prose if self.choice == "main" else all_text)(self.markup, GIST)
 
     @cached_property
     def declared_language(self) -> str:

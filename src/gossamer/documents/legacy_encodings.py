@@ -245,8 +245,7 @@ def _only_read(charset: str) -> Mapping[bytes, str]:
         pairs = (_TWICE_IN_BIG5[at : at + 2] for at in range(0, len(_TWICE_IN_BIG5), 2))
         return cells | dict(zip(pairs, _ARE_TWICE, strict=True))
     if charset == "euc-jp":  # the rows of NEC
-        rows = ((divmod(cell, _ROW_OF_JIS), character) for cell, character in _jis().items() if cell < _CELLS_OF_JIS)
-        return {bytes([row + 0xA1, place + 0xA1]): character for (row, place), character in rows}
+        return {_in_euc_jp(cell): character for cell, character in _jis().items() if cell < _CELLS_OF_JIS}
     return {}
 
 
@@ -259,10 +258,8 @@ codecs.register_error("gossamer-windows", _read_windows)
 
 @lru_cache
 def _encoder(charset: str) -> Encoder:
-    if charset == "shift_jis":
-        return _from_table(_shift_jis())
-    if charset == "euc-jp":
-        return _from_table(_euc_jp())
+    if charset in ("shift_jis", "euc-jp"):
+        return _from_table(_japanese(charset))
     if charset == "big5":
         return _from_table(_big5())
     if charset == "gb18030":
@@ -314,24 +311,21 @@ def _jis() -> Mapping[int, str]:
     return {cell: character for cell, character in read.items() if character}
 
 
-def _shift_jis() -> Mapping[str, bytes]:
-    table: dict[str, bytes] = {"\x80": b"\x80", _YEN: b"\\", _OVERLINE: b"~"}
-    table |= {letter: bytes([0xA1 + n]) for n, letter in enumerate(_HALF_WIDTH)}
-    for cell, character in _jis().items():
-        if cell not in _PASSED_OVER:
-            table.setdefault(character, _in_shift_jis(cell))
-    table[_MINUS] = table[_FULL_MINUS]
-    return table
+def _in_euc_jp(cell: int) -> bytes:
+    row, place = divmod(cell, _ROW_OF_JIS)
+    return bytes([row + 0xA1, place + 0xA1])
 
 
 @lru_cache
-def _euc_jp() -> Mapping[str, bytes]:
-    table: dict[str, bytes] = {_YEN: b"\\", _OVERLINE: b"~"}
-    table |= {letter: bytes([0x8E, 0xA1 + n]) for n, letter in enumerate(_HALF_WIDTH)}
+def _japanese(charset: str) -> Mapping[str, bytes]:
+    """The characters of Shift_JIS or EUC-JP beside ASCII, and the signs that take two places of it."""
+    is_euc = charset == "euc-jp"
+    table: dict[str, bytes] = {_YEN: b"\\", _OVERLINE: b"~"} | ({} if is_euc else {"\x80": b"\x80"})
+    half_width = b"\x8e" if is_euc else b""
+    table |= {letter: half_width + bytes([0xA1 + n]) for n, letter in enumerate(_HALF_WIDTH)}
     for cell, character in _jis().items():
-        if cell < _CELLS_OF_JIS:
-            row, place = divmod(cell, _ROW_OF_JIS)
-            table.setdefault(character, bytes([row + 0xA1, place + 0xA1]))
+        if cell < _CELLS_OF_JIS if is_euc else cell not in _PASSED_OVER:
+            table.setdefault(character, _in_euc_jp(cell) if is_euc else _in_shift_jis(cell))
     table[_MINUS] = table[_FULL_MINUS]
     return table
 
@@ -373,7 +367,7 @@ def _gbk(character: str) -> bytes:
 
 def _iso_2022_jp(text: str, stand_in: Callable[[str], bytes]) -> bytes:
     """Section 12.2.2: escapes tell which set the next bytes are of, and the text ends in ASCII."""
-    table, made, state = _euc_jp(), [], "ascii"
+    table, made, state = _japanese("euc-jp"), [], "ascii"
     for character in text.translate(_WIDENED):
         if character in "\x0e\x0f\x1b":
             wanted, encoded = "ascii", stand_in("\ufffd")

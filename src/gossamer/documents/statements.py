@@ -13,7 +13,7 @@ a word so.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -62,11 +62,23 @@ def directives(values: Iterable[str], agent: str) -> frozenset[str]:
             contents of meta tags whose name :func:`concerns` the agent.
         agent: product token, compared without regard to case.
     """
-    found: set[str] = set()
+    found, agents = set[str](), (agent.lower(), "*", "robots")
     for value in values:
-        for directive in _of_value(value, agent.lower()):
-            if len(found) < MAX_DIRECTIVES:
-                found.add(directive)
+        parts: list[str] = []
+        for part in value[: MAX_DIRECTIVES * MAX_DIRECTIVE].replace(";", ",").split(","):
+            if parts and _DATE_REST.match(part) and "unavailable_after" in parts[-1].lower():
+                parts[-1] += f",{part}"  # the comma within a date parts nothing
+            else:
+                parts.append(part)
+        is_ours = True  # an agent's name holds until the next one: field values joined by a proxy stay readable
+        for part in parts:
+            name, begin = _NAME.match(part), 0
+            if name is not None and name[1].lower() not in _VALUED | _WORDS:
+                is_ours, begin = name[1].lower() in agents, name.end()
+            for one in _DIRECTIVE.finditer(part[begin:].lower()) if is_ours else ():
+                directive = _folded(one[0]).strip(_AROUND)
+                if directive and len(found) < MAX_DIRECTIVES:
+                    found.add(directive)
     if "none" in found:
         found |= {"noindex", "nofollow"}
     return frozenset(found)
@@ -75,31 +87,6 @@ def directives(values: Iterable[str], agent: str) -> frozenset[str]:
 def concerns(name: str, agent: str) -> bool:
     """A meta tag of this name speaks to `agent`: `robots` speaks to everyone."""
     return name.strip().lower() in ("robots", agent.lower())
-
-
-def _of_value(value: str, agent: str) -> list[str]:
-    """An agent's name holds until the next one: field values joined by a proxy stay readable."""
-    found: list[str] = []
-    is_ours = True
-    for part in _parts(value):
-        name, begin = _NAME.match(part), 0
-        if name is not None and name[1].lower() not in _VALUED | _WORDS:
-            is_ours, begin = name[1].lower() in (agent, "*", "robots"), name.end()
-        if is_ours:
-            words = (_folded(one[0]).strip(_AROUND) for one in _DIRECTIVE.finditer(part[begin:].lower()))
-            found += filter(None, words)
-    return found
-
-
-def _parts(value: str) -> Sequence[str]:
-    """The texts between commas or semicolons; the comma within a date parts nothing."""
-    parts: list[str] = []
-    for part in value[: MAX_DIRECTIVES * MAX_DIRECTIVE].replace(";", ",").split(","):
-        if parts and _DATE_REST.match(part) and "unavailable_after" in parts[-1].lower():
-            parts[-1] += f",{part}"
-        else:
-            parts.append(part)
-    return parts
 
 
 def _folded(text: str) -> str:

@@ -171,8 +171,6 @@ def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
 
 #: What makes a page's text of its markup, by the choice.
 TEXTS = {"main": main_text, "all": all_text}
-#: The same for the beginning of it.
-GISTS = {"main": prose, "all": all_text}
 
 
 def _text(markup: bytes, enough: int, shown: set[int | bytes], texts: Callable[["Part"], bytes]) -> str:
