@@ -11,7 +11,7 @@ from gossamer.agents.cluster import LocalCluster, cluster_of, local_cluster
 from gossamer.agents.joined.machine import JoinedMachine
 from gossamer.agents.joined.welcoming import JoinedCluster
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine.files import shared_scratch
+from gossamer.engine.files import scratch
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.testing import check_cluster
 from gossamer.testing.clock import HUNG_AFTER
@@ -31,7 +31,7 @@ GONE: list[LocalCluster] = []
 
 @pytest.mark.forks
 def test_processes_of_this_machine(tmp_path: Path) -> None:
-    with shared_scratch() as folder:
+    with scratch(shared=True) as folder:
         crawl = TwoAgents(tmp_path / "crawl", Path(folder))
 
         def make() -> LocalCluster:
@@ -42,7 +42,7 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
 
 
 def test_a_crawl_that_names_no_cluster_runs_on_this_machine_and_an_unknown_name_is_refused(tmp_path: Path) -> None:
-    with shared_scratch() as folder:
+    with scratch(shared=True) as folder:
         needs = TwoAgents(tmp_path / "crawl", Path(folder)).needs
     assert isinstance(cluster_of(needs), LocalCluster)
     with pytest.raises(UsageError, match=r"no cluster is called 'locl'; did you mean 'local'"):
@@ -57,7 +57,7 @@ def test_machines_that_join(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     port = free_port()
 
     async def checked() -> None:
-        with shared_scratch() as folder:
+        with scratch(shared=True) as folder:
             crawl = TwoAgents(tmp_path / "crawl", Path(folder), cluster="joined", listen=f"127.0.0.1:{port}")
             machines = [JoinedMachine(tmp_path / name, f"127.0.0.1:{port}", "", SECRET, print) for name in ("a", "b")]
             work = [asyncio.create_task(machine.run()) for machine in machines]

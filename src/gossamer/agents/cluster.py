@@ -20,7 +20,7 @@ import msgspec
 from gossamer.agents.contract import Cluster, ClusterNeeds, ClusterNode
 from gossamer.agents.ended import noted_end
 from gossamer.engine import processes
-from gossamer.engine.files import joined, replace_file, shared_scratch
+from gossamer.engine.files import joined, replace_file, scratch
 from gossamer.engine.sheet import nearest
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
@@ -97,7 +97,7 @@ def meeting(directory: Path, agents: Sequence[str]) -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(joined(known)) if known and living(directory, agents) else None
         if folder is None:
-            folder = Path(stack.enter_context(shared_scratch()))
+            folder = Path(stack.enter_context(scratch(shared=True)))
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, msgspec.json.encode(_Note(str(folder))))
         yield folder

@@ -202,7 +202,10 @@ def confine(memory: int, seconds: int, layers: tuple[Layer, ...] = LAYERS) -> Wa
             missing.append(f"{name} ({getattr(error, 'strerror', None) or error})")
             return None
 
-    held = _address_space()
+    try:
+        held = int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
+    except OSError:
+        held = 1 << 30  # what it needs to run at all, where the system does not tell
     put_up("an identity of its own", become_nobody)
     if "namespaces" in layers and put_up("namespaces", lambda: leave_network(empty_directory())):
         files.append("an empty root")
@@ -245,15 +248,6 @@ def _limit_all(space: int, seconds: int) -> None:
         _, highest = resource.getrlimit(what)
         most = max(soft, hard) if highest == resource.RLIM_INFINITY else highest
         resource.setrlimit(what, (min(soft, most), min(hard, most)))
-
-
-def _address_space() -> int:
-    """Bytes of address space that the process has; what it needs to run at all where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_bytes().split()[0])
-    except OSError:
-        return 1 << 30
-    return pages * resource.getpagesize()
 
 
 def _opens_files() -> bool:

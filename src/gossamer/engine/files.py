@@ -195,49 +195,28 @@ LEAST_SPACE = 1_280_000_000
 
 
 @contextlib.contextmanager
-def scratch(prefix: str = PREFIX, place: Path | None = None) -> Iterator[str]:
+def scratch(prefix: str = PREFIX, place: Path | None = None, *, shared: bool = False) -> Iterator[str]:
     """A new folder of this process' own, removed at the end; those of processes that were killed go first.
 
     Args:
         prefix: how its name begins: as :data:`PREFIX` or longer.
         place: where it is made; the system's own directory for temporary files unless told.
+        shared: other processes may hold it as well (:func:`joined`); the last one that leaves removes it.
 
     Raises:
         OSError: it cannot be made.
     """
     sweep(place)
     while True:
-        folder = tempfile.mkdtemp(prefix=prefix, dir=place)
-        descriptor = _locked(Path(folder))
-        if descriptor is not None:
-            break
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def shared_scratch(place: Path | None = None) -> Iterator[str]:
-    """A new folder that other processes may hold as well (:func:`joined`); the last one that leaves removes it.
-
-    Args:
-        place: where it is made; the system's own directory for temporary files unless told.
-
-    Raises:
-        OSError: it cannot be made.
-    """
-    sweep(place)
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=place))
-        descriptor = _locked(folder)
-        if descriptor is None:
-            continue
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        try:
+            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # a sweep took it in the instant before it was held; so it may below
+        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         if (folder / _LOCK).exists():
             break
-        os.close(descriptor)  # a sweep came while the lock changed its kind
+        os.close(descriptor)
     try:
         yield str(folder)
     finally:
@@ -246,7 +225,7 @@ def shared_scratch(place: Path | None = None) -> Iterator[str]:
 
 @contextlib.contextmanager
 def joined(folder: Path) -> Iterator[Path | None]:
-    """Hold a folder that :func:`shared_scratch` has made, so that it is not swept; None where it is gone."""
+    """Hold a folder that :func:`scratch` has made to be shared, so that it is not swept; None where it is gone."""
     try:
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -286,19 +265,6 @@ def sweep(place: Path | None = None) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(descriptor)
-
-
-def _locked(folder: Path) -> int | None:
-    """Hold a folder that was just made; None where a sweep took it in the instant before it was held."""
-    try:
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        return None
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    if (folder / _LOCK).exists():
-        return descriptor
-    os.close(descriptor)
-    return None
 
 
 #: Seconds for which a process may hold a lock under which it does two things at once: one that holds it longer is suspended.

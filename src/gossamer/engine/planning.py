@@ -132,7 +132,6 @@ def _why_not_importable(unit: type) -> str:
     return "" if found is unit else "was made while the program ran"
 
 
-N = typing.TypeVar("N")
 U = typing.TypeVar("U", bound=type)
 
 
@@ -160,8 +159,10 @@ class _Planner:
     def graph(self) -> Graph:
         if not self.wiring.components:
             self.finding("components", "there are none; a wiring needs at least one")
-        providers = _found({name: self.provider(name, plan) for name, plan in self.wiring.providers.items()})
-        components = _found({name: self.component(name, plan) for name, plan in self.wiring.components.items()})
+        made = [self.provider(name, plan) for name, plan in self.wiring.providers.items()]
+        providers = {node.name: node for node in made if node is not None}
+        units = [self.component(name, plan) for name, plan in self.wiring.components.items()]
+        components = {node.name: node for node in units if node is not None}
         for name in self.wiring.components:
             if name in self.wiring.providers:
                 self.finding(f"providers.{name}", "a component has this name too; give one of them another")
@@ -288,46 +289,25 @@ class _Planner:
     # -- connectors
 
     def connect(self, components: Mapping[str, ComponentNode]) -> dict[str, ConnectorNode]:
-        producers: dict[str, list[tuple[str, str]]] = {name: [] for name in self.wiring.connectors}
-        consumers: dict[str, list[tuple[str, str]]] = {name: [] for name in self.wiring.connectors}
+        found: dict[str, tuple[list[tuple[str, str]], ...]] = {name: ([], []) for name in self.wiring.connectors}
         for node in components.values():
-            for table, bound in ((consumers, node.inputs), (producers, node.outputs)):
+            for side, bound in enumerate((node.outputs, node.inputs)):
                 for role, connector in bound.items():
-                    if connector in table:
-                        table[connector].append((node.name, role))
+                    if connector in found:
+                        found[connector][side].append((node.name, role))
                     else:
+                        near = nearest(connector, self.wiring.connectors)
                         where = f"components.{node.name}.ports.{role}"
-                        self.finding(
-                            where, f"there is no connector {connector!r}{nearest(connector, self.wiring.connectors)}"
-                        )
+                        self.finding(where, f"there is no connector {connector!r}{near}")
         self.stop_if_wrong()
-        return _found(
-            {
-                name: self.connector(name, producers[name], consumers[name], components)
-                for name in self.wiring.connectors
-            }
-        )
-
-    def connector(
-        self,
-        name: str,
-        producers: list[tuple[str, str]],
-        consumers: list[tuple[str, str]],
-        components: Mapping[str, ComponentNode],
-    ) -> ConnectorNode | None:
-        if not producers or not consumers:
-            side = "produces into it" if not producers else "consumes from it"
-            self.finding(f"connectors.{name}", f"nothing {side}; bind a port to it or remove it")
-            return None
-        taker, inlet = consumers[0]
-        return ConnectorNode(
-            name=name,
-            item_type=ends.declared(components[taker].unit).inputs[inlet],
-            plan=self.wiring.connectors[name],
-            producers=tuple(component for component, _ in producers),
-            consumers=tuple(component for component, _ in consumers),
-        )
-
-
-def _found(nodes: Mapping[str, N | None]) -> dict[str, N]:
-    return {name: node for name, node in nodes.items() if node is not None}
+        nodes = {}
+        for name, (producers, consumers) in found.items():
+            if not producers or not consumers:
+                lacking_side = "produces into it" if not producers else "consumes from it"
+                self.finding(f"connectors.{name}", f"nothing {lacking_side}; bind a port to it or remove it")
+                continue
+            taker, inlet = consumers[0]
+            item_type = ends.declared(components[taker].unit).inputs[inlet]
+            names = (tuple(component for component, _ in one) for one in (producers, consumers))
+            nodes[name] = ConnectorNode(name, item_type, self.wiring.connectors[name], *names)
+        return nodes

@@ -18,7 +18,7 @@ from gossamer.agents.joined.placed import JoinedPlaced, Machine
 from gossamer.agents.joined.welcoming import JoinedCluster
 from gossamer.agents.process import ORDERS, AgentOrders
 from gossamer.agents.supervision import Solitude
-from gossamer.engine.files import shared_scratch
+from gossamer.engine.files import scratch
 from gossamer.engine.remote.addresses import dialing, new_certificate, serving
 from gossamer.engine.remote.frames import FrameKind, FramePipe
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
@@ -60,8 +60,8 @@ class Welcoming:
 
 @contextlib.asynccontextmanager
 async def welcoming(folder: Path) -> AsyncIterator[Welcoming]:
-    with shared_scratch() as scratch:
-        one = Welcoming(folder, Path(scratch))
+    with scratch(shared=True) as shared:
+        one = Welcoming(folder, Path(shared))
         await one.cluster.living(())
         try:
             yield one
@@ -94,8 +94,8 @@ def test_a_machine_with_another_program_is_refused_in_one_line(program: link.Pro
 
 def test_a_port_that_another_program_has_is_one_error_and_no_agent_waits(tmp_path: Path) -> None:
     async def placed() -> list[str]:
-        with shared_scratch() as scratch:
-            one = Welcoming(tmp_path, Path(scratch))
+        with scratch(shared=True) as shared:
+            one = Welcoming(tmp_path, Path(shared))
             with socket.create_server(("127.0.0.1", one.port)):
                 places = [one.cluster.place(name) for name in TwoAgents.agents]
                 said = await asyncio.gather(*places, return_exceptions=True)
@@ -334,8 +334,8 @@ def test_a_folder_of_another_crawl_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_work_over_machines_is_refused_in_one_line(
     options: dict[str, object], why: str, tmp_path: Path
 ) -> None:
-    with shared_scratch() as scratch:
-        needs = TwoAgents(tmp_path / "crawl", Path(scratch)).needs
+    with scratch(shared=True) as shared:
+        needs = TwoAgents(tmp_path / "crawl", Path(shared)).needs
     changed = msgspec.structs.replace(needs.options, **{"cluster": "joined", "listen": "127.0.0.1:8650", **options})
     with pytest.raises(UsageError, match=why):
         JoinedCluster(needs._replace(options=changed))

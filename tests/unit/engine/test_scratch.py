@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.engine.files import PREFIX, joined, scratch, shared_scratch, sweep
+from gossamer.engine.files import PREFIX, joined, scratch, sweep
 
 #: A process that makes a folder and dies in it.
 _DYING = "import os; from gossamer.engine.files import scratch; held = scratch(); held.__enter__(); os._exit(9)"
@@ -47,7 +47,7 @@ def test_folders_of_processes_that_died_are_removed_and_no_others(
 
 
 def test_a_shared_folder_stays_while_anybody_holds_it_and_the_last_one_removes_it(tmp_path: Path) -> None:
-    with shared_scratch(tmp_path) as name:
+    with scratch(place=tmp_path, shared=True) as name:
         folder = Path(name)
         sweep(tmp_path)
         assert folder.is_dir()

@@ -1,6 +1,7 @@
 """The remote connector: a sender, a receiver, or both, behind the interface of every connector. Top of this package."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn, TypeVar
@@ -15,7 +16,7 @@ from gossamer.engine.remote.handshake import Party
 from gossamer.engine.remote.journal import FileJournal, MemoryJournal
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.remote.receiving import ExpectedSenders, Receiver
-from gossamer.engine.remote.sending import Sender, SendingLimits
+from gossamer.engine.remote.sending import Sender
 from gossamer.engine.sheet import Sheet, setting
 
 T = TypeVar("T")
@@ -123,8 +124,8 @@ class RemoteConnector(Connector[T]):
             if settings.journal:
                 purpose = f"connector {name!r} for {sender.item_type}"
                 journal = FileJournal(Path(settings.journal), purpose, fsync=settings.fsync)
-            limits = SendingLimits(settings.batch, settings.window or max(4 * settings.batch, capacity))
-            self._sender = Sender(sender, codec, journal, capacity, limits, self._changes)
+            window = settings.window or max(4 * settings.batch, capacity)
+            self._sender = Sender(sender, codec, journal, capacity, settings.batch, window, self._changes)
         if side != "send":
             expected = ExpectedSenders(senders)
             limit = settings.frame_limit
@@ -158,7 +159,16 @@ class RemoteConnector(Connector[T]):
     async def stop(self) -> None:
         """Close in order: what is left is sent, then connections, sockets and the journal are closed. Raises ConnectorError:
         the producers had closed, and what they sent last was not acknowledged in time."""
-        left = await self._linger()
+        left, sender = "", self._sender
+        is_last = sender is not None and sender.ended and sender.failure is None and self._receiver is None
+        if sender is not None and is_last and not self._options.kept:  # the other side gets time for what is left
+            with contextlib.suppress(TimeoutError, ConnectorError):
+                async with asyncio.timeout(self._options.linger):
+                    await self.idle()
+            lost = sender.unacknowledged + sender.intake.statistics().waiting
+            if lost and not self._options.journal:
+                within = f"within {self._options.linger:g} s and are lost; a journal would keep them"
+                left = f"connector {self.name!r}: {lost} items were not acknowledged {within}"
         listens, _ = self._parties()
         if self._receiver is not None:
             self._receiver.close(self._sender.acknowledge if self._sender is not None else None)
@@ -176,26 +186,6 @@ class RemoteConnector(Connector[T]):
         if self._options.listen == "receiver":
             return self._receiver, self._sender
         return self._sender, self._receiver
-
-    async def _linger(self) -> str:
-        """Give the other side time for what is left; returns what to say of the rest. Not where both sides are here."""
-        sender = self._sender
-        if self._options.kept or sender is None or self._receiver is not None:
-            return ""
-        if not sender.ended or sender.failure is not None:
-            return ""
-        try:
-            async with asyncio.timeout(self._options.linger):
-                await self.idle()
-        except (TimeoutError, ConnectorError):
-            pass
-        lost = sender.unacknowledged + sender.intake.statistics().waiting
-        if not lost or self._options.journal:
-            return ""
-        return (
-            f"connector {self.name!r}: {lost} items were not acknowledged within {self._options.linger:g} s "
-            "and are lost; a journal would keep them"
-        )
 
     # -- the producers' end
 

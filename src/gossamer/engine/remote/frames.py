@@ -103,7 +103,29 @@ class FramePipe(asyncio.Protocol):
             return
         self._partial += data
         try:
-            self._cut()
+            partial, start, limit = self._partial, 0, self.limit
+            while len(partial) - start >= 4:
+                length = int.from_bytes(partial[start : start + 4], "big")
+                if not 1 <= length <= limit:
+                    raise BrokenFrame(f"a frame of {length} bytes was announced; between 1 and {limit} are accepted")
+                end = start + 4 + length
+                if len(partial) < end:
+                    break
+                kind = _KINDS.get(partial[start + 4])
+                if kind is None:
+                    raise BrokenFrame(f"a frame of unknown kind {partial[start + 4]} came")
+                with memoryview(partial) as view:
+                    payload = bytes(view[start + 5 : end])
+                self._frames.append((kind, payload))
+                self._ahead += len(payload)
+                start = end
+            if start:
+                del partial[:start]
+                self._wake_reader()
+            if not self._reading_paused and (len(self._frames) >= _AHEAD_FRAMES or self._ahead >= _AHEAD_BYTES):
+                self._reading_paused = True
+                if self._transport is not None:
+                    self._transport.pause_reading()
         except BrokenFrame as error:
             self._partial.clear()
             self._break_off(error)
@@ -154,31 +176,6 @@ class FramePipe(asyncio.Protocol):
                 raise self._error
             kind, payload = FrameKind.DATA, whole
         return kind, payload
-
-    def _cut(self) -> None:
-        partial, start, limit = self._partial, 0, self.limit
-        while len(partial) - start >= 4:
-            length = int.from_bytes(partial[start : start + 4], "big")
-            if not 1 <= length <= limit:
-                raise BrokenFrame(f"a frame of {length} bytes was announced; between 1 and {limit} are accepted")
-            end = start + 4 + length
-            if len(partial) < end:
-                break
-            kind = _KINDS.get(partial[start + 4])
-            if kind is None:
-                raise BrokenFrame(f"a frame of unknown kind {partial[start + 4]} came")
-            with memoryview(partial) as view:
-                payload = bytes(view[start + 5 : end])
-            self._frames.append((kind, payload))
-            self._ahead += len(payload)
-            start = end
-        if start:
-            del partial[:start]
-            self._wake_reader()
-        if not self._reading_paused and (len(self._frames) >= _AHEAD_FRAMES or self._ahead >= _AHEAD_BYTES):
-            self._reading_paused = True
-            if self._transport is not None:
-                self._transport.pause_reading()
 
     def _break_off(self, error: Exception) -> None:
         if self._error is None:
@@ -382,11 +379,7 @@ class Ack(msgspec.Struct, frozen=True, array_like=True):
 
 M = TypeVar("M", bound=msgspec.Struct)
 
-_encoder = msgspec.msgpack.Encoder()
-
-
-def encode(message: object) -> bytes:
-    return _encoder.encode(message)
+encode = msgspec.msgpack.Encoder().encode
 
 
 def decode(payload: bytes, kind: type[M]) -> M:

@@ -132,8 +132,18 @@ async def accept(pipe: FramePipe, secret: bytes, parties: Mapping[str, Party]) -
     challenge = secrets.token_bytes(NONCE_BYTES)
     pipe.put(FrameKind.CHALLENGE, encode(Challenge(VERSION, challenge)))
     hello = decode(await _expect(pipe, FrameKind.HELLO), Hello)
-    try:
-        party = _judge(hello, challenge, secret, pipe.channel, parties)
+    try:  # a peer that has not proved itself learns nothing of what is here
+        if hello.version != VERSION:
+            raise RemoteRefused(_other_version(hello.version))
+        expected = _proof(secret, pipe.channel, b"dialer", challenge, hello.nonce, hello.about)
+        if not hmac.compare_digest(expected, hello.proof):
+            raise RemoteRefused("the secrets of the two sides are not the same")
+        party = parties.get(hello.about.connector)
+        if party is None:
+            known = ", ".join(sorted(parties)) or "none"
+            raise NotHere(f"no connector {hello.about.connector!r} listens at this address; known: {known}")
+        if reason := mismatch(party.about(), hello.about) or party.objection(hello.about):
+            raise RemoteRefused(reason)
     except RemoteRefused as error:
         pipe.put(FrameKind.REFUSED, refusal(str(error), again=isinstance(error, NotHere)))
         raise
@@ -141,23 +151,6 @@ async def accept(pipe: FramePipe, secret: bytes, parties: Mapping[str, Party]) -
     proof = _proof(secret, pipe.channel, b"acceptor", challenge, hello.nonce, hello.about, ours)
     pipe.put(FrameKind.WELCOME, encode(Welcome(ours, proof)))
     return party, hello.about
-
-
-def _judge(hello: Hello, challenge: bytes, secret: bytes, channel: bytes, parties: Mapping[str, Party]) -> Party:
-    """The connector for the peer, or the reason for none. A peer that has not proved itself learns nothing of what is here."""
-    if hello.version != VERSION:
-        raise RemoteRefused(_other_version(hello.version))
-    expected = _proof(secret, channel, b"dialer", challenge, hello.nonce, hello.about)
-    if not hmac.compare_digest(expected, hello.proof):
-        raise RemoteRefused("the secrets of the two sides are not the same")
-    party = parties.get(hello.about.connector)
-    if party is None:
-        known = ", ".join(sorted(parties)) or "none"
-        raise NotHere(f"no connector {hello.about.connector!r} listens at this address; known: {known}")
-    reason = mismatch(party.about(), hello.about) or party.objection(hello.about)
-    if reason:
-        raise RemoteRefused(reason)
-    return party
 
 
 def _other_version(theirs: int) -> str:

@@ -241,8 +241,22 @@ class Receiver(Generic[T]):
             await self._ready.wait()
             stream = self._join(pipe, peer)
             pipe.put(FrameKind.ACK, encode(Ack(stream.finished)))
-            while stream.pipe is pipe and await self._receive(pipe, stream):
-                pass
+            while stream.pipe is pipe:
+                kind, payload = await pipe.read()
+                if kind is FrameKind.DATA:
+                    if stream.pipe is pipe:
+                        await self._accept(stream, *self._codec.unpack(payload))
+                    continue
+                if kind is FrameKind.END and stream.finished == stream.received:
+                    self._expected.ended(stream.slot)
+                    pipe.put(FrameKind.ENDED, b"")
+                    if self._expected.all_ended:
+                        self.inbox.end()
+                elif kind is FrameKind.REFUSED:
+                    self.fail(decode(payload, LinkRefused).reason)
+                else:
+                    raise BrokenFrame(f"a {kind.name} frame came where items were due")
+                break
         except LinkLost:
             pass
         except (BrokenFrame, RemoteRefused) as error:
@@ -288,24 +302,6 @@ class Receiver(Generic[T]):
         self._resumed.pop(key, None)
         self._expected.joined(peer.slot)
         return stream
-
-    async def _receive(self, pipe: FramePipe, stream: Stream) -> bool:
-        """Act on what the sender says next; False when it was its last word."""
-        kind, payload = await pipe.read()
-        if kind is FrameKind.DATA:
-            if stream.pipe is pipe:
-                await self._accept(stream, *self._codec.unpack(payload))
-            return True
-        if kind is FrameKind.END and stream.finished == stream.received:
-            self._expected.ended(stream.slot)
-            pipe.put(FrameKind.ENDED, b"")
-            if self._expected.all_ended:
-                self.inbox.end()
-        elif kind is FrameKind.REFUSED:
-            self.fail(decode(payload, LinkRefused).reason)
-        else:
-            raise BrokenFrame(f"a {kind.name} frame came where items were due")
-        return False
 
     async def _accept(self, stream: Stream, first: int, items: list[T]) -> None:
         """Put what is new of a frame into the queue; suspended while that is full. Raises LinkLost: frames are missing; the

@@ -45,15 +45,6 @@ _FRAME_BYTES = 2**20
 _WINDOW_BYTES = 16 * 2**20
 
 
-class SendingLimits(msgspec.Struct, frozen=True):
-    """How much a sender does at once."""
-
-    batch: int
-    """Items of a frame, at most."""
-    window: int
-    """Items under way, at most."""
-
-
 class _UnderWay(msgspec.Struct):
     """A frame that is not acknowledged."""
 
@@ -92,13 +83,14 @@ class Sender(Generic[T]):
         codec: Codec[T],
         journal: MemoryJournal,
         capacity: int,
-        limits: SendingLimits,
+        batch: int,
+        window: int,
         changes: Waiters,
     ) -> None:
         self._about = about
         self._codec = codec
         self._journal = journal
-        self._limits = limits
+        self._batch, self._window = batch, window
         self.intake = Intake(about.connector, bytes, capacity)
         self.changes = changes
         self.numbered = 0
@@ -161,7 +153,7 @@ class Sender(Generic[T]):
     @property
     def window(self) -> int:
         """Items under way, at most; with a journal in a file, a batch more where two paths race for the last room."""
-        return self._limits.window + (self._limits.batch if self._journal.durable else 0)
+        return self._window + (self._batch if self._journal.durable else 0)
 
     def check(self) -> None:
         if self.failure is not None:
@@ -216,14 +208,14 @@ class Sender(Generic[T]):
     def _free(self) -> int:
         if self._bytes >= _WINDOW_BYTES:
             return 0
-        return max(0, self._limits.window - self.unacknowledged)
+        return max(0, self._window - self.unacknowledged)
 
     async def _run(self) -> None:
         try:
             while True:
                 if not self._free():
                     await self.changes.until(self._is_free)
-                parcels, receipts = await self.intake.take(min(self._limits.batch, self._free()))
+                parcels, receipts = await self.intake.take(min(self._batch, self._free()))
                 self._ship(parcels, receipts)
         except EndOfItems:
             self._ended = True

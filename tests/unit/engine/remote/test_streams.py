@@ -24,7 +24,7 @@ from gossamer.engine.remote.frames import (
 )
 from gossamer.engine.remote.journal import FileJournal, MemoryJournal
 from gossamer.engine.remote.receiving import ExpectedSenders, Receiver
-from gossamer.engine.remote.sending import Sender, SendingLimits
+from gossamer.engine.remote.sending import Sender
 
 Run = Callable[[Any], Any]
 
@@ -36,7 +36,7 @@ CODEC: Codec[int] = Codec("numbers", int, int, FRAME_LIMIT)
 
 def make_sender(journal: MemoryJournal | None = None, slot: str = "a", batch: int = 2, window: int = 6) -> Sender[int]:
     about = About("numbers", "int", True, slot, "", 1)
-    sender = Sender(about, CODEC, journal or MemoryJournal(), 100, SendingLimits(batch, window), Waiters())
+    sender = Sender(about, CODEC, journal or MemoryJournal(), 100, batch, window, Waiters())
     sender.open()
     return sender
 
