@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 import msgspec
 
+from gossamer.cli.helping import as_json, opened, option
 from gossamer.cli.saying import say_json, shown, tell
 from gossamer.engine.sheet import show_bytes, show_count
 from gossamer.values.errors import UsageError
@@ -24,34 +25,24 @@ if TYPE_CHECKING:
 INCOMPLETE = 4
 
 
-_serve = click.option(
-    "--serve",
-    multiple=True,
-    metavar="HOST=PLACE",
-    help="Serve a folder (`example.org=/var/www/html`), a local server (`example.org=http://127.0.0.1:8080`), or a stored "
+_serve = option(
+    "--serve HOST=PLACE...",
+    "Serve a folder (`example.org=/var/www/html`), a local server (`example.org=http://127.0.0.1:8080`), or a stored "
     "crawl or WARC files (`archive=DIR`); repeatable.",
 )
-_allow = click.option(
-    "--allow", "allowed", metavar="NAME", multiple=True, help="Let crawlers use this installed processor (repeatable)."
-)
-_sheet = click.option("--config", "sheet", metavar="FILE", help="Read the owner's sheet from this TOML file.")
-
-
-_state = click.option(
-    "--state", metavar="DIR", default="", help="The directory of the runtime, where --state of `runtime` named one."
-)
+_allow = option("--allow allowed NAME...", "Let crawlers use this installed processor (repeatable).")
+_sheet = option("--config sheet FILE", "Read the owner's sheet from this TOML file.")
+_state = option("--state DIR", "The directory of the runtime, where --state of `runtime` named one.", default="")
 
 
 @click.group(invoke_without_command=True)
 @_serve
 @_sheet
 @_allow
-@click.option("--listen", metavar="HOST:PORT", default="", help="Listen for senders here; default: 127.0.0.1:8643.")
-@click.option("--tls", is_flag=True, help="Use TLS on a loopback address too; other addresses always use it.")
-@click.option("--state", metavar="DIR", default="", help="Keep keys, crawlers and results in DIR.")
-@click.option(
-    "--weak-isolation", is_flag=True, help="Run crawlers on a machine that cannot shut them in (docs/runtime.md)."
-)
+@option("--listen HOST:PORT", "Listen for senders here; default: 127.0.0.1:8643.", default="")
+@option("--tls", "Use TLS on a loopback address too; other addresses always use it.")
+@option("--state DIR", "Keep keys, crawlers and results in DIR.", default="")
+@option("--weak-isolation", "Run crawlers on a machine that cannot shut them in (docs/runtime.md).")
 @click.pass_context
 def runtime(
     context: click.Context,
@@ -108,9 +99,7 @@ def runtime(
 @_serve
 @_sheet
 @_allow
-@click.option(
-    "-o", "--output", metavar="FILE", help="Write crawler and results to FILE, instead of lines to standard output."
-)
+@option("-o --output FILE", "Write crawler and results to FILE, instead of lines to standard output.")
 def run(crawler: str, serve: tuple[str, ...], sheet: str | None, allowed: tuple[str, ...], output: str | None) -> int:
     """Run the mobile CRAWLER here: a TOML file, or a file that --output wrote.
 
@@ -134,29 +123,23 @@ def run(crawler: str, serve: tuple[str, ...], sheet: str | None, allowed: tuple[
         if output is None:
             _print(batches)
         else:
-            path = Path(output)
-            frames = frames_of(program, batches)
-            try:
-                with path.open("wb") as file:
-                    for frame in frames:
-                        file.write(frame)
-            except OSError as error:
-                raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+            with opened(output) as out:
+                out.buffer.writelines(frames_of(program, batches))
     return _told(batches.summary)
 
 
 @runtime.command()
 @_serve
 @_sheet
-@click.option("--seed", "seeds", multiple=True, metavar="URL", help="Start from URL, too (repeatable).")
-@click.option(
+@option("--seed seeds URL...", "Start from URL, too (repeatable).")
+@option(
     "--max-urls",
-    type=click.IntRange(min=1, max=10_000_000),
+    "Look at no more URLs than this.",
+    type=click.IntRange(1, 10_000_000),
     default=100_000,
     show_default=True,
-    help="Look at no more URLs than this.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@as_json
 def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max_urls: int, as_json: bool) -> int:
     """Show the owner of a site what mobile crawlers could reach there.
 
@@ -207,10 +190,8 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
 
 @runtime.command()
 @_state
-@click.option(
-    "--events", type=click.IntRange(min=0), default=10, show_default=True, help="Show this many events of the log."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@option("--events", "Show this many events of the log.", type=click.IntRange(0), default=10, show_default=True)
+@as_json
 def status(state: str, events: int, as_json: bool) -> int:
     """Show which crawlers a runtime here has, their limits, and how much they brought home.
 

@@ -8,6 +8,7 @@ Promise: nothing that a crawler says is imported. It may name processors that ot
 allows; names come from the owner, and versions are compared.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -97,7 +98,7 @@ class PageJudge:
         anchors = "links" in program.bring.parts or self._program.asks("follow", "anchor")
         self._asks_pages = any(self._program.asks(gate, fact) for gate in gates for fact in OF_PAGES)
         self._processors = _by_type(program.processors, installed, HtmlLinks(HtmlLinksSheet(anchors=anchors)))
-        self.broken: dict[str, int] = {}
+        self.broken: Counter[str] = Counter()
         """Filters that raised, by name."""
 
     def judge(self, task: Task, response: Response) -> JudgedVisit:
@@ -117,16 +118,13 @@ class PageJudge:
             elif refresh := refresh_of(response):
                 visit = msgspec.structs.replace(visit, base=visit.url, found=refresh)
         (visit,) = self._links.filter(visit)
-        ruled = judged(visit, (self._program,), self._filters, self._count)
+        ruled = judged(visit, (self._program,), self._filters, lambda name: self.broken.update((name,)))
         outside = self._scope.noted()
         return JudgedVisit(ruled, document, outside or (), not visit.links or outside is not None)
 
     def irrelevance(self, visit: Visit) -> str:
         """The rule of `store` by which a document is not relevant; empty for one that is."""
         return refusal((self._program,), "store", visit)
-
-    def _count(self, name: str) -> None:
-        self.broken[name] = self.broken.get(name, 0) + 1
 
 
 class _Noting:

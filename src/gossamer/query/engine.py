@@ -51,16 +51,12 @@ def select_table(table: TableSpec | None, files: Sequence[Path], logs: Sequence[
     them, those of its files, of which there has to be one."""
     parts = [empty(table)] if table is not None else []
     if files:
-        parts.append(select_from_parquet(files))
+        # Their names hold nothing that SQL or a wildcard could mean.
+        names = ", ".join(f"'{path}'" for path in files)
+        parts.append(f"SELECT * FROM read_parquet([{names}], union_by_name = true)")
     if table is not None and logs:
         parts.append(select_from_log(table, logs))
     return " UNION ALL BY NAME ".join(parts)
-
-
-def select_from_parquet(files: Sequence[Path]) -> str:
-    """SQL that reads Parquet files; their names hold nothing that SQL or a wildcard could mean."""
-    names = ", ".join(f"'{path}'" for path in files)
-    return f"SELECT * FROM read_parquet([{names}], union_by_name = true)"
 
 
 def linked(folder: Path, name: str, path: Path) -> Path:

@@ -103,22 +103,19 @@ class PackageFollower(Follower):
 
     def __init__(self, directory: Path) -> None:
         """Find them. Raises UnknownName: no package offers the name, or the offer cannot be loaded."""
-        names = sorted(path.name for path in directory.glob(f"{PACKAGE_FOLLOWERS}/*"))
-        self._consumers = [_offered(name)(directory) for name in names]
+        self._consumers: list[FeedConsumer] = []
+        for name in sorted(path.name for path in directory.glob(f"{PACKAGE_FOLLOWERS}/*")):
+            entry = next(iter(offered(GROUP, name)), None)
+            if entry is None:
+                raise UnknownName(f"no installed package offers the follower {name!r}")
+            try:
+                make: Callable[[Path], FeedConsumer] = entry.load()
+            except (ImportError, AttributeError) as error:
+                raise UnknownName(f"follower {name!r} cannot be loaded from {entry.value}: {error}") from error
+            self._consumers.append(make(directory))
 
     def consumers(self) -> Sequence[FeedConsumer]:
         return self._consumers
-
-
-def _offered(name: str) -> Callable[[Path], FeedConsumer]:
-    entry = next(iter(offered(GROUP, name)), None)
-    if entry is None:
-        raise UnknownName(f"no installed package offers the follower {name!r}")
-    try:
-        make: Callable[[Path], FeedConsumer] = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise UnknownName(f"follower {name!r} cannot be loaded from {entry.value}: {error}") from error
-    return make
 
 
 def feed_all(

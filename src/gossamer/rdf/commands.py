@@ -127,10 +127,8 @@ async def _read(
 
 
 def _limited(command: Callable[..., Any]) -> Callable[..., Any]:
-    text = "Let a query use at most this much memory."
-    command = click.option("--memory", metavar="SIZE", default="1GB", show_default=True, help=text)(command)
-    text = "Stop a query after this long."
-    return click.option("--timeout", metavar="TIME", default="60s", show_default=True, help=text)(command)
+    most = option("--memory SIZE", "Let a query use at most this much memory.", default="1GB", show_default=True)
+    return option("--timeout TIME", "Stop a query after this long.", default="60s", show_default=True)(most(command))
 
 
 @click.command()
@@ -184,18 +182,15 @@ def sparql(
 def _limits(timeout: str, memory: str) -> "QuestionLimits":
     from gossamer.rdf.store.asking import QuestionLimits
 
-    return QuestionLimits(quantity("--timeout", timeout, "s"), int(quantity("--memory", memory, "bytes")))
-
-
-def quantity(option: str, text: str, unit: str) -> float:
-    """What an option says in units. Raises UsageError: it is no such quantity."""
-    try:
-        value = parse(text, unit)
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from None
-    if value <= 0:
-        raise UsageError(f"{option} {text}: give a value above 0")
-    return value
+    values = []
+    for name, text, unit in (("--timeout", timeout, "s"), ("--memory", memory, "bytes")):
+        try:
+            values.append(parse(text, unit))
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}") from None
+        if values[-1] <= 0:
+            raise UsageError(f"{name} {text}: give a value above 0")
+    return QuestionLimits(values[0], int(values[1]))
 
 
 # `gossamer serve-sparql`: the SPARQL protocol over the triples of a crawl, for programs and browsers on this machine.

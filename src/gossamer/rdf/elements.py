@@ -82,15 +82,12 @@ def html_elements(tree: "LexborHTMLParser") -> Iterator[Element]:
         push(node.mem_id)
 
 
-class XmlContent:
+class XmlContent(msgspec.Struct):
     """Content of an element of XML: pieces of text, elements, and nothing else."""
 
-    __slots__ = ("attributes", "name", "pieces")
-
-    def __init__(self, name: str, attributes: dict[str, str]) -> None:
-        self.name = name
-        self.attributes = attributes
-        self.pieces: list[str | XmlContent] = []
+    name: str
+    attributes: dict[str, str]
+    pieces: list["str | XmlContent"] = []
 
     def text(self) -> str:
         texts: list[str] = []
@@ -183,21 +180,18 @@ _NOTHING = re.compile(rb"[%(s)s]*(?:<!doctype[^<>]*>[%(s)s]*)?" % {b"s": SPACE},
 _TEXT = frozenset([b"title", b"style", b"script", b"noframes"])
 
 
-class _RawText:
+class _RawText(msgspec.Struct):
     """The content of an element that has nothing but text."""
 
-    __slots__ = ("_has_references", "_raw")
-
-    def __init__(self, raw: bytes, *, has_references: bool) -> None:
-        self._raw = raw
-        self._has_references = has_references
+    raw: bytes
+    has_references: bool
 
     def text(self) -> str:
-        return characters(self._raw) if self._has_references else self._raw.decode("utf-8", "replace")
+        return characters(self.raw) if self.has_references else self.raw.decode("utf-8", "replace")
 
     @property
     def inner_html(self) -> str:
-        return self._raw.decode("utf-8", "replace")
+        return self.raw.decode("utf-8", "replace")
 
 
 def head_elements(document: Document) -> list[Element] | None:

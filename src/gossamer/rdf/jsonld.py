@@ -212,19 +212,14 @@ def _without_additions(text: str) -> str:
         if kind not in ("comma", "space", "mark", "comment"):
             comma = -1
         if kind == "string":
-            written.append(_string(match[0]))
+            found = match[0]
+            written.append(_PAIR.sub(_paired, _IN_STRING.sub(_escaped, found)) if _IN_STRING.search(found) else found)
         elif kind in ("space", "mark", "comment"):
             if comma < 0:
                 written.append(" ")
         else:
             written.append(_WORDS.get(match[0]) or _LOOSE.sub("0", match[0].removeprefix("+")))
     return "".join(written).rstrip("; ")
-
-
-def _string(text: str) -> str:
-    if _IN_STRING.search(text) is None:
-        return text
-    return _PAIR.sub(_paired, _IN_STRING.sub(_escaped, text))
 
 
 def _escaped(match: re.Match[str]) -> str:

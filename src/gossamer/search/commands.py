@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gossamer.cli.helping import crawl_to_read, instant
+from gossamer.cli.helping import as_json, crawl_to_read, instant, option
 from gossamer.cli.saying import say_json, say_lines
 
 if TYPE_CHECKING:
@@ -24,56 +24,25 @@ _FACETS = ("host", "language", "type", "mime")
 @click.command()
 @crawl_to_read
 @click.argument("words", metavar="WORDS")
-@click.option(
-    "-n",
-    "--limit",
-    type=click.IntRange(1, 1_000),
-    default=10,
-    show_default=True,
-    help="Show at most this many documents.",
+@option("-n --limit", "Show at most this many documents.", type=click.IntRange(1, 1_000), default=10, show_default=True)
+@option("--start", "Skip this many documents first.", type=click.IntRange(0, 100_000), default=0)
+@option("--host hosts HOST...", "Show only documents on this host or below it (repeatable).")
+@option("--language languages L...", "Show only documents in this language, as `en` (repeatable).")
+@option("--depth", "Show only documents at most this many links from the seeds.", type=click.IntRange(0))
+@option(
+    "--since DATE",
+    "Show only documents fetched at this time or later, as 2026-03-01, 2026-03-01T12:00, or 7d for the last week.",
 )
-@click.option("--start", type=click.IntRange(0, 100_000), default=0, help="Skip this many documents first.")
-@click.option(
-    "--host", "hosts", multiple=True, metavar="HOST", help="Show only documents on this host or below it (repeatable)."
-)
-@click.option(
-    "--language",
-    "languages",
-    multiple=True,
-    metavar="L",
-    help="Show only documents in this language, as `en` (repeatable).",
-)
-@click.option(
-    "--depth", type=click.IntRange(0), metavar="N", help="Show only documents at most this many links from the seeds."
-)
-@click.option(
-    "--since",
-    metavar="DATE",
-    help="Show only documents fetched at this time or later, as 2026-03-01, 2026-03-01T12:00, or 7d for the last week.",
-)
-@click.option("--until", metavar="DATE", help="Show only documents fetched before this time.")
-@click.option(
-    "--type",
-    "types",
-    multiple=True,
-    metavar="TYPE",
-    help="Show only documents with a thing of this type, as `schema:Product` (repeatable).",
-)
-@click.option(
-    "--not-type",
-    "without",
-    multiple=True,
-    metavar="TYPE",
-    help="Show only documents without any thing of this type (repeatable).",
-)
-@click.option(
-    "--facet",
-    "facets",
-    multiple=True,
+@option("--until DATE", "Show only documents fetched before this time.")
+@option("--type types TYPE...", "Show only documents with a thing of this type, as `schema:Product` (repeatable).")
+@option("--not-type without TYPE...", "Show only documents without any thing of this type (repeatable).")
+@option(
+    "--facet facets",
+    "Also count the found documents by this field (repeatable).",
     type=click.Choice(_FACETS),
-    help="Also count the found documents by this field (repeatable).",
+    multiple=True,
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@as_json
 def search(
     directory: str,
     words: str,
@@ -152,18 +121,14 @@ def _folded(text: str) -> str:
 
 @click.command()
 @crawl_to_read
-@click.option("--overwrite", is_flag=True, help="Build the index anew from every document.")
-@click.option(
+@option("--overwrite", "Build the index anew from every document.")
+@option(
     "--text",
+    "Index the prose of pages, without menus and code (main), or every word (all); default: the crawl's choice.",
     type=click.Choice(["main", "all"]),
-    help="Index the prose of pages, without menus and code (main), or every word (all); default: the crawl's choice.",
 )
-@click.option(
-    "--terms",
-    is_flag=True,
-    help="Also write the table `terms`, which tells how often each term occurs in each document.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@option("--terms", "Also write the table `terms`, which tells how often each term occurs in each document.")
+@as_json
 def index(directory: str, overwrite: bool, text: Literal["main", "all"] | None, terms: bool, as_json: bool) -> int:
     """Bring the full-text index of the crawl in DIR up to date with documents that came, changed or are gone.
 

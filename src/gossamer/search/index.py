@@ -91,12 +91,6 @@ def schema() -> tantivy.Schema:
     return builder.build()
 
 
-def register(index: tantivy.Index) -> None:
-    """Tell an index how texts become terms; it does not remember."""
-    for name, analyzer in analyzers().items():
-        index.register_tokenizer(name, analyzer)
-
-
 def analyzers() -> dict[str, tantivy.TextAnalyzer]:
     """The analysers, which make terms of texts, by the names that the fields call it."""
     simple = (tantivy.Filter.remove_long(LONGEST_WORD), tantivy.Filter.lowercase())
@@ -173,7 +167,8 @@ def open_index(directory: Path) -> tantivy.Index:
     try:
         if made.format == FORMAT and tantivy.Index.is_compatible(str(path)):
             index = tantivy.Index(schema(), path=str(path), reuse=True)
-            register(index)
+            for name, analyzer in analyzers().items():  # it does not remember how texts become terms
+                index.register_tokenizer(name, analyzer)
             return index
     except (ValueError, OSError):
         raise _damaged(directory) from None

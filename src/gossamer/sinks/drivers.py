@@ -33,8 +33,9 @@ class SinkDriver(ABC):
 
     _database: Any
     """As the driver's library has it."""
-    _error: type[Exception]
-    """The common class of all errors of the library."""
+    _errors: tuple[type[Exception], ...]
+    """Classes of all errors of the library, and those that rows are at fault for."""
+    _refusals: tuple[type[Exception], ...]
 
     #: How a parameter of a number is written, and how a name is quoted.
     mark = "?"
@@ -64,9 +65,15 @@ class SinkDriver(ABC):
     def run_named(self, statement: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """A user's statement with `:name` parameters for each of some rows."""
 
-    @abstractmethod
     def _told(self, act: Callable[[], Any]) -> Any:
         """The result of a call of the library, with its errors as they come out."""
+        try:
+            return act()
+        except self._refusals as error:
+            raise RowsRefusedError(_told_by_driver(error)[1]) from None
+        except self._errors as error:
+            code, said = _told_by_driver(error)
+            raise (RowsRefusedError if code in _REFUSING else OSError)(said) from None
 
     def commit(self) -> None:
         """Keep what was done."""
@@ -74,11 +81,11 @@ class SinkDriver(ABC):
 
     def rollback(self) -> None:
         """Undo it; a connection that is lost is given up."""
-        with suppress(self._error):
+        with suppress(*self._errors):
             self._database.rollback()
 
     def close(self) -> None:
-        with suppress(self._error):
+        with suppress(*self._errors):
             self._database.close()
 
     def put(self, into: str, columns: Sequence[str], rows: Sequence[Row], key: Sequence[str]) -> None:
@@ -109,7 +116,11 @@ class SinkDriver(ABC):
 class SqliteDriver(SinkDriver):
     """SQLite, by the module of Python."""
 
-    _error = sqlite3.Error
+    _errors = (sqlite3.Error,)
+    _refusals = (
+        *(sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError),
+        *(OverflowError, UnicodeEncodeError),
+    )
 
     def __init__(self, spec: SinkSpec) -> None:
         # As SQLAlchemy has it: three slashes for a path from here, four for one from the root.
@@ -124,20 +135,6 @@ class SqliteDriver(SinkDriver):
     @staticmethod
     def instant(value: datetime.datetime) -> Any:
         return value.isoformat(sep=" ")
-
-    def _told(self, act: Callable[[], Any]) -> Any:
-        try:
-            return act()
-        except (
-            sqlite3.IntegrityError,
-            sqlite3.DataError,
-            sqlite3.InterfaceError,
-            OverflowError,
-            UnicodeEncodeError,
-        ) as error:
-            raise RowsRefusedError(str(error)) from None
-        except sqlite3.Error as error:
-            raise OSError(str(error)) from None
 
     def _begin(self) -> None:
         if not self._database.in_transaction:
@@ -167,22 +164,12 @@ class PostgresDriver(SinkDriver):
             import psycopg  # an extra: most crawls have no database
         except ImportError:
             raise UsageError(f"PostgreSQL needs psycopg; install it: {install_command('postgresql')}") from None
-        self._psycopg, self._error = psycopg, psycopg.Error
+        self._errors = (psycopg.Error, UnicodeError)
+        # The last one comes from a trigger of the user's.
+        self._refusals = (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.RaiseException)
         password = spec.password.read() if spec.password else None
         url = spec.url.replace(f"{spec.scheme}:", "postgresql:", 1)
         self._database = self._told(lambda: psycopg.connect(url, connect_timeout=PATIENCE, password=password))
-
-    def _told(self, act: Callable[[], Any]) -> Any:
-        try:
-            return act()
-        except (
-            self._psycopg.DataError,
-            self._psycopg.IntegrityError,
-            self._psycopg.errors.RaiseException,  # a trigger of the user's
-        ) as error:
-            raise RowsRefusedError(_first_line(error)) from None
-        except (self._psycopg.Error, UnicodeError) as error:
-            raise OSError(_first_line(error)) from None
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         def act() -> list[Row]:
@@ -239,7 +226,8 @@ class AlchemyDriver(SinkDriver):
             import sqlalchemy  # an extra: most crawls have no database
         except ImportError:
             raise UsageError(f"{spec.scheme} needs SQLAlchemy; install it: {install_command('sqlalchemy')}") from None
-        self._alchemy, self._error = sqlalchemy, sqlalchemy.exc.SQLAlchemyError
+        self._alchemy, self._errors = sqlalchemy, (sqlalchemy.exc.SQLAlchemyError,)
+        self._refusals = (sqlalchemy.exc.DataError, sqlalchemy.exc.IntegrityError)
         try:
             url = sqlalchemy.make_url(spec.url)
             if spec.password:
@@ -249,16 +237,6 @@ class AlchemyDriver(SinkDriver):
             raise UsageError(f"{spec.scheme}: {_first_line(error)}") from None
         self.quote = engine.dialect.identifier_preparer.initial_quote
         self._database = self._told(engine.connect)
-
-    def _told(self, act: Callable[[], Any]) -> Any:
-        errors = self._alchemy.exc
-        try:
-            return act()
-        except (errors.DataError, errors.IntegrityError) as error:
-            raise RowsRefusedError(_told_by_driver(error)[1]) from None
-        except errors.SQLAlchemyError as error:
-            code, said = _told_by_driver(error)
-            raise (RowsRefusedError if code in _REFUSING else OSError)(said) from None
 
     def _named(self, sql: str, rows: Sequence[Sequence[Any]]) -> Any:
         """A statement with `?` for values, as SQLAlchemy has it."""

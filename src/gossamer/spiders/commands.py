@@ -11,6 +11,7 @@ import msgspec
 
 from gossamer.cli.crawl import EPILOG, Telling, begun, run_job, told
 from gossamer.cli.fetch import OPTIONS, fetched, read
+from gossamer.cli.helping import option
 from gossamer.cli.options import OptionsInGroups, options_named, read_given, read_options, read_seed_files, read_sets
 from gossamer.cli.saying import Leaving, leave_terminal, shown, tell
 
@@ -67,9 +68,7 @@ def run(
 
 @click.command()
 @click.argument("source", metavar="URL|FILE")
-@click.option(
-    "--content-type", metavar="TYPE", default="", help="Treat a file as this media type, as if a server had said so."
-)
+@option("--content-type TYPE", "Treat a file as this media type, as if a server had said so.", default="")
 @options_named(OPTIONS)
 def shell(source: str, content_type: str, **given: Any) -> int:
     """Open a Python prompt with one document, to try selectors and processors on it.

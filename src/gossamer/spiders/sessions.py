@@ -63,16 +63,13 @@ def sessions_of(given: int | Sessions) -> Sessions:
     return plan
 
 
-class _Member:
-    __slots__ = ("asked", "begun", "retired", "since")
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.since = 0
-        """Requests since this one took the name over, or logged in again."""
-        self.retired = 0
-        self.begun = 0.0
-        """When this one took the name over; 0 for the first."""
+class _Member(msgspec.Struct):
+    asked: int = 0
+    since: int = 0
+    """Requests since this one took the name over, or logged in again."""
+    retired: int = 0
+    begun: float = 0.0
+    """When this one took the name over; 0 for the first."""
 
 
 class SessionPool:

@@ -8,6 +8,7 @@ import os
 import stat
 import tomllib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,33 +35,23 @@ from gossamer.values.url import host_of
 MAX_EXTERNAL = 100_000
 
 
-_AWAY = "crawlers are on their way with it"
+_fixed = partial(setting, restart="crawlers are on their way with it")
 
 
 class CrawlersSheet(Sheet, frozen=True):
-    scope: Annotated[settings.Scope, setting("Keep crawlers within this scope.", restart=_AWAY)] = "host"
-    seeds: Annotated[tuple[str, ...], setting("Draw the scope around these URLs.", restart=_AWAY)] = ()
-    follow: Annotated[
-        str, setting("Let crawlers follow a link only if this expression is true of it.", restart=_AWAY)
-    ] = ""
-    expand: Annotated[
-        str, setting("Let crawlers follow links of a page only if this expression is true of it.", restart=_AWAY)
-    ] = ""
-    store: Annotated[
-        str, setting("Let crawlers bring a document only if this expression is true of it.", restart=_AWAY)
-    ] = ""
+    scope: Annotated[settings.Scope, _fixed("Keep crawlers within this scope.")] = "host"
+    seeds: Annotated[tuple[str, ...], _fixed("Draw the scope around these URLs.")] = ()
+    follow: Annotated[str, _fixed("Let crawlers follow a link only if this expression is true of it.")] = ""
+    expand: Annotated[str, _fixed("Let crawlers follow links of a page only if this expression is true of it.")] = ""
+    store: Annotated[str, _fixed("Let crawlers bring a document only if this expression is true of it.")] = ""
     traversal: Annotated[
-        Literal["breadth", "depth", "host-breadth"], setting("Let crawlers visit pages in this order.", restart=_AWAY)
+        Literal["breadth", "depth", "host-breadth"], _fixed("Let crawlers visit pages in this order.")
     ] = "breadth"
-    depth: Annotated[
-        settings.Depth, setting("Let crawlers follow at most this many links in a row.", restart=_AWAY)
-    ] = None
+    depth: Annotated[settings.Depth, _fixed("Let crawlers follow at most this many links in a row.")] = None
     urls: Annotated[settings.MaxPerHost, setting("Let crawlers visit at most this many URLs of a host.")] = None
-    parts: Annotated[
-        tuple[BroughtPart, ...], setting("Bring these parts of a relevant document home.", restart=_AWAY)
-    ] = ("whole",)
-    elements: Annotated[BroughtElements, setting(restart=_AWAY)] = ()
-    irrelevant: Annotated[Irrelevant, setting(restart=_AWAY)] = "counts"
+    parts: Annotated[tuple[BroughtPart, ...], _fixed("Bring these parts of a relevant document home.")] = ("whole",)
+    elements: Annotated[BroughtElements, _fixed()] = ()
+    irrelevant: Annotated[Irrelevant, _fixed()] = "counts"
     seconds: Annotated[float, setting("Let a crawler work for at most this long.", unit="s", gt=0)] = 86_400.0
     brought: Annotated[
         int, setting("Let a crawler bring home at most this many bytes, before compression.", unit="bytes", ge=1)

@@ -53,14 +53,10 @@ def own_certificate(folder: Path) -> OwnCertificate:
         raise UsageError(f"the key of the runtime cannot be kept in {path}: {error.strerror}") from None
     except ValueError:
         raise UsageError(f"{path} holds no certificate; remove it, and tell senders the new key") from None
-    return OwnCertificate(path, pin_of(certificate))
-
-
-def pin_of(certificate: x509.Certificate) -> str:
     public = certificate.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    return f"sha256//{base64.b64encode(hashlib.sha256(public).digest()).decode()}"
+    return OwnCertificate(path, f"sha256//{base64.b64encode(hashlib.sha256(public).digest()).decode()}")
 
 
 #: Random bytes of a key: it is no password, so that a plain hash of it cannot be turned back.

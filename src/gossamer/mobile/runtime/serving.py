@@ -38,7 +38,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
 from gossamer.crawls.http_server import Guard, is_loopback, json_answer, listening_socket, server
-from gossamer.engine.confinement import Walls
 from gossamer.mobile.confined.keeper import ProcessLimits, walls_here
 from gossamer.mobile.contract import (
     MAX_CRAWLER,
@@ -107,18 +106,6 @@ def state_folder(text: str = "", *, is_new: bool = False) -> Path:
     return folder
 
 
-def checked_walls(limits: ProcessLimits) -> Walls:
-    """The walls of crawlers on this machine.
-    Raises UsageError: they have a gap, and `--weak-isolation` was not given."""
-    walls = walls_here(limits)
-    if not (walls.is_whole or limits.is_weak):
-        raise UsageError(
-            f"crawlers cannot be shut in on this machine ({walls}); "
-            "see docs/runtime.md, Isolation, or say --weak-isolation and admit only senders whom you trust"
-        )
-    return walls
-
-
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Hold a state folder: no other runtime uses it. Raises CrawlDirectoryError: another one does."""
@@ -156,7 +143,12 @@ def serve(
     crawlers cannot be shut in. Raises CrawlDirectoryError: another runtime uses the folder."""
     processes = limits or ProcessLimits()
     with held(folder):
-        walls = checked_walls(processes)
+        walls = walls_here(processes)
+        if not (walls.is_whole or processes.is_weak):
+            raise UsageError(
+                f"crawlers cannot be shut in on this machine ({walls}); "
+                "see docs/runtime.md, Isolation, or say --weak-isolation and admit only senders whom you trust"
+            )
         certificate = own_certificate(folder) if listening.has_tls else None
         installed = allowed_processors(sheet.allow)
         diary = Diary(folder / "runtime.jsonl")

@@ -84,8 +84,8 @@ class JourneyFolder:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700, parents=True)
         try:
-            _write(fresh / _CRAWLER, crawler)
-            _write(fresh / _NOTE, msgspec.json.encode(note))
+            replace_file(fresh / _CRAWLER, crawler, sync=True, mode=0o600)
+            replace_file(fresh / _NOTE, msgspec.json.encode(note), sync=True, mode=0o600)
             fresh.rename(self.path)
             number = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
@@ -103,12 +103,7 @@ class JourneyFolder:
     def write_batch(self, sequence: int, frame: bytes) -> None:
         """Keep a frame, of which the note does not tell yet.
         Raises OSError: as `create`; what was written is taken away."""
-        path = self.path / _BATCH.format(sequence)
-        try:
-            _write(path, frame)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
+        replace_file(self.path / _BATCH.format(sequence), frame, sync=True, mode=0o600)
 
     def crawler(self) -> bytes:
         """The bytes as they were sent. Raises OSError: they cannot be read."""
@@ -152,18 +147,10 @@ def kept_journeys(root: Path) -> Iterator[tuple[JourneyFolder, JourneyNote]]:
             continue
         # A frame that the note does not tell of was written just before a kill.
         told = {_BATCH.format(sequence) for sequence in range(note.acknowledged, len(note.sizes))}
-        for batch in path.glob("*.batch"):
+        for batch in path.glob("*.batch*"):
             if batch.name not in told:
                 batch.unlink()
         yield folder, note
-
-
-def _write(path: Path, data: bytes) -> None:
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(number, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(number)
 
 
 # The log: a JSON line for each event.
