@@ -19,7 +19,7 @@ import msgspec
 import pytest
 from tests.waiting import until
 
-from gossamer.cli.dashboard import parted
+from gossamer.cli.progress import parted
 from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import all_options

@@ -14,8 +14,8 @@ from gossamer.crawls.control.at_rest import standing_at_rest
 from gossamer.crawls.control.at_work import glance_at
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.figures import Sampler
 from gossamer.crawls.options import all_options
-from gossamer.crawls.pulse import Sampler
 from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.storage.tables.log import TableLog

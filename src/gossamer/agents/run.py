@@ -33,9 +33,8 @@ from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.control.standing import MasterStanding
 from gossamer.crawls.control.wire import ProcessRequest, tag_of
-from gossamer.crawls.figures import RunFigures
+from gossamer.crawls.figures import RunFigures, Sampler
 from gossamer.crawls.live import LiveChanges
-from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.work import CrawlAtWork, Lapsing
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan

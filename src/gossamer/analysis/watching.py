@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.control.at_rest import standing_at_rest
+from gossamer.crawls.control.at_rest import added, standing_at_rest
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.facts import NAMED, FailedUrl, HostKnown, HostNow, HostsNow, host_known
 from gossamer.crawls.control.messages import ReadHost, ReadHosts, Status
@@ -176,12 +176,8 @@ def combined(rows: Iterable[SampleRow]) -> list[SampleRow]:
 def _sum(parts: list[SampleRow]) -> SampleRow:
     if len(parts) == 1:
         return parts[0]
-    added = {name: sum(getattr(part, name) for part in parts) for name in _ADDED}
-    outcomes: dict[str, int] = {}
-    for part in parts:
-        for name, count in part.outcomes.items():
-            outcomes[name] = outcomes.get(name, 0) + count
-    return msgspec.structs.replace(parts[-1], **added, outcomes=outcomes)
+    sums = {name: sum(getattr(part, name) for part in parts) for name in _ADDED}
+    return msgspec.structs.replace(parts[-1], **sums, outcomes=added(part.outcomes for part in parts))
 
 
 def speeds(rows: list[SampleRow]) -> list[float]:

@@ -143,17 +143,19 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
     )
     if not (is_redirect or is_unmet):
         return _Traces(visits, [], [], {})
+    sheets = [node.sheet for node in graph.providers.values()]
+    keeps_links = any("links" in sheet.tables for sheet in sheets if isinstance(sheet, TableLogSheet))
     with Tables(directory) as tables:
         redirects = tables.redirects_from(known.url, row.location) if row is not None and is_redirect else []
-        links = tables.links_to(known.url) if is_unmet and _keeps_links(graph) else None if is_unmet else []
+        links = tables.links_to(known.url) if is_unmet and keeps_links else None if is_unmet else []
         cut_page = tables.cut_page() if is_unmet and not links else ""
     pages = {link.page: list(visits_of(directory, link.page))[-1:] for link in (links or ())[:1]}
     kept = {page: found[0] for page, found in pages.items() if found}
     is_loop = redirects[-1:] and redirects[-1] in (known.url, *redirects[:-1])
-    sheets = [node.sheet for node in graph.providers.values() if isinstance(node.sheet, HttpSheet)]
+    modules = [sheet for sheet in sheets if isinstance(sheet, HttpSheet)]
     wants = (
         is_loop
-        and not any(sheet.cookies != "off" or sheet.cookie_file for sheet in sheets)
+        and not any(sheet.cookies != "off" or sheet.cookie_file for sheet in modules)
         and any(_sets_cookie(directory, url) for url in {known.url, *redirects})
     )
     return _Traces(visits, links, redirects, kept, cut_page, bool(wants))
@@ -164,11 +166,6 @@ def _sets_cookie(directory: Path, url: str) -> bool:
     with contextlib.suppress(UsageError, CrawlDirectoryError):
         return b"\r\nset-cookie:" in ArchiveReader(directory).document(url).record.head.lower()
     return False
-
-
-def _keeps_links(graph: Graph) -> bool:
-    sheets = (node.sheet for node in graph.providers.values())
-    return any("links" in sheet.tables for sheet in sheets if isinstance(sheet, TableLogSheet))
 
 
 def _near_duplicate_of(visits: Sequence[Mapping[str, Any]]) -> str:

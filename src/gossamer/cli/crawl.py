@@ -130,7 +130,7 @@ def crawl(
     options, more = read_given(given, config)
     if (status := _followed(options, seed_files)) is not None:
         return status
-    from gossamer.cli.dashboard import parted
+    from gossamer.cli.progress import parted
 
     address, behind = parted(dashboard)
     with Leaving() as leaving:
@@ -179,7 +179,7 @@ def resume(
         raise click.UsageError(f"{config}: a resumed crawl has its seeds already; leave out `seeds`")
     if (status := _followed(options)) is not None:
         return status
-    from gossamer.cli.dashboard import parted
+    from gossamer.cli.progress import parted
 
     address, behind = parted(dashboard)
     if behind:
@@ -254,8 +254,7 @@ async def run_interruptible(
     """
     import asyncio
 
-    from gossamer.cli.dashboard import dashboard_beside
-    from gossamer.cli.progress import progress_display
+    from gossamer.cli.progress import dashboard_beside, progress_display
 
     loop = asyncio.get_running_loop()
     asked = 0

@@ -21,7 +21,7 @@ from gossamer.values.errors import UnreadableUrl, UsageError
 
 if TYPE_CHECKING:
     from gossamer.crawls.options import CrawlOptions
-    from gossamer.values.visit import Response, Timings
+    from gossamer.values.visit import Response
 
 #: The options of a crawl that a single fetch has, too.
 OPTIONS = (
@@ -102,7 +102,12 @@ def _tell(url: str, response: "Response", *, to_error: bool) -> None:
     if response.version:
         print(f"protocol {response.version}", file=out)
     if response.timings:
-        print(f"times    {_times(response.timings)}", file=out)
+        timings = response.timings
+        phases = [("dns", timings.dns), ("connect", timings.connect), ("tls", timings.tls)]
+        phases += [("first byte", timings.first_byte), ("total", timings.total)]
+        # The milliseconds at which each phase was over; those that there were.
+        times = [f"{name} {seconds * 1000:.1f} ms" for name, seconds in phases if seconds > 0]
+        print(f"times    {', '.join(times)}", file=out)
     if response.body:
         coded = f", {show_bytes(len(response.document))} decoded" if response.decoded is not None else ""
         cut = f", cut ({response.cut})" if response.cut else ""
@@ -112,13 +117,6 @@ def _tell(url: str, response: "Response", *, to_error: bool) -> None:
         for line in response.response_head.decode("latin-1").split("\r\n"):
             if line:
                 print(shown(line), file=out)
-
-
-def _times(timings: "Timings") -> str:
-    """Milliseconds at which each phase was over; those that there were."""
-    phases = [("dns", timings.dns), ("connect", timings.connect), ("tls", timings.tls)]
-    phases += [("first byte", timings.first_byte), ("total", timings.total)]
-    return ", ".join(f"{name} {seconds * 1000:.1f} ms" for name, seconds in phases if seconds > 0)
 
 
 # `gossamer inspect`: what a crawl would see in a document, as one line of JSON. The command line's door to the process and link

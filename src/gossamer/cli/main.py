@@ -24,7 +24,7 @@ _CORE = {
     "Watch and steer": {
         "status": ("status:status", "Show how a crawl stands, while it runs and after."),
         "watch": ("status:watch", "Show the overview of a crawl on the terminal, again and again."),
-        "dashboard": ("dashboard:dashboard", "Show crawls in the browser, and let a person steer them."),
+        "dashboard": ("progress:dashboard", "Show crawls in the browser, and let a person steer them."),
         "pause": ("steering:pause", "Pause a running crawl."),
         "continue": ("steering:continue_", "Let a paused crawl go on; `resume` is for one that has ended."),
         "stop": ("steering:stop", "End a running crawl gracefully."),

@@ -315,19 +315,13 @@ class Panel:
         return self._instead(f"{text}\n", self._lines)
 
     def _instead(self, text: str, lines: Sequence[str]) -> str:
-        erased = self._erased()
-        width, rows = self.width, self._size()[1]
+        columns, rows = self._size()
+        taken = sum(max(1, -(-cell_len(line) // max(1, columns))) for line in self._lines)
+        up = f"\x1b[{taken - 1}A" if taken > 1 else ""
+        erased = f"\r{up}\x1b[J" if self._lines else ""
         # What has left the screen at its top cannot be drawn over.
-        self._lines = [cut(line, width) for line in lines][: max(1, rows - 1)]
+        self._lines = [cut(line, max(1, columns - 1)) for line in lines][: max(1, rows - 1)]
         return erased + text + "\n".join(self._lines)
-
-    def _erased(self) -> str:
-        if not self._lines:
-            return ""
-        columns = max(1, self._size()[0])
-        rows = sum(max(1, -(-cell_len(line) // columns)) for line in self._lines)
-        up = f"\x1b[{rows - 1}A" if rows > 1 else ""
-        return f"\r{up}\x1b[J"
 
 
 def cut(line: str, width: int) -> str:

@@ -4,11 +4,12 @@ Place in the flow: the command line's door to `gossamer.simweb`. Mistakes of the
 one line and exit code 2.
 """
 
+import contextlib
 import re
 import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,8 +100,8 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
             raise click.UsageError(f"--set {pair}: write PARAMETER=VALUE, with a parameter of docs/simweb.md{hint}")
         try:
             kind = known[name]
-            result[name] = _truth(text) if kind is bool else kind(text)
-        except ValueError as error:
+            result[name] = _TRUTHS[text.lower()] if kind is bool else kind(text)
+        except (KeyError, ValueError) as error:
             raise click.UsageError(f"--set {name}: {text!r} is not {_EXPECTED[kind]}") from error
     return result
 
@@ -109,16 +110,14 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
 _EXPECTED: Final[dict[type, str]] = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def _truth(text: str) -> bool:
-    if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
-        raise ValueError(text)
-    return text.lower() in ("true", "1", "yes")
+_TRUTHS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-def _one_line(action: Callable[[], None]) -> None:
-    """Run an action; what the user got wrong ends as one line and exit code 2."""
+@contextlib.contextmanager
+def _one_line() -> Iterator[None]:
+    """What the user got wrong ends as one line and exit code 2."""
     try:
-        action()
+        yield
     except ValueError as error:
         if not type(error).__module__.startswith("gossamer."):
             raise  # a mistake of ours
@@ -178,21 +177,26 @@ def simweb(**options: Any) -> None:
     """Serve, list or audit, as the options say."""
     if options["more"] and not options["archives"]:
         raise click.UsageError(f"{options['more'][0]}: give --warc before the files to serve")
-    if options["archives"]:
-        _one_line(lambda: _serve_records(options))
-    elif options["hostile"]:
-        _one_line(lambda: _serve_hostile(options["port"], options["ca_file"]))
-    elif options["audit_log"] is not None:
-        _one_line(lambda: _audit(options))
-    elif options["describe"]:
-        _one_line(lambda: _describe(_spec(options), as_json=options["as_json"]))
-    elif options["expected"]:
-        _one_line(lambda: _expected(_spec(options), options))
-    else:
-        from gossamer.simweb import ServeOptions, run
+    with _one_line():
+        if options["archives"]:
+            _serve_records(options)
+        elif options["hostile"]:
+            _serve_hostile(options["port"], options["ca_file"])
+        elif options["audit_log"] is not None:
+            _audit(options)
+        elif options["describe"]:
+            from gossamer.simweb import SimWeb
+            from gossamer.simweb.describe import describe, to_json, to_text
 
-        more = {"every_address": options["addresses"], "authority": options["ca_file"]}
-        _one_line(lambda: run(_spec(options), ServeOptions(**_of(ServeOptions, options), **more), _announce))
+            facts, as_json = describe(SimWeb(_spec(options))), options["as_json"]
+            click.echo(to_json(facts) if as_json else to_text(facts), nl=as_json)
+        elif options["expected"]:
+            _expected(_spec(options), options)
+        else:
+            from gossamer.simweb import ServeOptions, run
+
+            more = {"every_address": options["addresses"], "authority": options["ca_file"]}
+            run(_spec(options), ServeOptions(**_of(ServeOptions, options), **more), _announce)
 
 
 def _of(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -290,14 +294,6 @@ def _expected(spec: "WebSpec", options: dict[str, Any]) -> None:
     found = expected_pages(graph, list(options["seeds"]) or None, options["scope"], options["depth"], agent)
     for page in found.pages:
         click.echo(graph.url(int(page)))
-
-
-def _describe(spec: "WebSpec", *, as_json: bool) -> None:
-    from gossamer.simweb import SimWeb
-    from gossamer.simweb.describe import describe, to_json, to_text
-
-    facts = describe(SimWeb(spec))
-    click.echo(to_json(facts) if as_json else to_text(facts), nl=as_json)
 
 
 def _audit(options: dict[str, Any]) -> None:

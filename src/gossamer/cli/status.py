@@ -202,17 +202,14 @@ def lines_of(now: "CrawlStanding", at: float) -> list[str]:
 
     head = f"{now.crawl}: {now.state}" + (f", process {now.process}" if now.is_at_work else "")
     rows = rows_of(now, at, problems=PROBLEMS)
-    return [head, *(f"{f'{title}:' if title else '':<10}{text}" for title, text in rows), *_figures(now)]
-
-
-def _figures(now: "CrawlStanding") -> Iterator[str]:
+    lines = [head, *(f"{f'{title}:' if title else '':<10}{text}" for title, text in rows)]
     for unit in now.units:
         figures = ", ".join(f"{name} {value:g}" for name, value in unit.metrics.items())
-        yield f"  {unit.name} ({unit.use}): {figures or 'nothing'}"
+        lines.append(f"  {unit.name} ({unit.use}): {figures or 'nothing'}")
     for one in now.connectors:
-        yield (
-            f"  {one.name}: {one.passed} passed, {one.waiting} waiting, peak {one.peak}, stalled {one.stalled:.2f} s"
-        )
+        stalled = f"peak {one.peak}, stalled {one.stalled:.2f} s"
+        lines.append(f"  {one.name}: {one.passed} passed, {one.waiting} waiting, {stalled}")
+    return lines
 
 
 # `gossamer log DIR`: everything that a crawl did and said, in the order of time.

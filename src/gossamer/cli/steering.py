@@ -111,20 +111,17 @@ def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> N
                 raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
             print("\n".join(control.names(messages.Checkpoints())) if lists else control.do(messages.Checkpoint(name)))
     except NotRunning:
-        print("\n".join(_at_rest(path, name, restore, lists=lists)))
+        from gossamer.agents.handing_over import forget_note, refuse_on_the_way
+        from gossamer.crawls.control import resting
 
-
-def _at_rest(directory: Path, name: str, restore: str | None, *, lists: bool) -> list[str]:
-    from gossamer.agents.handing_over import forget_note, refuse_on_the_way
-    from gossamer.crawls.control import resting
-
-    if lists:
-        return resting.checkpoints(directory)
-    if restore is None:
-        refuse_on_the_way(directory)
-        return [f"checkpoint {resting.checkpoint(directory, name)} is kept"]
-    resting.restore(directory, restore, forget_note)
-    return [f"the crawl is where it was at checkpoint {restore}; `gossamer resume {directory}` goes on from there"]
+        if lists:
+            print("\n".join(resting.checkpoints(path)))
+        elif restore is None:
+            refuse_on_the_way(path)
+            print(f"checkpoint {resting.checkpoint(path, name)} is kept")
+        else:
+            resting.restore(path, restore, forget_note)
+            print(f"the crawl is where it was at checkpoint {restore}; `gossamer resume {path}` goes on from there")
 
 
 @click.command("set")

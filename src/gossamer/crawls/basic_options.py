@@ -10,12 +10,12 @@ import msgspec
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values import settings
 
-#: Why an option cannot change while a crawl runs, where it adds units.
+#: Why an option cannot change while a crawl runs: it is of the beginning, or adds units.
+BEGINNING = "it says how a crawl begins"
 CHANGES_GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to gossamer resume"
 
 # Why an option cannot change while a crawl runs. Those that say nothing can: `gossamer set DIR OPTION=VALUE`.
 _PLACE = "its files are open there"
-_BEGINNING = "it says how a crawl begins"
 _ROBOTS = "a crawl keeps the permission that it began with; stop the crawl, and give it to gossamer resume"
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
 _AGENTS = "it runs in the process of a program; stop it, and let agents join: gossamer resume DIR --agents N"
@@ -46,15 +46,15 @@ class BasicOptions(Sheet, frozen=True):
     output: Annotated[
         str, setting("Keep the crawl in this directory; default: ./crawl-HOST-DATE.", restart=_PLACE, names="a folder")
     ] = ""
-    resume: Annotated[bool, setting("Go on with the crawl that the directory holds.", restart=_BEGINNING)] = False
+    resume: Annotated[bool, setting("Go on with the crawl that the directory holds.", restart=BEGINNING)] = False
     overwrite: Annotated[
-        bool, setting("Remove the crawl that the directory holds, and start anew.", restart=_BEGINNING)
+        bool, setting("Remove the crawl that the directory holds, and start anew.", restart=BEGINNING)
     ] = False
     accept_loss: Annotated[
         bool,
         setting(
             "Go on with a damaged crawl without the files that are lost, and fetch what they held again; with --resume.",
-            restart=_BEGINNING,
+            restart=BEGINNING,
         ),
     ] = False
     scope: Annotated[settings.Scope, setting(sets="scope")] = "host"
@@ -148,7 +148,7 @@ class BasicOptions(Sheet, frozen=True):
         setting(
             "Set delay, per-host, max-pages, min-interval, max-interval and header for single hosts; in a configuration file: "
             '`[hosts."*.example.org"]`.',
-            restart=_BEGINNING,
+            restart=BEGINNING,
             names="a secret",
         ),
     ] = msgspec.field(default_factory=dict)
@@ -258,7 +258,7 @@ class BasicOptions(Sheet, frozen=True):
         setting(
             "Let agents send each other URLs while they run (live), or let agents that no network connects write them into files "
             "(files): each agent is then a crawl of its own, and `gossamer merge` takes the files in. See docs/exchange.md.",
-            restart=_BEGINNING,
+            restart=BEGINNING,
         ),
     ] = "live"
     agent: (
@@ -266,7 +266,7 @@ class BasicOptions(Sheet, frozen=True):
             int,
             setting(
                 "With --exchange files: number of this agent, counted from 1.",
-                restart=_BEGINNING,
+                restart=BEGINNING,
                 ge=1,
                 le=settings.MOST_AGENTS,
             ),
@@ -277,7 +277,7 @@ class BasicOptions(Sheet, frozen=True):
         str,
         setting(
             "With --exchange files: use this copy of the key that agent 1 made when it began; all agents share it.",
-            restart=_BEGINNING,
+            restart=BEGINNING,
             names="a file",
         ),
     ] = ""

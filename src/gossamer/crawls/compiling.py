@@ -221,11 +221,6 @@ def _strategy(builder: Builder) -> None:
         builder.wiring = _without_content_seen(builder.wiring)
 
 
-def _robots(builder: Builder) -> None:
-    if builder.options.robots == "ignore":
-        builder.put("robots", "robots", "ignore-robots")
-
-
 # -- what holds whatever is given
 
 
@@ -328,7 +323,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "archive": _archive,
     "no_warc": lambda builder: builder.put("no_warc", "archive", "no-archive"),
     "strategy": _strategy,
-    "robots": _robots,
+    "robots": lambda builder: builder.put("robots", "robots", "ignore-robots"),
     "robots_cache": share_robots,
 }
 

@@ -20,14 +20,13 @@ from gossamer.crawls.companions import Beside, Companions, works_beside
 from gossamer.crawls.control.server import ControlServer
 from gossamer.crawls.damage import refuse_without_ledger
 from gossamer.crawls.directory import CrawlPlace, begin_anew, refuse_unfinished_work
-from gossamer.crawls.figures import RunFigures
+from gossamer.crawls.figures import RunFigures, Sampler
 from gossamer.crawls.leases import LeaseUrls
 from gossamer.crawls.live import KeptChanges, read_changes
 from gossamer.crawls.machine import coroutine_runner
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.processes import Fleet
-from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
 from gossamer.crawls.work import CrawlAtWork, Lapsing, RunLines

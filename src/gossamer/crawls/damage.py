@@ -77,11 +77,7 @@ class Damages(msgspec.Struct, frozen=True):
 
 
 def damages_of(directory: Path, ends: Mapping[str, int], *, deep: bool = False) -> Damages:
-    """Hold ends and notes against files.
-
-    Args:
-        deep: read tables too.
-    """
+    """Hold ends and notes against files. `deep`: read tables too."""
     files = find_losses(directory, ends, lambda missing: are_tables(known_notes(directory), missing))
     notes = known_notes(directory)
     return Damages(files, damaged_tables(directory, notes, deep=deep), damaged_index(directory, notes, deep=deep))

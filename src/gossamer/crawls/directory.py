@@ -30,13 +30,8 @@ from gossamer.values.errors import CrawlDirectoryError, LogDamaged, UsageError
 
 
 def kept_wiring(output: str) -> Wiring:
-    """The wiring that the crawl of a directory ran with last.
-
-    Raises:
-        UsageError: no directory is named, or it holds no crawl.
-        CrawlDirectoryError: its wiring is missing or damaged.
-        WiringError: its wiring says what cannot be.
-    """
+    """The wiring that the crawl of a directory ran with last. Raises UsageError: no directory is named, or it holds no crawl;
+    CrawlDirectoryError: its wiring is missing or damaged; WiringError: its wiring says what cannot be."""
     if not output:
         raise UsageError("--resume needs the directory of the crawl; name it with -o")
     from gossamer.crawls.old_wirings import completed  # a crawl that is new has none
@@ -222,17 +217,9 @@ class CrawlPlace:
             raise UsageError(f"{path} is not empty and holds no crawl; name another directory with -o")
 
     def make(self, wiring: Wiring, graph: Graph, note: Callable[[], None]) -> bool:
-        """Make the directory and write what is about to run into it: True if it was not there before.
-
-        A crawl that is replaced stands aside until the new one has begun.
-
-        Args:
-            note: writes what a new crawl has to know beside its wiring; a kill leaves both or no crawl.
-
-        Raises:
-            UsageError: it cannot be written.
-            NameTaken: it was free when it was checked, and is not now.
-        """
+        """Make the directory and write what is about to run into it: True if it was not there before. A crawl that is replaced
+        stands aside until the new one has begun. `note`: writes what a new crawl has to know beside its wiring; a kill leaves
+        both or no crawl. Raises UsageError: it cannot be written; NameTaken: it was free when it was checked, and is not now."""
         path = self.path
         shutil.rmtree(self._going, ignore_errors=True)  # of a run that was killed while it removed what came to nothing
         try:

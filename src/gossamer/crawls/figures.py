@@ -1,18 +1,22 @@
-"""The figures of one run: its summary at any moment and at its end, its pulse, and what is worth a look.
+"""The figures of one run: its summary at any moment and at its end, its last seconds, its samples, and what is worth a look.
 
 Place in the flow: the counters are the ledger's, the limits the frontier's; :mod:`crawl` asks here at the end, and
-:mod:`~gossamer.crawls.control.at_work` while the crawl runs.
+:mod:`~gossamer.crawls.control.at_work` while the crawl runs. The crawl's process takes the pulse once a second, never for each
+page; `status` and progress read it. Its memory is bounded: eleven samples of the counters, seven of the sizes, and the pages that
+have been under way for longest.
 """
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from gossamer.crawls.control.waits import sizes_of, walked_sizes
-from gossamer.crawls.pulse import WATCHED, Counts, Pulse
+from gossamer.crawls.control.waits import disk_free, sizes_of, walked_sizes
 from gossamer.crawls.summary import (
     Summary,
     counted,
@@ -23,8 +27,9 @@ from gossamer.crawls.summary import (
     urls_elsewhere,
 )
 from gossamer.engine.errors import WiringError
+from gossamer.engine.processes import give_back_memory
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.unit import SystemClock
+from gossamer.engine.unit import Clock, SystemClock, meanwhile
 from gossamer.fetcher.contract import ProxyHealth
 from gossamer.fetcher.http import HttpModule
 from gossamer.frontier.frontier import Frontier
@@ -34,10 +39,141 @@ from gossamer.parsing.contract import SessionsStanding, SessionsTold
 from gossamer.storage.commit.commit_stage import Tally
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.seen.memory import MemoryFlights
-from gossamer.values.outcome import Outcome
+from gossamer.storage.tables.log import TableLog
+from gossamer.storage.tables.row_tables import COARSE, FINE, SAMPLES, SampleRow
+from gossamer.values.errors import GossamerError
+from gossamer.values.instants import utc_text
+from gossamer.values.outcome import ERRORS, Outcome
 
 if TYPE_CHECKING:
-    from gossamer.crawls.work import CrawlWork
+    from gossamer.crawls.work import CrawlAtWork, CrawlWork
+
+# The last seconds of a crawl: speed, growth, and pages that take long.
+
+#: Seconds between two samples, and the seconds over which the speed is told.
+BEAT, SPAN = 1.0, 10.0
+
+#: Seconds between two samples of the sizes, and the seconds over which their growth is told: stores grow in leaps.
+MEASURE, GROWTH_SPAN = 10.0, 60.0
+
+#: Seconds between two looks at what must be walked over.
+SURVEY = 60.0
+
+#: Pages under way that are watched: those that began first are the slow ones.
+WATCHED = 32
+
+#: Seconds after which a page that is under way is slow: most answers are there in one.
+SLOW = 10.0
+
+
+class Counts(msgspec.Struct, frozen=True):
+    pages: int
+    fetched: int
+    flights: Sequence[str]
+    """The pages that have been under way for longest, the oldest first."""
+    cpu: float = 0.0
+    """Seconds of CPU that the process has used."""
+
+
+class SlowPage(msgspec.Struct, frozen=True):
+    """A page that has been under way for long."""
+
+    url: str
+    seconds: float
+    """How long at least."""
+
+
+class Pulse:
+    def __init__(
+        self,
+        count: Callable[[], Counts],
+        measure: Callable[[], Mapping[str, int]],
+        survey: Callable[[], Mapping[str, int]],
+        clock: Clock,
+    ) -> None:
+        """Nothing is sampled yet.
+
+        Args:
+            measure: gives the bytes of each data set; it must look at no directory.
+            survey: gives those of data sets that are directories; called in a thread, once a minute.
+        """
+        self._count = count
+        self._measure = measure
+        self._survey = survey
+        self._surveyed: Mapping[str, int] = {}
+        self._clock = clock
+        self._counts: deque[tuple[float, Counts]] = deque(maxlen=round(SPAN / BEAT) + 1)
+        self._sizes: deque[tuple[float, Mapping[str, int]]] = deque(maxlen=round(GROWTH_SPAN / MEASURE) + 1)
+        self._since: dict[str, float] = {}
+
+    def __repr__(self) -> str:
+        return f"<Pulse of {len(self._counts)} samples, {len(self._since)} pages watched>"
+
+    def beating(self) -> AbstractAsyncContextManager[None]:
+        """Take samples while the block runs."""
+        return meanwhile(self._go_on(), self._look_around())
+
+    async def _go_on(self) -> None:
+        while True:
+            self.beat()
+            await self._clock.sleep(BEAT)
+
+    async def _look_around(self) -> None:
+        while True:
+            # A crawl of seconds ends before its directories are worth a look.
+            await self._clock.sleep(MEASURE)
+            self._surveyed = await asyncio.to_thread(self._survey)
+            # The allocator keeps what was freed among what is in use, and more of it the longer a crawl lasts.
+            await asyncio.to_thread(give_back_memory)
+            await self._clock.sleep(SURVEY - MEASURE)
+
+    def beat(self) -> None:
+        now, counts = self._clock.monotonic(), self._count()
+        self._counts.append((now, counts))
+        urls = (identity.partition("\n")[0] for identity in counts.flights)  # without the mark of a request
+        self._since = {url: self._since.get(url, now) for url in urls}
+        if not self._sizes or now - self._sizes[-1][0] >= MEASURE:
+            self._sizes.append((now, {**self._measure(), **self._surveyed}))
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes of each data set: those that know their own size as they are now, the others as they were a minute ago at most."""
+        return {**self._measure(), **self._surveyed}
+
+    @property
+    def speeds(self) -> tuple[float, float]:
+        """Pages and fetched answers a second over the last ten seconds, or since the beginning."""
+        if not self._counts:
+            return 0.0, 0.0
+        before, first = self._counts[0]
+        now, last = self._clock.monotonic(), self._count()
+        passed = now - before
+        if passed <= 0:
+            return 0.0, 0.0
+        return (last.pages - first.pages) / passed, (last.fetched - first.fetched) / passed
+
+    @property
+    def busy(self) -> float:
+        if len(self._counts) < 2:
+            return 0.0
+        (before, first), (now, last) = self._counts[0], self._counts[-1]
+        return (last.cpu - first.cpu) / (now - before) if now > before else 0.0
+
+    @property
+    def growth(self) -> Mapping[str, float]:
+        """Bytes a second by which each data set grew over the last minute; empty before the second sample."""
+        if len(self._sizes) < 2:
+            return {}
+        (before, first), (now, last) = self._sizes[0], self._sizes[-1]
+        return {name: (size - first[name]) / (now - before) for name, size in last.items() if name in first}
+
+    @property
+    def slow_pages(self) -> list[SlowPage]:
+        """Pages that have been under way for longer than :data:`SLOW` seconds, the slowest first; at most :data:`WATCHED`."""
+        now = self._clock.monotonic()
+        slow = [SlowPage(url, now - since) for url, since in self._since.items() if now - since >= SLOW]
+        return sorted(slow, key=lambda page: -page.seconds)
+
 
 # The units of a crawl that work in its own process, found by what they are.
 
@@ -176,3 +312,87 @@ class RunFigures:
     def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
         """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
         return [one for unit in self._units.providers(HostPoliteness) for one in unit.slowed(count)][:count]
+
+
+# Samples of a crawl: how it stands, every ten seconds and at its end, as rows of the table `samples`. The numbers are those of
+# :mod:`~gossamer.crawls.control.at_work`, without those that need a look at each host: a sample costs some hundred microseconds.
+
+
+class Sampler:
+    """Takes the samples of a crawl, and writes them beside its other rows."""
+
+    def __init__(
+        self, crawl: "CrawlAtWork", clock: Clock | None = None, beside: Callable[[], None] = lambda: None
+    ) -> None:
+        """`clock` says when a sample is due: the machine's, unless another is given, since people look at the plots.
+        `beside` is called with each sample."""
+        self._beside = beside
+        self._crawl = crawl
+        self._clock = clock or SystemClock()
+        self._kept = 0
+        """The number of the last five minutes, since the epoch, of which a sample is kept for good."""
+
+    def sampling(self) -> AbstractAsyncContextManager[None]:
+        """Take samples while the block runs."""
+        return meanwhile(self._go_on())
+
+    async def _go_on(self) -> None:
+        while True:
+            await self._clock.sleep(FINE)
+            self.take()
+            self._beside()
+
+    def take(self, ended: str = "") -> None:
+        """Take a sample and write it; `ended` is the state in which the run ends.
+
+        One that cannot be written is counted by the log as `samples_lost`: the crawl goes on without it.
+        """
+        logs = self._crawl.providers(TableLog)
+        if not logs:
+            return
+        log, now = logs[0], self._crawl.ledger.clock.now()
+        is_kept = bool(ended) or int(now // COARSE) != self._kept
+        row = sample_of(self._crawl, log.sheet.agent, now, every=COARSE if is_kept else FINE, ended=ended)
+        try:
+            log.add(SAMPLES.name, [row])
+            ends = log.ends()
+            with self._crawl.ledger.group() as group:
+                for file, end in ends.items():
+                    group.written(file, end)
+        except (OSError, GossamerError):
+            log.take_back()
+            log.metrics.count("samples_lost")
+            return
+        log.committed(ends)
+        if is_kept:
+            self._kept = int(now // COARSE)
+
+
+def sample_of(crawl: "CrawlAtWork", agent: str, now: float, *, every: int, ended: str = "") -> SampleRow:
+    """How a running crawl stands, as a row. `ended`: the state in which the run ends; empty while it goes on."""
+    summary, frontier, pulse = crawl.figures.summary(), crawl.units.frontier, crawl.figures.pulse
+    speed, _ = pulse.speeds
+    return SampleRow(
+        taken_at=utc_text(now),
+        agent=agent,
+        every=every,
+        state=ended or crawl.state_at_work,
+        pages=summary.pages,
+        fetched=summary.fetched,
+        unique_documents=summary.unique_documents,
+        bytes=summary.bytes,
+        errors=sum(count for name, count in summary.outcomes.items() if name in ERRORS),
+        raised=summary.raised,
+        discovered=summary.discovered,
+        queued=summary.queued,
+        set_aside=summary.set_aside,
+        in_flight=int(frontier.metrics.snapshot()["in_flight"]),
+        hosts=summary.hosts,
+        seconds=summary.seconds,
+        pages_per_second=0.0 if ended else round(speed, 2),
+        cpu_seconds=summary.cpu_seconds,
+        peak_rss_bytes=summary.peak_rss_bytes,
+        disk_free=disk_free(crawl.directory),
+        outcomes=summary.outcomes,
+        sizes={name: int(size) for name, size in pulse.sizes.items()},
+    )

@@ -48,14 +48,8 @@ class ItemFiles:
     """The item files of one crawl directory."""
 
     def __init__(self, directory: Path, options: CrawlOptions) -> None:
-        """Name files that items are written to, besides those that the crawl has.
-
-        Args:
-            options: `items` and the options that begin so.
-
-        Raises:
-            UsageError: the name of a file does not say how it is to be written, or two are the same file.
-        """
+        """Name files that items are written to, besides those that the crawl has. `options`: `items` and the options that begin
+        so. Raises UsageError: the name of a file does not say how it is to be written, or two are the same file."""
         self._directory = directory
         self._files = dict(map(self._named, options.items))
         self._options = options

@@ -176,12 +176,9 @@ class HostOptions(Sheet, frozen=True):
 
 
 def put_hosts(builder: Builder) -> None:
-    """Set what the options say of single hosts. It comes behind the subjects, which bring some of the units.
-
-    Raises:
-        UsageError: a host or a value cannot be read, or a setting means nothing in this crawl; names the host.
-        WiringError: the wiring has no such unit.
-    """
+    """Set what the options say of single hosts. It comes behind the subjects, which bring some of the units. Raises UsageError:
+    a host or a value cannot be read, or a setting means nothing in this crawl; names the host; WiringError: the wiring has no
+    such unit."""
     hosts = dict(_read(builder.options))
     for name, (unit, table) in HOST_SETTINGS.items():
         values = {host: value for host, options in hosts.items() if (value := getattr(options, name))}

@@ -103,15 +103,8 @@ def option_of(key: str) -> str:
 
 
 def settings_of(key: str, value: str, units: Units) -> Settings:
-    """The settings that a new value of an option comes to in a running crawl.
-
-    Args:
-        key: the option as a person wrote it, with `-` or `_`.
-
-    Raises:
-        UsageError: there is no such option, or it cannot change; says why.
-        SettingError: the value does not do.
-    """
+    """The settings that a new value of an option comes to in a running crawl. `key`: the option as a person wrote it, with `-`
+    or `_`. Raises UsageError: there is no such option, or it cannot change; says why; SettingError: the value does not do."""
     option = option_of(key)
     [reason] = [prop.reason for prop in properties(all_options()) if prop.name == option]
     if reason:
@@ -139,10 +132,6 @@ def _retries(options: CrawlOptions, units: Units) -> Settings:
     ):
         found["frontier"] = {"linger": USUAL}
     return found
-
-
-def _filter(options: CrawlOptions, units: Units) -> Settings:
-    return {"expressions": dict.fromkeys(GATES, ()) | option_settings("filter", options)["expressions"]}
 
 
 def _until(options: CrawlOptions, units: Units) -> Settings:
@@ -193,7 +182,9 @@ def refuse_identity(sheet: Sheet, changed: Collection[str], units: Units) -> Non
 #: Option -> its settings, where they depend on what the crawl has.
 RULES: dict[str, Callable[[CrawlOptions, Units], Settings]] = {
     "retries": _retries,
-    "filter": _filter,
+    "filter": lambda options, _: {
+        "expressions": dict.fromkeys(GATES, ()) | option_settings("filter", options)["expressions"]
+    },
     "until": _until,
     "header": lambda options, _: {"http": {"header": list(options.header)}},
     "user_agent": _user_agent,

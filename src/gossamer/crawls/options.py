@@ -13,14 +13,13 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from gossamer.crawls.basic_options import CHANGES_GRAPH, BasicOptions
+from gossamer.crawls.basic_options import BEGINNING, CHANGES_GRAPH, BasicOptions
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import Sheet, metas, setting
 from gossamer.engine.subjects import found_at, shipped, subjects
 from gossamer.values import settings
 
 # Why an option cannot change while a crawl runs.
-_BEGINNING = "it says how a crawl begins"
 _SEEDS = "the seeds decide who may see it; stop the crawl, and give it to gossamer resume"
 
 
@@ -60,7 +59,7 @@ class CrawlOptions(BasicOptions, frozen=True):
         ),
     ] = ()
     cookies: Annotated[settings.Cookies, setting(sets="http")] = "off"
-    cookie_file: Annotated[settings.CookieFile, setting(restart=_BEGINNING)] = ""
+    cookie_file: Annotated[settings.CookieFile, setting(restart=BEGINNING)] = ""
     proxy: settings.Proxies = ()
     http2: Annotated[settings.Http2, setting(sets="http")] = False
     ca_file: Annotated[settings.CaFile, setting(sets="http")] = ""
@@ -100,39 +99,39 @@ class CrawlOptions(BasicOptions, frozen=True):
         str,
         setting(
             "While the crawl runs, write rows to the databases that this TOML file names.",
-            restart=_BEGINNING,
+            restart=BEGINNING,
             names="a file",
         ),
     ] = ""
     index: Annotated[
-        bool, setting("Keep a full-text index while the crawl runs, for `gossamer search`.", restart=_BEGINNING)
+        bool, setting("Keep a full-text index while the crawl runs, for `gossamer search`.", restart=BEGINNING)
     ] = False
     items: Annotated[
         tuple[str, ...],
         setting(
             "Also write the items that processors find to this file: .jsonl and .csv grow while the crawl runs; .json, .parquet "
             "and .xlsx are written when it stops. KIND=FILE takes only items of one kind.",
-            restart=_BEGINNING,
+            restart=BEGINNING,
             names="a file",
         ),
     ] = ()
     item_columns: Annotated[
         tuple[str, ...],
-        setting("Write only this field of items to the files of --items, in this order.", restart=_BEGINNING),
+        setting("Write only this field of items to the files of --items, in this order.", restart=BEGINNING),
     ] = ()
     item_key: Annotated[
         tuple[str, ...],
         setting(
             "Leave an item out of the files of --items if an earlier one of its kind has the same value in this "
             "field (if repeated, in all of these fields).",
-            restart=_BEGINNING,
+            restart=BEGINNING,
         ),
     ] = ()
     item_formulas: Annotated[
         Literal["disarm", "keep"],
         setting(
             "Put an apostrophe before cells of .csv that a spreadsheet would run as a formula (disarm), or leave them (keep).",
-            restart=_BEGINNING,
+            restart=BEGINNING,
         ),
     ] = "disarm"
     mirror: Annotated[
@@ -140,7 +139,7 @@ class CrawlOptions(BasicOptions, frozen=True):
         setting(
             "Write the site to this folder when the crawl stops, with links rewritten so that it can be browsed without a "
             "server; includes --page-requisites.",
-            restart=_BEGINNING,
+            restart=BEGINNING,
             names="a folder",
         ),
     ] = ""
@@ -148,7 +147,7 @@ class CrawlOptions(BasicOptions, frozen=True):
         str,
         setting(
             "Also send triples to the store at this URL, by SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is its USER:PASSWORD.",
-            restart=_BEGINNING,
+            restart=BEGINNING,
             names="a secret",
         ),
     ] = ""
@@ -157,7 +156,7 @@ class CrawlOptions(BasicOptions, frozen=True):
         tuple[str, ...],
         setting(
             "Also write archive files to this folder on another disk, in turn with the crawl directory.",
-            restart=_BEGINNING,
+            restart=BEGINNING,
             names="a folder",
         ),
     ] = ()
@@ -245,14 +244,8 @@ def headings() -> dict[str, Heading]:
 
 
 def all_options(*, installed: bool = True) -> type[CrawlOptions]:
-    """The options of the core and of all subjects, as one flat sheet.
-
-    Args:
-        installed: with those of installed packages, and not only of the subjects that ship.
-
-    Raises:
-        WiringError: two subjects bring an option of one name.
-    """
+    """The options of the core and of all subjects, as one flat sheet. `installed`: with those of installed packages, and not
+    only of the subjects that ship. Raises WiringError: two subjects bring an option of one name."""
     members = subjects() if installed else shipped()
     return merged_options(tuple((one.name, one.options) for one in members if one.options))
 

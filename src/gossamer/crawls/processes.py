@@ -90,14 +90,9 @@ def check_children_can_import(graph: Graph, catalog: Catalog) -> None:
 
 
 def divide(wiring: Wiring, components: Collection[str], process: str) -> Wiring:
-    """A copy in which some components run in another process, and every arrow that now crosses is a socket.
-
-    A provider that keeps state and is used on both sides gets a copy for the other side, as the URL-seen stage may have
-    one that only filters ahead of the committer's check-and-put (design question 1).
-
-    Raises:
-        WiringError: the wiring has no such component.
-    """
+    """A copy in which some components run in another process, and every arrow that now crosses is a socket. A provider that
+    keeps state and is used on both sides gets a copy for the other side, as the URL-seen stage may have one that only filters
+    ahead of the committer's check-and-put (design question 1). Raises WiringError: the wiring has no such component."""
     for name in components:
         if name not in wiring.components:
             raise WiringError(f"{wiring.source}: there is no component {name!r}{nearest(name, wiring.components)}")

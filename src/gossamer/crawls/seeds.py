@@ -51,14 +51,8 @@ from gossamer.values.visit import Response
 
 
 def read_seeds(texts: Sequence[str], hostless: Container[str] = ()) -> tuple[str, ...]:
-    """Canonical URLs of seeds, each once, in order.
-
-    Args:
-        hostless: schemes that are served though their URLs name no host, beside `file`.
-
-    Raises:
-        UsageError: one of them is not a URL, or names no host where one is needed; says what would be right.
-    """
+    """Canonical URLs of seeds, each once, in order. `hostless`: schemes that are served though their URLs name no host, beside
+    `file`. Raises UsageError: one of them is not a URL, or names no host where one is needed; says what would be right."""
     if are_plain(tuple(texts)):
         return tuple(dict.fromkeys(texts))
     return tuple(dict.fromkeys(read_seed(text, hostless) for text in texts))
@@ -152,12 +146,8 @@ _LOOKED_UP, _FIRST = 16, 1_000
 
 
 def check_schemes(seeds: Sequence[str], graph: Graph) -> None:
-    """Refuse seeds that no protocol module of the graph serves.
-
-    Raises:
-        UsageError: one of them; says what the wiring has.
-        WiringError: a scheme has several modules.
-    """
+    """Refuse seeds that no protocol module of the graph serves. Raises UsageError: one of them; says what the wiring has;
+    WiringError: a scheme has several modules."""
     schemes = served(graph.wiring)
     if schemes.keys() >= PLAIN_SCHEMES and are_plain(tuple(seeds)):
         return

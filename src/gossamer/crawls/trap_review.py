@@ -119,14 +119,8 @@ def _listed(ledger: "RocksLedger", row: SetAside, said: Mapping[str, set[str]]) 
 def decided(
     settings: Mapping[str, Any], rows: Iterable[SetAside], confirm: Sequence[str], release: Sequence[str]
 ) -> dict[str, list[str]]:
-    """The settings of the unit `traps` after a person has confirmed and released families.
-
-    Args:
-        release: those of families that are none; `all` for every one that is suspected.
-
-    Raises:
-        UsageError: nothing was set aside under one of them.
-    """
+    """The settings of the unit `traps` after a person has confirmed and released families. `release`: those of families that
+    are none; `all` for every one that is suspected. Raises UsageError: nothing was set aside under one of them."""
     families = {row.family.id: row.family for row in _known(rows, settings)}
     confirmed, released = list(settings.get("confirmed", ())), list(settings.get("released", ()))
     for text in confirm:

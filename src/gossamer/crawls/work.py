@@ -18,9 +18,8 @@ import msgspec
 
 from gossamer.crawls.companions import write_hosts
 from gossamer.crawls.damage import bring_back, restored_lines
-from gossamer.crawls.figures import RunFigures, UnitsAtWork
+from gossamer.crawls.figures import RunFigures, Sampler, UnitsAtWork
 from gossamer.crawls.live import LiveChanges, Suspensions
-from gossamer.crawls.pulse import Sampler
 from gossamer.crawls.summary import ENDED, Summary, option_name
 from gossamer.engine.component import Producer
 from gossamer.engine.graph import Graph
@@ -49,11 +48,7 @@ class CrawlWork:
     """The running graph, and how it is brought to an end."""
 
     def __init__(self, report: Callable[[str], None], torn: Callable[[], None]) -> None:
-        """Nothing runs yet.
-
-        Args:
-            torn: called when the work is torn off, so that what runs beside it ends too.
-        """
+        """Nothing runs yet. `torn`: called when the work is torn off, so that what runs beside it ends too."""
         self._report = report
         self._torn = torn
         self._running: RunningGraph | None = None
@@ -324,11 +319,7 @@ class RunLines:
     """The lines of one run."""
 
     def __init__(self, directory: Path, report: Callable[[str], None], is_working: Callable[[], bool]) -> None:
-        """Nothing is told yet.
-
-        Args:
-            is_working: whether units are up now.
-        """
+        """Nothing is told yet. `is_working`: whether units are up now."""
         self._directory = directory
         self._report = report
         self._is_working = is_working

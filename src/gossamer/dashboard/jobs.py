@@ -254,7 +254,13 @@ def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
     folder = next((one for one in folders if str(one) == form.folder), None)
     if folder is None:
         raise UsageError("this dashboard starts crawls in the folders that it shows, and in no other")
-    directory = folder / _name_of(form)
+    today = datetime.datetime.now().astimezone().date()
+    name = form.name.strip() or re.sub(r"[^A-Za-z0-9._-]", "-", default_directory(read_seeds(form.seeds), today))
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"name {name!r}: take letters, digits, dots, hyphens and underscores; begin with a letter or digit"
+        )
+    directory = folder / name
     try:
         # It is made here, so that of two forms with one name the second is refused, and none is told of the other's crawl.
         directory.mkdir()
@@ -265,8 +271,8 @@ def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
         raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
     try:
         # The command refuses a directory that holds anything, so that what it says lies beside it until it has begun.
-        number, name = tempfile.mkstemp(prefix=f".{directory.name}-", suffix=".log", dir=directory.parent)
-        beside = Path(name)
+        number, log = tempfile.mkstemp(prefix=f".{name}-", suffix=".log", dir=folder)
+        beside = Path(log)
         with os.fdopen(number, "wb") as console:
             # Seeds and header fields may hold secrets, so that they are no arguments.
             given = tomli_w.dumps({"seeds": form.seeds, "crawl": form.options}).encode()
@@ -330,13 +336,3 @@ def _plain(one: Property, value: Value) -> Value:
     if isinstance(value, bool) != (one.type == "bool") or isinstance(value, list) != one.type.startswith("tuple"):
         raise UsageError(f"{one.name}: is {one.kind}")
     return value
-
-
-def _name_of(form: NewCrawl) -> str:
-    today = datetime.datetime.now().astimezone().date()
-    name = form.name.strip() or re.sub(r"[^A-Za-z0-9._-]", "-", default_directory(read_seeds(form.seeds), today))
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"name {name!r}: take letters, digits, dots, hyphens and underscores; begin with a letter or digit"
-        )
-    return name

@@ -286,22 +286,22 @@ class Replays:
             return PlainTextResponse("this address is no longer valid\n", HTTPStatus.FORBIDDEN, SANDBOX)
         is_picture = request.headers.get("sec-fetch-dest") == "image"
         try:
-            made = await self._made(await crawls.named(asked.crawl), asked, is_picture=is_picture)
+            shown = await crawls.named(asked.crawl)
+            try:
+                async with self._turns:
+                    made = await shown.run(
+                        lambda: replayed(
+                            shown.directory, asked, self._addresses, may_parse=False, is_picture=is_picture
+                        )
+                    )
+            except NeedsParsing:
+                question = ReplayQuestion(str(shown.directory), asked, self._secret)
+                made = msgspec.msgpack.decode(await self._answers.to(question), type=Replayed)
         except GossamerError as error:
             return PlainTextResponse(f"{error}\n", HTTPStatus.NOT_FOUND, SANDBOX)
         if made.target:
             return RedirectResponse(made.target, HTTPStatus.SEE_OTHER, SANDBOX)
         return Response(made.body, headers={**SANDBOX, "Content-Type": made.media_type})
-
-    async def _made(self, shown: ShownCrawl, asked: ReplayAsked, *, is_picture: bool) -> Replayed:
-        try:
-            async with self._turns:
-                return await shown.run(
-                    lambda: replayed(shown.directory, asked, self._addresses, may_parse=False, is_picture=is_picture)
-                )
-        except NeedsParsing:
-            question = ReplayQuestion(str(shown.directory), asked, self._secret)
-            return msgspec.msgpack.decode(await self._answers.to(question), type=Replayed)
 
 
 #: Rows and columns of a table, and characters of a text that are shown.

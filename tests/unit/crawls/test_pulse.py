@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.crawls.pulse import SLOW, WATCHED, Counts, Pulse
+from gossamer.crawls.figures import SLOW, WATCHED, Counts, Pulse
 from gossamer.testing import FakeClock
 
 

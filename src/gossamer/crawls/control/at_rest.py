@@ -7,22 +7,21 @@ pure. A crawl at work tells how it stands itself (:mod:`~gossamer.crawls.control
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from gossamer.crawls.control.problems import problems_of
 from gossamer.crawls.control.standing import (
     SLOWEST,
-    ConnectorFigures,
     CrawlStanding,
     ExchangeStanding,
     FilesForAgent,
     StoredAgent,
-    UnitFigures,
     agent_standing,
     errors_of,
     failing_of,
@@ -31,7 +30,6 @@ from gossamer.crawls.control.waits import (
     MOST_COUNTED,
     NAMED,
     WALKED,
-    DataSet,
     Wait,
     data_sets,
     lent_waits,
@@ -47,6 +45,8 @@ from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, read_key
 from gossamer.storage.members import JOINED
 from gossamer.storage.tables.manifest import failure_of
 from gossamer.values.outcome import Outcome
+
+T = TypeVar("T")
 
 #: Fields that are added up.
 _SUMS = (
@@ -66,24 +66,25 @@ _TOLD = 20
 
 
 def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStanding:
-    """Several agents as one. What only the crawl as a whole has (its state, its limits) is that of the first.
-
-    Args:
-        parts: one for each agent; a crawl of which no agent has begun has none.
-    """
+    """Several agents as one. What only the crawl as a whole has (its state, its limits) is that of the first. `parts`: one for
+    each agent; a crawl of which no agent has begun has none."""
     if not parts:
         return CrawlStanding(str(directory), "killed")
-    return msgspec.structs.replace(
+    return replace(
         parts[0],
         crawl=str(directory),
-        outcomes=_counted(part.outcomes for part in parts),
-        cuts=_counted(part.cuts for part in parts),
+        outcomes=added(part.outcomes for part in parts),
+        cuts=added(part.cuts for part in parts),
         goal=next((part.goal for part in parts if part.goal), ""),
         failing=failing_of({one.host: one.errors for part in parts for one in part.failing}),
         waiting=_waiting([part.waiting for part in parts if part.waiting is not None]),
         waits=_waits(chain.from_iterable(part.waits for part in parts)),
         stored=[one for part in parts for one in part.stored],
-        sizes=_sizes(part.sizes for part in parts),
+        # What is walked over is the crawl's, and each part has all of it.
+        sizes=[
+            those[-1] if those[-1].name in WALKED else replace(those[-1], **_sums(those, "bytes", "growth", "items"))
+            for those in _grouped(chain.from_iterable(part.sizes for part in parts), lambda one: one.name)
+        ],
         slowest=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowest for part in parts), lambda one: one.seconds),
         slowed=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowed for part in parts), lambda one: one.delay),
         suspended=sorted({name for part in parts for name in part.suspended}),
@@ -92,17 +93,29 @@ def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStan
         busy=max(part.busy for part in parts),
         seconds=max(part.seconds for part in parts),
         estimate=max(part.estimate for part in parts),
-        units=_units(chain.from_iterable(part.units for part in parts)),
-        connectors=_connectors(chain.from_iterable(part.connectors for part in parts)),
-        **{name: sum(getattr(part, name) for part in parts) for name in _SUMS},
+        # Agents have the same units, but for what leads from each to the others.
+        units=[
+            replace(
+                those[-1],
+                metrics=added(one.metrics for one in those),
+                is_suspended=any(one.is_suspended for one in those),
+            )
+            for those in _grouped(chain.from_iterable(part.units for part in parts), lambda one: one.name)
+        ],
+        connectors=[
+            replace(those[-1], **_sums(those, "passed", "waiting", "stalled"), peak=max(one.peak for one in those))
+            for those in _grouped(chain.from_iterable(part.connectors for part in parts), lambda one: one.name)
+        ],
+        **_sums(parts, *_SUMS),
     )
 
 
-def _counted(parts: Iterable[dict[str, int]]) -> dict[str, int]:
-    counted = Counter[str]()
+def added(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Counts of several, added up by their names."""
+    sums = Counter[str]()
     for part in parts:
-        counted.update(part)
-    return dict(counted)
+        sums.update(part)
+    return dict(sums)
 
 
 def _waiting(parts: Sequence[RetriesWaiting]) -> RetriesWaiting | None:
@@ -115,58 +128,28 @@ def _waiting(parts: Sequence[RetriesWaiting]) -> RetriesWaiting | None:
 
 def _waits(parts: Iterable[Wait]) -> list[Wait]:
     """One wait for each reason, in the order in which they first come."""
-    found: dict[tuple[str, str], list[Wait]] = {}
-    for one in parts:
-        found.setdefault((one.why, one.reason), []).append(one)
     return [
-        msgspec.structs.replace(
+        replace(
             those[0],
-            urls=sum(one.urls for one in those),
-            hosts=sum(one.hosts for one in those),
+            **_sums(those, "urls", "hosts"),
             until=min((one.until for one in those if one.until), default=0.0),
             names=list(chain.from_iterable(one.names for one in those))[:NAMED],
             seconds=max(one.seconds for one in those),
             is_more=any(one.is_more for one in those),
         )
-        for those in found.values()
+        for those in _grouped(parts, lambda one: (one.why, one.reason))
     ]
 
 
-def _sizes(parts: Iterable[list[DataSet]]) -> list[DataSet]:
-    """Data sets by name; what is walked over is the crawl's, and each part has all of it."""
-    sums: dict[str, DataSet] = {}
-    for one in chain.from_iterable(parts):
-        other = sums.get(one.name)
-        if other is None or one.name in WALKED:
-            sums[one.name] = one
-        else:
-            growth = one.growth + other.growth
-            sums[one.name] = DataSet(one.name, one.bytes + other.bytes, growth, one.items + other.items)
-    return list(sums.values())
-
-
-def _units(parts: Iterable[UnitFigures]) -> list[UnitFigures]:
-    """Units by name: agents have the same ones, but for what leads from each to the others."""
-    sums: dict[str, UnitFigures] = {}
+def _grouped(parts: Iterable[T], key: Callable[[T], object]) -> Iterable[list[T]]:
+    found: dict[object, list[T]] = {}
     for one in parts:
-        before = sums.get(one.name)
-        metrics = dict(before.metrics) if before is not None else {}
-        for name, value in one.metrics.items():
-            metrics[name] = metrics.get(name, 0) + value
-        sums[one.name] = UnitFigures(
-            one.name, one.use, metrics, one.is_suspended or (before is not None and before.is_suspended)
-        )
-    return list(sums.values())
+        found.setdefault(key(one), []).append(one)
+    return found.values()
 
 
-def _connectors(parts: Iterable[ConnectorFigures]) -> list[ConnectorFigures]:
-    sums: dict[str, ConnectorFigures] = {}
-    for one in parts:
-        other = sums.get(one.name, ConnectorFigures(one.name, 0, 0, 0, 0.0))
-        passed, waiting = one.passed + other.passed, one.waiting + other.waiting
-        peak = max(one.peak, other.peak)
-        sums[one.name] = ConnectorFigures(one.name, passed, waiting, peak, one.stalled + other.stalled)
-    return list(sums.values())
+def _sums(parts: Sequence[object], *names: str) -> dict[str, Any]:
+    return {name: sum(getattr(part, name) for part in parts) for name in names}
 
 
 #: Hosts of a ledger at rest that are asked for their errors and waits: reading one takes some microseconds.
@@ -184,10 +167,10 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
     if len(found) > 1:
         agents = [agent_standing(ledger.sheet.agent, one) for ledger, one in zip(ledgers, found, strict=True)]
         # What an agent says of its own end is not what the crawl has come to.
-        now = msgspec.structs.replace(added_standing(directory, found), each_agent=agents, **_told_of_all(directory))
+        now = replace(added_standing(directory, found), each_agent=agents, **_told_of_all(directory))
     why = failure_of(directory)
-    now = msgspec.structs.replace(now, failure=why, state=with_failure(now.state, why))
-    return msgspec.structs.replace(now, problems=problems_of(now))
+    now = replace(now, failure=why, state=with_failure(now.state, why))
+    return replace(now, problems=problems_of(now))
 
 
 def standing_in_store(
@@ -207,23 +190,23 @@ def standing_in_store(
         state = next(
             (one for one in ("killed", "stopped", "limit") if one in ends), "incomplete" if is_open else "finished"
         )
-    now = msgspec.structs.replace(
+    now = replace(
         now,
         crawl=name,
         state=state,
         each_agent=[agent_standing(*one) for one in published.items()] if len(published) > 1 else [],
         stored=list(stored),
     )
-    now = msgspec.structs.replace(now, state=with_failure(now.state, now.failure))
-    return msgspec.structs.replace(now, problems=problems_of(now))
+    now = replace(now, state=with_failure(now.state, now.failure))
+    return replace(now, problems=problems_of(now))
 
 
 def out_of_date(now: CrawlStanding, stored: Sequence[StoredAgent]) -> CrawlStanding:
     """How a crawl directory stands whose crawl went on elsewhere, by its store, if it did: `stored` says who has it."""
     if not stored:
         return now
-    now = msgspec.structs.replace(now, state="elsewhere", stored=list(stored), problems=[])
-    return msgspec.structs.replace(now, problems=problems_of(now))
+    now = replace(now, state="elsewhere", stored=list(stored), problems=[])
+    return replace(now, problems=problems_of(now))
 
 
 def _told_of_all(directory: Path) -> dict[str, Any]:

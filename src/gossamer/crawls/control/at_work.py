@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawls.children import Figures, figures_of
-from gossamer.crawls.control.at_rest import exchange_standing
+from gossamer.crawls.control.at_rest import added, exchange_standing
 from gossamer.crawls.control.problems import problems_of
 from gossamer.crawls.control.standing import (
     SLOWEST,
@@ -139,10 +139,7 @@ def _units(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[UnitFigur
     parts = [figures_of(crawl.graph_at_work), *elsewhere]
     found = []
     for name, node in nodes.items():
-        total: dict[str, float] = {}
-        for part in parts:
-            for key, value in part.units.get(name, {}).items():
-                total[key] = total.get(key, 0) + value
+        total = added(part.units.get(name, {}) for part in parts)
         metrics = {key: round(value, 3) for key, value in sorted(total.items())}
         found.append(UnitFigures(name, node.use, metrics, name in crawl.suspensions.names))
     return found

@@ -4,7 +4,6 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 import msgspec
@@ -93,9 +92,7 @@ class Control:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -134,13 +131,8 @@ class Control:
         return None
 
     def ask(self, request: ControlRequest) -> Answered:
-        """Ask, and wait for the answer.
-
-        Raises:
-            RequestRefused: it was not done; says why.
-            NotRunning: the crawl ended before it answered.
-            CrawlDirectoryError: it does not answer.
-        """
+        """Ask, and wait for the answer. Raises RequestRefused: it was not done; says why; NotRunning: the crawl ended before it
+        answered; CrawlDirectoryError: it does not answer."""
         try:
             self._socket.sendall(wire.encode(request))
             header = self._receive(wire.HEADER)

@@ -171,14 +171,8 @@ class UnitInstances(msgspec.Struct, frozen=True):
 
 
 def instances_of(name: str, running: RunningGraph, elsewhere: list[Figures], agent: str = "") -> UnitInstances:
-    """The instances of a unit in one agent.
-
-    Args:
-        elsewhere: what other processes of the agent have counted.
-
-    Raises:
-        UsageError: there is no unit of this name.
-    """
+    """The instances of a unit in one agent. `elsewhere`: what other processes of the agent have counted. Raises UsageError:
+    there is no unit of this name."""
     check_unit(running.whole, name)
     settings = shown(running.whole.sheet(name))
     found = [

@@ -117,13 +117,8 @@ BLOCKING = ("politeness", "blocked")
 
 
 async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
-    """Do what is asked, and note what was changed.
-
-    Raises:
-        UsageError: it is for one of several agents.
-        GossamerError: it cannot be done, and nothing has changed.
-        FlowError: likewise.
-    """
+    """Do what is asked, and note what was changed. Raises UsageError: it is for one of several agents; GossamerError: it cannot
+    be done, and nothing has changed; FlowError: likewise."""
     if getattr(request, "agent", ""):
         raise UsageError("this crawl has one agent; leave its name out")
     answered = await request.act(crawl)
@@ -164,15 +159,9 @@ async def block(crawl: Settable, names: list[str]) -> str:
 
 
 async def decide(crawl: Settable, aside: "Iterable[SetAside]", confirm: list[str], release: list[str]) -> str:
-    """Take a person's word for what is a trap, and what is none; returns what was done, in words.
-
-    Args:
-        release: those of families that are none; `all` for every one.
-
-    Raises:
-        SettingError: the crawl does not look for traps.
-        UsageError: there is no family of such an identifier.
-    """
+    """Take a person's word for what is a trap, and what is none; returns what was done, in words. `release`: those of families
+    that are none; `all` for every one. Raises SettingError: the crawl does not look for traps; UsageError: there is no family
+    of such an identifier."""
     from gossamer.crawls.trap_review import UNIT, decided
 
     if UNIT not in crawl.graph.providers:
@@ -184,12 +173,8 @@ async def decide(crawl: Settable, aside: "Iterable[SetAside]", confirm: list[str
 
 async def change_values(crawl: Settable, values: Mapping[str, str]) -> str:
     """Change settings, and the number of agents, which is no unit's; all of it, or nothing. Returns what was done, in words.
-
-    Raises:
-        UsageError: there is no such unit or option, or the crawl cannot have so many agents.
-        SettingError: a value does not do, or takes a restart.
-        WiringError: the graph cannot be divided.
-    """
+    Raises UsageError: there is no such unit or option, or the crawl cannot have so many agents; SettingError: a value does not
+    do, or takes a restart; WiringError: the graph cannot be divided."""
     settings, agents = check_all_values(crawl, values)
     if agents is not None and "max_agents" not in settings and "max-agents" not in settings:
         settings["max_agents"] = str(agents)  # they stay as many as a person has said
@@ -246,14 +231,8 @@ def check_values(crawl: Settable, values: Mapping[str, str]) -> dict[str, dict[s
 
 async def set_host(crawl: Settable, name: str, values: Mapping[str, str]) -> str:
     """Change what holds for one host, or for all below `*.DOMAIN`; all of it, or nothing. Returns what was done, in words.
-
-    Args:
-        values: option -> value as a person wrote it; `none` takes away what was set.
-
-    Raises:
-        UsageError: the name is none of a host, or the crawl has no unit that could obey.
-        SettingError: there is no such option for a host, or the value does not do.
-    """
+    `values`: option -> value as a person wrote it; `none` takes away what was set. Raises UsageError: the name is none of a
+    host, or the crawl has no unit that could obey; SettingError: there is no such option for a host, or the value does not do."""
     HostTable({name: True})
     given = build(HostOptions, {key.replace("-", "_"): value for key, value in values.items()})
     by_unit: dict[str, dict[str, Any]] = {}

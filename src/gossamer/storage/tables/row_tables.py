@@ -1,7 +1,7 @@
 """The tables that ship, apart from `pages`: `errors`, `host_notes`, `items`, `samples`, `links` and `copies`.
 
 Place in the flow: rows of `errors`, `items` and `links` come out of visits with their commit. The ledger's notes on hosts are
-written when a run ends (:func:`host_row`), and the table `hosts` joins them with the pages; :mod:`gossamer.crawls.pulse` writes
+written when a run ends (:func:`host_row`), and the table `hosts` joins them with the pages; :mod:`gossamer.crawls.figures` writes
 `samples`, with the numbers that `status` shows at that instant, and `copies`, out of the claims of agents.
 """
 
