@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.engine.sheet import show_bytes
 from gossamer.frontier.limits import USUAL, RetriesWaiting
 from gossamer.frontier.politeness.retries import WAITS
-from gossamer.frontier.traps.contract import Traps, placed
+from gossamer.frontier.traps.contract import Traps
 from gossamer.values.task import Family, SetAside, Task
 
 if TYPE_CHECKING:
@@ -329,7 +329,9 @@ class TrapProbes:
     def takes(self, task: Task) -> bool:
         if not self._traps:
             return False
-        family = placed(self._traps, "fetch", (task,))[0]
+        family: Family | None = None
+        for one in self._traps:
+            family = family or one.place("fetch", (task,))[0]
         if family is None:
             return False
         if task.url in self._probes:

@@ -274,12 +274,13 @@ class NoiseFilter(Provider[NoiseSheet]):
         """`noise` for each link that is refused."""
         if self._is_idle:
             return [""] * len(links)
-        of_url = self._of_url
+        # Who crawls an advertiser's own site wants it: the list of domains does not hold for its links to itself.
+        of_url, home = self._of_url, f"{scheme_of(source.url)}://{authority_of(source.url)}/"
+        if self._of_path is None:
+            return ["" if link.url.startswith(home) else of_url[link.url] for link in links]
         verdicts = [of_url[link.url] for link in links]
         if not any(verdicts) or self._paths[host_of(source.url)] is None:
             return verdicts
-        # Who crawls an advertiser's own site wants it: the list of domains does not hold for its links to itself.
-        home = f"{scheme_of(source.url)}://{authority_of(source.url)}/"
         return [
             self._judge_path(link.url) if verdict and link.url.startswith(home) else verdict
             for link, verdict in zip(links, verdicts, strict=True)

@@ -23,7 +23,7 @@ from gossamer.frontier.contract import PolitenessRule
 from gossamer.frontier.politeness import pace, retries
 from gossamer.frontier.politeness.pace import FRESH, Reason
 from gossamer.frontier.politeness.places import AskedHost, Held, HostNote, SharedPlaces, why_held
-from gossamer.frontier.politeness.retries import CLOSING, DAY, STRIKING, circuit_after
+from gossamer.frontier.politeness.retries import CLOSING, DAY, RETRIED, STRIKING, circuit_after
 from gossamer.frontier.politeness.rules import Blocklist, PolitenessSheet, pace_of, rules_of
 from gossamer.frontier.politeness.schedule import Schedule
 from gossamer.frontier.politeness.whole_crawl import RateUse
@@ -181,12 +181,12 @@ class HostPoliteness(Provider[PolitenessSheet]):
         schedule.addresses.leave(flight.address)
         waits, known = schedule.rules.waits, entry.pace
         if outcome is Outcome.RATE_LIMITED and entry.is_spent(waits):
-            flight.ruling = (
-                KEEP  # to ask for other pages has not helped, and a page that is put off would keep the crawl alive
-            )
+            flight.ruling = KEEP  # other pages have not helped, and a page that is put off would keep the crawl alive
         elif outcome is Outcome.RATE_LIMITED:
             wait, gap = max(0.0, entry.next - now), max(known.gap, pace.delay_of(known, entry.rules) + known.latency)
             flight.ruling = retries.refused(flight.attempt, wait, gap, is_well=known.is_well, waits=waits)
+        elif outcome not in RETRIED:
+            flight.ruling = DONE
         else:
             flight.ruling = retries.ruling(outcome, flight.attempt, waits)
             is_suspect = outcome is Outcome.TIMED_OUT and not answer.is_met and schedule.crawl.network.is_suspect

@@ -192,6 +192,8 @@ class _Ready(msgspec.Struct):
     delay: float = 0.0
     usage: tuple[str, ...] = ()
     weight: int = 0
+    holds: tuple[float, float] = (0.0, 0.0)
+    """From when and until when its rules are known to hold, in seconds since the epoch."""
 
 
 class ObeyRobots(Provider[RobotsSheet]):
@@ -213,6 +215,8 @@ class ObeyRobots(Provider[RobotsSheet]):
 
     def changed(self, before: RobotsSheet) -> None:
         self._policy = _policy(self.sheet)
+        for ready in self._ready.values():
+            ready.holds = (0.0, 0.0)
         self._shed()
 
     # -- the contract
@@ -223,10 +227,14 @@ class ObeyRobots(Provider[RobotsSheet]):
             return _NO_ROBOTS
         name = site_of(url)
         ready = self._find(name)
-        instruction = look(ready.site, self._policy, now)
-        if instruction.act is not Act.JUDGE or ready.site.rules is None:
-            return _unjudged(name, url, instruction, ready)
-        decision = ready.site.rules.decide(self.sheet.agent, url)
+        rules = ready.site.rules
+        if rules is None or not ready.holds[0] <= now < ready.holds[1]:
+            instruction = look(ready.site, self._policy, now)
+            if instruction.act is not Act.JUDGE or rules is None:
+                return _unjudged(name, url, instruction, ready)
+            if ready.site.state is State.QUALIFIED:
+                ready.holds = (now, ready.site.until)  # to look again would say the same
+        decision = rules.decide(self.sheet.agent, url)
         ruling = RobotsRuling.ALLOWED if decision.allowed else RobotsRuling.DENIED
         return RobotsVerdict(ruling, decision.rule, decision.line, delay=ready.delay, usage=ready.usage)
 

@@ -5,9 +5,8 @@ Trap detection stands among the filters of tasks. It refuses only what a person 
 aside: those tasks wait in the ledger behind everything else, some of them are fetched as probes, and news free them all.
 """
 
-from collections.abc import Callable, Iterable, Sequence, Set
-from functools import lru_cache
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from collections.abc import Iterable, Sequence, Set
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -131,21 +130,3 @@ class Traps(Protocol):
 
     def returning(self) -> Sequence[Family]:
         """Families that were freed since this was last asked: everything of them comes back."""
-
-
-#: Whether a class keeps a contract: this is asked for each task, and to compare with a protocol takes 10 us.
-_keeps: Callable[[type, type], bool] = lru_cache(maxsize=256)(issubclass)
-
-
-def is_learner(watcher: Any) -> TypeGuard[Learner]:
-    return _keeps(type(watcher), Learner)
-
-
-def placed(filters: Sequence[Any], gate: TaskGate, tasks: Sequence[Task]) -> Sequence[Family | None]:
-    """The families of tasks by those of a gate's filters that watch for traps; the first that suspects one has it."""
-    found: Sequence[Family | None] = [None] * len(tasks)
-    for one in filters:
-        if _keeps(type(one), Traps):
-            places: Sequence[Family | None] = one.place(gate, tasks)
-            found = [first or second for first, second in zip(found, places, strict=True)]
-    return found

@@ -37,7 +37,7 @@ from gossamer.engine.sheet import NoSettings
 from gossamer.expressions.contract import Goal, TaskFilter, VisitFilter, refusal
 from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Traversal
 from gossamer.frontier.robots.contract import RobotsGate
-from gossamer.frontier.traps.contract import Learnt, Watcher, is_learner
+from gossamer.frontier.traps.contract import Learnt, Watcher
 from gossamer.storage.archive.contract import Archive, Keeper, has_copy
 from gossamer.storage.commit.queueing import Choosers, CommitSheet, Ended, TaskQueueing, stage_hosts, stage_robots
 from gossamer.storage.ledger.contract import Group, Ledger
@@ -247,13 +247,14 @@ class Commit(Filter[CommitSheet]):
         keepers = self.keepers.get("visits", ())
         with self.ledger.group() as staged:
             queueing = self._queueing(staged)
+            refused = 0
             for ended in group:
                 self._decide(ended, staged, queueing)
+                refused += len(ended.visit.orders)
             written.append(self.archive)
             locations = self.archive.append([ended.visit for ended in group])
             crash_at(Point.ARCHIVE_WRITTEN)  # passed once more for each keeper
             records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
-            refused = sum(len(ended.visit.orders) for ended in group)
             if refused and not any(getattr(keeper, "takes_orders", False) for keeper in keepers):
                 staged.count("orders_refused", refused)
             for keeper in keepers:
@@ -342,12 +343,13 @@ class Commit(Filter[CommitSheet]):
 
     def _stage_learnt(self, staged: Group) -> None:
         for watcher in self.watchers.get("visits", ()):
-            if is_learner(watcher):
-                try:
-                    for one in watcher.learnt():
-                        self._learnt[one.host, one.what] = one
-                except Exception as error:
-                    self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
+            if (learnt := getattr(watcher, "learnt", None)) is None:
+                continue  # it is no `Learner`
+            try:
+                for one in learnt():
+                    self._learnt[one.host, one.what] = one
+            except Exception as error:
+                self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
         for one in self._learnt.values():
             staged.learnt(one.host, one.what, one.data)
 

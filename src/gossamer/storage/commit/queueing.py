@@ -17,7 +17,6 @@ from gossamer.engine.sheet import Sheet, setting
 from gossamer.expressions.contract import TaskFilter, verdicts_on
 from gossamer.frontier.contract import LEFT, Politeness, Prioritizer, TaskStanding, Traversal
 from gossamer.frontier.robots.contract import Lesson, RobotsGate
-from gossamer.frontier.traps.contract import placed
 from gossamer.storage.ledger.contract import Group, Tallied, announced, behind
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.errors import UnreadableUrl, UsageError
@@ -232,7 +231,13 @@ class TaskQueueing:
 
     def _crawled(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
         """Those that are not set aside; the others are, and are counted by the trap's name."""
-        families = placed(self._by.gates, "schedule", tasks)
+        families: Sequence[Family | None] = ()
+        for gate in self._by.gates:
+            if (
+                place := getattr(gate, "place", None)
+            ) is not None:  # it watches for traps; the first that suspects one has it
+                places = place("schedule", tasks)
+                families = [one or other for one, other in zip(families, places, strict=True)] if families else places
         if not any(families):
             return tasks
         aside: dict[Family, list[Task]] = {}
@@ -315,8 +320,10 @@ class TaskQueueing:
             self._staged.count(f"cut:{LEFT}", left)
         return followed
 
-    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
+    def _passing(self, tasks: Sequence[Task], rejected: dict[str, int]) -> Sequence[Task]:
         verdicts = verdicts_on(self._by.gates, "schedule", tasks)
+        if verdicts.count("") == len(tasks):
+            return tasks
         for verdict in filter(None, verdicts):
             rejected[verdict] = rejected.get(verdict, 0) + 1
             self._staged.count(f"cut:{verdict}")
@@ -352,7 +359,7 @@ class TaskQueueing:
         return kept
 
     def _rooms(self, host: str, domains: dict[str, "_Room"]) -> tuple["_Room", "_Room | None"]:
-        most = self._budgets.get(host) if len(self._budgets) else None
+        most = self._budgets.get(host) if self._sheet.max_by_host else None
         room = _Room(self._staged, "host", host, self._sheet.max_per_host if most is None else most)
         if self._sheet.max_per_domain is None:
             return room, None
