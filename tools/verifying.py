@@ -10,7 +10,7 @@ tails that the next start would cut off are told as notes, not as findings.
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -66,7 +66,15 @@ def verify(directory: Path) -> Verified:
     ledgers = ledgers_of(directory)
     for finding in verifying.verify(directory, deep=True).findings:
         told.find(finding)
-    records = dict(_archived(directory, _ends(ledgers, told), told))
+    ends: dict[str, int] = {}
+    """The committed ends of files; of a ledger that cannot be read, none."""
+    for ledger in ledgers:
+        try:
+            with ledger.looking():
+                ends |= ledger.committed_ends()
+        except CrawlDirectoryError as error:
+            told.find(str(error))
+    records = dict(_archived(directory, ends, told))
     lines = list(_logged(directory, told))
     told.records, told.lines = len(records), len(lines)
     gone_back = has_gone_back(directory)
@@ -84,18 +92,6 @@ def verify(directory: Path) -> Verified:
 
 
 # -- what there is
-
-
-def _ends(ledgers: Sequence[RocksLedger], told: Verified) -> dict[str, int]:
-    """The committed ends of files; of a ledger that cannot be read, none."""
-    ends: dict[str, int] = {}
-    for ledger in ledgers:
-        try:
-            with ledger.looking():
-                ends |= ledger.committed_ends()
-        except CrawlDirectoryError as error:
-            told.find(str(error))
-    return ends
 
 
 class _Beginning(io.RawIOBase):

@@ -61,19 +61,19 @@ def main(arguments: list[str]) -> int:
         return 2
     chosen = [known[name] for name in arguments] or CHECKS
     failed = 0
+
+    def timed(check: Check) -> tuple[str, float]:
+        """What is wrong, and the seconds that it took to know."""
+        begun = time.monotonic()
+        return check.run(), time.monotonic() - begun
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for check, (wrong, seconds) in zip(chosen, pool.map(_timed, chosen), strict=True):
+        for check, (wrong, seconds) in zip(chosen, pool.map(timed, chosen), strict=True):
             print(f"{'FAILED' if wrong else 'ok':<7} {check.name:<10} {seconds:5.1f} s", flush=True)
             if wrong:
                 failed += 1
                 print(wrong + (f"\n{check.advice}" if check.advice else ""), flush=True)
     return 1 if failed else 0
-
-
-def _timed(check: Check) -> tuple[str, float]:
-    """What is wrong, and the seconds that it took to know."""
-    begun = time.monotonic()
-    return check.run(), time.monotonic() - begun
 
 
 def reformat(arguments: list[str]) -> int:

@@ -80,12 +80,11 @@ this list.
 
 
 def decisions() -> str:
-    pages = sorted(path for path in _FOLDER.glob("[0-9]*.md"))
-    return _DECISIONS_HEAD + "".join(f"- [{_title(path.read_text('utf-8'))}]({path.name})\n" for path in pages)
-
-
-def _title(page: str) -> str:
-    return page.partition("\n")[0].removeprefix("# ")
+    text = _DECISIONS_HEAD
+    for path in sorted(_FOLDER.glob("[0-9]*.md")):
+        title = path.read_text("utf-8").partition("\n")[0].removeprefix("# ")
+        text += f"- [{title}]({path.name})\n"
+    return text
 
 
 #: The file that is written.
@@ -112,14 +111,12 @@ _MEASURED = ("s", "bytes", "bytes/s", "pages/s")
 
 
 def keywords() -> str:
-    return _KEYWORDS_HEAD + "".join(map(_field, properties(all_options(installed=False))))
-
-
-def _field(prop: Property) -> str:
-    lines = textwrap.wrap(
-        f'"""{prop.doc}"""', 120, break_on_hyphens=False, initial_indent="    ", subsequent_indent="    "
-    )
-    return f"    {prop.name}: {_type(prop)}\n" + "\n".join(lines) + "\n"
+    text, indent = _KEYWORDS_HEAD, " " * 4
+    for prop in properties(all_options(installed=False)):
+        doc = f'"""{prop.doc}"""'
+        lines = textwrap.wrap(doc, 120, break_on_hyphens=False, initial_indent=indent, subsequent_indent=indent)
+        text += "\n".join([f"    {prop.name}: {_type(prop)}", *lines, ""])
+    return text
 
 
 def _type(prop: Property) -> str:

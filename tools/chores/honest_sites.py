@@ -126,7 +126,10 @@ def crawl(web: SimWeb, *, cut: bool = True, most: int = 20_000, start: str = "")
             if fetched % SHARE == 0:
                 queue(shelves.probe(last=False))
             visit = _fetch(web, task, digests)
-            if _is_trap(web, task):
+            door, target = web.door(task.host), path_of(task.url)
+            assert door is not None
+            is_soft = door.host.trap == "soft404" and not target.startswith("/missing")
+            if render.is_in_trap(door.host.trap, target) and not is_soft:
                 (probed if task.url in shelves.probes else trapped)[host] += 1
             elif visit.is_page:
                 pages.add(task.url)
@@ -145,12 +148,6 @@ def crawl(web: SimWeb, *, cut: bool = True, most: int = 20_000, start: str = "")
     kept = [((family.owner, family.part), task) for family, tasks in shelves.tasks.items() for task in tasks]
     lost = Counter(name for name, task in kept if _is_page(web, task))
     return Spent(trapped, probed, pages, fetched, Counter(name for name, _ in kept), lost), learnt
-
-
-def _is_trap(web: SimWeb, task: Task) -> bool:
-    door, target = web.door(task.host), path_of(task.url)
-    assert door is not None
-    return render.is_in_trap(door.host.trap, target) and (door.host.trap != "soft404" or target.startswith("/missing"))
 
 
 def _is_page(web: SimWeb, task: Task) -> bool:

@@ -91,7 +91,19 @@ def main(arguments: list[str]) -> int:
     table = msgspec.convert(tomllib.loads(Path(__file__).with_suffix(".toml").read_text()), dict[str, Site])
     table = {name: site for name, site in table.items() if name in given.sites or not given.sites}
     found = asyncio.run(_judged(table, given.folder, given.pages, is_whole=given.every))
-    return _summary(table, found)
+    status = 0
+    groups = {"all": set(found), "held out": {name for name in found if table[name].held}}
+    for kind in sorted({one.kind for one in table.values()}):
+        groups[kind] = {name for name in found if table[name].kind == kind}
+    for group, names in groups.items():
+        pages = [page for name in names for page in found[name] if page.needs is not None]
+        if not pages:
+            continue
+        right = sum(page.seems is page.needs for page in pages) / len(pages)
+        errors = Counter("missed" if page.needs else "in vain" for page in pages if page.seems is not page.needs)
+        print(f"{group:12} {len(names):3} sites, {len(pages):4} pages, {100 * right:5.1f} % right, {dict(errors)}")
+        status |= right < {"all": RIGHT, "held out": RIGHT_HELD_OUT}.get(group, 0.0)
+    return status
 
 
 async def _judged(table: dict[str, Site], folder: Path, most: int, *, is_whole: bool) -> dict[str, list[Judged]]:
@@ -213,23 +225,3 @@ def _print(name: str, site: Site, pages: list[Judged], *, is_whole: bool) -> Non
             said = "needs" if page.needs else "nothing" if page.needs is None else "does not need"
             told = f"{page.before[0]} -> {page.after[0]} words, {page.before[1]} -> {page.after[1]} links, {page.how}"
             print(f"    {said}, seems {'to need' if page.seems else 'not to'}: {page.path} ({told})", flush=True)
-
-
-def _summary(table: dict[str, Site], found: dict[str, list[Judged]]) -> int:
-    """Print the shares, and say whether they do."""
-    status = 0
-    groups = {"all": set(found), "held out": {name for name in found if table[name].held}}
-    groups |= {
-        kind: {name for name in found if table[name].kind == kind}
-        for kind in sorted({one.kind for one in table.values()})
-    }
-    for group, names in groups.items():
-        pages = [page for name in names for page in found[name] if page.needs is not None]
-        if not pages:
-            continue
-        right = sum(page.seems is page.needs for page in pages) / len(pages)
-        errors = Counter("missed" if page.needs else "in vain" for page in pages if page.seems is not page.needs)
-        print(f"{group:12} {len(names):3} sites, {len(pages):4} pages, {100 * right:5.1f} % right, {dict(errors)}")
-        least = {"all": RIGHT, "held out": RIGHT_HELD_OUT}.get(group, 0.0)
-        status |= right < least
-    return status

@@ -67,7 +67,11 @@ def module_of(context: dict[str, Any], version: str) -> str:
             "",
             "#: Terms whose strings are links (`@id`) or have a datatype: by that, the terms.",
             "TYPED = {",
-            *(line for kind, terms in sorted(typed.items()) for line in _terms(kind, terms)),
+            *(
+                line
+                for kind, terms in sorted(typed.items())
+                for line in (f'    "{kind}": """', *textwrap.wrap(" ".join(sorted(terms)), 116), '""",')
+            ),
             "}",
             "",
         ]
@@ -83,10 +87,6 @@ def _expanded(name: str, prefixes: dict[str, str]) -> str:
 
 def _written(name: str, values: dict[str, str]) -> list[str]:
     return [f"{name} = {{", *(f'    "{key}": "{value}",' for key, value in sorted(values.items())), "}"]
-
-
-def _terms(kind: str, terms: list[str]) -> list[str]:
-    return [f'    "{kind}": """', *textwrap.wrap(" ".join(sorted(terms)), 116), '""",']
 
 
 def main(arguments: list[str]) -> int:

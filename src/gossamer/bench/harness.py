@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -183,7 +183,13 @@ def nginx(root: Path) -> Iterator[int]:
                 [binary, "-c", str(file), "-p", folder, "-g", "daemon off;"], stderr=subprocess.DEVNULL
             )
         try:
-            _wait_for(port)
+            deadline = time.monotonic() + 10
+            while True:
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
+                if time.monotonic() > deadline:
+                    raise UsageError("nginx did not start within 10 s")
+                time.sleep(0.02)
             yield port
         finally:
             process.terminate()
@@ -211,17 +217,6 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.02)
-    raise UsageError("nginx did not start within 10 s")
 
 
 # -- crawls as people run them
@@ -361,15 +356,13 @@ def watched(
     Raises:
         UsageError: it failed.
     """
-    job = {
+    job: dict[str, Any] = {
         "how": how,
         "seeds": seeds,
         "options": {"output": str(directory), **options},
         "seconds": seconds,
-        "later": later[1],
-        "later_at": later[0],
-        "settings": settings or {},
     }
+    job |= {"later": later[1], "later_at": later[0], "settings": settings or {}}
     with pinned(min):
         told: dict[str, Any] = apart("gossamer.bench.pages:crawl_inside", job)
     return told

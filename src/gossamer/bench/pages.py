@@ -102,7 +102,7 @@ class Profile:
     def start(self) -> None:
         """Look at every tick from now on; call it in the main thread."""
         self.seconds["start: before the profile"] = self._all
-        signal.signal(signal.SIGPROF, self._look)
+        signal.signal(signal.SIGPROF, lambda _, frame: self._book(self._part(frame)))
         signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
 
     def stop(self) -> dict[str, float]:
@@ -110,9 +110,6 @@ class Profile:
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._book("end")
         return dict(self.seconds)
-
-    def _look(self, _: int, frame: FrameType | None) -> None:
-        self._book(self._part(frame))
 
     def _book(self, part: str) -> None:
         everything, main = time.process_time(), time.thread_time()
@@ -176,17 +173,6 @@ def crawl_of(job: CrawlJob) -> Crawl:
     return Crawl(job.seeds, build(all_options(), options), settings=job.settings)
 
 
-async def _watched(crawl: Crawl, job: CrawlJob) -> tuple[Summary, Samples]:
-    watch = Samples(crawl, job)
-    task = asyncio.create_task(watch.follow())
-    try:
-        summary = await crawl.run()
-        watch.look(summary)
-        return summary, watch
-    finally:
-        task.cancel()
-
-
 def _run(make: Callable[[], Any]) -> Any:
     tune_collector()
     with coroutine_runner() as runner:
@@ -198,7 +184,18 @@ def crawl_inside(asked: dict[str, Any]) -> dict[str, Any]:
     job = msgspec.convert(asked, CrawlJob)
     crawl = crawl_of(job)
     if job.how == "watch":
-        summary, watch = _run(lambda: _watched(crawl, job))
+        watch = Samples(crawl, job)
+
+        async def followed() -> Summary:
+            task = asyncio.create_task(watch.follow())
+            try:
+                summary = await crawl.run()
+                watch.look(summary)
+                return summary
+            finally:
+                task.cancel()
+
+        summary = _run(followed)
         return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks, "joined": watch.joined}
     profile = Profile()
     profile.start()

@@ -187,17 +187,8 @@ def compare(
     dollars = () if price is None else (f"$ a billion pages at {price:g} $ a vCPU hour",)
     table = report.table(
         title,
-        *(
-            "crawler",
-            "pages",
-            "MB",
-            "ms CPU a page",
-            "pages a CPU second",
-            "pages/s",
-            "peak MB",
-            "times scrapy",
-            *dollars,
-        ),
+        *("crawler", "pages", "MB", "ms CPU a page", "pages a CPU second", "pages/s", "peak MB", "times scrapy"),
+        *dollars,
     )
     for name, done in runs.items():
         cost = statistics.median(one.cpu_each for one in done)

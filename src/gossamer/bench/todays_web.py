@@ -90,7 +90,12 @@ class Template:
     def __init__(self, page: bytes) -> None:
         # A base would lead every relative link out of this web; a canonical URL would call all pages one.
         self._page = _CANONICAL.sub(lambda found: found[0].replace(found[1], b"#"), _BASE.sub(b"", page))
-        self._site = self._own_site(page)
+        # The host that the page says it is from, or else the one that its links name most often.
+        if found := _CANONICAL.search(page):
+            self._site = urlsplit(found[1].decode("latin-1")).netloc
+        else:
+            named = Counter(urlsplit(link).netloc for _, _, link in _links(page) if link.startswith("http"))
+            self._site = named.most_common(1)[0][0] if named else ""
         self.pieces: list[bytes] = []
         self.kinds: list[str] = []
         """The place behind each piece but the last: `own`, `title`, `menu`, `near`, `anywhere` or `across`."""
@@ -109,14 +114,6 @@ class Template:
     @cached_property
     def size(self) -> int:
         return len(self._page)
-
-    @staticmethod
-    def _own_site(page: bytes) -> str:
-        """The host that a page says it is from, or else the one that its links name most often."""
-        if found := _CANONICAL.search(page):
-            return urlsplit(found[1].decode("latin-1")).netloc
-        named = Counter(urlsplit(link).netloc for _, _, link in _links(page) if link.startswith("http"))
-        return named.most_common(1)[0][0] if named else ""
 
     def _places(self) -> Iterator[tuple[int, int, str]]:
         body, title = _BODY.search(self._page), _TITLE.search(self._page)

@@ -14,7 +14,7 @@ there is no delay that would do it, as on hosts of one's own.
 """
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated
 
 from gossamer.engine.ends import Uses
@@ -66,12 +66,7 @@ def shares(available: Mapping[str, int], room: int) -> dict[str, int]:
         return {name: present[name] for name in names}
     ideal = {name: room * present[name] / total for name in names}
     taken = {name: max(1, int(ideal[name])) for name in names}
-    _settle(taken, ideal, names, room)
-    return taken
-
-
-def _settle(taken: dict[str, int], ideal: Mapping[str, float], names: Sequence[str], room: int) -> None:
-    """Make the sum of `taken` what there is room for, where rounding went furthest first."""
+    # Their sum becomes what there is room for, where rounding went furthest first.
     missing = room - sum(taken.values())
     by_error = sorted(names, key=lambda name: taken[name] - ideal[name], reverse=missing < 0)
     while missing:
@@ -82,6 +77,7 @@ def _settle(taken: dict[str, int], ideal: Mapping[str, float], names: Sequence[s
             elif missing < 0 and taken[name] > 1:
                 taken[name] -= 1
                 missing += 1
+    return taken
 
 
 class _FreePlaces:
@@ -253,22 +249,21 @@ class DiverseQueues(QueuesFront[DiverseQueuesSheet]):
         if not names:
             return
         most = max(1, min(self._share, COUNTED * self.sheet.page // len(names)))
-        counts = shares({name: self._count(name, most) for name in names}, self.sheet.page)
+        available: dict[str, int] = {}
+        for name in names:
+            tasks = self.behind.pop(name, most)
+            for task in reversed(tasks):
+                self.behind.put_back(task)
+            if not tasks:  # it is held behind no more
+                self._forget(name)
+            available[name] = len(tasks)
+        counts = shares(available, self.sheet.page)
         for name in counts:
             # Behind those that find no room: they are the first on the next page.
             del self._known[name]
             self._known[name] = None
         self._places.update(counts)
         self._order.extend(spread(counts))
-
-    def _count(self, name: str, most: int) -> int:
-        """How many tasks a host has, so many at most. One that has none is held behind no more."""
-        tasks = self.behind.pop(name, most)
-        for task in reversed(tasks):
-            self.behind.put_back(task)
-        if not tasks:
-            self._forget(name)
-        return len(tasks)
 
     def _forget(self, name: str) -> None:
         self._known.pop(name, None)

@@ -101,11 +101,15 @@ class Focus(Provider[FocusSheet]):
             return ""
         task = visit.task
         if visit.is_page:
-            page = _words(visit)
+            markup = beginning(visit.shown, PAGE_BYTES)[:PAGE_BYTES]
+            text = ""
+            if visit.media_type in HTML_TYPES:
+                text = prose(markup.decode(visit.charset or "utf-8", "replace").encode(), MOST_TEXT)[:MOST_TEXT]
+            page = PageWords(visit.url, visit.title, text, visit.language)
             score = _within(self.relevance.page(page))
             distance = 0 if score >= self.sheet.relevant else self._distance_of(task.source) + 1
             worth = score if not distance else max(score, self._inherited(task.source) * STEP)
-            links = self._judged_links(visit, page, worth)
+            links = self._judged_links(visit, page, markup, worth)
         else:
             # A redirect, or a document without words: its links are worth what led to it.
             score, distance = self._inherited(task.source), self._distance_of(task.source)
@@ -116,14 +120,18 @@ class Focus(Provider[FocusSheet]):
             self._pages.popitem(last=False)
         return ""
 
-    def _judged_links(self, visit: Visit, page: PageWords, score: float) -> dict[str, float]:
-        links = _distinct(visit.links)
+    def _judged_links(self, visit: Visit, page: PageWords, markup: bytes, score: float) -> dict[str, float]:
+        distinct: dict[str, Link] = {}  # each URL once, with the first text that leads to it
+        for link in visit.links:
+            known = distinct.get(link.url)
+            if known is None or (link.anchor and not known.anchor):
+                distinct[link.url] = link
         addresses = {found.href: "" for found in visit.found}
-        around = surroundings(beginning(visit.shown, PAGE_BYTES)[:PAGE_BYTES], list(addresses))
+        around = surroundings(markup, list(addresses))
         by_end = {_end(address): text for address, text in around.items()}
-        shown = [LinkWords(link.url, link.anchor, by_end.get(_end(link.url), "")) for link in links]
+        shown = [LinkWords(link.url, link.anchor, by_end.get(_end(link.url), "")) for link in distinct.values()]
         scores = self.relevance.links(shown, page, score)
-        return {link.url: _within(one) for link, one in zip(links, scores, strict=True)}
+        return {url: _within(one) for url, one in zip(distinct, scores, strict=True)}
 
     def _distance_of(self, url: str) -> int:
         """How far a page is from the last relevant one; 0 for no page, as before a seed."""
@@ -150,12 +158,12 @@ class Focus(Provider[FocusSheet]):
 
     def levels(self, tasks: Sequence[Task], standings: Sequence[TaskStanding]) -> Sequence[int]:
         """By the scores of links, the best first."""
-        return [self._level(task) for task in tasks]
-
-    def _level(self, task: Task) -> int:
-        page = self._pages.get(task.source)
-        score = page.links.get(task.url) if page is not None else None
-        return UNKNOWN if score is None else min(LEVELS - 1, int((1 - score) * LEVELS))
+        found = []
+        for task in tasks:
+            page = self._pages.get(task.source)
+            score = page.links.get(task.url) if page is not None else None
+            found.append(UNKNOWN if score is None else min(LEVELS - 1, int((1 - score) * LEVELS)))
+        return found
 
     # -- keeper
 
@@ -183,22 +191,6 @@ class Focus(Provider[FocusSheet]):
 
     def files(self) -> Sequence[str]:
         return ()
-
-
-def _words(visit: Visit) -> PageWords:
-    markup = beginning(visit.shown, PAGE_BYTES)[:PAGE_BYTES].decode(visit.charset or "utf-8", "replace").encode()
-    text = prose(markup, MOST_TEXT)[:MOST_TEXT] if visit.media_type in HTML_TYPES else ""
-    return PageWords(visit.url, visit.title, text, visit.language)
-
-
-def _distinct(links: Sequence[Link]) -> list[Link]:
-    """Each URL once, with the first text that leads to it."""
-    found: dict[str, Link] = {}
-    for link in links:
-        known = found.get(link.url)
-        if known is None or (link.anchor and not known.anchor):
-            found[link.url] = link
-    return list(found.values())
 
 
 def _end(address: str) -> str:
@@ -234,16 +226,13 @@ def surroundings(markup: bytes, addresses: Sequence[str]) -> dict[str, str]:
     for match in _HREF.finditer(markup):
         address = wanted.pop(match[1].replace(b"&amp;", b"&"), None)
         if address is not None:
-            found[address] = _text(markup[max(0, match.start() - REACH) : match.end() + REACH])
+            near = markup[max(0, match.start() - REACH) : match.end() + REACH]
+            text = _SPACE.sub(" ", _TAG.sub(b" ", near).decode("utf-8", "replace")).strip()
+            middle = len(text) // 2
+            found[address] = text[max(0, middle - MOST_AROUND // 2) : middle + MOST_AROUND // 2]
             if not wanted:
                 break
     return found
-
-
-def _text(markup: bytes) -> str:
-    text = _SPACE.sub(" ", _TAG.sub(b" ", markup).decode("utf-8", "replace")).strip()
-    middle = len(text) // 2
-    return text[max(0, middle - MOST_AROUND // 2) : middle + MOST_AROUND // 2]
 
 
 # Relevance from words and example pages, without a training run: the shipped :class:`~gossamer.frontier.contract.Relevance`.

@@ -185,8 +185,16 @@ class _Weighing:
             self._add(SINK, sunk)
             self._add(UNITS, len(self._visits))
         self._group.push(map(self._levelled, self._pushed))
-        known = (self._raised(key, source, link) for key, (source, link) in links.items() if key not in pushed)
-        raised = [task for task in known if task is not None]
+        raised = []
+        for key, (source, link) in links.items():
+            # A page that waits less urgently than it should is queued again.
+            account = self._changed[key]
+            level = level_of(account.cash)
+            is_waiting = account.state == AccountState.QUEUED and account.attempt == 1 and link.request is None
+            if key not in pushed and is_waiting and level < account.level and account.copies < 255:
+                account.level = level
+                account.copies += 1
+                raised.append(with_level(task_of(source, link.url, link.relation), level))
         if raised:
             self._group.push(raised)
             # They were discovered when they were queued first.
@@ -218,17 +226,6 @@ class _Weighing:
         account = self._account(task.host, task.identity)
         account.level = level_of(account.cash)
         return with_level(task, account.level)
-
-    def _raised(self, key: _Key, source: Task, link: Link) -> Task | None:
-        """The task of a page that waits less urgently than it should; None for any other."""
-        account = self._changed[key]
-        level = level_of(account.cash)
-        is_waiting = account.state == AccountState.QUEUED and account.attempt == 1 and link.request is None
-        if not is_waiting or level >= account.level or account.copies == 255:
-            return None
-        account.level = level
-        account.copies += 1
-        return with_level(task_of(source, link.url, link.relation), level)
 
 
 class OpicLedger(LedgerFront):

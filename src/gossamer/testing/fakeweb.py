@@ -197,7 +197,15 @@ class FakeWeb:
 
     def __enter__(self) -> Self:
         ready = threading.Event()
-        self._thread = threading.Thread(target=asyncio.run, args=(self._serve(ready),), name="fakeweb", daemon=True)
+
+        async def serve() -> None:
+            self._loop = asyncio.get_running_loop()
+            self._stop = asyncio.Event()
+            async with self:
+                ready.set()
+                await self._stop.wait()
+
+        self._thread = threading.Thread(target=asyncio.run, args=(serve(),), name="fakeweb", daemon=True)
         self._thread.start()
         if not ready.wait(10):
             raise FlowError("the fake web did not start within 10 s")
@@ -207,13 +215,6 @@ class FakeWeb:
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(10)
-
-    async def _serve(self, ready: threading.Event) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
-        async with self:
-            ready.set()
-            await self._stop.wait()
 
 
 def html(title: str, targets: Iterable[str]) -> str:

@@ -6,7 +6,6 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import count
 from types import FrameType
 from typing import Any
@@ -98,7 +97,7 @@ def check_feed_consumer(
             assert not kept(), "rows of an earlier generation are left after rebuild"
         for batch in _batches(generation, columns, row):
             before = list(kept())
-            until_done(partial(_take, batch=batch), batch.mark)
+            until_done(lambda consumer, batch=batch: consumer.take(batch), batch.mark)  # type: ignore[misc]
             wanted = list(kept())
             assert wanted[: len(before)] == before, "rows that were kept have changed"
             assert len(wanted) == len(before) + len(batch.rows), "rows are missing, or there twice"
@@ -113,10 +112,6 @@ def check_feed_consumer(
         consumer = make()
         assert consumer.mark() == batch.mark, "a process that starts later finds another mark"
     assert len(kept()) == _ROWS * _BATCHES, "rows are missing, or there twice"
-
-
-def _take(consumer: FeedConsumer, batch: FeedBatch) -> None:
-    consumer.take(batch)
 
 
 def _batches(generation: int, columns: tuple[str, ...], row: Callable[[int], tuple[Any, ...]]) -> Iterator[FeedBatch]:

@@ -46,7 +46,13 @@ def check_page_source(make: Callable[[int], PageSource], page: str, directory: s
         _check_hostile(source, page)
     finally:
         source.close()
-    _check_limit(make, page)
+    source = make(16)
+    try:
+        cut = _answered(source, page)
+        assert cut.outcome is Outcome.TRUNCATED and cut.cut == "length", "promise 2: a document that was cut says so"
+        assert len(cut.content) <= 16, f"promise 2: {len(cut.content)} bytes where 16 is the limit"
+    finally:
+        source.close()
 
 
 def _check_answers(source: PageSource, page: str, directory: str, missing: str) -> None:
@@ -79,16 +85,6 @@ def _check_hostile(source: PageSource, page: str) -> None:
         elif answer.outcome in DOCUMENTS:
             assert b"root:" not in answer.content, f"{path!r} led out of what is served"
     assert _answered(source, page).outcome is Outcome.OK, "promise 5: what was asked before does not matter"
-
-
-def _check_limit(make: Callable[[int], PageSource], page: str) -> None:
-    source = make(16)
-    try:
-        cut = _answered(source, page)
-        assert cut.outcome is Outcome.TRUNCATED and cut.cut == "length", "promise 2: a document that was cut says so"
-        assert len(cut.content) <= 16, f"promise 2: {len(cut.content)} bytes where 16 is the limit"
-    finally:
-        source.close()
 
 
 def _answered(source: PageSource, url: str) -> Response:
@@ -128,10 +124,19 @@ async def check_runtime_link(
     assert offer.versions and offer.crawlers > 0, "the offer says neither versions nor how many crawlers it runs"
     await _check_unknown(link, "nobody", "this one was not sent")
     await _check_refusals(link)
-    await _check_sending(link, crawler, other)
+    for _ in range(2):
+        standing = await link.send("journey-1", crawler)
+        assert standing.state in ("waiting", "running", "finished"), f"promise 2: sent again, it is {standing.state}"
+    assert await _refusal(link, "journey-1", other) == "other_crawler", "promise 2: one identity, two crawlers"
+    early = await link.batch("journey-1", 10_000, 0.0)
+    assert isinstance(early, CrawlerStanding), "promise 3: a batch that was never made"
     first = await _had(link, "journey-1", 0)
     if stranger is not None:
-        await _check_stranger(stranger, crawler)
+        await _check_unknown(stranger, "journey-1", "promise 7: another's is known")
+        assert (await stranger.send("journey-1", crawler)).state != "unknown", (
+            "promise 7: identities are a sender's own"
+        )
+        await stranger.cancel("journey-1")
     if again is not None:
         link = await again()
     assert await _had(link, "journey-1", 0) == first, "promise 3: a batch is not what it was when it was had first"
@@ -158,21 +163,6 @@ async def _check_refusals(link: RuntimeLink) -> None:
     assert await _refusal(link, "version", b"GSMC\xff") == "version"
     found = await link.batch("damaged", 0, 0.0)
     assert isinstance(found, CrawlerStanding) and found.state == "unknown", "what was refused is kept"
-
-
-async def _check_sending(link: RuntimeLink, crawler: bytes, other: bytes) -> None:
-    for _ in range(2):
-        standing = await link.send("journey-1", crawler)
-        assert standing.state in ("waiting", "running", "finished"), f"promise 2: sent again, it is {standing.state}"
-    assert await _refusal(link, "journey-1", other) == "other_crawler", "promise 2: one identity, two crawlers"
-    early = await link.batch("journey-1", 10_000, 0.0)
-    assert isinstance(early, CrawlerStanding), "promise 3: a batch that was never made"
-
-
-async def _check_stranger(stranger: RuntimeLink, crawler: bytes) -> None:
-    await _check_unknown(stranger, "journey-1", "promise 7: another's is known")
-    assert (await stranger.send("journey-1", crawler)).state != "unknown", "promise 7: identities are a sender's own"
-    await stranger.cancel("journey-1")
 
 
 async def _check_batches(link: RuntimeLink, first: bytes) -> list[bytes]:

@@ -9,7 +9,7 @@ detection of traps; and stored pages as fixtures, by which a processor or handle
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,7 +19,7 @@ from gossamer.documents.document import Document
 from gossamer.documents.page import Page
 from gossamer.expressions.contract import TaskFilter, TaskGate, UrlFilter, VisitFilter, VisitGate
 from gossamer.frontier.contract import LinkWords, PageWords, Relevance
-from gossamer.frontier.traps.contract import Learner, Learnt, Traps, Watcher
+from gossamer.frontier.traps.contract import Learner, Traps, Watcher
 from gossamer.parsing.contract import Handled, PageHandlers, Processor
 from gossamer.spiders.handlers import Gathering
 from gossamer.spiders.loading import Loadable
@@ -301,7 +301,10 @@ def check_learner(make: Callable[[], Learner], ledger: Ledger, visits: Sequence[
     for one in visits:
         watcher = make()
         found.append(watcher.observe(one))
-        _keep(watcher.learnt(), ledger)
+        with ledger.group() as group:
+            for state in watcher.learnt():
+                assert len(state.data) <= KEPT_BYTES, f"{len(state.data)} bytes of one host"
+                group.learnt(state.host, state.what, state.data)
         assert list(watcher.learnt()) == [], "a state that had not changed was given again"
     assert found == expected, "a watch that went on from its state decided otherwise"
     kept = list(alone.learnt())
@@ -310,13 +313,6 @@ def check_learner(make: Callable[[], Learner], ledger: Ledger, visits: Sequence[
             group.learnt(known.host, known.what, b"\xc1 of another program")
     watcher = make()
     assert [watcher.observe(one) for one in visits] == expected, "an unreadable state was not a reason to begin anew"
-
-
-def _keep(learnt: Iterable[Learnt], ledger: Ledger) -> None:
-    with ledger.group() as group:
-        for one in learnt:
-            assert len(one.data) <= KEPT_BYTES, f"{len(one.data)} bytes of one host"
-            group.learnt(one.host, one.what, one.data)
 
 
 def visit(url: str, text: str, *links: str, title: str = "A page") -> Visit:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from gossamer.engine.sheet import Sheet, setting
-from gossamer.labs.trie.chunks import Mark, Node, key_of, prefixes_of, url_of
+from gossamer.labs.trie.chunks import Mark, key_of, prefixes_of, url_of
 from gossamer.labs.trie.tree import DiskTrie
 from gossamer.storage.ledger.providers import QueuesFront
 from gossamer.storage.seen.logged import LoggedSeen, LoggedSeenSheet
@@ -250,7 +250,11 @@ class TrieTurns:
         while node.mark != Mark.TO_DO:
             if not node.to_do:
                 return None
-            node = _next_turn(node, trie.kids_of(node))
+            # The child whose turn it is, among those with something to do.
+            kids = trie.kids_of(node)
+            waiting = sorted(first for first, kid in kids.items() if kid.to_do)
+            node.turn = next((first for first in waiting if first > node.turn), waiting[0])
+            node = kids[node.turn]
             path.append(node)
             key += node.text
         node.mark = Mark.URL
@@ -283,11 +287,3 @@ class TrieTurns:
             self._trie.add_to_do(path, 1 if after == Mark.TO_DO else -1)
         self._trie.trim()
         return is_so
-
-
-def _next_turn(node: Node, kids: dict[str, Node]) -> Node:
-    """The child whose turn it is, among those with something to do."""
-    waiting = sorted(first for first, kid in kids.items() if kid.to_do)
-    first = next((first for first in waiting if first > node.turn), waiting[0])
-    node.turn = first
-    return kids[first]

@@ -74,7 +74,11 @@ class DiskTrie:
             elif not key.startswith(child.text, at):
                 most = min(len(child.text), len(key) - at)
                 shared = next((n for n in range(most) if child.text[n] != key[at + n]), most)
-                child = kids[key[at]] = _fork(child, shared)
+                # A branch in the middle of the text that leads to a node, which hangs below it from now on.
+                below, child = child, Node(key[at : at + shared])
+                below.text = below.text[shared:]
+                child.kids, child.to_do = {below.text[0]: below}, below.to_do
+                kids[key[at]] = child
             at += len(child.text)
             node = child
             path.append(node)
@@ -237,12 +241,3 @@ class DiskTrie:
 
     def close(self) -> None:
         self.files.close()
-
-
-def _fork(child: Node, common: int) -> Node:
-    """A branch in the middle of the text that leads to a node, which hangs below it from now on."""
-    fork = Node(child.text[:common])
-    child.text = child.text[common:]
-    fork.kids = {child.text[0]: child}
-    fork.to_do = child.to_do
-    return fork
