@@ -74,7 +74,6 @@ BENCHES = {
         "tools.bench.questions:run",
         "SQL, reports and PageRank over a million pages and ten million links; some minutes",
     ),
-    "diversity": ("tools.bench.ledger:diversity", "how evenly hosts come out of the task queues, plain and by pages"),
     "mobile": (
         "tools.bench.mobile:run",
         "mobile crawlers: pages judged a second; bytes, requests and seconds beside a stationary crawl; some minutes",

@@ -2,12 +2,6 @@
 
 URLs have the locality of real links: popular hosts have most of them (Zipf), a page's links mostly stay on its host, and
 most were met before. `size` sets how many URLs are queued and seen at the large end; `GOSSAMER_BENCH_URLS` sets another.
-
-*diversity*: how evenly hosts come out of task queues with and without a diversity threshold (Ridgway 2010, table 2): so many tasks
-of a thousand hosts, popped by a frontier that stays with a host as long as it gives something (the worst case), and by one that
-takes hosts in turn, as politeness does. No network, no delays. A page's *diversity* is the share of its most common host, as in
-the seed. A second table is the seed's own: the threshold tuned to five rates of requests, and the share of the most common host in
-any second.
 """
 
 import gc
@@ -16,16 +10,12 @@ import random
 import sys
 import tempfile
 import time
-from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.bench.harness import Spent, apart
 from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
-from gossamer.engine.unit import SystemClock
-from gossamer.labs.diverse import DiverseQueues, DiverseQueuesSheet
-from gossamer.storage.ledger.contract import TaskQueues
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier
 from gossamer.storage.seen.memory import MemorySeen
@@ -219,104 +209,3 @@ def part(name: str, size: int, hosts: int) -> tuple[str, ...] | list[tuple[str, 
     """A row of the table of queues, or all of the other one, measured in this process."""
     gc.freeze()
     return _queues(size, hosts) if name == "queues" else _known(size, hosts)
-
-
-#: Hosts of the tasks of *diversity*; tasks of a page, and the share that a host may have of it.
-HOSTS, PAGE, THRESHOLD = 1_000, 1_000, 0.01
-
-#: Tasks that are in flight before they are committed together.
-FLYING = 320
-
-#: URLs and requests a second of the seed's table 2.
-RATES = ((100, 10), (1_000, 50), (10_000, 100), (100_000, 1_000), (1_000_000, 1_000))
-
-
-class _SteadyPace(SystemClock):
-    """So many requests a second, whatever time it takes to find them."""
-
-    seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-
-def _pushed(ledger: RocksLedger, tasks: int, among: int) -> None:
-    """As many tasks of each host, in no order."""
-    numbers = [number % among for number in range(tasks)]
-    random.Random(1).shuffle(numbers)
-    for start in range(0, tasks, BULK):
-        hosts = [f"www.site-{number}.example" for number in numbers[start : start + BULK]]
-        with ledger.group() as group:
-            group.push(Task(f"https://{host}/{start + n}", host) for n, host in enumerate(hosts))
-
-
-def _hosts_of(ledger: RocksLedger, queues: TaskQueues, *, in_turn: bool) -> Iterator[str]:
-    """The host of each task, in the order in which they come."""
-    ready: deque[str] = deque()
-    flying: list[str] = []
-    while len(queues):
-        if not ready:
-            ready.extend(state.host for state in queues.admit(0.0))
-        while ready and len(flying) < FLYING:
-            tasks = queues.pop(ready[0])
-            if not tasks:
-                ready.popleft()
-                continue
-            yield tasks[0].host
-            flying.append(tasks[0].url)
-            if in_turn:
-                ready.rotate(-1)
-        with ledger.group() as group:
-            for url in flying:
-                group.done(url)
-        flying.clear()
-
-
-def diversity() -> BenchReport:
-    """Measure both, and make the report."""
-    report = BenchReport("diversity")
-    table = report.table(
-        f"Pages of {PAGE:,} tasks of {HOSTS:,} hosts; threshold {THRESHOLD}",
-        *("queues", "frontier", "tasks in", "out", "diversity, median", "peak", "us a task"),
-    )
-    for tasks in (10_000, 100_000):
-        for in_turn in (False, True):
-            for name in ("the ledger's", "by pages"):
-                with tempfile.TemporaryDirectory() as folder:
-                    ledger, own = opened(folder)
-                    queues: TaskQueues = own
-                    if name == "by pages":
-                        queues = diverse = DiverseQueues(DiverseQueuesSheet(page=PAGE, threshold=THRESHOLD))
-                        diverse.behind, diverse.ledger = own, ledger
-                    _pushed(ledger, tasks, HOSTS)
-                    with Spent() as spent:
-                        hosts = list(_hosts_of(ledger, queues, in_turn=in_turn))
-                    ledger.abandon()
-                pages = [Counter(hosts[at : at + PAGE]) for at in range(0, len(hosts) - PAGE + 1, PAGE)]
-                shares = sorted(max(page.values()) / PAGE for page in pages)
-                table.add(
-                    *(name, "in turn" if in_turn else "host by host", f"{tasks:,}", f"{len(hosts):,}"),
-                    *(f"{shares[len(shares) // 2]:.3f}", f"{shares[-1]:.3f}", f"{spent.thread / len(hosts) * 1e6:.1f}"),
-                )
-    seed = report.table(
-        "Threshold tuned to the pace, as in the seed's table 2",
-        *("URLs in", "URLs out", "requests a second", "expected diversity", "peak diversity of a second"),
-    )
-    for tasks, rate in RATES:
-        # As many domains as are asked in a second, so that each can come once.
-        clock, diverse = _SteadyPace(), DiverseQueues(DiverseQueuesSheet(page=PAGE))
-        with tempfile.TemporaryDirectory() as folder:
-            ledger, diverse.behind = opened(folder)
-            diverse.ledger, diverse.clock = ledger, clock
-            _pushed(ledger, tasks, rate)
-            second, peak, out = Counter[str](), 0, 0
-            for host in _hosts_of(ledger, diverse, in_turn=False):
-                out += 1
-                clock.seconds = out / rate
-                second[host] += 1
-                if out % rate == 0:
-                    peak = max(peak, *second.values())
-                    second.clear()
-            ledger.abandon()
-        seed.add(f"{tasks:,}", f"{out:,}", f"{rate:,}", f"{1 / rate:g}", f"{peak / rate:g}")
-    return report

@@ -10,7 +10,7 @@ import re
 import statistics
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,9 +29,6 @@ from gossamer.values.url import canonical
 #: Pages of each folder, evenly spread; with fewer words than this, a page is a list of links.
 PAGES, WORDS = 150, 50
 
-#: A block is the template's if more than half of so many pages before have it.
-REMEMBERED = 32
-
 #: Links of Markdown, and their URLs; lines of headings, and rows of tables.
 LINK_OF_MARKDOWN = re.compile(r"\]\((?:[^()\n]|\([^()\n]*\))*\)")
 URL_OF_MARKDOWN = re.compile(r"\]\(<?((?:[^()\s>]|\([^()\s]*\))+)")
@@ -42,23 +39,6 @@ WHOLE = 0.9
 
 #: No prose inside the content: code, and what shows nothing.
 NO_PROSE = "pre,script,style,template,noscript,nav,footer"
-
-
-class Template:
-    """The blocks that most of the last pages of a host had."""
-
-    def __init__(self) -> None:
-        self._last: deque[set[str]] = deque(maxlen=REMEMBERED)
-        self._counts: Counter[str] = Counter()
-
-    def learn(self, text: str) -> None:
-        if len(self._last) == REMEMBERED:
-            self._counts.subtract(self._last[0])
-        self._last.append(set(text.splitlines()))
-        self._counts.update(self._last[-1])
-
-    def without(self, text: str) -> str:
-        return "\n".join(line for line in text.splitlines() if self._counts[line] * 2 <= len(self._last))
 
 
 def words(text: str) -> Counter[str]:
@@ -139,35 +119,24 @@ def tags_around(node: LexborNode) -> set[str]:
     return found
 
 
-def timed(make: Callable[[bytes], str], markup: bytes) -> tuple[str, float]:
-    began = time.process_time()
-    text = make(markup)
-    return text, time.process_time() - began
-
-
 def measure(
     folder: Path, selector: str, menus: str, things: Counter[str], kept: Counter[str]
 ) -> dict[str, list[tuple[float, float, float, float]]]:
     """Precision, recall, F1 and CPU seconds of each way, page by page. Adds the things of its pages."""
     told: dict[str, list[tuple[float, float, float, float]]] = {}
-    of_all, of_main = Template(), Template()
-
     for markup, right, its_things, its_kept in pages_of(folder, selector, menus):
         things.update(its_things)
         kept.update(its_kept)
-        everything, seconds = timed(all_text, markup)
-        prose, seconds_of_main = timed(main_text, markup)
-        ways = {
-            "all": (everything, seconds),
-            "prose": (prose, seconds_of_main),
-            "resiliparse": timed(lambda data: extract_plain_text(data.decode(), main_content=True), markup),
-            "all without template": (of_all.without(everything), seconds),
-            "prose without template": (of_main.without(prose), seconds_of_main),
+        ways: dict[str, Callable[[bytes], str]] = {
+            "all": all_text,
+            "prose": main_text,
+            "resiliparse": lambda data: extract_plain_text(data.decode(), main_content=True),
         }
-        for name, (text, took) in ways.items():
+        for name, make in ways.items():
+            began = time.process_time()
+            text = make(markup)
+            took = time.process_time() - began
             told.setdefault(name, []).append((*agreement(words(text), right), took))
-        of_all.learn(everything)
-        of_main.learn(prose)
     return told
 
 

@@ -15,13 +15,23 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from gossamer.bench.harness import AT_ONCE, BenchedCrawl, measured, nginx, pages_option, repeats_option, site_option
+from gossamer.bench.harness import (
+    AT_ONCE,
+    BenchedCrawl,
+    by_turns,
+    measured,
+    nginx,
+    pages_option,
+    repeats_option,
+    site_option,
+)
 from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
 from gossamer.engine.files import scratch
@@ -125,23 +135,25 @@ def versions(names: Iterable[str]) -> dict[str, str]:
 
 
 def in_turn(chosen: Mapping[str, Crawler], seed: str, folder: Path, repeats: int) -> dict[str, list[BenchedCrawl]]:
-    """Run every crawler in turn, so many times: what a machine's hour does to one, it does to all.
+    """Run every crawler in turn, so many times, each in a folder of its own.
 
     Raises:
         UsageError: one of them failed, or found nothing.
     """
     # An installed package has its bytecode; a checkout whose files have just changed would pay for it in every run.
     compileall.compile_dir(str(Path(__file__).parents[1]), quiet=1)
-    runs: dict[str, list[BenchedCrawl]] = {name: [] for name in chosen}
-    for number in range(repeats):
-        for index, (name, crawler) in enumerate(chosen.items()):
-            own = folder / f"{number}-{index}"
-            own.mkdir()
-            runs[name].append(crawler(seed, own))
-            if not runs[name][-1].pages:
-                raise UsageError(f"{name} found no page at {seed}; nothing can be compared")
-            shutil.rmtree(own)
-    return runs
+    numbers = count()
+
+    def one(name: str, crawler: Crawler) -> BenchedCrawl:
+        own = folder / f"run-{next(numbers)}"
+        own.mkdir()
+        run = crawler(seed, own)
+        if not run.pages:
+            raise UsageError(f"{name} found no page at {seed}; nothing can be compared")
+        shutil.rmtree(own)
+        return run
+
+    return by_turns({name: partial(one, name, crawler) for name, crawler in chosen.items()}, repeats)
 
 
 def times(base: Iterable[BenchedCrawl], those: Iterable[BenchedCrawl]) -> float:

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gossamer.simweb.spec import WebSpec, spec_from_dict, spec_to_dict
+from gossamer.simweb.spec import WebSpec, spec_from_dict
 
 MAGIC: Final = "#gossamer-simweb-log 2 "
 
@@ -91,7 +91,7 @@ class RequestLog:
         offset = time.time() - time.monotonic()
         if not join:
             clocks = {"wall": started + offset, "monotonic": started}
-            header = msgspec.json.encode({"spec": spec_to_dict(spec), **clocks})
+            header = msgspec.json.encode({"spec": spec, **clocks})
             os.write(self._file, MAGIC.encode() + header + b"\n")
 
     def __enter__(self) -> "RequestLog":

@@ -152,16 +152,15 @@ class Pages:
     def external_block(self, number: int) -> tuple[tuple[int, int], ...]:
         """Return a block's links to other hosts: (rank, index), the host by Zipf's law, half of
         the time its home page, else a page by Zipf's law. The caller keeps it."""
-        seed = draws.draw(self.salt ^ 0x22, number)
-        return tuple(self._external(draws.draw(seed, place)) for place in range(EXTERNAL_BLOCK))
-
-    def _external(self, bits: int) -> tuple[int, int]:
-        hosts = self.hosts
-        rank = min(draws.zipf(bits & draws.MASK30, hosts.log_count), len(hosts)) - 1
-        host = hosts.host(rank)
-        if host.size == 1 or bits >> 60 & 1:
-            return rank, 0
-        return rank, min(draws.zipf(bits >> 30 & draws.MASK30, host.log_size), host.size - 1)
+        seed, found = draws.draw(self.salt ^ 0x22, number), list[tuple[int, int]]()
+        for place in range(EXTERNAL_BLOCK):
+            bits = draws.draw(seed, place)
+            rank = min(draws.zipf(bits & draws.MASK30, self.hosts.log_count), len(self.hosts)) - 1
+            host = self.hosts.host(rank)
+            is_home = host.size == 1 or bits >> 60 & 1
+            page = 0 if is_home else min(draws.zipf(bits >> 30 & draws.MASK30, host.log_size), host.size - 1)
+            found.append((rank, page))
+        return tuple(found)
 
     def homes_below(self, rank: int) -> range:
         first = rank * HOST_BRANCHING + 1

@@ -179,13 +179,8 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 }
 
 
-def spec_to_dict(spec: WebSpec) -> dict[str, Any]:
-    """Return the spec as plain values, for the log's first line and for reports."""
-    return msgspec.structs.asdict(spec)
-
-
 def spec_from_dict(values: dict[str, Any]) -> WebSpec:
-    """Rebuild a spec from `spec_to_dict`; raises SpecError with one line if it cannot be one."""
+    """Rebuild a spec from plain values; raises SpecError with one line if it cannot be one."""
     try:
         return msgspec.convert(values, WebSpec)
     except msgspec.ValidationError as error:

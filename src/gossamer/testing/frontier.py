@@ -166,8 +166,18 @@ def check_robots(make: Callable[[], RobotsGate]) -> None:
         make: returns a started gate that has learned nothing, with our own product token.
     """
     _check_first(make())
-    _check_sites(make())
-    _check_times(make())
+    gate = make()
+    gate.learned(SITE, ANSWER, _NOW)
+    for other in OTHERS:
+        verdict = _ask(gate, f"{other}/public/page")
+        assert verdict.ruling is RobotsRuling.FETCH_FIRST, f"what holds for {SITE} was taken for {other}"
+        assert verdict.url == f"{other}/robots.txt"
+    assert _ask(gate, PUBLIC, _NOW + 1).ruling is RobotsRuling.ALLOWED, "what was learned is good for a while"
+    assert _ask(gate, PUBLIC, _NOW + _DAY + 1).ruling is RobotsRuling.FETCH_FIRST, "an answer is good for a day at most"
+    back = _ask(gate, PUBLIC, _NOW - 2 * _DAY)
+    assert back.ruling is RobotsRuling.FETCH_FIRST, "a clock that went back makes no answer last"
+    gate.learned(SITE, ANSWER, _NOW + _DAY + 1)
+    assert _ask(gate, PUBLIC, _NOW + _DAY + 2).ruling is RobotsRuling.ALLOWED
     _check_state(make)
     for ending in ENDINGS:
         _check_ending(make(), ending)
@@ -195,25 +205,6 @@ def _check_first(gate: RobotsGate) -> None:
     gate.forget(SITE)
     assert _ask(gate, PUBLIC).ruling is RobotsRuling.FETCH_FIRST, "a forgotten answer still counts"
     gate.forget("http://never-seen.test")
-
-
-def _check_sites(gate: RobotsGate) -> None:
-    gate.learned(SITE, ANSWER, _NOW)
-    for other in OTHERS:
-        verdict = _ask(gate, f"{other}/public/page")
-        assert verdict.ruling is RobotsRuling.FETCH_FIRST, f"what holds for {SITE} was taken for {other}"
-        assert verdict.url == f"{other}/robots.txt"
-
-
-def _check_times(gate: RobotsGate) -> None:
-    gate.learned(SITE, ANSWER, _NOW)
-    assert _ask(gate, PUBLIC, _NOW + 1).ruling is RobotsRuling.ALLOWED, "what was learned is good for a while"
-    assert _ask(gate, PUBLIC, _NOW + _DAY + 1).ruling is RobotsRuling.FETCH_FIRST, "an answer is good for a day at most"
-    assert _ask(gate, PUBLIC, _NOW - 2 * _DAY).ruling is RobotsRuling.FETCH_FIRST, (
-        "a clock that went back makes no answer last"
-    )
-    gate.learned(SITE, ANSWER, _NOW + _DAY + 1)
-    assert _ask(gate, PUBLIC, _NOW + _DAY + 2).ruling is RobotsRuling.ALLOWED
 
 
 def _check_state(make: Callable[[], RobotsGate]) -> None:
@@ -307,13 +298,19 @@ _STRAY = 1.25
 def check_designation(make: MakeDesignation) -> None:
     """Check that a designation keeps its promises."""
     three = [Member("agent-00"), Member("agent-01"), Member("agent-02", 2.0)]
-    before = _owners(make(three))
+    ring = make(three)
+    before = _owners(ring)
     assert set(before.values()) == {one.agent for one in three}, "a member has no domain, or an unknown agent has one"
     assert _owners(make(three[::-1])) == before, "the result depends on the order of the members"
     alone = make(three[:1])
     assert {alone.owner(host) for host in ("127.0.0.1", "localhost", "[::1]", "co.uk")} == {"agent-00"}
-    _check_domains(make(three))
-    _check_shares(three, before)
+    for domain in [*_RING_DOMAINS[:100], "bbc.co.uk"]:
+        owners = {ring.owner(host) for host in (domain, f"www.{domain}", f"a.b.{domain}")}
+        assert len(owners) == 1, f"the hosts of {domain} belong to {', '.join(sorted(owners))}"
+    counts, whole = Counter(before.values()), sum(one.capacity for one in three)
+    for one in three:
+        has, due = counts[one.agent], len(_RING_DOMAINS) * one.capacity / whole
+        assert due / _STRAY < has < due * _STRAY, f"{one} has {has} domains, {due:.0f} are due"
     more = [*three, Member("agent-03", 0.5)]
     after = _owners(make(more))
     moved = {domain for domain in _RING_DOMAINS if before[domain] != after[domain]}
@@ -326,21 +323,6 @@ def check_designation(make: MakeDesignation) -> None:
 
 def _owners(designation: Designation) -> dict[str, str]:
     return {domain: designation.owner(domain) for domain in _RING_DOMAINS}
-
-
-def _check_domains(designation: Designation) -> None:
-    for domain in [*_RING_DOMAINS[:100], "bbc.co.uk"]:
-        owners = {designation.owner(host) for host in (domain, f"www.{domain}", f"a.b.{domain}")}
-        assert len(owners) == 1, f"the hosts of {domain} belong to {', '.join(sorted(owners))}"
-
-
-def _check_shares(members: Sequence[Member], owners: dict[str, str]) -> None:
-    counts, whole = Counter(owners.values()), sum(one.capacity for one in members)
-    for one in members:
-        due = len(_RING_DOMAINS) * one.capacity / whole
-        assert due / _STRAY < counts[one.agent] < due * _STRAY, (
-            f"{one} has {counts[one.agent]} domains, {due:.0f} are due"
-        )
 
 
 def check_designation_policy(policy: DesignationPolicy) -> None:

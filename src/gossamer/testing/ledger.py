@@ -33,7 +33,12 @@ def check_spaces(reopen: ReopenLedger) -> None:
         _check_spaces_kept(ledger)
         ledger = _opened(reopen)
     _check_bounds(ledger)
-    _check_ends(ledger)
+    with ledger.group() as group:
+        for key, _ in list(group.scan(ONE, "a.test")):
+            group.delete(ONE, "a.test", key)
+        assert list(group.scan(ONE, "a.test")) == []
+        assert all(group.put(ONE, "a.test", b"%02d" % number, b"12345678") for number in range(6)), "room was lost"
+    assert len(list(ledger.spaces.scan(ONE, "a.test"))) == 6
     ledger = _opened(reopen)
     figures = {one.owner: one for one in ledger.spaces.figures()}
     assert [figures[space.owner].wrong for space in (ONE, TWO)] == [0, 0], "the bytes are not those that were counted"
@@ -111,15 +116,6 @@ def _check_bounds(ledger: Ledger) -> None:
     assert ledger.counters()["full:suite-one"] == 4, "an entry that a bound kept out was not counted"
 
 
-def _check_ends(ledger: Ledger) -> None:
-    with ledger.group() as group:
-        for key, _ in list(group.scan(ONE, "a.test")):
-            group.delete(ONE, "a.test", key)
-        assert list(group.scan(ONE, "a.test")) == []
-        assert all(group.put(ONE, "a.test", b"%02d" % number, b"12345678") for number in range(6)), "room was lost"
-    assert len(list(ledger.spaces.scan(ONE, "a.test"))) == 6
-
-
 #: Closes what is open as a kill would, and opens it again: the ledger and its queues. At first it opens them empty.
 ReopenQueues = Callable[[], tuple[Ledger, TaskQueues]]
 
@@ -138,11 +134,6 @@ def _held(queues: TaskQueues, now: float = 0.0) -> list[str]:
 
 def check_ledger(reopen: ReopenQueues) -> None:
     """Check that a ledger, empty at first, keeps its promises and those of its groups."""
-    _check_groups(reopen)
-    _check_owed(reopen)
-
-
-def _check_groups(reopen: ReopenQueues) -> None:
     ledger, queues = reopen()
     assert dict(ledger.counters()) == {} and dict(ledger.committed_ends()) == {} and len(queues) == 0
     one, two = visit("http://a.test/1", b"abc"), unanswered("http://a.test/2")
@@ -190,6 +181,7 @@ def _check_groups(reopen: ReopenQueues) -> None:
         group.push([_task(3)])
     assert queues.admit(0.0) == [_KNOWN], "a host was forgotten"
     assert ledger.meta("clean") == b"no"
+    _check_owed(reopen)
 
 
 def _check_owed(reopen: ReopenQueues) -> None:

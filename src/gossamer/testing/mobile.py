@@ -142,7 +142,14 @@ async def check_runtime_link(
     assert await _had(link, "journey-1", 0) == first, "promise 3: a batch is not what it was when it was had first"
     frames = await _check_batches(link, first)
     await _check_ended(link, crawler, other, len(frames))
-    await _check_cancelled(link, crawler)
+    await link.send("journey-2", crawler)
+    for _ in range(2):
+        standing = await link.cancel("journey-2")
+        assert (standing.state, standing.reason) == ("failed", "cancelled"), f"{standing} after it was cancelled"
+    standing = await link.send("journey-2", crawler)
+    assert (standing.state, standing.reason) == ("failed", "cancelled"), "promise 2: a cancelled one runs again"
+    found = await link.batch("journey-2", 0, 0.0)
+    assert isinstance(found, CrawlerStanding) and found.reason == "cancelled", "a cancelled one keeps its results"
     return frames
 
 
@@ -193,17 +200,6 @@ async def _check_ended(link: RuntimeLink, crawler: bytes, other: bytes, batches:
         assert isinstance(standing, CrawlerStanding) and standing.state == "finished", "promise 2: it begins again"
         assert standing.batches == standing.acknowledged == batches, f"promise 5: {standing.batches} of {batches}"
     assert await _refusal(link, "journey-1", other) == "other_crawler", "promise 2: holds after the end, too"
-
-
-async def _check_cancelled(link: RuntimeLink, crawler: bytes) -> None:
-    await link.send("journey-2", crawler)
-    for _ in range(2):
-        standing = await link.cancel("journey-2")
-        assert (standing.state, standing.reason) == ("failed", "cancelled"), f"{standing} after it was cancelled"
-    standing = await link.send("journey-2", crawler)
-    assert (standing.state, standing.reason) == ("failed", "cancelled"), "promise 2: a cancelled one runs again"
-    found = await link.batch("journey-2", 0, 0.0)
-    assert isinstance(found, CrawlerStanding) and found.reason == "cancelled", "a cancelled one keeps its results"
 
 
 async def _had(link: RuntimeLink, identity: str, sequence: int) -> bytes:

@@ -252,7 +252,10 @@ def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tup
     extra: Counter[str] = Counter()
     met: set[tuple[str, str]] = set()
     for url, predicate, text in triples:
-        page = _page(graph, url)
+        try:
+            page = graph.page(url)
+        except GraphError:
+            page = -1
         told = (page, text)
         # A page under a second URL states the same there.
         if predicate != SAID or told not in expected or (url, text) in met:
@@ -269,10 +272,3 @@ def judge_statements(trace: RequestTrace, graph: WebGraph, triples: Iterable[tup
         missed_examples=[f"{graph.url(page)} {text}" for page, text in missed[:EXAMPLES]],
         extra_examples=list(extra)[:EXAMPLES],
     )
-
-
-def _page(graph: WebGraph, url: str) -> int:
-    try:
-        return graph.page(url)
-    except GraphError:
-        return -1

@@ -94,17 +94,21 @@ class HostileWeb:
     async def __aenter__(self) -> Self:
         self.port = await self._listen(self._serve, self.port, None)
         wrong = sorted({case.tls for case in self.cases.values() if case.tls})
-        contexts = self._contexts() if wrong else {}
-        for tls in wrong:
-            serve = self._oddities.get(tls, self._serve)
-            self.tls_ports[tls] = await self._listen(serve, 0, contexts.get(tls))
-        return self
-
-    def _contexts(self) -> dict[str, ssl.SSLContext]:
-        """The TLS contexts that go wrong, by the way in which they do."""
+        if not wrong:
+            return self
         known = Signer("Gossamer hostile web")
         self.certificate = known.certificate
-        return identity.contexts(known)
+        contexts = identity.contexts(known)
+        # Conversations on ports where there is no TLS at all, or none that a library would speak.
+        oddities: dict[str, _Serve] = {
+            "stalled": self._stall,
+            "plain": self._speak_plainly,
+            "drip": self._drip_handshake,
+            "endless": self._shake_for_ever,
+        }
+        for tls in wrong:
+            self.tls_ports[tls] = await self._listen(oddities.get(tls, self._serve), 0, contexts.get(tls))
+        return self
 
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
@@ -139,16 +143,6 @@ class HostileWeb:
     async def _stall(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.stalled.set()
         await asyncio.sleep(MOST_SECONDS)
-
-    @property
-    def _oddities(self) -> dict[str, _Serve]:
-        """Conversations on ports where there is no TLS at all, or none that a library would speak."""
-        return {
-            "stalled": self._stall,
-            "plain": self._speak_plainly,
-            "drip": self._drip_handshake,
-            "endless": self._shake_for_ever,
-        }
 
     async def _drip_handshake(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
