@@ -290,7 +290,6 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _free_name(aside: Path, name: str) -> Path:
-    """A free name in the quarantine."""
     number = 0
     while (target := aside / f"{name}.{number}").exists():
         number += 1

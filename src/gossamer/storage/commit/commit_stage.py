@@ -286,7 +286,6 @@ class Commit(Filter[CommitSheet]):
         return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
 
     def _is_goal(self, visit: Visit) -> bool:
-        """Whether a goal says that the crawl ends with this visit."""
         if not visit.is_answered:
             return False
         for goal in self.goals.get("visits", ()):

@@ -19,7 +19,6 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Annotated, Any, NamedTuple
 
 from gossamer.engine.sheet import setting
@@ -138,8 +137,16 @@ class Mailbox(StagesOwed[MailboxSheet]):
     async def start(self) -> None:
         for space in (OWED, MAIL):
             self.ledger.spaces.open(space)
-        if self._has_mail:
-            self._redesignate()
+        if self._has_mail:  # a master is asked once more whose the mail of agents is that are there no more
+            mail = (mailed(value) for _, value in self.ledger.spaces.walk(MAIL))
+            gone = [(agent, task) for agent, task in mail if agent not in self.sheet.others]
+            for start in range(0, len(gone), STRETCH):
+                with self.ledger.group() as group:
+                    for agent, task in gone[start : start + STRETCH]:
+                        one = OwedTask(MAIL_TO + agent, task, agent, owed_key(task))
+                        group.delete(MAIL, task.host, one.key)
+                        count_owed(one, group, -1)
+                    self.owe([task for _, task in gone[start : start + STRETCH]], group)
         self.metrics.gauge("owed", lambda: self.ledger.counters().get("owed", 0))
         self.metrics.gauge("waiting", lambda: sum(len(box.queue) for box in self._boxes.values()))
         self.metrics.gauge("silent", lambda: len(self._silent))
@@ -155,19 +162,6 @@ class Mailbox(StagesOwed[MailboxSheet]):
     @property
     def _has_mail(self) -> bool:
         return self.ledger.counters().get("mail", 0) > 0
-
-    def _redesignate(self) -> None:
-        """Ask a master once more whose the mail of agents is that are there no more."""
-        values = (value for _, value in self.ledger.spaces.walk(MAIL))
-        gone = [(agent, task) for agent, task in map(mailed, values) if agent not in self.sheet.others]
-        left = iter(gone)
-        while part := list(islice(left, STRETCH)):
-            with self.ledger.group() as group:
-                for agent, task in part:
-                    one = OwedTask(MAIL_TO + agent, task, agent, owed_key(task))
-                    group.delete(MAIL, task.host, one.key)
-                    count_owed(one, group, -1)
-                self.owe([task for _, task in part], group)
 
     # -- groups
 

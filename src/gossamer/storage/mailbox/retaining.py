@@ -207,7 +207,17 @@ class RetainingMailbox(Mailbox):
             if all(one.restored == then.restored and one.count >= then.count + _CERTAIN for one, then in pairs)
         ]
         for key in lost:
-            self._owe_again(key)
+            again: list[OwedTask] = []
+            with self.ledger.group() as group:
+                for is_mail, value in self._drop(key, group):
+                    agent, task = mailed(value) if is_mail else ("", owed_task(value))
+                    recipient = MAIL_TO + agent if is_mail else self.designation.owner(task.host)
+                    one = OwedTask(recipient, task, agent, owed_key(task), value)
+                    if staged(one, group):
+                        again.append(one)
+            del self._rows[key]
+            self.kept(again, is_sure=False)  # they are read from the space, which may have had one at a lower depth
+            self.metrics.count("owed_again", len(again))
         if safe:
             with self.ledger.group() as group:
                 for key in safe:
@@ -222,16 +232,3 @@ class RetainingMailbox(Mailbox):
         group.delete(SENT, None, key)
         group.count("sent", -len(owed))
         return owed
-
-    def _owe_again(self, number: int) -> None:
-        again: list[OwedTask] = []
-        with self.ledger.group() as group:
-            for is_mail, value in self._drop(number, group):
-                agent, task = mailed(value) if is_mail else ("", owed_task(value))
-                recipient = MAIL_TO + agent if is_mail else self.designation.owner(task.host)
-                one = OwedTask(recipient, task, agent, owed_key(task), value)
-                if staged(one, group):
-                    again.append(one)
-        del self._rows[number]
-        self.kept(again, is_sure=False)  # they are read from the space, which may have had one at a lower depth
-        self.metrics.count("owed_again", len(again))

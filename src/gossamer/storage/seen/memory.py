@@ -343,7 +343,6 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
         return new
 
     def _misses(self, urls: Sequence[str]) -> list[str]:
-        """Those of `urls` that are not in the table."""
         rest = self._table.misses(urls)
         self.metrics.count("asked", len(urls))
         self.metrics.count("hits", len(urls) - len(rest))

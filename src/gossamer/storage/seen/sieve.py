@@ -187,7 +187,15 @@ class Sieve(Generic[T]):
             path.unlink()
         for _, path in self._numbered("found"):
             self._finds.open(path)
-        self._open_logs()
+        first = merged + 1
+        last = max([number for number, _ in self._numbered("offers")], default=first)
+        while self._ends(_offers(last + 1)):  # a log that counts must be there, or it is damage
+            last += 1
+        for number in range(first, last + 1):
+            self._cut_back(number)
+        self._backlog.extend(range(first, last))
+        self._begin_log(last)
+        self._keys = self._keys_of(last)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="sieve")
         self._advance()
 
@@ -201,17 +209,6 @@ class Sieve(Generic[T]):
 
     def _numbered(self, kind: str) -> list[tuple[int, Path]]:
         return sorted((int(path.stem.partition("-")[2]), path) for path in self.directory.glob(f"{kind}-*.jsonl"))
-
-    def _open_logs(self) -> None:
-        first = self._manifest.merged + 1
-        last = max([number for number, _ in self._numbered("offers")], default=first)
-        while self._ends(_offers(last + 1)):  # a log that counts must be there, or it is damage
-            last += 1
-        for number in range(first, last + 1):
-            self._cut_back(number)
-        self._backlog.extend(range(first, last))
-        self._begin_log(last)
-        self._keys = self._keys_of(last)
 
     def _cut_back(self, number: int) -> None:
         """Drop what does not count: it was never committed, or a kill tore it. Raises CrawlDirectoryError: some of what counts is

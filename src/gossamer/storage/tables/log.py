@@ -69,11 +69,6 @@ class TableLogSheet(AgentSheet, frozen=True):
         except UnknownName as error:
             raise ValueError(str(error)) from None
 
-    @property
-    def most_bytes(self) -> int:
-        """The size at which a row log is closed: the process that makes tables takes the more memory, the larger they are."""
-        return min(self.segment_bytes, self.memory // _OF_MEMORY if self.memory else self.segment_bytes)
-
 
 class RowLog(Provider[TableLogSheet]):
     """Writes rows, and the log of the crawl, in the order of the commits."""
@@ -96,7 +91,9 @@ class RowLog(Provider[TableLogSheet]):
         self._take(self.sheet)
 
     def _take(self, own: TableLogSheet) -> None:
-        self._own, self._most_bytes = own, own.most_bytes
+        # The process that makes tables takes the more memory, the larger a row log is when it is closed.
+        self._own, most = own, own.memory // _OF_MEMORY if own.memory else own.segment_bytes
+        self._most_bytes = min(own.segment_bytes, most)
 
     def _choose_tables(self) -> None:
         """The tables that are written, then those that only the log tells."""

@@ -91,8 +91,7 @@ def read_notes(directory: Path) -> Notes | None:
 
 def known_notes(directory: Path) -> Notes:
     """The notes; empty ones where there are none."""
-    known = read_notes(directory)
-    if known is not None:
+    if (known := read_notes(directory)) is not None:
         return known
     has_begun = any((directory / TABLES).glob("*/*.parquet")) or (directory / INDEX).exists()
     return Notes(is_whole=not has_begun)
@@ -100,8 +99,7 @@ def known_notes(directory: Path) -> Notes:
 
 def notes_of(directory: Path) -> Notes:
     """The notes; where there are none, of what is there now, which is read for that: for who writes them."""
-    known = read_notes(directory)
-    if known is not None:
+    if (known := read_notes(directory)) is not None:
         return known
     # The table of hosts is made anew each time, and holds nothing that others do not.
     paths = [path for path in sorted((directory / TABLES).glob("*/*.parquet")) if path.parent.name != "hosts"]

@@ -87,14 +87,6 @@ def new_run(directory: Path, agent: str, now: float) -> str:
     the last run that it saw.
     """
     stamp = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d%H%M%S")
-    last = last_run(directory, agent).partition("-")[0]
-    if last.isdigit() and stamp <= last:
-        stamp = str(int(last) + 1)
-    return f"{stamp}-{os.urandom(4).hex()}"
-
-
-def last_run(directory: Path, agent: str) -> str:
-    """The last run of an agent that left anything; empty where none did."""
     rows = rows_directory(directory, agent)
     known = [one.run for one in segments(directory) if one.agent == agent]
     # The rows of old runs may be in Parquet, or in a file that replaced that: then a file of its own tells.
@@ -102,7 +94,10 @@ def last_run(directory: Path, agent: str) -> str:
     made = re.compile(rf"{re.escape(agent)}-(\d{{14}}-[0-9a-f]+)-\d{{6}}\.parquet")
     tables = directory.glob(f"{TABLES}/*/{agent}-*.parquet")
     known += [match[1] for path in tables if (match := made.fullmatch(path.name))]
-    return max(known, default="")
+    last = max(known, default="").partition("-")[0]
+    if last.isdigit() and stamp <= last:
+        stamp = str(int(last) + 1)
+    return f"{stamp}-{os.urandom(4).hex()}"
 
 
 def segments(directory: Path) -> list[Segment]:
@@ -202,31 +197,26 @@ class CommittedEnds:
 
 def committed(directory: Path, agent: str) -> CommittedMark:
     """How far the run of an agent is committed; nothing is known of it where the line is being written just now."""
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        return _read_mark(directory, agent)
+    with contextlib.suppress(FileNotFoundError):
+        return _mark(directory, agent) or CommittedMark()
     return CommittedMark()
 
 
-def _read_mark(directory: Path, agent: str) -> CommittedMark:
-    """Raises ValueError: it cannot be read."""
+def _mark(directory: Path, agent: str) -> CommittedMark | None:
+    """None where it cannot be read. Raises FileNotFoundError."""
     data = (rows_directory(directory, agent) / COMMITTED).read_bytes().partition(b"\n")[0]
     checksum, _, text = data.partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(text):
-        raise ValueError("the line is not whole")
-    return msgspec.json.decode(text, type=CommittedMark)
+    with contextlib.suppress(ValueError):
+        if checksum == b"%08x" % zlib.crc32(text):
+            return msgspec.json.decode(text, type=CommittedMark)
+    return None
 
 
 def is_mark_damaged(directory: Path, agent: str) -> bool:
     """Whether what an agent has said of its commits cannot be read."""
-    for _ in range(_LOOKS):
-        try:
-            _read_mark(directory, agent)
-        except FileNotFoundError:
-            return False
-        except ValueError:
-            continue
-        return False
-    return True
+    with contextlib.suppress(FileNotFoundError):
+        return all(_mark(directory, agent) is None for _ in range(_LOOKS))
+    return False
 
 
 # -- what the rows are
