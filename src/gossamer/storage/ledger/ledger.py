@@ -16,26 +16,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import msgspec
 
 from gossamer.engine.files import Point, crash_at
-from gossamer.storage.ledger import schema
+from gossamer.storage.ledger import opening, schema
 from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
 from gossamer.storage.ledger.group import LedgerGroup
 from gossamer.storage.ledger.layout import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, KeptRequests, Marks
-from gossamer.storage.ledger.opening import (
-    Places,
-    ProcessLock,
-    begin,
-    check_log,
-    link,
-    make_empty,
-    missing,
-    open_beside,
-    read_ends,
-    read_keys,
-    read_state,
-    readable,
-    replace,
-    restore,
-)
 from gossamer.storage.ledger.queues import HostQueues, Plan
 from gossamer.storage.ledger.reader import LedgerHosts, LedgerReader, LedgerSheet, LedgerState
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
@@ -85,9 +69,9 @@ class RocksLedger(LedgerReader):
 
     def __init__(self, sheet: LedgerSheet | None = None) -> None:
         super().__init__(sheet and sheet.within_memory())
-        self.places = Places(Path(self.sheet.directory, STATE_DIRECTORY, self.sheet.agent))
+        self.places = opening.Places(Path(self.sheet.directory, STATE_DIRECTORY, self.sheet.agent))
         self._group: LedgerGroup | None = None
-        self._lock: ProcessLock | None = None
+        self._lock: opening.ProcessLock | None = None
         self._state = LedgerState(Marks(), {})
         self._unsure: _Commit | None = None
         """The group that is being written, or of which it is not known whether it was."""
@@ -113,20 +97,20 @@ class RocksLedger(LedgerReader):
         this program, or cannot be written."""
         places = self.places
         if self.sheet.existing and not places.state.is_dir():
-            raise missing(places.state)
-        self._lock = ProcessLock(places.lock)
+            raise opening.missing(places.state)
+        self._lock = opening.ProcessLock(places.lock)
         try:
             places.recover()
             if not places.ledger.exists():
                 if self.sheet.existing:
-                    raise missing(places.state)
-                self._store = begin(self._create, places, self.sheet)
+                    raise opening.missing(places.state)
+                self._store = opening.begin(self._create, places, self.sheet)
             else:
-                check_log(places.ledger)
+                opening.check_log(places.ledger)
                 # The library drops what it cannot read of the log when it opens a store to write. A clean end leaves it empty.
                 if number_behind(places.ledger):
                     look = partial(RocksStore, places.ledger, self.sheet, read_only=True)
-                    open_beside(places.ledger, look).close()
+                    opening.open_beside(places.ledger, look).close()
                 self._store = self.store_type(places.ledger, self.sheet)
             try:
                 if self.sheet.private:
@@ -164,11 +148,13 @@ class RocksLedger(LedgerReader):
     def begin_anew(self, ends: Mapping[str, int]) -> None:
         """Put an empty ledger in the place of one that is lost, whole at once; `ends` says of files of the crawl directory where
         what is kept of them ends. Raises CrawlDirectoryError: another process has it, or it cannot be written."""
-        replace(self.places, lambda path: make_empty(self._create, path, self.sheet).close(), self.sheet, ends)
+        opening.replace(
+            self.places, lambda path: opening.make_empty(self._create, path, self.sheet).close(), self.sheet, ends
+        )
 
     def go_back(self, ends: Mapping[str, int]) -> None:
         """Go on from the last commit before a changed byte of its log; `ends` and what it raises are as of :meth:`begin_anew`."""
-        replace(self.places, partial(link, self.places.ledger), self.sheet, ends)
+        opening.replace(self.places, partial(opening.link, self.places.ledger), self.sheet, ends)
 
     @contextmanager
     def looking(self, snapshot: Path | None = None) -> Iterator[Self]:
@@ -176,14 +162,14 @@ class RocksLedger(LedgerReader):
         open: nothing is locked, written or repaired. Raises CrawlDirectoryError: there is none, it is damaged, or of another
         version."""
         if snapshot is None and not self.places.ledger.is_dir():
-            raise missing(self.places.state)
+            raise opening.missing(self.places.state)
         with ExitStack() as stack:
             try:
-                path = snapshot or stack.enter_context(readable(self.places.ledger))
+                path = snapshot or stack.enter_context(opening.readable(self.places.ledger))
             except OSError as error:
                 raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
             open_it = partial(self.store_type, path, self.sheet, read_only=True)
-            self._store = open_it() if snapshot is not None else open_beside(self.places.ledger, open_it)
+            self._store = open_it() if snapshot is not None else opening.open_beside(self.places.ledger, open_it)
             stack.callback(self._store.close)
             if schema.version_of(self._store) < schema.VERSION:
                 raise CrawlDirectoryError(
@@ -232,9 +218,9 @@ class RocksLedger(LedgerReader):
 
     def _load(self, *, may_write: bool = True) -> None:
         self._unsure = None
-        self._state = state = read_state(self._store)
-        self._ends = read_ends(self._store)
-        self.keys = read_keys(self._store, self.sheet)
+        self._state = state = opening.read_state(self._store)
+        self._ends = opening.read_ends(self._store)
+        self.keys = opening.read_keys(self._store, self.sheet)
         self.depths = DepthLimit(
             self._store, self.sheet.depth, self.put_meta if may_write else lambda name, value: None
         )
@@ -310,7 +296,7 @@ class RocksLedger(LedgerReader):
         of commits tells.
         """
         if self._store.mend() and self._unsure is not None:
-            if read_state(self._store).commits == self._unsure.state.commits:
+            if opening.read_state(self._store).commits == self._unsure.state.commits:
                 self._committed()
             self._unsure = None
 
@@ -410,7 +396,7 @@ class RocksLedger(LedgerReader):
         return self.places.names()
 
     def restore(self, name: str, ends: Mapping[str, int] | None = None) -> None:
-        restore(self.places.state, name, self.sheet, ends or {})
+        opening.restore(self.places.state, name, self.sheet, ends or {})
 
 
 def ledgers_of(directory: Path) -> list[RocksLedger]:

@@ -19,23 +19,10 @@ from typing import BinaryIO, TypeVar, cast
 import msgspec
 
 from gossamer.storage.contract import Space
-from gossamer.storage.ledger import layout
+from gossamer.storage.ledger import layout, moving
 from gossamer.storage.ledger.depth import NAME as REACH
 from gossamer.storage.ledger.depth import merged_reach
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.storage.ledger.moving import (
-    BY_DOMAIN,
-    Arc,
-    LedgerRewriting,
-    aside_rows,
-    later,
-    parts,
-    queued_hosts,
-    ranges,
-    resting,
-    tallied,
-    unowed,
-)
 from gossamer.storage.ledger.opening import secret_of
 from gossamer.storage.ledger.spaces import common_entries, put_common, recount
 from gossamer.storage.ledger.store import Batch, RocksStore
@@ -100,7 +87,7 @@ class ParcelHead(msgspec.Struct, frozen=True):
     """The giver's word about a parcel. It stands at the end, when all is counted."""
 
     moved: Moved
-    arcs: tuple[Arc, ...]
+    arcs: tuple[moving.Arc, ...]
     """The stretches of the circle, in order."""
     secret: bytes
     serial: int
@@ -151,7 +138,7 @@ def at_once(steps: Generator[None, None, M], between: Callable[[], None] = lambd
 
 def giving(
     ledger: RocksLedger,
-    arcs: Sequence[Arc],
+    arcs: Sequence[moving.Arc],
     path: Path,
     *,
     common: Sequence[str] = (),
@@ -197,29 +184,31 @@ def giving(
     return moved
 
 
-def _given(store: RocksStore, keys: layout.LedgerKeys, arcs: Sequence[Arc], *, is_at_work: bool) -> Iterator[_Part]:
+def _given(
+    store: RocksStore, keys: layout.LedgerKeys, arcs: Sequence[moving.Arc], *, is_at_work: bool
+) -> Iterator[_Part]:
     """The parts of a parcel. Queued tasks come behind the cursors that say which of them are finished."""
-    for family in BY_DOMAIN:
-        found = ranges(store, family, b"", arcs)
+    for family in moving.BY_DOMAIN:
+        found = moving.ranges(store, family, b"", arcs)
         if family == "spaces" and is_at_work:
-            found = unowed(found)
+            found = moving.unowed(found)
         elif family == "hosts" and is_at_work:
             found = (one for one in found if one[0][layout.HOST_ID_BYTES :] != layout.RESTING)
-        for part in parts(found):
+        for part in moving.parts(found):
             yield _Part(family, part)
-    for part in parts(later(store, keys, arcs)):
+    for part in moving.parts(moving.later(store, keys, arcs)):
         yield _Part("frontier", part, len(part), is_numbered=True)
-    for part in parts(ranges(store, "frontier", layout.SHELF, arcs)):
+    for part in moving.parts(moving.ranges(store, "frontier", layout.SHELF, arcs)):
         yield _Part("frontier", part)
-    for part in parts(ranges(store, "frontier", layout.ASIDE, arcs)):
-        yield _Part("frontier", part, set_aside=sum(aside_rows.decode(value).count for _, value in part))
-    for part in parts(() if is_at_work else resting(store, arcs)):
+    for part in moving.parts(moving.ranges(store, "frontier", layout.ASIDE, arcs)):
+        yield _Part("frontier", part, set_aside=sum(moving.aside_rows.decode(value).count for _, value in part))
+    for part in moving.parts(() if is_at_work else moving.resting(store, arcs)):
         yield _Part("frontier", part)
     before = b""
-    for part in parts(ranges(store, "frontier", layout.CHUNK, arcs), ROTATION_NAMES):
+    for part in moving.parts(moving.ranges(store, "frontier", layout.CHUNK, arcs), ROTATION_NAMES):
         tasks, names = 0, []
         for key, value in part:
-            hosts = queued_hosts(store, key, value)
+            hosts = moving.queued_hosts(store, key, value)
             tasks += len(hosts)
             if hosts and key[:-9] != before:
                 before = key[:-9]
@@ -257,7 +246,7 @@ def seen_in(ledger: RocksLedger, path: Path, identities: Sequence[str]) -> froze
     return frozenset(sought[key] for key in seen if key in sought)
 
 
-def found_within(ledger: RocksLedger, space: Space, arcs: Sequence[Arc]) -> list[bytes]:
+def found_within(ledger: RocksLedger, space: Space, arcs: Sequence[moving.Arc]) -> list[bytes]:
     """The values that an owner of a space has under hosts of these stretches."""
     ends = [(first.to_bytes(layout.DOMAIN_BYTES), last.to_bytes(layout.DOMAIN_BYTES) + _BEHIND) for first, last in arcs]
     return [value for start, end in ends for value in ledger.spaces.within(space, start, end)]
@@ -293,7 +282,7 @@ def check_secret(ledger: RocksLedger, secret: bytes | None = None) -> None:
 class _Taking:
     """One parcel on its way into a ledger: each batch notes how many frames of it are there."""
 
-    def __init__(self, ledger: RocksLedger, rewriting: LedgerRewriting, name: str) -> None:
+    def __init__(self, ledger: RocksLedger, rewriting: moving.LedgerRewriting, name: str) -> None:
         self._ledger = ledger
         self._rewriting = rewriting
         self._store = rewriting.store
@@ -349,10 +338,12 @@ class _Taking:
             marks.serial += 1
         new_hosts = 0
         if part.family == "hosts":
-            new_hosts = sum(store.get("hosts", host + layout.TALLIES["host"]) is None for host in tallied(entries))
+            new_hosts = sum(
+                store.get("hosts", host + layout.TALLIES["host"]) is None for host in moving.tallied(entries)
+            )
         self._write(batch, number, {"hosts": new_hosts, "set_aside": part.set_aside}, part.tasks)
 
-    def end(self, arcs: Sequence[Arc]) -> None:
+    def end(self, arcs: Sequence[moving.Arc]) -> None:
         """Count what the taker's own entries and those that came are together."""
         batch = self._store.batch()
         for first, last in arcs:

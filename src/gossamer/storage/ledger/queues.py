@@ -18,26 +18,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.active_hosts import ActiveHost, HostEnding, HostLeaving, QueueFlights
-from gossamer.storage.ledger.layout import (
-    CHUNK,
-    CURSOR,
-    HELD,
-    RESTING,
-    ROTATION,
-    KeptRequests,
-    LedgerKeys,
-    Marks,
-    after,
-    as_queued,
-    lane_key,
-    pack,
-    pack_cursors,
-    serial_key,
-    time_key,
-    unpack,
-    unpack_cursors,
-)
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import ROTATION_NAMES, DelayedTasks, Rotation
 from gossamer.values.task import Task
@@ -74,21 +56,26 @@ class Plan:
 
     __slots__ = ("changes", "ended", "first_serial", "marks", "moves", "rotated", "spent")
 
-    def __init__(self, changes: QueueChanges, marks: Marks) -> None:
+    def __init__(self, changes: QueueChanges, marks: layout.Marks) -> None:
         self.changes = changes
         self.ended: dict[str, HostEnding] = {}
         self.moves: dict[str, tuple[HostLeaving | None, float]] = {}
         self.spent: list[bytes] = []
         self.rotated: list[str] = []
         self.first_serial = marks.serial
-        self.marks = Marks(marks.serial, marks.rotation, marks.unfinished + changes.tasks)
+        self.marks = layout.Marks(marks.serial, marks.rotation, marks.unfinished + changes.tasks)
 
 
 class HostQueues:
     """The queues of all hosts."""
 
     def __init__(
-        self, store: RocksStore, keys: LedgerKeys, limits: "LedgerSheet", marks: Marks, requests: KeptRequests
+        self,
+        store: RocksStore,
+        keys: layout.LedgerKeys,
+        limits: "LedgerSheet",
+        marks: layout.Marks,
+        requests: layout.KeptRequests,
     ) -> None:
         self.marks = marks
         self.requests = requests
@@ -105,7 +92,7 @@ class HostQueues:
         self._moves: dict[str, tuple[HostLeaving | None, float]] = {}
         self.rotation = Rotation(store, marks)
         self.delayed = DelayedTasks(store)
-        for _, name in store.scan("frontier", HELD, after(HELD)):
+        for _, name in store.scan("frontier", layout.HELD, layout.after(layout.HELD)):
             self._hold(name.decode())
             self._arrivals.append(name.decode())
 
@@ -156,10 +143,12 @@ class HostQueues:
             fresh = [name for name in dict.fromkeys(names) if name not in self._held]
             keys = [self._keys.host(name) for name in fresh]
             # Cursors come with it: asked together they cost half of what each costs at its host's first pop.
-            rows = self._store.get_many("hosts", [key + RESTING for key in keys] + [key + CURSOR for key in keys])
+            rows = self._store.get_many(
+                "hosts", [key + layout.RESTING for key in keys] + [key + layout.CURSOR for key in keys]
+            )
             for name, rest, cursor in zip(fresh, rows[: len(fresh)], rows[len(fresh) :], strict=True):
                 if rest is None:
-                    self._hold(name).cursors = unpack_cursors(cursor)
+                    self._hold(name).cursors = layout.unpack_cursors(cursor)
                     self._moves[name] = (None, 0.0)
                     found.append(name)
         return found
@@ -211,7 +200,7 @@ class HostQueues:
         if not self._flights.count(task.identity):
             self._requesting.discard(task.identity)
         lane, place = flight
-        lane.put_back(place, as_queued(task))
+        lane.put_back(place, layout.as_queued(task))
         entry = lane.entry
         entry.popped -= 1
         self._buffered += 1
@@ -231,18 +220,18 @@ class HostQueues:
     def _read(self, entry: ActiveHost, most: int) -> bool:
         """Buffer what comes next of a host, at least `most` tasks where there are so many; False where nothing is left."""
         if entry.cursors is None:
-            entry.cursors = unpack_cursors(self._store.get("hosts", entry.key + CURSOR))
+            entry.cursors = layout.unpack_cursors(self._store.get("hosts", entry.key + layout.CURSOR))
         stretch = entry.unread()
         if stretch is None:
             return False
         # All held hosts take turns: a larger share for one would be dropped before its next turn.
         share = self.limits.buffered // len(self._held)
         room = max(most, min(self.limits.refill, share))
-        prefix = CHUNK + entry.key
-        start, end = lane_key(prefix, stretch.level, stretch.serial), lane_key(prefix, stretch.end)
+        prefix = layout.CHUNK + entry.key
+        start, end = layout.lane_key(prefix, stretch.level, stretch.serial), layout.lane_key(prefix, stretch.end)
         for key, value in self._store.scan("frontier", start, end):
             level = key[-9]
-            read = entry.lane(level).fill(int.from_bytes(key[-8:]), unpack(value, level), room)
+            read = entry.lane(level).fill(int.from_bytes(key[-8:]), layout.unpack(value, level), room)
             self._buffered += read
             room -= read
             if not room:
@@ -321,15 +310,15 @@ class HostQueues:
             self.requests.write(changes.requests, ended, changes.begun, batch)
         for ending in plan.ended.values():
             host = ending.entry.key
-            batch.put("hosts", host + CURSOR, pack_cursors(ending.cursors))
+            batch.put("hosts", host + layout.CURSOR, layout.pack_cursors(ending.cursors))
             for lane, chunks in ending.chunks.items():
                 for serial in chunks:
-                    batch.delete("frontier", lane_key(CHUNK + host, lane.level, serial))
+                    batch.delete("frontier", layout.lane_key(layout.CHUNK + host, lane.level, serial))
         put, host_id = batch.putter("frontier"), self._keys.host
         for (name, level), tasks in changes.pushed.items():
-            prefix = CHUNK + host_id(name)
-            for chunk in pack(name, tasks):
-                put(lane_key(prefix, level, marks.serial), chunk)
+            prefix = layout.CHUNK + host_id(name)
+            for chunk in layout.pack(name, tasks):
+                put(layout.lane_key(prefix, level, marks.serial), chunk)
                 marks.serial += 1
         DelayedTasks.put(changes.delayed, marks.serial, batch)
         marks.serial += len(changes.delayed)
@@ -337,29 +326,29 @@ class HostQueues:
             batch.delete("frontier", key)
         for start in range(0, len(plan.rotated), ROTATION_NAMES):
             names = msgspec.msgpack.encode(plan.rotated[start : start + ROTATION_NAMES])
-            batch.put("frontier", serial_key(ROTATION, marks.serial), names)
+            batch.put("frontier", layout.serial_key(layout.ROTATION, marks.serial), names)
             marks.serial += 1
 
     def _write_moves(self, plan: Plan, batch: Batch) -> None:
         for key in plan.spent:
             batch.delete("frontier", key)
-            if key.startswith(RESTING):
-                batch.delete("hosts", key[9:] + RESTING)
+            if key.startswith(layout.RESTING):
+                batch.delete("hosts", key[9:] + layout.RESTING)
         for name, (why, until) in plan.moves.items():
             host = self._keys.host(name)
             if why is None:
-                batch.put("frontier", HELD + host, name.encode())
+                batch.put("frontier", layout.HELD + host, name.encode())
                 continue
-            batch.delete("frontier", HELD + host)
+            batch.delete("frontier", layout.HELD + host)
             if why is HostLeaving.REST:
-                batch.put("frontier", time_key(RESTING, until, host), name.encode())
-                batch.put("hosts", host + RESTING, b"")
+                batch.put("frontier", layout.time_key(layout.RESTING, until, host), name.encode())
+                batch.put("hosts", host + layout.RESTING, b"")
 
     def apply(self, plan: Plan) -> None:
         self.marks = plan.marks
         self._moves.clear()
         resting = [
-            time_key(RESTING, until, self._keys.host(name))
+            layout.time_key(layout.RESTING, until, self._keys.host(name))
             for name, (why, until) in plan.moves.items()
             if why is HostLeaving.REST
         ]

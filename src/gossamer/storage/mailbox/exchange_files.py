@@ -23,16 +23,8 @@ import msgspec
 from gossamer.engine.sheet import setting
 from gossamer.storage.contract import OWED, Space, Spaces
 from gossamer.storage.ledger.contract import Group
+from gossamer.storage.mailbox import sealed_files
 from gossamer.storage.mailbox.contract import OwedTask
-from gossamer.storage.mailbox.sealed_files import (
-    EXCHANGE_KEY,
-    SUFFIX,
-    ExchangeKey,
-    UrlFileHeader,
-    UrlFileWriter,
-    new_header,
-    read_key,
-)
 from gossamer.storage.mailbox.staging import OwingSheet, StagesOwed, owed_key, owed_task
 from gossamer.values.errors import DiskFull
 from gossamer.values.task import Task
@@ -93,11 +85,11 @@ class FileOutboxSheet(OwingSheet, frozen=True):
 class FileOutbox(StagesOwed[FileOutboxSheet]):
     """Holds the URLs that an agent owes others whom it cannot reach. Contract: `OwesUrls`."""
 
-    key: ExchangeKey
+    key: sealed_files.ExchangeKey
 
     async def start(self) -> None:
         """Go on with what an earlier process has left. Raises UsageError: the key of the exchange is gone, or none."""
-        self.key = read_key(Path(self.sheet.directory, EXCHANGE_KEY))
+        self.key = sealed_files.read_key(Path(self.sheet.directory, sealed_files.EXCHANGE_KEY))
         for space in (OWED, WRITTEN, FILES):
             self.ledger.spaces.open(space)
         self._turn = asyncio.Lock()
@@ -135,8 +127,8 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
     async def _close(self, agent: str, part: "_Part") -> WrittenFile:
         """Put a file in its place, then note what is in it: what a kill leaves between the two is written once more."""
         told = [one for one in merged_files(self.ledger.spaces) if one.agent == agent]
-        header = new_header(self.key, self.sheet.agent, agent, self.clock.now(), (one.id for one in told))
-        name = f"{self.key.exchange}-{header.sender}-to-{agent}-{header.id}{SUFFIX}"
+        header = sealed_files.new_header(self.key, self.sheet.agent, agent, self.clock.now(), (one.id for one in told))
+        name = f"{self.key.exchange}-{header.sender}-to-{agent}-{header.id}{sealed_files.SUFFIX}"
         folder = Path(self.sheet.directory, OUT)
         folder.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(part.writer.write, folder / name, self.key, header)
@@ -236,7 +228,7 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
             self._remove(confirmed)
             return count
 
-    def merged(self, header: UrlFileHeader, new: int, refused: int = 0) -> None:
+    def merged(self, header: sealed_files.UrlFileHeader, new: int, refused: int = 0) -> None:
         """Note that a file was merged, but for URLs that cannot be kept: the next file for its agent says so."""
         with self.ledger.group() as group:
             group.count("merged_files")
@@ -265,7 +257,7 @@ class _Part:
     """The content of one file."""
 
     def __init__(self) -> None:
-        self.writer = UrlFileWriter()
+        self.writer = sealed_files.UrlFileWriter()
         self.entries: list[tuple[str, bytes, bytes]] = []
         """Host, key and value of each."""
 

@@ -15,18 +15,7 @@ from gossamer.engine.files import replace_file
 from gossamer.storage.archive.contract import INDEX
 from gossamer.storage.members import read_kept
 from gossamer.storage.recovery import Noted, damage_of, find_losses, noted
-from gossamer.storage.tables.places import (
-    COMMITTED,
-    REPLACED,
-    TABLES,
-    TableManifest,
-    committed,
-    manifest,
-    run_of_name,
-    segment_name,
-    segments,
-    write_manifest,
-)
+from gossamer.storage.tables import places
 
 #: Where the notes lie, inside the crawl directory.
 MADE = "state/made.json"
@@ -93,7 +82,7 @@ def known_notes(directory: Path) -> Notes:
     """The notes; empty ones where there are none."""
     if (known := read_notes(directory)) is not None:
         return known
-    has_begun = any((directory / TABLES).glob("*/*.parquet")) or (directory / INDEX).exists()
+    has_begun = any((directory / places.TABLES).glob("*/*.parquet")) or (directory / INDEX).exists()
     return Notes(is_whole=not has_begun)
 
 
@@ -102,7 +91,7 @@ def notes_of(directory: Path) -> Notes:
     if (known := read_notes(directory)) is not None:
         return known
     # The table of hosts is made anew each time, and holds nothing that others do not.
-    paths = [path for path in sorted((directory / TABLES).glob("*/*.parquet")) if path.parent.name != "hosts"]
+    paths = [path for path in sorted((directory / places.TABLES).glob("*/*.parquet")) if path.parent.name != "hosts"]
     found = {f"{path.parent.name}/{path.name}": noted(path) for path in paths}
     index = directory / INDEX
     return Notes(
@@ -157,19 +146,19 @@ def is_parquet(path: Path) -> bool:
         return False
 
 
-def switch(directory: Path, made: Mapping[str, Noted | None], stands: TableManifest) -> None:
+def switch(directory: Path, made: Mapping[str, Noted | None], stands: places.TableManifest) -> None:
     """Let other files, which stand in their places, count from now on; `stands` names what they replace. Call it while
     `converting`."""
     write_notes(directory, with_tables(notes_of(directory), made))
-    write_manifest(directory, stands)
+    places.write_manifest(directory, stands)
     # Once it stands: a kill in between must not leave notes of a manifest that never was.
     changed = with_tables(notes_of(directory), dict.fromkeys(stands.gone))
     write_notes(directory, msgspec.structs.replace(changed, run=stands.run))
 
 
-def manifest_again(notes: Notes) -> TableManifest:
+def manifest_again(notes: Notes) -> places.TableManifest:
     """The manifest as the notes have it: for who has lost it."""
-    return TableManifest(notes.run, tuple(name for name, one in notes.tables.items() if one is None))
+    return places.TableManifest(notes.run, tuple(name for name, one in notes.tables.items() if one is None))
 
 
 def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list[Damage]:
@@ -177,22 +166,22 @@ def damaged_tables(directory: Path, notes: Notes, *, deep: bool = False) -> list
 
     A lost manifest is one of them: without it no reader knows which files count.
     """
-    stands = manifest(directory)
-    lost = [Damage(f"{TABLES}/{REPLACED}", "is missing")] if stands.run < notes.run else []
+    stands = places.manifest(directory)
+    lost = [Damage(f"{places.TABLES}/{places.REPLACED}", "is missing")] if stands.run < notes.run else []
     found = {
         name: what
         for name, one in notes.tables.items()
         if one is not None
-        if (what := damage_of(directory / TABLES / name, one, deep=deep))
+        if (what := damage_of(directory / places.TABLES / name, one, deep=deep))
     }
     if not found:
         return lost
     last = max(stands.run, notes.run)
-    again = {f"{segment.table}/{segment.stem}.parquet" for segment in segments(directory)}
+    again = {f"{segment.table}/{segment.stem}.parquet" for segment in places.segments(directory)}
     return lost + [
-        Damage(f"{TABLES}/{name}", what)
+        Damage(f"{places.TABLES}/{name}", what)
         for name, what in found.items()
-        if name not in stands.gone and name not in again and run_of_name(Path(name).name) <= last
+        if name not in stands.gone and name not in again and places.run_of_name(Path(name).name) <= last
     ]
 
 
@@ -202,11 +191,11 @@ def damaged_logs(directory: Path, notes: Notes) -> list[Damage]:
     The ledger knows it of all files; this is for who asks beside it, while another process has it.
     """
     found: list[Damage] = []
-    for path in sorted(directory.glob(f"state/*/rows/{COMMITTED}")):
+    for path in sorted(directory.glob(f"state/*/rows/{places.COMMITTED}")):
         agent = path.parent.parent.name
-        mark = committed(directory, agent)
+        mark = places.committed(directory, agent)
         ends = {
-            f"state/{agent}/rows/{segment_name(table, mark.run, serial)}": end if serial == last else 1
+            f"state/{agent}/rows/{places.segment_name(table, mark.run, serial)}": end if serial == last else 1
             for table, (last, end) in mark.ends.items()
             for serial in range(1, last + 1)
         }
@@ -242,9 +231,9 @@ def damaged_index(directory: Path, notes: Notes, *, deep: bool = False) -> Damag
     for name in notes.tables:
         table, _, file = name.partition("/")
         stem = Path(file).stem
-        if table != "pages" or stem in merged or run_of_name(file):
+        if table != "pages" or stem in merged or places.run_of_name(file):
             continue
         is_run = any(directory.glob(f"state/*/index/{stem}.cdxj"))
-        if not is_run and not any(one.table == "pages" and one.stem == stem for one in segments(directory)):
+        if not is_run and not any(one.table == "pages" and one.stem == stem for one in places.segments(directory)):
             return Damage(f"state/{stem.rsplit('-', 3)[0]}/index/{stem}.cdxj", "is missing")
     return None
