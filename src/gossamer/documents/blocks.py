@@ -14,7 +14,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-import re2
 
 from gossamer.documents.element_names import (
     BARE,
@@ -31,7 +30,8 @@ from gossamer.documents.element_names import (
     as_number,
     end_of_advertisement,
 )
-from gossamer.documents.markup import BYTES, end_of_declaration
+from gossamer.documents.markup import end_of_declaration
+from gossamer.values.patterns import lazy_automaton
 
 #: Among the kinds that are kept like any other: elements that call themselves advertisements.
 ADVERTISEMENTS = b""
@@ -82,7 +82,7 @@ BETWEEN = b"\0"
 #: Spaces for what begins and ends tags.
 _NO_MARKS = bytes.maketrans(b"<>", b"  ")
 # Finds such a value. Most pages have none, and the search takes a third of the time of a look at all tags.
-_MARK_IN_VALUE = re2.compile(rb"""="[^"<>]*[<>]|='[^'<>]*[<>]""", BYTES)
+_MARK_IN_VALUE = lazy_automaton(rb"""="[^"<>]*[<>]|='[^'<>]*[<>]""")
 #: So many values of one tag are looked at in which a tag seems to end: each takes another look at the whole part.
 _MOST_IN_A_TAG = 8
 

@@ -11,8 +11,6 @@ never an answer (fault 59).
 import re
 from functools import lru_cache
 
-import webencodings
-
 from gossamer.documents.markup import TAG, attributes, end_of_other
 from gossamer.values.body import beginning
 from gossamer.values.media_type import XML_TYPES, charset_of, of_sitemap, sniff_media_type
@@ -84,6 +82,8 @@ _HIGH = lazy_pattern(rb"[\x80-\xff]")
 @lru_cache(maxsize=256)
 def lookup(label: str) -> str:
     """The standard's name of the encoding with this label, in lower case; empty where there is none."""
+    import webencodings  # with the first page
+
     encoding = webencodings.lookup(label)
     return encoding.name.lower() if encoding is not None else ""
 

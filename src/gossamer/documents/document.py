@@ -12,18 +12,16 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, BinaryIO
 
-import re2
-
 from gossamer.documents import charset, language, statements, terms
 from gossamer.documents.charset import in_charset
-from gossamer.documents.markup import BYTES, RAW, SLICE, SPACE, TAG, end_of_other, end_of_raw, most_open, resolved
+from gossamer.documents.markup import RAW, SLICE, SPACE, TAG, end_of_other, end_of_raw, most_open, resolved
 from gossamer.documents.skim import Skim
 from gossamer.documents.statements import FieldLink, field_links
 from gossamer.documents.text import GIST, MAX_TEXT, TEXT_CUT, TextChoice, all_text, main_text, prose
 from gossamer.values.errors import ParseSkipped, UnreadableUrl
 from gossamer.values.instants import frequency_of
 from gossamer.values.media_type import HTML_TYPES, XHTML
-from gossamer.values.patterns import lazy_pattern
+from gossamer.values.patterns import lazy_automaton, lazy_pattern
 from gossamer.values.url import canonical, host_of, scheme_of
 from gossamer.values.visit import Visit
 
@@ -149,8 +147,8 @@ _NO_BASE = frozenset({"data", "javascript"})
 
 
 # Where the head ends at the latest; and what states something of the page, and may stand behind it, or end a graphic there.
-_BODY = re2.compile(rb"(?i)<body[%s/>]" % SPACE, BYTES)
-_STATES = re2.compile(rb"(?i)<(?:base|meta|title|link|frameset)[%s/>]" % SPACE, BYTES)
+_BODY = lazy_automaton(rb"(?i)<body[%s/>]" % SPACE)
+_STATES = lazy_automaton(rb"(?i)<(?:base|meta|title|link|frameset)[%s/>]" % SPACE)
 
 # Tags that may say it, perhaps with references: the others need not be read.
 _CANONICAL = lazy_pattern(rb"(?i)canonical|&")

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-import re2
 
-from gossamer.documents.markup import BYTES, SPACE
+from gossamer.documents.markup import SPACE
+from gossamer.values.patterns import lazy_automaton
 
 # What a tag does to the text around it. Kinds from HIDES on are elements whose content is no prose, one kind for each name.
 ENDS, INLINE, CODE, LINK, COMMENT, HIDES = range(6)
@@ -130,12 +130,11 @@ _OTHERS = frozenset(
     b"job jobs policy manager menu classified classifieds detail details search create edit".split()
 )
 
-_CANDIDATE = re2.compile(
+_CANDIDATE = lazy_automaton(
     rb"""(?i)<(%(e)s)[%(s)s](?:[^<>]*[%(s)s])?(?:class|id)[%(s)s]*=[%(s)s]*"""
     rb"""(?:"((?:[^"<>]*[^a-z"<>])?(?:%(w)s)(?:[^a-z"<>][^"<>]*)?)"|'((?:[^'<>]*[^a-z'<>])?(?:%(w)s)(?:[^a-z'<>][^'<>]*)?)'"""
     rb"""|((?:[^"'<>%(s)s]*[^a-z"'<>%(s)s])?(?:%(w)s)(?:[^a-z"'<>%(s)s][^"'<>%(s)s]*)?)[%(s)s/>])"""
     % {b"s": SPACE, b"e": _ELEMENTS.replace(" ", "|").encode(), b"w": _WORDS.replace(" ", "|").encode()},
-    BYTES,
 )
 _IS_WORD = re.compile(_WORDS.replace(" ", "|").encode()).fullmatch
 _PARTS = re.compile(rb"[a-z]+")
@@ -180,7 +179,7 @@ _ATTRIBUTE = re.compile(
 
 def _words(text: str) -> Any:
     """A pattern of the alternatives of a text, wherever they stand: by the automaton, which tries them all at once."""
-    return re2.compile(b"(?i)" + "|".join(text.split()).encode(), BYTES)
+    return lazy_automaton(b"(?i)" + "|".join(text.split()).encode())
 
 
 # Names of what stands beside an article, unless a name of the second list stands there too: `content-with-sidebar`.
@@ -210,7 +209,7 @@ _CONTENT = _words(
     "category status hero"
 )
 # Names of what stands beside an article, whatever else stands there: `related-posts`, `entry-footer`.
-_ALWAYS_BESIDE = re2.compile(
+_ALWAYS_BESIDE = lazy_automaton(
     rb"(?i)(?:^|\s)(?:jp-related|related|comments?(?:$|\s|[-_]+(?:list|section|area|wrap|box|form|count|thread|container))"
     rb"|commentlist|disqus|respond(?:$|\s)|sharedaddy|shar(?:e|ing)|social|newsletter|sidebar|breadcrumb"
     rb"|(?:author|about-author|post-author)[-_]?(?:bio|box|info|card|s?$)"
@@ -219,13 +218,11 @@ _ALWAYS_BESIDE = re2.compile(
     rb"|comments?)(?:$|\s)|tags?[-_]?(?:links|list|cloud)|recommend|read-?more|more-(?:stories|news|posts|articles)|similar(?:-|it)|(?:recently-)?viewed|up-?sells?|cross-?sells?|up-next|also-(?:like|bought|viewed)|(?:who-?is-?)?online-list"
     rb"|most-(?:read|pop)|cookie|promo|subscri|signup|wp-block-(?:comments|post-(?:terms|author|navigation)|latest)|nav-?links"
     rb"|printfooter|catlinks|sitesub|contentsub|mw-editsection|noprint|post-?profile|vote(?:cell|-?count)|js-vot|(?:user|poster)[-_]?(?:info|card|details|extras?|signature)|post-?profile|message-user(?:$|\s)|(?:post-|message-)?signature(?:$|\s))",
-    BYTES,
 )
 # Names of a question for consent, which may have more words than the page behind it.
-_CONSENT = re2.compile(
+_CONSENT = lazy_automaton(
     rb"(?i)cookie-?(?:consent|banner|notice|bar|law|modal|popup|dialog|message|bot)|onetrust|gdpr|(?:^|[^a-z])cmp(?:-|box|$)"
     rb"|consent[-_]?(?:banner|dialog|modal|popup|manager|root|overlay|layer|box|bar)",
-    BYTES,
 )
 # Those of them that stand for one of many, which may be all that a page has; and those of replies, but not of what is around them.
 _EQUALS = _words("comment remark repl(?:y|ies) respond teaser promo widget card banner extra related caption tags")
@@ -247,7 +244,7 @@ SECTION = re.compile(rb"""(?i)^<section\b|\bclass=["']?section\b""")
 _SLUG = 2
 _HIDING = re.compile(rb"(?i)display\s*:\s*none|visibility\s*:\s*hidden")
 # Blocks that are not shown: elements have their names looked at, paragraphs and headings are found by this.
-HIDES_BLOCK = re2.compile(rb"display\s*:\s*none|visibility\s*:\s*hidden| hidden[=\s>]", BYTES)
+HIDES_BLOCK = lazy_automaton(rb"display\s*:\s*none|visibility\s*:\s*hidden| hidden[=\s>]")
 #: Words of which a page has one that this finds something in; to look for them takes a tenth of the time.
 HIDING = (b"hidden", b"display")
 # A cell with the numbers of the lines of code, as highlighters and forges of code call it.

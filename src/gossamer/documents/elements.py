@@ -14,7 +14,6 @@ import re
 from typing import Any, NamedTuple
 
 import numpy as np
-import re2
 
 from gossamer.documents.blocks import Blocks
 from gossamer.documents.element_names import (
@@ -31,7 +30,8 @@ from gossamer.documents.element_names import (
     as_numbers,
     names_of,
 )
-from gossamer.documents.markup import BYTES, folded
+from gossamer.documents.markup import folded
+from gossamer.values.patterns import lazy_automaton
 
 #: Words that bring a point; and words that bring another, up to the most.
 _WORDS_A_POINT, _WORDS_A_BONUS, _MOST_BONUS = 12, 16, 3
@@ -155,16 +155,13 @@ _POINTS = {
 }  # fmt: skip
 
 # A paragraph above that of an author, as forums and blogs call it.
-_SIGNED = re2.compile(
-    rb"""(?i)<p\s+class=["']?(?:author|byline|(?:post-?|entry-?|comment-?)?meta|tagline)["'\s>]""", BYTES
-)
+_SIGNED = lazy_automaton(rb"""(?i)<p\s+class=["']?(?:author|byline|(?:post-?|entry-?|comment-?)?meta|tagline)["'\s>]""")
 # Links to the pages beside this one, as manuals of Texinfo and blogs have them: "Next: ..., Previous: ...".
-_BESIDE = re2.compile(rb"""(?i)<a\s[^<>]*\brel=["']?(?:next|prev|up)["'\s>]""", BYTES)
+_BESIDE = lazy_automaton(rb"""(?i)<a\s[^<>]*\brel=["']?(?:next|prev|up)["'\s>]""")
 # A page of which the replies of readers are the content says so.
-_FORUM = re2.compile(
+_FORUM = lazy_automaton(
     rb"(?i)schema\.org/(?:DiscussionForumPosting|QAPage|Question)\b|\"(?:DiscussionForumPosting|QAPage)\""
     rb"|<meta\s+name=.?generator.?\s+content=.?(?:phpBB|vBulletin|Discourse|XenForo|MyBB|SMF|Flarum|NodeBB|Invision)",
-    BYTES,
 )
 # The id of a section, up to the arguments of a function, and the heading with which it begins.
 _HEADED = re.compile(

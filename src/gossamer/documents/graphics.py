@@ -11,9 +11,8 @@ that is open around them, the page is followed anew from its beginning, with all
 from bisect import bisect_right
 from collections.abc import Sequence
 
-import re2
-
-from gossamer.documents.markup import BYTES, CDATA, RAW, SPACE, TAG, VOID, end_of_other, end_of_raw
+from gossamer.documents.markup import CDATA, RAW, SPACE, TAG, VOID, end_of_other, end_of_raw
+from gossamer.values.patterns import lazy_automaton
 
 # HTML tags that end graphics and formulas, and elements in these that hold HTML again (13.2.6.5, 13.2.4.2).
 _BREAKS_OUT = frozenset(
@@ -42,7 +41,7 @@ MAX_FOLLOWED = 40
 #: graphics alone holds up the crawl no longer than other odd ones do.
 MAX_STEPS = 60_000
 
-_BEGINS_FOREIGN = re2.compile(rb"(?i)<(?:svg|math)[%s/>]" % SPACE, BYTES)
+_BEGINS_FOREIGN = lazy_automaton(rb"(?i)<(?:svg|math)[%s/>]" % SPACE)
 # Plain graphics, up to their end tag: nothing in them holds HTML with tags, hides a tag, or begins graphics or formulas. Behind
 # that end tag none are open, even if an end tag of something around has ended them before.
 _PLAIN_TAGS = (
@@ -52,7 +51,7 @@ _PLAIN_TAGS = (
 )
 _PLAIN_TEXTS = b"title desc style script"
 _PLAIN_ATTRIBUTES = rb"""(?:[%(s)s]+[a-z][a-z0-9:._-]*=(?:"[^"<>]*"|'[^'<>]*'))*[%(s)s]*/?>""" % {b"s": SPACE}
-_PLAIN = re2.compile(
+_PLAIN = lazy_automaton(
     rb"(?i)<svg%(a)s(?:[^<]|</?(?:%(tags)s)%(a)s|%(texts)s|<!--[^<>-]*(?:-[^<>-]+)*-->)*</svg>"
     % {
         b"a": _PLAIN_ATTRIBUTES,
@@ -61,7 +60,6 @@ _PLAIN = re2.compile(
             rb"<%(t)s%(a)s[^<]*</%(t)s>" % {b"t": name, b"a": _PLAIN_ATTRIBUTES} for name in _PLAIN_TEXTS.split()
         ),
     },
-    BYTES,
 )
 
 _HTML = b""

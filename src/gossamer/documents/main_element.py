@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import re2
 
 from gossamer.documents.blocks import Blocks
 from gossamer.documents.element_names import TAG_BYTES, NameSet, SaidNames, as_number, as_numbers, names_of
@@ -29,8 +28,9 @@ from gossamer.documents.elements import (
     BlockElements,
     NamedElements,
 )
-from gossamer.documents.markup import BYTES, folded
+from gossamer.documents.markup import folded
 from gossamer.documents.text import kept_as_prose
+from gossamer.values.patterns import lazy_automaton
 
 #: An element is an article if its paragraphs have so many words, and so much of all of its words.
 ARTICLE_WORDS, ARTICLE_SHARE = 200, 0.6
@@ -62,19 +62,18 @@ HEADING = as_number("h")  # a name ends before a digit
 # A section as generators of documentation write it.
 _SECTION = re.compile(rb"""(?i)\bclass=["']?(?:ref)?sect(?:ion|[1-9])?["'\s>]""")
 # What holds footnotes.
-_NOTES = re2.compile(
-    rb"""(?i)<(?:div|section|aside|ol)\s[^<>]*(?:class|role)=["']?[^"'<>]*(?:foot|end)notes?["'\s>]""", BYTES
+_NOTES = lazy_automaton(
+    rb"""(?i)<(?:div|section|aside|ol)\s[^<>]*(?:class|role)=["']?[^"'<>]*(?:foot|end)notes?["'\s>]"""
 )
 _TITLE = re.compile(rb"(?i)<title\b[^<>]*>([^<]*)")
 _OWN_ANCHOR = re.compile(rb"""(?i)<h[1-6][^<>]*>[^<]*<a\b[^<>]*\bhref\s*=\s*["']?[^"'\s<>]*#""")
 COLUMNS = NameSet("td th")
 _ARTICLE, _MAIN, _P, _PRE, _TERMS, TABLE = map(as_number, ("article", "main", "p", "pre", "dl", "table"))
 # Headings of lists of links that belong to the text before them.
-_REFERENCES = re2.compile(
+_REFERENCES = lazy_automaton(
     rb"(?i)<h[1-6]\b[^<>]*>\s*(?:<[^<>]*>\s*){0,4}(?:see\s+also|references|sources|further\s+reading|external\s+links|"
     rb"bibliography|literatur\w*|(?:einzel)?nachweise|weblinks|siehe\s+auch|r\xc3\xa9f\xc3\xa9rences|voir\s+aussi|"
     rb"v\xc3\xa9ase\s+tambi\xc3\xa9n|referencias)\b",
-    BYTES,
 )
 
 

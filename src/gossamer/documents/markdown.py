@@ -19,14 +19,14 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
-import re2
 
 from gossamer.documents.main_part import MainPart
-from gossamer.documents.markup import BYTES, most_open, resolved
+from gossamer.documents.markup import most_open, resolved
 from gossamer.documents.skim import Skim
 from gossamer.documents.text import main_text, prose
 from gossamer.engine.errors import install_command
 from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.patterns import lazy_automaton
 from gossamer.values.url import canonical
 
 #: Elements within each other that are converted: each takes stack of the converter. Content of real pages stays below 100.
@@ -65,7 +65,7 @@ _NESTED = re.compile(
     rb"(?i)(<((?:%(e)s))[^<>]*+>)((?:[^<>]*+<(%(e)s)[^<>]*+>[^<>]*+</\4>)++)([^<>]*+</\2>)" % {b"e": _EMPHASIS}
 )
 # A page with such emphasis; one search for all costs a fifth of one for each.
-_KIND_OF_EMPHASIS = re2.compile(rb"(?i)<(?:var|cite|dfn|em><i|i><em|em><em|i><i)", BYTES)
+_KIND_OF_EMPHASIS = lazy_automaton(rb"(?i)<(?:var|cite|dfn|em><i|i><em|em><em|i><i)")
 _EMPHASIZED = re.compile(rb"(?i)</?%s[^<>]*+>" % _EMPHASIS)
 # Asterisks beside marks of emphasis, or right within them, would be read as more of these; none is one in code, so a private
 # character stands for it until code is told from text.

@@ -7,24 +7,16 @@ Every search here is linear whatever the bytes (fault 56): quantifiers are posse
 if need be to the end of the page. Numbers of sections are those of the HTML standard.
 """
 
-import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from html.entities import html5
 from typing import NamedTuple, cast
-
-import re2
 
 from gossamer.values.patterns import lazy_pattern
 
 #: Attributes of one tag that are read: 9 ms for the parser, which is quadratic in them (5,000: 57 ms, 20,000: 906 ms). Real
 #: ones stay below 100; inline graphics have long values, not many (fault 55).
 MAX_ATTRIBUTES = 2_000
-
-#: How patterns of the automaton (RE2) read a page: byte by byte, whatever it says in them.
-BYTES = re2.Options()
-BYTES.encoding = re2.Options.Encoding.LATIN1
 
 #: White space as the tokenizer knows it, for character classes; `\s` would take the vertical tab for it, too.
 SPACE = rb"\t\n\f\r "
@@ -176,24 +168,32 @@ def resolved(raw: bytes, *, in_attribute: bool = False) -> str:
     return _REFERENCE.sub(_of_attribute if in_attribute else _of_text, text)
 
 
+@cache
+def _characters() -> Mapping[str, str]:
+    from html.entities import html5  # 2,231 names, with the first page
+
+    return html5
+
+
 def _of_attribute(match: re.Match[str]) -> str:
     decimal, hexadecimal, name, semicolon, equals = match.groups()
     if name is None:
         return _numbered(decimal, hexadecimal)
     if semicolon:
-        return html5.get(f"{name};", match[0])
-    return match[0] if equals else html5.get(name, match[0])
+        return _characters().get(f"{name};", match[0])
+    return match[0] if equals else _characters().get(name, match[0])
 
 
 def _of_text(match: re.Match[str]) -> str:
     decimal, hexadecimal, name, semicolon, _ = match.groups()
     if name is None:
         return _numbered(decimal, hexadecimal)
-    if semicolon and f"{name};" in html5:
-        return html5[f"{name};"]
+    known = _characters()
+    if semicolon and f"{name};" in known:
+        return known[f"{name};"]
     for length in range(min(len(name), _LONGEST_NAME), 1, -1):
-        if name[:length] in html5:
-            return html5[name[:length]] + name[length:] + semicolon
+        if name[:length] in known:
+            return known[name[:length]] + name[length:] + semicolon
     return match[0]
 
 
@@ -378,5 +378,7 @@ def _xml_tag(tag: re.Match[bytes], texts: list[bytes], entities: _Entities | Non
         raw = entities.resolved(raw) if b"&" in raw else raw
     text = written.decode("utf-8", "replace")
     if "&" in text:
+        import html  # with the first page
+
         text = _XML_REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)
     return XmlTag(name, prefix, bool(tag["closing"]), raw, text)

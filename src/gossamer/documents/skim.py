@@ -29,12 +29,10 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-import re2
 
 from gossamer.documents.graphics import Graphics
 from gossamer.documents.markup import (
     ATTRIBUTE,
-    BYTES,
     CDATA,
     DECLARES,
     MAX_ATTRIBUTES,
@@ -47,7 +45,7 @@ from gossamer.documents.markup import (
     end_of_raw,
     is_end_tag,
 )
-from gossamer.values.patterns import lazy_pattern
+from gossamer.values.patterns import lazy_automaton, lazy_pattern
 
 # Signs of RDFa and microdata among attributes, for `gossamer.rdf.page`. They err to the safe side: a text that looks like such
 # an attribute is a sign, too.
@@ -150,12 +148,12 @@ _PECULIAR_PATTERN = (
     rb"|<!\["
     rb"|(?i:<(?:%(names)s|/template|/form)[%(s)s/>])" % {b"s": SPACE, b"names": b"|".join(sorted(SINGLED))}
 )
-_PECULIAR = re2.compile(_PECULIAR_PATTERN, BYTES)
+_PECULIAR = lazy_automaton(_PECULIAR_PATTERN)
 # The same, or an `a` tag in capitals, or a sign of structured data: one search for all costs what one for the first does.
 _CAPITAL = rb"<A[%s/]" % SPACE
-_PECULIAR_OR_CAPITAL = re2.compile(_PECULIAR_PATTERN + b"|" + _CAPITAL, BYTES)
-_NOTABLE = re2.compile(_PECULIAR_PATTERN + b"|" + _CAPITAL + b"|" + ANY, BYTES)
-_SIGN = re2.compile(ANY, BYTES)
+_PECULIAR_OR_CAPITAL = lazy_automaton(_PECULIAR_PATTERN + b"|" + _CAPITAL)
+_NOTABLE = lazy_automaton(_PECULIAR_PATTERN + b"|" + _CAPITAL + b"|" + ANY)
+_SIGN = lazy_automaton(ANY)
 
 
 class Skim:

@@ -14,7 +14,6 @@ WSDM 2010, algorithm 2. Where it takes away much, no menu is all that is asked f
 NumPy is imported on the first text, so that a plain crawl does without it.
 """
 
-import html
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import compress
@@ -87,6 +86,8 @@ def _character(reference: str) -> str:
 
 @lru_cache(REMEMBERED_REFERENCES)
 def _remembered(reference: str) -> str:
+    import html  # with the first page
+
     return html.unescape(reference)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import re2
-
 from gossamer.engine.errors import SettingError, UnknownName
 from gossamer.engine.subjects import offered
 from gossamer.expressions import facts
@@ -37,8 +35,12 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def _compiled(pattern: str) -> Any:
+    import re2  # few crawls give patterns, and it takes 3 ms
+
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re2.compile(pattern, _quiet())
+        return re2.compile(pattern, options)
     except (re2.error, UnicodeError) as error:
         reason = error.args[0] if error.args else error
         shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
@@ -46,12 +48,6 @@ def _compiled(pattern: str) -> Any:
             "; RE2 has neither look-around nor back-references" if "perl operator" in shown or "escape" in shown else ""
         )
         raise ValueError(f"{pattern[:MAX_PATTERN_BYTES]!r} is not an RE2 pattern: {shown}{lacks}") from None
-
-
-def _quiet() -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    return options
 
 
 def compile_words(words: Sequence[str], before: str = "", behind: str = "") -> list[Any]:
@@ -100,8 +96,8 @@ def any_of(name: str, patterns: Sequence[str]) -> Any:
     except ValueError as error:
         raise SettingError(f"{name}: {error}") from None
     try:
-        return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), _quiet())
-    except re2.error:
+        return _compiled("|".join(f"(?:{pattern})" for pattern in patterns))
+    except ValueError:
         raise SettingError(f"{name}: {len(patterns)} patterns are too much for one expression; use fewer") from None
 
 
@@ -243,6 +239,8 @@ def _check_plain(values: tuple[str, ...], instead: str) -> None:
 
 def _words(values: tuple[str, ...]) -> Test:
     """`text(kidney, "heart disease")`: some of them stands there as whole words, in either case."""
+    import re2  # as above
+
     if not values or not all(map(str.split, values)):
         raise ValueError("takes at least one word or phrase in parentheses")
     _check_plain(values, r"write text matches '(?i)\bneedle' for words that begin so")
