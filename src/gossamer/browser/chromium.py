@@ -121,6 +121,10 @@ def program(named: str = "", *, shown: bool = False) -> str:
     )
 
 
+#: Where Debian's kernels say whether users may make namespaces, which the sandbox of a browser needs.
+_MAY_MAKE_NAMESPACES = "/proc/sys/kernel/unprivileged_userns_clone"
+
+
 class _Told(msgspec.Struct):
     """The line of the guard."""
 
@@ -179,7 +183,17 @@ class Chromium:
             version = await devtools.call("Browser.getVersion", patience=START)
         except (CommandFailed, TimeoutError, ValueError) as error:
             await browser.stop()
-            raise CommandFailed(f"the browser {path} does not start{_hint(path)}") from error
+            hint, switch = (
+                f"try `{path} --headless --dump-dom about:blank` as an ordinary user",
+                Path(_MAY_MAKE_NAMESPACES),
+            )
+            if (
+                sys.platform.startswith("linux")
+                and switch.exists()
+                and switch.read_text(encoding="ascii").strip() == "0"
+            ):
+                hint = f"its sandbox needs namespaces of users, which this system forbids (kernel.{switch.name})"
+            raise CommandFailed(f"the browser {path} does not start; {hint}") from error
         except asyncio.CancelledError:
             browser.kill()
             raise
@@ -210,14 +224,3 @@ class Chromium:
                 await self._process.wait()
         except TimeoutError:
             processes.kill(self._process)
-
-
-def _hint(path: str) -> str:
-    """A thing for a person to try."""
-    if sys.platform.startswith("linux") and Path("/proc/sys/kernel/unprivileged_userns_clone").exists():
-        allowed = Path("/proc/sys/kernel/unprivileged_userns_clone").read_text(encoding="ascii").strip()
-        if allowed == "0":
-            return (
-                "; its sandbox needs namespaces of users, which this system forbids (kernel.unprivileged_userns_clone)"
-            )
-    return f"; try `{path} --headless --dump-dom about:blank` as an ordinary user"

@@ -52,7 +52,14 @@ _DEAD_ENDS = (
 
 def main() -> int:
     """Run the browser until it ends."""
-    _place(int(sys.argv[1]), int(sys.argv[2]))
+    # The pipes are descriptors 3 and 4, where a browser looks for them, and nowhere else.
+    pipes = int(sys.argv[1]), int(sys.argv[2])
+    high = [fcntl.fcntl(one, fcntl.F_DUPFD, 10) for one in pipes]
+    for one in pipes:
+        os.close(one)
+    for one, place in zip(high, (3, 4), strict=True):
+        os.dup2(one, place)
+        os.close(one)
     is_shown = not sys.argv[3]
     page_memory, memory = (float(limit) for limit in (sys.argv[3] or "inf,inf").split(","))
     if os.geteuid() == 0:  # leave root's identity
@@ -116,16 +123,6 @@ def _guard(browser: int, missing: str, page_memory: float, memory: float) -> Non
         pass
     finally:
         _end(browser)
-
-
-def _place(read: int, write: int) -> None:
-    """Have the pipes as descriptors 3 and 4, where a browser looks for them, and nowhere else."""
-    high = [fcntl.fcntl(one, fcntl.F_DUPFD, 10) for one in (read, write)]
-    for one in (read, write):
-        os.close(one)
-    for one, place in zip(high, (3, 4), strict=True):
-        os.dup2(one, place)
-        os.close(one)
 
 
 def _leave_network() -> str:

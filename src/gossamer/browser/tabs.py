@@ -128,7 +128,13 @@ class Tabs:
         try:
             if tab is None:
                 tab = Tab(browser.devtools, self._profile)
-                await self._open(browser, tab, page.url)
+                try:
+                    await tab.open(page.url)
+                except BrowserGone:
+                    raise
+                except CommandFailed as error:  # it hangs, and may be ended for that
+                    await self._give_up(browser, tab)
+                    raise _Unopened from error
             self._pages += 1
             shown = await tab.render(page, ask, self._busy)
             if shown.how in ("hung", "crashed"):
@@ -164,16 +170,6 @@ class Tabs:
                 return RenderedPage("crashed")
             finally:
                 await browser.stop()
-
-    async def _open(self, browser: Chromium, tab: Tab, url: str) -> None:
-        """Open a tab. Raises BrowserGone: the browser has ended; _Unopened: it hangs, and may have been ended for that."""
-        try:
-            await tab.open(url)
-        except BrowserGone:
-            raise
-        except CommandFailed as error:
-            await self._give_up(browser, tab)
-            raise _Unopened from error
 
     async def _give_up(self, browser: Chromium, tab: Tab) -> None:
         """Close a tab; where it does not close, end the browser. Raises BrowserGone: that has ended, and took the page down."""

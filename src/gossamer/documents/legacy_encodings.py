@@ -144,7 +144,17 @@ def decode(content: bytes, charset: str) -> str:
         text = content.decode("gb18030", "gossamer-gb18030")
         return _OTHER_IN_GB18030.sub(lambda other: _READ_IN_GB18030[other[0]], text)
     if charset == "iso-2022-jp":
-        return _read_iso_2022_jp(content)
+        # What stands between escapes is read by the last of them; two with nothing between them are a fault (12.2.1).
+        first, *others = content.split(b"\x1b")
+        state, made, is_bare = "ascii", [_in_state("ascii", first)], False
+        for part in others:
+            escaped = _ESCAPED.get(part[:2], "")
+            if not escaped or is_bare:
+                made.append("\ufffd")
+            state, rest = escaped or state, part[2:] if escaped else part
+            is_bare = bool(escaped) and not rest
+            made.append(_in_state(state, rest))
+        return "".join(made)
     if charset in _CODECS:
         own, done, parts = _OWN_CELLS.get(charset, {}), 0, list[str]()
         if any(cell in content for cell in own):
@@ -204,20 +214,6 @@ def _read_pair(charset: str, error: UnicodeError) -> tuple[str, int]:
     if charset == "euc-jp" and pair[0] == 0x8F and pair[1:] > b"\xa0" and pair[1:] != b"\xff":
         return "\ufffd", start + 2 + (content[start + 2 : start + 3] > b"\x7f")
     return "\ufffd", start + 1 + (pair[1:] > b"\x7f")
-
-
-def _read_iso_2022_jp(content: bytes) -> str:
-    """Section 12.2.1: what stands between escapes is read by the last of them; two with nothing between them are a fault."""
-    first, *others = content.split(b"\x1b")
-    state, made, is_bare = "ascii", [_in_state("ascii", first)], False
-    for part in others:
-        escaped = _ESCAPED.get(part[:2], "")
-        if not escaped or is_bare:
-            made.append("\ufffd")
-        state, text = escaped or state, part[2:] if escaped else part
-        is_bare = bool(escaped) and not text
-        made.append(_in_state(state, text))
-    return "".join(made)
 
 
 def _in_state(state: str, part: bytes) -> str:

@@ -79,7 +79,7 @@ class MainPart:
         names, closing = self._blocks.names, self._blocks.closing
         some = elements.sums(self.shown) > 0
         some |= COLUMNS.has(elements.names) & some[elements.parents]
-        some &= ~(self._layout() | self._layout_tables())
+        some &= ~self._layout()
         tagged = np.zeros(len(self.shown) + 1, dtype=bool)
         tagged[elements.starts[some]] = tagged[elements.ends[some]] = True
         images = (names == _IMAGE) & some[elements.owners]
@@ -95,30 +95,25 @@ class MainPart:
             yield part.fragments(shown[start:end], tagged[start:end])
 
     def _layout(self) -> Any:
-        """Lists that lay out sections, and their items, as in javadoc: Markdown would indent all of the page."""
-        elements, parents = self._elements, self._elements.parents
-        items = elements.names == _ITEM
-        headed = items & (elements.sums(self.shown & (self._blocks.names == HEADING)) > 0)
-        found = np.zeros(len(items), dtype=bool)
-        found[parents[headed]] = True
-        with_text = items & self.shown.take(elements.starts, mode="clip")
-        found[parents[with_text]] = False
-        found &= LISTS.has(elements.names)
-        return found | (items & found[parents])
-
-    def _layout_tables(self) -> Any:
-        """Tables of which one cell has the text, or most of an article, or that have sections in their cells, or mostly code of
-        several lines, with all that they are made of: frames of old pages, and code beside the numbers of its lines."""
-        names, parents = self._elements.names, self._elements.parents
+        """Elements that only lay out: lists of sections and their items, as in javadoc, by which Markdown would indent all of the
+        page; frames of old pages, and code beside the numbers of its lines."""
+        elements, names, parents = self._elements, self._elements.names, self._elements.parents
+        is_heading, items = self.shown & (self._blocks.names == HEADING), names == _ITEM
+        lists = np.zeros(len(names), dtype=bool)
+        lists[parents[items & (elements.sums(is_heading) > 0)]] = True
+        lists[parents[items & self.shown.take(elements.starts, mode="clip")]] = False  # those with text of their own
+        lists &= LISTS.has(names)
+        # Tables of which one cell has the text, or most of an article, or that have sections in their cells, or mostly code of
+        # several lines, go with all that they are made of.
         tables, cells = names == TABLE, COLUMNS.has(names)
         around = np.where(_PARTS_OF_TABLE.has(names), parents, 0)
         for _ in range(2):
             around = np.where(_PARTS_OF_TABLE.has(names[around]), parents[around], around)
-        words = self._elements.sums(self._blocks.words * self.shown)
-        shown = cells & (self._elements.sums(self.shown) > 0)
+        words = elements.sums(self._blocks.words * self.shown)
+        shown = cells & (elements.sums(self.shown) > 0)
         single = tables & (np.bincount(around[shown], minlength=len(names)) == 1)
         # A cell with a heading and something under it is a section.
-        headings = self._elements.sums(self._blocks.words * (self.shown & (self._blocks.names == HEADING)))
+        headings = elements.sums(self._blocks.words * is_heading)
         sections = around[cells & (headings > 0) & (words > headings)]
         single[sections] = tables[sections]
         frames = around[shown & (words >= ARTICLE_WORDS) & (words >= ARTICLE_SHARE * words[around])]
@@ -128,8 +123,8 @@ class MainPart:
         for block in (self._chosen.is_code & self.shown).nonzero()[0].tolist() if tables.any() else ():
             text = self.markup[places[block] : places[block + 1] if block + 1 < len(places) else None]
             code[block] = self._blocks.words[block] * (b"\n" in text.partition(b">")[2].strip())
-        single |= tables & (2 * self._elements.sums(code) > words) & (words > 0)
-        return single | (_PARTS_OF_TABLE.has(names) & single[around])
+        single |= tables & (2 * elements.sums(code) > words) & (words > 0)
+        return lists | (items & lists[parents]) | single | (_PARTS_OF_TABLE.has(names) & single[around])
 
 
 # -- formulas as TeX: those of MathML, and those that KaTeX, MathJax and Wikipedia make of theirs

@@ -97,8 +97,12 @@ class Runner:
         """
         try:
             async with asyncio.TaskGroup() as group:
-                for loop in self._loops():
-                    group.create_task(loop)
+                if isinstance(self.component, OneInput):
+                    # As many workers as are needed, until the input ends (the worker-thread model of Hunyadi 2007, section 2.2).
+                    self._grow(self.component.only_input, group)
+                else:
+                    for loop in self._loops(self.component):
+                        group.create_task(loop)
         except ExceptionGroup as group_error:
             raise _first_failure(group_error, self.component) from group_error
         self.close_outputs()
@@ -107,11 +111,8 @@ class Runner:
         for out in self.component.outs.values():
             out.close()
 
-    def _loops(self) -> Iterable[Coroutine[Any, Any, None]]:
-        component = self.component
-        if isinstance(component, OneInput):
-            yield self._pool(component.only_input)
-        elif isinstance(component, AsynchronousFilter):
+    def _loops(self, component: Component[Any]) -> Iterable[Coroutine[Any, Any, None]]:
+        if isinstance(component, AsynchronousFilter):
             yield self._serve_until_all_end(component)
             for role in component.outs:
                 yield self._supply(component, role)
@@ -126,11 +127,6 @@ class Runner:
             raise TypeError(f"{type(component).__name__} is not runnable: derive it from Filter, Consumer or Producer")
 
     # -- pools
-
-    async def _pool(self, port: In[Any]) -> None:
-        """As many workers as are needed, until the input ends (the worker-thread model of Hunyadi 2007, section 2.2)."""
-        async with asyncio.TaskGroup() as group:
-            self._grow(port, group)
 
     def _grow(self, port: In[Any], group: asyncio.TaskGroup) -> None:
         self._alive += 1

@@ -195,14 +195,12 @@ class Property(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> str:
         """Its type in words that people use: `a whole number`, `a number or auto`, `a list of texts`."""
-        listed = re.search(r"Literal\[(.*?)\]", self.type)
-        words = " or ".join(re.findall(r"'([^']*)'", listed[1])) if listed else ""
         rest = re.sub(r"Literal\[.*?\]|None|\s*\|\s*", " ", self.type).strip()
         many = re.match(r"(?:tuple|list)\[(\w+)", rest)
         if many:
             return f"a list of {_KINDS_OF_MANY.get(many[1], 'values')}"
         named = _KINDS.get(rest.partition("[")[0], rest)
-        return " or ".join(filter(None, (named, words)))
+        return " or ".join(filter(None, (named, *self.words)))
 
     @property
     def words(self) -> tuple[str, ...]:
