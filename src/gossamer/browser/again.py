@@ -20,9 +20,10 @@ from typing import Annotated
 import msgspec
 
 from gossamer.browser.chromium import program
+from gossamer.browser.needs import Needs
 from gossamer.browser.options import RENDER, SHOWN
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
-from gossamer.browser.wants import KeptNeeds, archived_answer, want_task
+from gossamer.browser.wants import archived_answer, want_task
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
@@ -67,7 +68,7 @@ class KeptAnswers(Provider[KeptAnswersSheet]):
     def __init__(self, sheet: KeptAnswersSheet | None = None) -> None:
         super().__init__(sheet)
         self._reader = ArchiveReader(Path(self.sheet.directory))
-        self.needs = KeptNeeds()
+        self.needs = Needs()
         self._answers: dict[str, _Answers] = {}
         """By the identity of a request, and by that without the proof of who asked."""
 

@@ -9,6 +9,7 @@ compared, for each host and shape of path: shapes that bring nothing are rendere
 which need a browser, one of twenty others is rendered to see.
 """
 
+import contextlib
 import re
 from collections import OrderedDict
 from itertools import islice
@@ -107,7 +108,7 @@ class _Host(msgspec.Struct):
 
 
 class Needs:
-    """Decides page by page, and learns from what rendering brings."""
+    """Decides page by page, and learns from what rendering brings, audits and all, so that another run can go on with it."""
 
     def __init__(self, most_hosts: int = MOST_HOSTS) -> None:
         self._most_hosts = most_hosts
@@ -115,6 +116,19 @@ class Needs:
 
     def __len__(self) -> int:
         return len(self._hosts)
+
+    def knows(self, host: str) -> bool:
+        """Whether anything is known of a host."""
+        return host in self._hosts
+
+    def note(self, host: str) -> bytes:
+        """Everything that is known of a host."""
+        return msgspec.msgpack.encode(self._host(host))
+
+    def recall(self, host: str, note: bytes) -> None:
+        """Know again what a note says; one that cannot be read says nothing."""
+        with contextlib.suppress(ValueError):
+            self._hosts[host] = msgspec.msgpack.decode(note, type=_Host)
 
     def decide(self, visit: Visit) -> bool:
         """Whether a page is rendered."""

@@ -69,28 +69,11 @@ _PASSED = frozenset(("accept", "content-type", "cookie", "origin", "x-requested-
 _PROVING, _ASKING_AS_SOMEONE = frozenset(("cookie", "authorization")), frozenset(("xhr", "fetch", "document"))
 
 
-class KeptNeeds(Needs):
-    """What rendering has shown of hosts, audits and all, so that another run goes on with it."""
-
-    def knows(self, host: str) -> bool:
-        """Whether anything is known of a host."""
-        return host in self._hosts
-
-    def note(self, host: str) -> bytes:
-        """Everything that is known of a host."""
-        return msgspec.msgpack.encode(self._host(host))
-
-    def recall(self, host: str, note: bytes) -> None:
-        """Know again what a note says; one that cannot be read says nothing."""
-        with contextlib.suppress(ValueError):
-            self._hosts[host] = msgspec.msgpack.decode(note, type=type(self._host(host)))
-
-
 class PageAnswers(Protocol):
     """Answers what pages want while they are rendered: :class:`Wants` has it fetched,
     :class:`gossamer.browser.again.KeptAnswers` takes it out of an archive."""
 
-    needs: KeptNeeds
+    needs: Needs
 
     def recall(self, host: str) -> None:
         """Bring back what an earlier run has learnt of a host."""
@@ -162,7 +145,7 @@ class Wants(Provider[WantsSheet]):
         """Answers, each with the time at which it was fetched, in seconds since the epoch."""
         self._size = 0
         self._staged: list[Visit] = []
-        self.needs = KeptNeeds()
+        self.needs = Needs()
         self._noted: dict[str, bytes] = {}
         """By host, digests of what the ledger keeps of it."""
         self._staged_notes: dict[str, bytes] = {}

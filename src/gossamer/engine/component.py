@@ -128,18 +128,15 @@ class Producer(Component[S]):
     """Makes items: `produce` is a generator, plain or async. After a restart it is called again, so it remembers where it was."""
 
     kind = "producer"
-    _drained = False
+    drained = False
+    """It makes no more items."""
 
     def produce(self) -> Iterable[Any] | AsyncIterable[Any]:
         raise NotImplementedError(f"{type(self).__name__} does not define produce(), which every producer has to")
 
     def drain(self) -> None:
         """Make no more items. What `produce` waits for then is cancelled; a yielded item is still sent."""
-        self._drained = True
-
-    @property
-    def drained(self) -> bool:
-        return self._drained
+        self.drained = True
 
     @classmethod
     def problems(cls) -> list[str]:

@@ -189,12 +189,7 @@ class In(Generic[T]):
 
     async def receive(self) -> T:
         """One item, suspended while there is none. Raises EndOfItems: there will be none any more."""
-        if self._receipts is not None:
-            self.acknowledge()
-        items, self._receipts = self.connector.poll(1)
-        if not items:
-            items, self._receipts = await self.take(1)
-        return items[0]
+        return (await self.receive_many(1))[0]
 
     async def receive_many(self, limit: int = DEFAULT_LIMIT) -> list[T]:
         """Between one and `limit` items, suspended while there is none. Raises EndOfItems: there will be none any more."""

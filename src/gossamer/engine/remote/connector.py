@@ -10,7 +10,7 @@ from gossamer.engine.connector import DEFAULT_CAPACITY, DEFAULT_SLOT, Connector,
 from gossamer.engine.errors import Closed, ConnectorError, WiringError
 from gossamer.engine.gate import Receipt
 from gossamer.engine.remote import handshake
-from gossamer.engine.remote.addresses import Address, parse
+from gossamer.engine.remote.addresses import parse
 from gossamer.engine.remote.frames import FRAME_LIMIT, About, Codec, type_name
 from gossamer.engine.remote.handshake import Party
 from gossamer.engine.remote.journal import FileJournal, MemoryJournal
@@ -105,9 +105,10 @@ class RemoteConnector(Connector[T]):
         super().__init__(name, item_type, capacity)
         self._options = options or RemoteSheet()
         self._exchange = exchange
-        self._address = parse(address)
+        self.address = parse(address)
+        """The address where the sides meet; on port 0 of `tcp:` known after :meth:`start` of the side that listens."""
         self._secret = handshake.read_secret(self._options.secret_file, exchange.environment)
-        if self._address.scheme != "unix" and not self._secret:
+        if self.address.scheme != "unix" and not self._secret:
             raise WiringError(
                 f"connector {name!r}: {address} needs a secret that both sides share; "
                 f"name a secret_file, or set {handshake.SECRET_VARIABLE}"
@@ -133,11 +134,6 @@ class RemoteConnector(Connector[T]):
         self._dialling: asyncio.Task[None] | None = None
         self._peak = 0
 
-    @property
-    def address(self) -> Address:
-        """The address where the sides meet; on port 0 of `tcp:` known after :meth:`start` of the side that listens."""
-        return self._address
-
     # -- its life
 
     async def start(self) -> None:
@@ -148,13 +144,13 @@ class RemoteConnector(Connector[T]):
             self._sender.open()
         if listens is not None:
             try:
-                self._address = await self._exchange.listen(self._address, self._secret, listens)
+                self.address = await self._exchange.listen(self.address, self._secret, listens)
             except WiringError:
                 if self._sender is not None:
                     await self._sender.close()
                 raise
         if dials is not None:
-            self._dialling = asyncio.ensure_future(self._exchange.dial(self._address, self._secret, dials))
+            self._dialling = asyncio.ensure_future(self._exchange.dial(self.address, self._secret, dials))
 
     async def stop(self) -> None:
         """Close in order: what is left is sent, then connections, sockets and the journal are closed. Raises ConnectorError:
@@ -176,7 +172,7 @@ class RemoteConnector(Connector[T]):
             self._dialling.cancel()
             await asyncio.wait([self._dialling])
         if listens is not None:
-            await self._exchange.unlisten(self._address, listens)
+            await self._exchange.unlisten(self.address, listens)
         if self._sender is not None:
             await self._sender.close()
         if left:
@@ -208,12 +204,12 @@ class RemoteConnector(Connector[T]):
 
     def poll(self, limit: int) -> tuple[list[T], Receipts]:
         receiver = self._receiving()
-        receiver.make_ready()
+        receiver.ready.set()
         return receiver.inbox.poll(limit)
 
     async def take(self, limit: int) -> tuple[list[T], Receipts]:
         receiver = self._receiving()
-        receiver.make_ready()
+        receiver.ready.set()
         return await receiver.inbox.take(limit)
 
     def retire(self) -> None:

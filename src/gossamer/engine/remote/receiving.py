@@ -179,7 +179,8 @@ class Receiver(Generic[T]):
         self.inbox: Inbox[T] = Inbox(about.connector, item_type, capacity)
         self._changes = changes
         self.repeated = 0
-        self._ready = asyncio.Event()
+        self.ready = asyncio.Event()
+        """A consumer takes items: from then on senders are served."""
         self._streams: dict[str, Stream] = {}
         self._resumed: dict[str, int] = {}
         self._superseded: dict[str, None] = {}
@@ -192,9 +193,6 @@ class Receiver(Generic[T]):
         return f"<Receiver of {self._about.connector}: {connected} senders connected, {self.inbox!r}>"
 
     # -- for consumers
-
-    def make_ready(self) -> None:
-        self._ready.set()
 
     def position(self) -> dict[str, int]:
         """How far each stream was handed to consumers; of those that have not come back yet, as it was."""
@@ -238,7 +236,7 @@ class Receiver(Generic[T]):
     async def serve(self, pipe: FramePipe, peer: About) -> None:
         stream: Stream | None = None
         try:
-            await self._ready.wait()
+            await self.ready.wait()
             stream = self._join(pipe, peer)
             pipe.put(FrameKind.ACK, encode(Ack(stream.finished)))
             while stream.pipe is pipe:

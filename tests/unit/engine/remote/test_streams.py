@@ -44,7 +44,7 @@ def make_sender(journal: MemoryJournal | None = None, slot: str = "a", batch: in
 def make_receiver(senders: int | frozenset[str] = 1, capacity: int = 100) -> Receiver[int]:
     about = About("numbers", "int", False, "b", "", 0)
     receiver = Receiver(about, int, CODEC, capacity, FRAME_LIMIT, ExpectedSenders(senders), Waiters())
-    receiver.make_ready()
+    receiver.ready.set()
     return receiver
 
 
