@@ -179,7 +179,8 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
         for name, kind in found.refused.items():
             print(f"Refused as {name}: {show_count(kind.count, 'request')}, since {kind.reason}.")
             for one in kind.examples:
-                print(f"    {shown(one.url)}{f'  ({shown(one.told)})' if one.told else ''}")
+                told = f"  ({shown(one['told'])})" if one["told"] else ""
+                print(f"    {shown(one['url'])}{told}")
         if not found.refused:
             print("Nothing was refused.")
         if found.limit:

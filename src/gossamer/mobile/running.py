@@ -196,13 +196,9 @@ class CrawlerRun:
         if not self._itinerary.waiting:
             return ""
         limits, counts = self._crawler.program.limits, self._counts
-        if counts["pages"] >= limits.pages:
-            return "pages"
-        if counts["bytes"] >= limits.bytes:
-            return "bytes"
-        if counts["brought"] >= limits.brought:
-            return "brought"
-        return "seconds" if self._clock() - self._began >= limits.seconds else ""
+        most = {"pages": limits.pages, "bytes": limits.bytes, "brought": limits.brought}
+        is_late = self._clock() - self._began >= limits.seconds
+        return next((name for name, number in most.items() if counts[name] >= number), "seconds" if is_late else "")
 
     # -- what came of it
 

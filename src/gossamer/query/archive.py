@@ -165,20 +165,18 @@ def captures(directory: Path, file: str, end: int, damaged: Callable[[str, Gap],
     for found in scan(directory / file, end):
         if isinstance(found, Gap):
             damaged(file, found)
-            continue
-        if found.kind == "metadata":
+        elif found.kind == "metadata":
             beside = found.told
-            continue
-        if found.kind == MADE:
+        elif found.kind == MADE:
             dom = found.length  # the rendered page stands last before the answer
-            continue
-        if found.kind in CAPTURES:
-            # Of a page that did not let a copy be kept, there is a record cut behind its header block, which says so.
-            told = _told(beside, b"noarchive")
-            is_cut = not found.size and found.kind != "revisit" and "warc-truncated" in found.fields
-            kept = not is_cut or (bool(told) and NO_COPY not in told)
-            yield capture_of(found, file, is_kept=kept, request=_told(beside, b"request"), dom_length=dom)
-        beside, dom = b"", 0
+        else:
+            if found.kind in CAPTURES:
+                # Of a page that did not let a copy be kept, there is a record cut behind its header block, which says so.
+                told = _told(beside, b"noarchive")
+                is_cut = not found.size and found.kind != "revisit" and "warc-truncated" in found.fields
+                kept = not is_cut or (bool(told) and NO_COPY not in told)
+                yield capture_of(found, file, is_kept=kept, request=_told(beside, b"request"), dom_length=dom)
+            beside, dom = b"", 0
 
 
 def _told(beside: bytes, name: bytes) -> str:

@@ -20,7 +20,7 @@ from gossamer.engine.errors import UnknownName
 from gossamer.engine.subjects import offered
 from gossamer.query.engine import Error
 from gossamer.query.feeds import Feed
-from gossamer.query.item_files import item_files
+from gossamer.query.item_files import ItemFile, item_files
 from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
 from gossamer.storage.tables.places import PACKAGE_FOLLOWERS, reading
 from gossamer.values.errors import GossamerError
@@ -42,9 +42,11 @@ class Follower:
     #: Rests between two looks at the feeds, where no request waits.
     rests = 1
 
+    _consumers: Sequence[FeedConsumer] = ()
+
     def consumers(self) -> Sequence[FeedConsumer]:
         """The consumers to feed next: in this order, and seen in the opposite one, so that no feed is ahead of those before it."""
-        return ()
+        return self._consumers
 
     def is_awaited(self) -> bool:
         """A request waits for the rows that are committed by now."""
@@ -75,20 +77,17 @@ class ItemFileFollower(Follower):
     """The item files of a crawl. One that cannot be written does not keep the others from their rows."""
 
     def __init__(self, directory: Path) -> None:
-        self._files = item_files(directory)
+        self._consumers: list[ItemFile] = item_files(directory)
         self._told: list[FollowerNote] = []
-
-    def consumers(self) -> Sequence[FeedConsumer]:
-        return self._files
 
     def failed(self, consumer: FeedConsumer, error: Exception) -> None:
         why = str(error).strip().partition("\n")[0] or type(error).__name__
         text = f"items could not be written to a file ({consumer!r}: {why}); the next run goes on with it"
         self._told.append(FollowerNote(text, is_lacking=True))
-        self._files = [file for file in self._files if file is not consumer]
+        self._consumers = [file for file in self._consumers if file is not consumer]
 
     def finish(self) -> None:
-        for file in self._files:
+        for file in self._consumers:
             try:
                 self._told += map(FollowerNote, file.finish())
             except FAILURES as error:
@@ -113,9 +112,6 @@ class PackageFollower(Follower):
             except (ImportError, AttributeError) as error:
                 raise UnknownName(f"follower {name!r} cannot be loaded from {entry.value}: {error}") from error
             self._consumers.append(make(directory))
-
-    def consumers(self) -> Sequence[FeedConsumer]:
-        return self._consumers
 
 
 def feed_all(

@@ -144,17 +144,14 @@ def _sheet(book: Any, number: int, names: Sequence[str]) -> Any:
 
 def _put(sheet: Any, row: int, column: int, value: Any) -> bool:
     """Write one cell; True where it had to be cut."""
-    value = item_files.plain(value)
-    if value is None:
-        return False
+    value, text = item_files.plain(value), ""
     if isinstance(value, bool):
         sheet.write_boolean(row, column, value)
-        return False
-    if isinstance(value, int | float) and abs(value) <= _EXACT:
+    elif isinstance(value, int | float) and abs(value) <= _EXACT:
         sheet.write_number(row, column, value)
-        return False
-    text = str(value).encode("utf-8", "replace").decode()
-    sheet.write_string(row, column, text[:CELL_CHARACTERS])
+    elif value is not None:
+        text = str(value).encode("utf-8", "replace").decode()
+        sheet.write_string(row, column, text[:CELL_CHARACTERS])
     return len(text) > CELL_CHARACTERS
 
 

@@ -117,9 +117,8 @@ def _shown(raw: bytes) -> int:
 def _is_json_ld(raw: bytes) -> bool:
     """Whether a script has that type, which some frameworks write with a reference for the plus sign."""
     lowered = raw.lower()
-    if _LD_JSON in lowered:
-        return True
-    return b"json" in lowered and b"&" in lowered and "ld+json" in attributes(raw).get("type", "").lower()
+    may_refer = b"json" in lowered and b"&" in lowered
+    return _LD_JSON in lowered or (may_refer and "ld+json" in attributes(raw).get("type", "").lower())
 
 
 _known_shown = lru_cache(maxsize=4_096)(_shown)

@@ -5,7 +5,7 @@ is: its crawl goes on. :class:`HandlingProcess` stands in the place of :class:`~
 for all other pages: a page that a handler wants goes to it, and it decides what is followed there.
 """
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import msgspec
@@ -87,9 +87,7 @@ def with_log_ins(wiring: Wiring) -> Wiring:
         front = ProviderPlan(use=LOG_INS, providers={"behind": keeper, "logins": SPIDER})
         rotating = msgspec.structs.replace(rotating, providers={**rotating.providers, "behind": LOG_INS})
         return msgspec.structs.replace(wiring, providers={**wiring.providers, SESSIONS: rotating, LOG_INS: front})
-    behind = _module_for_http(wiring)
-    front = ProviderPlan(use=LOG_INS, providers={"behind": behind, "logins": SPIDER})
-    return _with_front(wiring, LOG_INS, front)
+    return _with_front(wiring, LOG_INS, lambda behind: {"logins": SPIDER})
 
 
 def with_sessions(wiring: Wiring) -> Wiring:
@@ -97,30 +95,24 @@ def with_sessions(wiring: Wiring) -> Wiring:
     Raises WiringError: it has no component that fetches."""
     if SESSIONS in wiring.providers:
         return wiring
-    behind = keeper = _module_for_http(wiring)
-    if behind == LOG_INS:
-        keeper = str(wiring.providers[LOG_INS].providers["behind"])
-    front = ProviderPlan(use=SESSIONS, providers={"behind": behind, "keeper": keeper, "sessions": SPIDER})
-    return _with_front(wiring, SESSIONS, front)
+
+    def providers(behind: str) -> dict[str, str]:
+        keeper = str(wiring.providers[LOG_INS].providers["behind"]) if behind == LOG_INS else behind
+        return {"keeper": keeper, "sessions": SPIDER}
+
+    return _with_front(wiring, SESSIONS, providers)
 
 
-def _protocols(wiring: Wiring) -> tuple[str, dict[str, str | list[str]]]:
+def _with_front(wiring: Wiring, name: str, providers: Callable[[str], dict[str, str]]) -> Wiring:
+    """The wiring with a module in front of that for http; `providers` has the others of it, by the name of the one behind."""
     fetch = _named(wiring, "fetch")
-    bound = wiring.components[fetch].providers.get("protocols")
-    return fetch, dict(bound) if isinstance(bound, dict) else {}
-
-
-def _module_for_http(wiring: Wiring) -> str:
-    _, protocols = _protocols(wiring)
-    module = protocols.get("https") or protocols.get("http")
-    if not isinstance(module, str):
-        raise WiringError(f"{wiring.source}: a spider with sessions needs one module for http, which this wiring lacks")
-    return module
-
-
-def _with_front(wiring: Wiring, name: str, front: ProviderPlan) -> Wiring:
-    fetch, protocols = _protocols(wiring)
     plan = wiring.components[fetch]
+    bound = plan.providers.get("protocols")
+    protocols = dict(bound) if isinstance(bound, dict) else {}
+    behind = protocols.get("https") or protocols.get("http")
+    if not isinstance(behind, str):
+        raise WiringError(f"{wiring.source}: a spider with sessions needs one module for http, which this wiring lacks")
+    front = ProviderPlan(use=name, providers={"behind": behind, **providers(behind)})
     schemes = {scheme: name for scheme in ("http", "https") if scheme in protocols}
     plan = msgspec.structs.replace(plan, providers={**plan.providers, "protocols": {**protocols, **schemes}})
     return msgspec.structs.replace(

@@ -320,10 +320,6 @@ class CrawlerBook:
     def has_walked(self, host: str, pages: int, group: Group) -> None:
         group.put(CRAWLERS, None, _WALKED + host.encode()[:500], pages.to_bytes(8))
 
-    def hosts_walked(self) -> Iterator[str]:
-        for key, _ in self._ledger.spaces.scan(CRAWLERS, None, _WALKED):
-            yield key.removeprefix(_WALKED).decode("utf-8", "replace")
-
 
 # Deletions, before the ledger forgets the hosts themselves. They can be killed at any point and called again. A crawler that
 # was sent to a host of which something goes counts as lost, since it would bring that home; the rest of its URLs wait for
@@ -354,10 +350,11 @@ def forget_lent(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarg
                 for one in part:
                     drop_lent(one, group)
             gone += sum(not one.is_done for one in part)
-        for walked in _parts(host for host in book.hosts_walked() if target.has_host(host)):
+        walked = ((key, key.removeprefix(_WALKED)) for key, _ in ledger.spaces.scan(CRAWLERS, None, _WALKED))
+        for keys in _parts(key for key, host in walked if target.has_host(host.decode("utf-8", "replace"))):
             with ledger.group() as group:
-                for host in walked:
-                    group.delete(CRAWLERS, None, _WALKED + host.encode()[:500])
+                for key in keys:
+                    group.delete(CRAWLERS, None, key)
     return gone
 
 

@@ -13,6 +13,7 @@ import re
 import stat
 from collections import deque
 from collections.abc import Iterable
+from contextlib import closing
 from email.utils import formatdate
 from pathlib import Path
 from typing import Final
@@ -128,6 +129,7 @@ _MAX_LINKS: Final = 40
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _MISSING = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL))
 _PRIVATE = frozenset((errno.EACCES, errno.EPERM))
+_NO_INDEX = Withheld("no_index", "the directory has no index file, and directories are never listed")
 _CHANGED = Withheld("changed", "the file changed its kind while it was opened")
 
 #: Types that not every version of Python knows.
@@ -171,15 +173,10 @@ class FileSource:
         if isinstance(names, Withheld):
             return names
         try:
-            walk = _Walk(self._opened_root(), self._root, self._ignores_htaccess)
+            with closing(_Walk(self._opened_root(), self._root, self._ignores_htaccess)) as walk:
+                return self._answer(walk, names, url)
         except OSError as error:
-            return _failed(error)
-        try:
-            return self._answer(walk, names, url)
-        except OSError as error:
-            return _failed(error)
-        finally:
-            walk.close()
+            return Response(Outcome.SERVER_ERROR, 500, error=error.strerror or str(error))
 
     def close(self) -> None:
         """Nothing is held between two answers."""
@@ -201,11 +198,11 @@ class FileSource:
             if walk.has(index):
                 return walk.follow((index,)) or self._index(walk)
         programs = [name for name in _INDEX_PROGRAMS if walk.has(name)]
-        return Withheld("server_side", f"a server would run {programs[0]!r}") if programs else _no_index()
+        return Withheld("server_side", f"a server would run {programs[0]!r}") if programs else _NO_INDEX
 
     def _index(self, walk: "_Walk") -> Response | Withheld:
         """The page of a directory; a directory that is called like one is none."""
-        return _no_index() if walk.file is None else self._read(walk)
+        return _NO_INDEX if walk.file is None else self._read(walk)
 
     def _read(self, walk: "_Walk") -> Response:
         """The file that a walk came to, up to the limit; a large one goes to the disk for temporary files."""
@@ -347,11 +344,3 @@ def media_type(name: str) -> str:
 
 def _not_found(why: str) -> Response:
     return Response(Outcome.CLIENT_ERROR, 404, error=why)
-
-
-def _failed(error: OSError) -> Response:
-    return Response(Outcome.SERVER_ERROR, 500, error=error.strerror or str(error))
-
-
-def _no_index() -> Withheld:
-    return Withheld("no_index", "the directory has no index file, and directories are never listed")

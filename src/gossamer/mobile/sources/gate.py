@@ -114,11 +114,7 @@ class GatedPages:
 
     def __call__(self, task: Task) -> Response:
         """The answer for `task.url`; `blocked`, `robots_denied` or `robots_unreachable` where it is refused."""
-        found = self._judged(task)
-        if isinstance(found, Withheld):
-            self._note(task.url, found)
-            return _blocked(found)
-        return found
+        return self._told(task.url, self._judged(task))
 
     def _judged(self, task: Task) -> Response | Withheld:
         if used_up := self._used_up():
@@ -151,14 +147,8 @@ class GatedPages:
         return Withheld("time", f"limit: {limits.time:g} s") if now - self._began >= limits.time else None
 
     def _asked(self, site: ServedSite, url: str, delay: float = 0.0) -> Response | Withheld:
+        """Ask when the site is free, and no other crawler asks. No crawler holds the turn while it waits."""
         self._requests += 1
-        answer = self._in_turn(site, url, delay)
-        if isinstance(answer, Response) and answer.outcome in DOCUMENTS:
-            self._bytes += len(answer.document)
-        return answer
-
-    def _in_turn(self, site: ServedSite, url: str, delay: float) -> Response | Withheld:
-        """Ask when it is free, and no other crawler asks. No crawler holds the turn while it waits."""
         while True:
             with site.turn:
                 wait = 0.0 if site.delay is None else site.free_at - self._clock.monotonic()
@@ -166,8 +156,11 @@ class GatedPages:
                     answer = site.source.answer(url)
                     if site.delay is not None:
                         site.free_at = self._clock.monotonic() + max(site.delay, delay)
-                    return answer
+                    break
             self._rest(wait)
+        if isinstance(answer, Response) and answer.outcome in DOCUMENTS:
+            self._bytes += len(answer.document)
+        return answer
 
     def verdict(self, url: str) -> RobotsVerdict:
         """The verdict of robots.txt on a served URL; reads that file first where it is not known."""
@@ -177,34 +170,26 @@ class GatedPages:
                 verdict = self._robots.judge(task, self._clock.now())
             if verdict.ruling is not RobotsRuling.FETCH_FIRST:
                 return verdict
-            answer = self._robots_answer(verdict.url)
+            site = self._site(verdict.url)
+            found = Withheld("not_served") if site is None else self._asked(site, verdict.url)
+            answer = self._told(verdict.url, found)  # one that is withheld may forbid anything, so it closes the site
             with self._turn:
                 lesson = self._robots.learned(name, answer, self._clock.now())
             if name in self.robots or len(self.robots) < MAX_SITES:
                 self.robots[name] = RobotsNote(lesson.event, lesson.sitemaps)
         return RobotsVerdict(RobotsRuling.WAIT, "robots.txt leads nowhere")
 
-    def _robots_answer(self, url: str) -> Response:
-        """The answer for a robots.txt. One that is withheld may forbid anything, so it closes the site."""
-        site = self._site(url)
-        found = Withheld("not_served") if site is None else self._asked(site, url)
-        if isinstance(found, Withheld):
-            self._note(url, found)
-            return _blocked(found)
-        return found
-
     def _site(self, url: str) -> ServedSite | None:
         return self._sites(site_of(url).partition("://")[2])
 
-    def _note(self, url: str, why: Withheld) -> None:
-        tally = self.refused.setdefault(why.reason, RefusalTally())
+    def _told(self, url: str, found: Response | Withheld) -> Response:
+        """The answer to a crawler. A refusal is noted for the owner, and gives nothing to explore what it may not have."""
+        if isinstance(found, Response):
+            return found
+        tally = self.refused.setdefault(found.reason, RefusalTally())
         tally.count += 1
         if len(tally.examples) < MAX_EXAMPLES:
-            tally.examples.append((url, why.told))
-
-
-def _blocked(why: Withheld) -> Response:
-    """The answer to a crawler: nothing that it could use to explore what it may not have."""
-    if why.reason == "robots_denied":
-        return Response(Outcome.ROBOTS_DENIED)
-    return Response(Outcome.ROBOTS_UNREACHABLE if why.reason == "robots_unreachable" else Outcome.BLOCKED)
+            tally.examples.append((url, found.told))
+        if found.reason == "robots_denied":
+            return Response(Outcome.ROBOTS_DENIED)
+        return Response(Outcome.ROBOTS_UNREACHABLE if found.reason == "robots_unreachable" else Outcome.BLOCKED)

@@ -34,7 +34,7 @@ from gossamer.query.archive import ArchiveReader
 from gossamer.storage.archive.others import ReplayError, ReplayIndex, stored
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.tables.places import crawl_directory
-from gossamer.values.body import beginning
+from gossamer.values.body import MAX_READ, beginning
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.outcome import DOCUMENTS, Outcome, of_status
 from gossamer.values.task import Task
@@ -197,18 +197,9 @@ class CrawlSource:
         cut = source.fields.get("warc-truncated", "")
         # A `resource` record has no status: it is a document that came by another protocol.
         status = source.status if source.is_http else 200
-        outcome = of_status(status)
-        found = undone(source.headers, source.body, whole=not cut)
-        answer = Response(
-            Outcome.TRUNCATED if cut and outcome is Outcome.OK else outcome,
-            status,
-            response_head=document.record.head,
-            headers=source.headers,
-            body=source.body,
-            decoded=found.data if found.is_readable and found.data is not source.body else None,
-            cut=cut,
-        )
-        return _cut(answer, self._limit)
+        head, outcome = document.record.head, of_status(status)
+        answer = Response(outcome, status, response_head=head, headers=source.headers, body=source.body, cut=cut)
+        return _document(answer, self._limit)
 
     def close(self) -> None:
         """Nothing is held between two answers."""
@@ -237,28 +228,27 @@ class WarcSource:
         headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in found.fields)
         if not any(name == "content-type" for name, _ in headers):
             headers = (*headers, ("content-type", "application/octet-stream"))
-        is_cut = len(found.body) > self._limit
-        body = found.body[: self._limit]
-        plainly = undone(headers, body, self._limit, whole=not is_cut)
-        decoded = plainly.data if plainly.is_readable and plainly.data is not body else None
-        outcome = of_status(status)
-        if is_cut and outcome is Outcome.OK:
-            outcome = Outcome.TRUNCATED
-        answer = Response(outcome, status, headers=headers, body=body, decoded=decoded, cut="length" if is_cut else "")
-        return _cut(answer, self._limit)
+        body, cut = found.body[: self._limit], "length" if len(found.body) > self._limit else ""
+        answer = Response(of_status(status), status, headers=headers, body=body, cut=cut)
+        return _document(answer, self._limit, self._limit)
 
     def close(self) -> None:
         self._index.__exit__()
 
 
-def _cut(response: Response, limit: int) -> Response:
-    if response.outcome not in DOCUMENTS or len(response.document) <= limit:
-        return response
-    whole, headers = response.document, response.headers
-    if response.decoded is not None:  # its content coding is undone for good
+def _document(stored: Response, limit: int, most: int = MAX_READ) -> Response:
+    """A stored answer as it is given: without content coding, of which `most` bytes come, and cut where it is too long."""
+    found = undone(stored.headers, stored.body, most, whole=not stored.cut)
+    decoded = found.data if found.is_readable and found.data is not stored.body else None
+    outcome = Outcome.TRUNCATED if stored.cut and stored.outcome is Outcome.OK else stored.outcome
+    answer = msgspec.structs.replace(stored, outcome=outcome, decoded=decoded)
+    if outcome not in DOCUMENTS or len(answer.document) <= limit:
+        return answer
+    whole, headers = answer.document, answer.headers
+    if decoded is not None:  # its content coding is undone for good
         headers = tuple((name, value) for name, value in headers if name != "content-encoding")
     return msgspec.structs.replace(
-        response,
+        answer,
         outcome=Outcome.TRUNCATED,
         body=beginning(whole, limit)[:limit],
         decoded=None,
@@ -275,21 +265,14 @@ def _cut(response: Response, limit: int) -> Response:
 _EXAMPLES = 5
 
 
-class RefusedExample(msgspec.Struct, frozen=True):
-    """One URL that was refused."""
-
-    url: str
-    told: str
-    """The obstacle; empty where the reason says it all."""
-
-
 class RefusedKind(msgspec.Struct, frozen=True):
     """All that was refused for one reason."""
 
     count: int
     reason: str
     """In plain words."""
-    examples: list[RefusedExample]
+    examples: list[dict[str, str]]
+    """`url` of each, and the obstacle as `told`; empty where the reason says it all."""
 
 
 class Reach(msgspec.Struct, frozen=True):
@@ -340,7 +323,9 @@ def reach(runtime: Runtime, seeds: tuple[str, ...] = (), urls: int = 100_000) ->
     assert last.summary is not None
     summary = last.summary
     refused = {
-        name: RefusedKind(tally.count, REASONS.get(name, name), [RefusedExample(*one) for one in tally.examples])
+        name: RefusedKind(
+            tally.count, REASONS.get(name, name), [{"url": url, "told": told} for url, told in tally.examples]
+        )
         for name, tally in sorted(gate.refused.items(), key=lambda item: -item[1].count)
     }
     skipped = summary.rejected.get("limit:urls", 0)

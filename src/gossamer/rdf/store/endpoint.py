@@ -261,9 +261,6 @@ class EndpointFollower(Follower):
         self._endpoints = endpoints(directory, rest)
         self._consumers = [consumer for endpoint in self._endpoints for consumer in endpoint.consumers()]
 
-    def consumers(self) -> Sequence[FeedConsumer]:
-        return self._consumers
-
     def told(self) -> list[FollowerNote]:
         return [
             FollowerNote(f"{endpoint.url} lacks {show_count(count, 'triple')}: {_REASONS[reason]}")

@@ -273,9 +273,6 @@ class TripleStoreFollower(Follower):
         self._consumers = self._store.consumers()
         self._waiting: list[Path] = []
 
-    def consumers(self) -> Sequence[FeedConsumer]:
-        return self._consumers
-
     def is_awaited(self) -> bool:
         return bool(wishes(self._directory))
 
