@@ -126,7 +126,6 @@ _last = _Last()
 facts_of = _last.of
 keep_document = _last.keep
 
-
 # -- facts of each kind of thing that a gate judges
 
 Read = Callable[[Any], Any]

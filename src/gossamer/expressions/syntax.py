@@ -28,7 +28,6 @@ _SHOWN = 100
 
 Kind = Literal["word", "quoted", "mark", "end"]
 
-
 #: Stands before the place that an error is about.
 ARROW = "-->"
 

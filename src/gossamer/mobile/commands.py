@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 #: The exit status of a journey that brought no document at all.
 INCOMPLETE = 4
 
-
 _serve = option(
     "--serve HOST=PLACE...",
     "Serve a folder (`example.org=/var/www/html`), a local server (`example.org=http://127.0.0.1:8080`), or a stored "

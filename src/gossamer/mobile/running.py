@@ -37,8 +37,6 @@ from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import Link, Response, Visit
 
-# URLs that are known, waiting and done.
-
 #: The shipped traversals that never come to a URL twice, by the names that `--strategy` has for them.
 TRAVERSALS: dict[str, type[BreadthFirst | DepthFirst]] = {
     "breadth": BreadthFirst,
@@ -128,7 +126,6 @@ _ENTRY = 20
 
 Fetch = Callable[[Task], Response]
 """A source of pages: the answer for `task.url`. It decides what may be read at all; whatever it refuses has an outcome."""
-
 
 #: Seconds after which what was found goes home, however little it is: a crawler may look through a large site for few pages.
 HELD = 10.0

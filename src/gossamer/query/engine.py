@@ -32,7 +32,6 @@ MEMORY = "256MB"
 #: Rows of a Parquet file that are packed together. DuckDB's own 122,880 cost the converter 40 MB more.
 ROW_GROUP = 20_480
 
-
 #: How tables are written.
 PARQUET = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP}"
 

@@ -131,7 +131,6 @@ _MOST_CHARACTERS = 32_000_000
 #: Parquet files are called after their segment; others were made by `reprocess`, or by other programs, and come first.
 _MADE = re.compile(r"(?P<agent>[a-z0-9-]+)-(?P<run>\d{14,}-[0-9a-f]{8})-(?P<serial>\d{6})\.parquet")
 
-
 Row = tuple[object, ...]
 
 

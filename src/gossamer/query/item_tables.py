@@ -162,7 +162,6 @@ WHOLE_FORMS: dict[str, Callable[[Path, Items, item_files.ItemLayout], list[str]]
     ".xlsx": _write_xlsx,
 }
 
-
 # Views `item.KIND`. The names of their columns come from pages: they stand in SQL quoted, and in paths of JSON only where they need
 # no escape.
 

@@ -219,7 +219,6 @@ SELECT status, count(*) AS urls FROM redirect_ends GROUP BY 1 ORDER BY 2 DESC
     is_trouble=True,
 )
 
-
 # Reports of how the crawl went: hosts, errors, and what was slow.
 
 HOSTS = _report(
@@ -287,7 +286,6 @@ FROM answered GROUP BY 1 ORDER BY min(elapsed_ms)
 SELECT url, host, elapsed_ms, bytes, status, outcome, fetched_at FROM pages WHERE outcome IN ({words(DOCUMENTS)})
 """,
 )
-
 
 #: The reports that are SQL, by name.
 SPECS = {

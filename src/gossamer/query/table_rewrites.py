@@ -255,7 +255,6 @@ SCANNED = {
 _MOVES = {"file": "VARCHAR", "offset": "BIGINT", "new_file": "VARCHAR", "new_offset": "BIGINT"}
 _VISITS = {"url": "VARCHAR", VISIT: "VARCHAR", "fetched_at": "TIMESTAMP", "attempt": "INTEGER"}
 
-
 #: Every visit that has a row or a record. A record without a row is one of a robots.txt, which is no page.
 _ALL = f"""
 CREATE TABLE visits AS

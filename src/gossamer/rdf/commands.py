@@ -34,8 +34,6 @@ _WORDS = {
     "NearlyJson": "a script of JSON-LD is read though it is no JSON",
 }
 
-# `gossamer rdf`: the triples of one page. The command line's door to :mod:`gossamer.rdf`, beside `inspect`.
-
 
 @click.command()
 @click.argument("document", metavar="URL|FILE")
@@ -123,9 +121,6 @@ async def _read(
     return url, data
 
 
-# `gossamer sparql`: SPARQL over the triples of a crawl, while it runs and after.
-
-
 def _limited(command: Callable[..., Any]) -> Callable[..., Any]:
     most = option("--memory SIZE", "Let a query use at most this much memory.", default="1GB", show_default=True)
     return option("--timeout TIME", "Stop a query after this long.", default="60s", show_default=True)(most(command))
@@ -191,9 +186,6 @@ def _limits(timeout: str, memory: str) -> "QuestionLimits":
         if values[-1] <= 0:
             raise UsageError(f"{name} {text}: give a value above 0")
     return QuestionLimits(values[0], int(values[1]))
-
-
-# `gossamer serve-sparql`: the SPARQL protocol over the triples of a crawl, for programs and browsers on this machine.
 
 
 @click.command(name="serve-sparql")

@@ -225,8 +225,6 @@ def head_elements(document: Document) -> list[Element] | None:
     return elements
 
 
-# What the attributes of one element say in RDFa, by the evaluation context around it.
-
 # Literals of RDFa: plain, typed, times of HTML, and markup.
 
 #: Value, datatype and language of an object.
@@ -288,7 +286,6 @@ INITIAL = {
     HostLanguage.XHTML1: Names(PREFIXES, XHTML_TERMS),
     HostLanguage.XHTML5: Names(PREFIXES, XHTML_TERMS),
 }
-
 
 #: Lists of a subject, by property: the items of one with `inlist`.
 Lists = dict[str, list[Value]]

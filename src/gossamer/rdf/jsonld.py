@@ -74,8 +74,6 @@ def _decoded(script: bytes, numbers: "_Numbers", gathered: Gathered) -> Any:
         return value
 
 
-# Numbers.
-
 _DOUBLE, _INTEGER = f"{XSD}double", f"{XSD}integer"
 #: Numbers from here on are doubles, whole or not, and those from which on the parser says so.
 _DOUBLES_FROM, _PARSER_DOUBLES_FROM = 10**21, 10**20
@@ -261,7 +259,6 @@ COERCED = {term: kind for kind, terms in TYPED.items() for term in terms.split()
 # Contexts are weighed, since their size says nothing of the work of a parser. pyoxigraph copies the context in force, term by
 # term, for each object that has one of its own, and for each name in reach of a context that belongs to a term. It reads terms
 # that stand for each other by recursion, which ends the process where there are thousands.
-
 
 #: Objects and lists in each other (fault 62).
 MAX_DEPTH = 200

@@ -131,7 +131,6 @@ _known_json_ld = lru_cache(maxsize=1_024)(_is_json_ld)
 # is a link. A triple to which a rule applies is dropped, and counted by the rule. The same rules say which `meta` and `link`
 # elements are no items (:mod:`gossamer.rdf.names`).
 
-
 #: `meta` elements that speak to browsers and to single services, and say nothing of the page.
 _FOR_BROWSERS = """
 apple-mobile-web-app-capable apple-mobile-web-app-status-bar-style apple-mobile-web-app-title color-scheme
@@ -150,7 +149,6 @@ previous search shortcut sponsored stylesheet ugc
 
 #: What is dropped where nothing else is asked for: these, and RDFa's own note of a default vocabulary.
 DROPPED = frozenset((*_LINK_TYPES.split(), USES_VOCABULARY, *(f"meta:{name}" for name in _FOR_BROWSERS.split())))
-
 
 #: Default vocabularies of one page in which link types are looked for; pages have one or two.
 MAX_VOCABULARIES = 50
@@ -185,7 +183,6 @@ def _link_types(rules: frozenset[str], vocabularies: frozenset[str]) -> dict[str
 
 #: The pages of a site have the same vocabularies.
 _remembered = lru_cache(maxsize=64)(_link_types)
-
 
 # All that a page says, by the readers of each notation.
 

@@ -184,8 +184,6 @@ def clean_iri(text: str) -> str:
     return text[:start] + _BRACKET.sub(lambda match: quote(match[0]), text[start:])
 
 
-# What RDFa knows beside the page: initial contexts, patterns that are copied, and vocabularies whose implications are known.
-
 # What is done with triples once they are all there: patterns that are copied, vocabularies that are expanded.
 #
 # Both follow the documents: property copying is section 3.5 of HTML+RDFa 1.1, vocabulary expansion section 10.1 of RDFa Core
@@ -332,7 +330,6 @@ alternate appendix bookmark chapter cite contents copyright first glossary help 
 meta next p3pv1 prev previous role section start stylesheet subsection top up
 """
 XHTML_TERMS = TERMS | {term: f"{XHV}{term}" for term in _XHTML.split()}
-
 
 # Vocabularies whose implications are known: what their own documents say of sub-properties and sub-classes.
 #

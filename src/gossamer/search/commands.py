@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 #: What a terminal shows what was looked for with.
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
-# `gossamer search`: words, phrases and filters over the full text of a crawl.
-
-
 _FACETS = ("host", "language", "type", "mime")
 
 
@@ -114,9 +111,6 @@ def _folded(text: str) -> str:
     from gossamer.query.printing import shown
 
     return shown(text.replace("\n", " "))
-
-
-# `gossamer index`: the full text of a crawl, made searchable at any time.
 
 
 @click.command()

@@ -118,8 +118,6 @@ def parents(host: str) -> list[str]:
     return [".".join(parts[at:]) for at in range(max(1, len(parts) - 1))]
 
 
-# The index.
-
 #: Bytes that tantivy collects before it writes a segment; one thread, since this runs beside a crawl.
 HEAP = 64_000_000
 

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from gossamer.sinks.drivers import SinkDriver
     from gossamer.sinks.mapping import SinkSpec, SinkTable
 
-# Tries the sinks of a file: whether their databases answer, and whether they take ten rows of each table, which are not kept.
-# `gossamer sink check` asks here.
-
-
 #: Rows of each table that are tried.
 TRIED = 10
 
@@ -126,8 +122,6 @@ def _put(driver: "SinkDriver", table: "SinkTable", directory: Path) -> int:
         driver.put(table.into, names, rows, table.key)
     return len(rows)
 
-
-# `gossamer sink`: databases of your own that rows of a crawl go to.
 
 #: The exit status where a mapping does not do: a configuration to mend.
 REFUSED = 2

@@ -217,9 +217,6 @@ class DatabaseSink:
         self._driver.close()
 
 
-# What feeds a sink beside a crawl: each table of the sink by itself, all in one process (`gossamer.analysis.following`).
-
-
 def sink_follower(directory: Path, name: str, sleep: Callable[[float], None] = time.sleep) -> RetryingFollower:
     """The follower of one sink of a crawl. Raises UsageError: the file of the sinks cannot be read."""
     spec, crawl = read_sinks(directory / SINKS_FILE, tables_of(directory)).sinks[name], crawl_id(directory)

@@ -15,8 +15,6 @@ from gossamer.cli.helping import option
 from gossamer.cli.options import OptionsInGroups, options_named, read_given, read_options, read_seed_files, read_sets
 from gossamer.cli.saying import Leaving, leave_terminal, shown, tell
 
-# `gossamer run`: crawl with the spider of a file.
-
 
 @click.command(cls=OptionsInGroups, epilog=EPILOG)
 @click.argument("file", metavar="FILE[:NAME]")
@@ -61,9 +59,6 @@ def run(
         every = msgspec.structs.asdict(options) | ({"wiring": plan} if plan else {})
         job = spider.job(seeds, every, settings=read_sets(sets), report=tell)
         return run_job(job, leaving, telling)
-
-
-# `gossamer shell`: a Python prompt with one document, as a processor gets it; IPython where that is installed.
 
 
 @click.command()

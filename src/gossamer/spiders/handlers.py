@@ -215,43 +215,36 @@ class HandlerTable:
             raise UsageError(f"a handler is a function, not {function!r:.80}")
         inner, place = _inner(function), place_of_function(function)
         name = str(getattr(inner, "__qualname__", "") or type(function).__name__).rpartition("<locals>.")[2]
+        here = f"{place}: handler {name!r}"
         try:
             inspect.signature(function).bind(object())
         except TypeError:
             takes = inspect.signature(function)
-            raise UsageError(
-                f"{place}: handler {name!r} takes {takes}; a handler takes one argument, the page"
-            ) from None
+            raise UsageError(f"{here} takes {takes}; a handler takes one argument, the page") from None
         is_async = inspect.iscoroutinefunction(inner) or inspect.isasyncgenfunction(inner)
         if run is None:
             run = "loop" if is_async else "thread"
         if run not in ("loop", "thread", "process"):
-            raise UsageError(
-                f"{place}: handler {name!r}: run={run!r}; a handler runs in the loop, a thread or a process"
-            )
+            raise UsageError(f"{here}: run={run!r}; a handler runs in the loop, a thread or a process")
         if is_async and run != "loop":
-            raise UsageError(
-                f"{place}: handler {name!r} is async, so it runs in the loop; write it with def to run it in a {run}"
-            )
+            raise UsageError(f"{here} is async, so it runs in the loop; write it with def to run it in a {run}")
         if run == "process" and not Path(_file(function)).is_file():
-            raise UsageError(
-                f"{place}: handler {name!r} is to run in a process, which needs a file that it can be loaded from"
-            )
+            raise UsageError(f"{here} is to run in a process, which needs a file that it can be loaded from")
         seconds: object = self._deadline if deadline is None else deadline
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
-            raise UsageError(f"{place}: handler {name!r}: deadline={seconds!r}; give seconds, more than 0")
+            raise UsageError(f"{here}: deadline={seconds!r}; give seconds, more than 0")
         for what, text in (("label", label), ("url", url), ("mime", mime)):
             given: object = text
             if given is not None and not (isinstance(given, str) and len(given) <= MAX_NAME and given.isprintable()):
-                raise UsageError(f"{place}: handler {name!r}: {what}={text!r:.80} is not one line of text")
+                raise UsageError(f"{here}: {what}={text!r:.80} is not one line of text")
         if label is not None and "/" in label and " " not in label and mime is None and label.count("/") == 1:
-            raise UsageError(f"{place}: handler {name!r}: {label!r} looks like a media type; write mime={label!r}")
+            raise UsageError(f"{here}: {label!r} looks like a media type; write mime={label!r}")
         return HandlerPlan(
             function,
             name,
             place,
             label or None,
-            _pattern(url, place, name) if url else None,
+            _pattern(url, here) if url else None,
             url,
             None if mime is None else mime.lower(),
             run,
@@ -272,7 +265,7 @@ def _put(those: list[HandlerPlan], plan: HandlerPlan, what: str) -> None:
     those.append(plan)
 
 
-def _pattern(url: str, place: str, name: str) -> Any:
+def _pattern(url: str, here: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     try:
@@ -280,7 +273,7 @@ def _pattern(url: str, place: str, name: str) -> Any:
     except re2.error as error:
         text = error.args[0] if error.args else ""
         told = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
-        raise UsageError(f"{place}: handler {name!r}: url={url!r} is not an RE2 pattern: {told}") from None
+        raise UsageError(f"{here}: url={url!r} is not an RE2 pattern: {told}") from None
 
 
 def _inner(function: Callable[..., Any]) -> Any:

@@ -25,7 +25,6 @@ from gossamer.values.visit import Record
 # processes of handlers load a file here. People can start a file that ends with `spider.run(...)` with Python. While it is
 # loaded, this call ends the loading, and its options become those of the crawl.
 
-
 #: The name of the module that a file becomes: not `__main__`, so that what stands under that name's guard is not run.
 MODULE = "gossamer_spider"
 

@@ -321,7 +321,11 @@ class TokenGrant:
         else:
             fields["client_id"] = self._client
         page = await session.send(Request(self.url, body=fields, headers=headers, redirects="keep"))
-        told = _told(page)
+        try:
+            told = page.json()
+        except ValueError:
+            told = None
+        told = told if isinstance(told, dict) else {}
         token, kind = told.get("access_token"), told.get("token_type")
         if page.status != 200 or not isinstance(token, str) or str(kind).lower() != "bearer":
             reason = told.get("error_description") or told.get("error") or "no bearer token is in its answer"
@@ -331,11 +335,3 @@ class TokenGrant:
             self._newer = newer
         seconds = told.get("expires_in")
         session.bear(token, seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0)
-
-
-def _told(page: Any) -> dict[str, Any]:
-    try:
-        told = page.json()
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}

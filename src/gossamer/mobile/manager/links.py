@@ -81,10 +81,6 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
         # A folder is one site: another host is another one.
         name = address if "://" in address else f"{host}={address}"
         if name not in self._links and "://" not in address:
-            if not Path(address).is_dir():
-                raise UsageError(
-                    f"--runtime {host}={address}: no such folder; name the root of the site's files, or https://ADDRESS"
-                )
             source: PageSource = FileSource(Path(address), limit=OwnerLimits().max_page_size)
             self._closing.append(source.close)
             served = ServedSite(source)  # on every port

@@ -34,7 +34,6 @@ from gossamer.values.url import host_of
 #: URLs out of scope that one crawler brings home at most, where the crawl wants them.
 MAX_EXTERNAL = 100_000
 
-
 _fixed = partial(setting, restart="crawlers are on their way with it")
 
 
@@ -117,8 +116,6 @@ def crawler_for(
     depths = tuple(task.depth for task in tasks)
     return MobileCrawler(program, CrawlerFacts(depths=depths if any(depths) else ()), identity)
 
-
-# Key and pin of a runtime.
 
 #: Variables of the environment, for crawls with one runtime.
 KEY, PIN = "GOSSAMER_RUNTIME_KEY", "GOSSAMER_RUNTIME_PIN"

@@ -31,7 +31,6 @@ _LOOK = 0.5
 #: Answers between two notices of how far a crawler has come.
 _NOTICE = 64
 
-
 #: Bytes that stay free on the disk whatever the sheet allows: the site's own programs need some.
 FREE_DISK = 256 << 20
 

@@ -23,8 +23,6 @@ from gossamer.engine.files import NotPrivate, private, replace_private
 from gossamer.engine.remote.addresses import new_certificate
 from gossamer.values.errors import UsageError
 
-# The runtime's own key and certificate.
-
 _CERTIFICATE_FILE = "runtime.pem"
 _YEARS = 30
 

@@ -45,7 +45,6 @@ SERVER_SIDE = frozenset(
     )
 )
 
-
 #: Types that are words as well: with others behind them, as in `plan.do-not-delete.pdf`, they count at the end of a name alone.
 _WORDS: Final = frozenset(("do", "action", "class", "config", "inc", "hh", "jar", "war", "pl", "py", "sh"))
 

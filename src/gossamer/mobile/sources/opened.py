@@ -128,8 +128,6 @@ def _stored(place: Path, limit: int) -> PageSource:
     return WarcSource(files, limit=limit)
 
 
-# A local server.
-
 _LOCALHOST: Final = "127.0.0.1"
 
 

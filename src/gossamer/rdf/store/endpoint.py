@@ -92,6 +92,8 @@ def verdict(status: int) -> Verdict:
 
 
 class Updates:
+    """SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken."""
+
     def __init__(
         self,
         url: str,
@@ -146,10 +148,6 @@ class Updates:
         if judged == "later":
             return said
         raise (RefusedUpdate if judged == "refused" else UnfedEndpoint)(f"{self.url}: {said}")
-
-
-# SPARQL 1.1 Update over HTTP: one request after the other, each sent again with growing pauses until it is taken. The way from
-# :mod:`endpoint` to a server. Decisions about an answer are :func:`verdict`, a table.
 
 
 #: Characters of a request: servers take some megabytes at least.

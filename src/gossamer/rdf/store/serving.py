@@ -227,10 +227,7 @@ def _status(error: GossamerError) -> int:
     return 500 if isinstance(error, CrawlDirectoryError) else 400
 
 
-# The SPARQL 1.1 Protocol as plain values, and the page on which people ask.
-
-# SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself. :mod:`serving`
-# reads requests here, and answers them.
+# The SPARQL 1.1 Protocol as plain values: what a request asks for, in which form, and what the service says of itself.
 
 
 #: Media types of answers, by form, and the first of a kind is what holds where a client takes anything.
@@ -371,7 +368,6 @@ def result_headers(form: str) -> dict[str, str]:
 
 
 # The page on which people ask: a form, and the answer as text. What strangers wrote stands in it escaped, and it has no script.
-# :mod:`serving` shows it to browsers.
 
 #: Rows of an answer that are shown; programs get all of it.
 SHOWN_ROWS = 2_000
