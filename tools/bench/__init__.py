@@ -17,7 +17,7 @@ BENCHES = {
         "1 to 64 agents: URLs exchanged, pages covered, fetched twice and missed, by simulation; takes minutes",
     ),
     "marshal": (
-        "tools.bench.marshal:marshal",
+        "tools.bench.exchange:marshal",
         "masters: the time that each step takes for each URL that a master gives to an agent",
     ),
     "spiders": (
@@ -58,7 +58,7 @@ BENCHES = {
         "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
     ),
     "sharing": (
-        "tools.bench.sharing:run",
+        "tools.bench.agents:sharing",
         "crawls to depth 5 and 6 by one process, agents, and crawlers that share a queue, and by each kind of seen set; minutes",
     ),
     "dashboard": (
@@ -91,7 +91,7 @@ BENCHES = {
         "freshness of pages that change, beside the optimum and other rules; simulated months; minutes",
     ),
     "revisits": (
-        "tools.bench.revisits:run",
+        "tools.bench.freshness:revisits",
         "known pages: cost of a visit and of the decision when to visit again, memory and disk; minutes",
     ),
     "seen": (

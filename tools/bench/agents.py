@@ -1,10 +1,11 @@
 """What several agents gain and cost: a crawl of one, a crawl of two, and two crawls that know nothing of each other; a host
-that moves; a thousand slow hosts in one agent; URLs exchanged by files.
+that moves; a thousand slow hosts in one agent; URLs exchanged by files; table 8 of Ridgway 2010.
 
 Crawls run as commands, on all processors, beside the server of the simulated web: as people run them. Runs of a kind take
 turns, and the median counts. CPU time is of all processes of a crawl, without the server's. *merge* writes a million URLs
 that one agent found into files, and the other merges them: both are crawls that have fetched nothing, and the first one is
-given links of pages, as hosts take turns in a crawl.
+given links of pages, as hosts take turns in a crawl. *sharing* crawls to depth 5 and 6 by each way to share a crawl, and with each
+kind of seen set; the *tail* is the last tenth of the pages of a crawl: Ridgway's crawls slowed down there.
 """
 
 import asyncio
@@ -14,15 +15,19 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
+
+import msgspec
 
 from gossamer.agents.membership import change_members
 from gossamer.agents.merging import at_rest
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.bench.harness import (
     ALONE,
+    PLAIN,
     BenchedCrawl,
     accounted,
     begun,
@@ -33,12 +38,14 @@ from gossamer.bench.harness import (
     nginx,
     pages_option,
     repeats_option,
+    simulated,
     site_option,
 )
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
+from gossamer.engine.wiring import changed, write
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.ledger.opening import share_secret
 from gossamer.storage.mailbox.exchange_files import OUT
@@ -255,3 +262,86 @@ def _owe(one: Path, two: Path, urls: int, hosts: int) -> None:
                 await intake.receive(part)
 
     asyncio.run(given())
+
+
+#: Pages of a simulated web, and pages of one of its hosts.
+SHARED, EACH = 4_000, 50
+
+#: A web in which depth says how much is fetched: pages have few links, most of them to the pages below.
+DEEP = ("links=6", "branching=2", "navigation=2")
+
+#: Depths of table 8.
+DEPTHS = (5, 6)
+
+#: The ways to run a crawl: name -> options.
+WAYS: Mapping[str, Sequence[str]] = {
+    "one process": ALONE,
+    "2 agents, a queue each": ("--agents", "2"),
+    "1 crawler by leases": ("--crawlers", "1"),
+    "2 crawlers by leases": ("--crawlers", "2"),
+}
+
+#: Kinds of seen set: name -> what is changed in the shipped wiring. Without a limit of depth, since with one the ledger's is asked.
+SETS: Mapping[str, str] = {
+    "ledger": "",
+    "url-trie": '[providers.seen]\nuse = "url-trie"\nproviders = { ledger = "ledger" }\n',
+    "bloom-seen": '[providers.seen]\nuse = "bloom-seen"\nproviders = { ledger = "ledger" }\n',
+    "sieve": """
+[providers.sieve]
+use = "sieve"
+providers = { ledger = "ledger" }
+[providers.sieved-ledger]
+use = "sieve-ledger"
+providers = { behind = "ledger", sieve = "sieve" }
+[providers.ledger-queues]
+use = "ledger-frontier"
+providers = { ledger = "ledger" }
+[providers.queues]
+use = "sieve-queues"
+providers = { behind = "ledger-queues", ledger = "ledger", sieve = "sieve" }
+[providers.seen]
+use = "sieve-hint"
+providers = { sieve = "sieve" }
+[components.frontier.providers]
+ledger = "sieved-ledger"
+[components.commit.providers]
+ledger = "sieved-ledger"
+""",
+}
+
+#: Part of the pages of a crawl that is its tail.
+TAIL = 0.1
+
+
+@pages_option(SHARED, "Crawl a web of this many pages.")
+def sharing(pages: int = SHARED) -> BenchReport:
+    """Crawl to two depths in each way to share a crawl, and with each kind of seen set."""
+    report = BenchReport("sharing")
+    table = report.table(
+        "Table 8 of Ridgway 2010, on a simulated web",
+        *("depth", "processes", "seen set", "seconds", "pages", "pages/s", "MB fetched", "tail, pages/s"),
+    )
+
+    def add(depth: str, name: str, kind: str, directory: Path, options: Sequence[str]) -> None:
+        run, _ = accounted([begun(directory, port, options)])
+        lines = (directory / "logs/crawl.jsonl").read_bytes().splitlines()
+        rows = [row for row in map(msgspec.json.decode, lines) if row["event"] == "page" and row["outcome"] == "ok"]
+        times = sorted(datetime.fromisoformat(row["fetched_at"]).timestamp() for row in rows)
+        seconds, last = times[-1] - times[0], times[-max(2, round(TAIL * len(times))) :]
+        table.add(
+            *(depth, name, kind, f"{seconds:.1f}", f"{run.pages:,}", f"{run.pages / seconds:,.0f}"),
+            *(f"{run.bytes / 1e6:,.1f}", f"{(len(last) - 1) / max(1e-3, last[-1] - last[0]):,.0f}"),
+        )
+
+    with (
+        tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder,
+        simulated(pages, pages // EACH, *PLAIN, *DEEP) as port,
+    ):
+        for depth in DEPTHS:
+            for name, options in WAYS.items():
+                add(str(depth), name, "ledger", Path(folder, f"{depth}-{name}"), [*options, "--depth", str(depth)])
+        for kind, text in SETS.items():
+            wiring = Path(folder, f"{kind}.toml")
+            write(wiring, changed(shipped("default"), text))
+            add("any", "one process", kind, Path(folder, kind), [*ALONE, "--wiring", str(wiring)])
+    return report

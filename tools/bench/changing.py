@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 from gossamer.bench.harness import Spent
 from gossamer.engine.unit import SystemClock
 from gossamer.frontier.contract import LEVELS
-from gossamer.recrawl.policies import RevisitSheet
-from gossamer.recrawl.schedule import weight_of
+from gossamer.recrawl.ledger import RevisitLedger
+from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
+from gossamer.recrawl.schedule import RevisitSchedule, weight_of
+from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.instants import ChangeHint
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response, Visit
 from tools.bench.ledger import opened
-from tools.bench.revisits import scheduled
 
 #: Pages of a host.
 PAGES_A_HOST = 1_000
@@ -97,7 +98,13 @@ class ChangingPages:
         said = []
         while len(pages := np.nonzero(self._next <= self.now)[0]):
             self.versions[pages] += 1
-            self._next[pages] += self._gaps(pages)
+            # Seconds to the next change: short within a burst, and the pause behind it makes up for that, so that the mean stays.
+            mean, habit = 1 / self.rates[pages], self._habits[pages]
+            gaps = self._draw.exponential(mean)
+            is_short = self._draw.random(len(pages)) < 1 - 1 / _BURST
+            short, pause = gaps / _FASTER, gaps * (_BURST - (_BURST - 1) / _FASTER)
+            gaps = np.where(habit == _BURSTS, np.where(is_short, short, pause), gaps)
+            self._next[pages] += np.where(habit == _PERIODIC, mean, gaps)
             said.append(pages[self._draw.random(len(pages)) < self.web.recall])
         while len(pages := np.nonzero(self._next_false <= self.now)[0]):
             self._next_false[pages] += self._draw.exponential(1 / self._false_rates[pages])
@@ -106,16 +113,6 @@ class ChangingPages:
             self._lied_at = self.now
             said.append(np.nonzero(self._lies)[0])
         return np.concatenate(said) if said else np.zeros(0, np.int64)
-
-    def _gaps(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Seconds from a change to the next."""
-        mean, habit = 1 / self.rates[pages], self._habits[pages]
-        gaps = self._draw.exponential(mean)
-        # Within a burst they are short; the pause behind it makes up for that, so that the mean stays.
-        is_short = self._draw.random(len(pages)) < 1 - 1 / _BURST
-        short, pause = gaps / _FASTER, gaps * (_BURST - (_BURST - 1) / _FASTER)
-        gaps = np.where(habit == _BURSTS, np.where(is_short, short, pause), gaps)
-        return np.where(habit == _PERIODIC, mean, gaps)
 
     @property
     def freshness(self) -> float:
@@ -163,6 +160,16 @@ def _groups(several: Iterable[T]) -> Iterator[list[T]]:
     left = iter(several)
     while some := list(islice(left, _GROUP)):
         yield some
+
+
+def scheduled(store: RocksLedger, clock: SystemClock, sheet: RevisitSheet) -> RevisitLedger:
+    """A ledger in front of a store, by which its pages are visited again as with `--recrawl adaptive`."""
+    schedule, ledger = RevisitSchedule(sheet), RevisitLedger()
+    schedule.policy = GreedyPolicy()
+    schedule.ledger = schedule.store = store
+    schedule.open()
+    ledger.behind, ledger.revisits, ledger.clock = store, schedule, clock
+    return ledger
 
 
 class FreshnessFigures(msgspec.Struct, frozen=True):

@@ -1,22 +1,43 @@
 """What dividing a crawl costs, for 1 to 64 agents: exchange, coverage, overlap and quality, as Cho and Garcia-Molina
-measured them.
+measured them; and what it costs to say which agent a URL goes to.
 
 By simulation, on one synthetic web, with the designation of a crawl (J. Cho, H. Garcia-Molina, "Parallel crawlers", WWW
 2002; Hunyadi 2007, sections 2.4 and 5.3.1). No page is fetched, and every draw comes of a fixed seed: two runs give the same
 figures, but for microseconds.
+
+*marshal*: the marshaler between two connectors, with its providers, and a whole master, by the URL.
 """
 
+import asyncio
+import statistics
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
+from gossamer.agents.designations import DesignationSheet, KeptDesignations, LeastLoaded, SharedDesignations
+from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
+from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentUrlTable
+from gossamer.agents.url_exchange import BATCH
 from gossamer.bench.harness import Spent, pages_option
 from gossamer.bench.report import BenchReport
+from gossamer.engine.ends import In, Out
+from gossamer.engine.errors import EndOfItems
+from gossamer.engine.gate import Receipt, current
+from gossamer.engine.local import LocalConnector
+from gossamer.engine.runner import Runner
+from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
+from gossamer.storage.mailbox.shared_state import CrawlSharedState, SharedStateSheet
 from gossamer.storage.seen.memory import SaturatingTable, SecondChance
 from gossamer.storage.seen.runs import Recent
+from gossamer.values.agents import Designated, agent_name
 from gossamer.values.hosts import Division
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
 from tools.bench.dividing import DividedWeb, ExchangeMode, SimulatedCrawl, crawl, owners, quality
+from tools.bench.ledger import opened
 
 #: Pages and hosts of the web. Ten links a page: four hundred thousand links for each crawl.
 PAGES, HOSTS = 40_000, 2_000
@@ -44,21 +65,7 @@ TABLES = (10_000, 30_000, 100_000)
 Table = Callable[[Sequence[str]], Sequence[str]]
 
 
-def thesis_table(capacity: int) -> Table:
-    return _filled(SaturatingTable(capacity))
-
-
-def second_chance_table(capacity: int) -> Table:
-    """The provider `recently-seen`: a hand goes round, one place at a time."""
-    return _filled(SecondChance(capacity))
-
-
-def generations_table(capacity: int) -> Table:
-    """The one in front of the sieve: two generations."""
-    return _filled(Recent(capacity))
-
-
-def _filled(table: SaturatingTable | SecondChance | Recent) -> Table:
+def filled(table: SaturatingTable | SecondChance | Recent) -> Table:
     def offer(urls: Sequence[str]) -> Sequence[str]:
         rest = table.misses(urls)
         if isinstance(table, Recent):
@@ -83,11 +90,12 @@ def saved(offer: Table, references: Sequence[str]) -> float:
     return 1 - sum(len(offer((url,))) for url in references) / len(references)
 
 
-#: The tables that are compared.
-KINDS = {
-    "thesis: erase at saturation": thesis_table,
-    "second chance (`recently-seen`)": second_chance_table,
-    "two generations (the sieve's)": generations_table,
+#: The tables that are compared: that of the thesis, the provider `recently-seen`, whose hand goes round one place at a time, and
+#: the one in front of the sieve.
+KINDS: dict[str, Callable[[int], SaturatingTable | SecondChance | Recent]] = {
+    "thesis: erase at saturation": SaturatingTable,
+    "second chance (`recently-seen`)": SecondChance,
+    "two generations (the sieve's)": Recent,
 }
 
 
@@ -202,7 +210,143 @@ def _tables(report: BenchReport, references: int) -> None:
         *("table", *(f"{size:,} URLs" for size in TABLES), "us a URL, largest"),
     )
     for name, kind in KINDS.items():
-        shares = [saved(kind(size), load) for size in TABLES[:-1]]
+        shares = [saved(filled(kind(size)), load) for size in TABLES[:-1]]
         with Spent() as spent:
-            shares.append(saved(kind(TABLES[-1]), load))
+            shares.append(saved(filled(kind(TABLES[-1])), load))
         table.add(name, *(f"{share:.1%}" for share in shares), f"{spent.cpu / references * 1e6:.2f}")
+
+
+#: URLs of one measurement, and how often each is repeated; the median is told.
+MARSHALED, REPEATS = 300_000, 3
+
+#: Hosts of URLs that come once: more than a batch has, fewer than are remembered.
+NAMES = 9_973
+
+#: Items between two connectors, as on the way from an agent (:mod:`gossamer.agents.wiring`).
+CAPACITY = 4_096
+
+#: URLs of one domain in the load of new domains: a page of a new site is found with some of its own.
+OF_ONE_DOMAIN = 10
+
+#: Agents that URLs go to.
+MEMBERS = tuple(agent_name(number) for number in range(8))
+
+
+def marshal(urls: int = MARSHALED, repeats: int = REPEATS) -> BenchReport:
+    """Measure so many URLs so often, and make the report."""
+    report = BenchReport("marshal")
+    table = report.table(
+        f"Marshaling {urls:,} URLs to {len(MEMBERS)} agents, median of {repeats} runs of processor time",
+        *("load", "us a URL", "URLs/s on one core", "held back", "domains"),
+    )
+    whole = report.table(
+        f"A master with {len(MEMBERS)} agents, without the links between processes, median of {repeats} runs of processor time",
+        *("load", "us a URL", "URLs/s on one core"),
+    )
+    for name, load in loads(urls).items():
+        runs = [asyncio.run(_marshaled(load)) for _ in range(repeats)]
+        _, passed, domains = runs[0]
+        times = (
+            statistics.median(seconds for seconds, _, _ in runs),
+            statistics.median(asyncio.run(_mastered(load)) for _ in range(repeats)),
+        )
+        marshaled, mastered = ((f"{one / len(load) * 1e6:.2f}", f"{len(load) / one:,.0f}") for one in times)
+        table.add(name, *marshaled, f"{1 - passed / len(load):.1%}", f"{domains:,}")
+        whole.add(name, *mastered)
+    return report
+
+
+def loads(urls: int) -> dict[str, list[Task]]:
+    """The loads that are measured, by name."""
+    numbers = range(urls)
+    made: dict[str, Iterable[str]] = {
+        "links by Zipf's law": zipf(urls, urls, 1.0, seed=1),
+        "each URL once": (f"http://www.h{n % NAMES}.example/{n}/page.html" for n in numbers),
+        "a new domain in ten URLs": (f"http://www.h{n // OF_ONE_DOMAIN}.example/{n}/page.html" for n in numbers),
+        "each with a port": (f"http://www.h{n % NAMES}.example:8080/{n}/page.html" for n in numbers),
+    }
+    return {
+        name: [Task(url, host_of(url), 1 + at % 3, "http://a.example/", "a href") for at, url in enumerate(some)]
+        for name, some in made.items()
+    }
+
+
+async def _marshaled(load: Sequence[Task]) -> tuple[float, int, int]:
+    """Seconds of processor time, the URLs that were passed on, and domains that were given away."""
+    passed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        ledger, _ = opened(folder)
+        marshal = _marshal()
+        table = marshal.designations = KeptDesignations(DesignationSheet(members=MEMBERS))
+        table.ledger, table.policy = ledger, LeastLoaded()
+        await table.start()
+        inbox, outbox = LocalConnector("inbox", Task, CAPACITY), LocalConnector("outbox", Designated, CAPACITY)
+        marshal.bind({"inbox": In("inbox", inbox)}, {"outbox": Out("outbox", outbox)})
+        taking = In("outbox", outbox)
+
+        async def take() -> None:
+            nonlocal passed
+            with suppress(EndOfItems):
+                while True:
+                    passed += len(await taking.receive_many(CAPACITY))
+
+        with Spent() as spent:
+            work = [asyncio.create_task(Runner(marshal).run()), asyncio.create_task(take())]
+            feed = Out("inbox", inbox)
+            for at in range(0, len(load), CAPACITY):
+                await feed.send_many(load[at : at + CAPACITY])
+            feed.close()
+            await asyncio.gather(*work)
+        domains = int(table.metrics.counters["given"])
+        ledger.close()
+    return spent.cpu, passed, domains
+
+
+async def _mastered(load: Sequence[Task]) -> float:
+    """Seconds of processor time of a whole master, until all that it passes on has been delivered."""
+    with tempfile.TemporaryDirectory() as folder:
+        shared = CrawlSharedState(SharedStateSheet(directory=folder))
+        await shared.start()
+        marshal, communicator = _marshal(), MassCommunicator()
+        table = marshal.designations = SharedDesignations(DesignationSheet(members=MEMBERS))
+        table.shared, table.policy = shared, LeastLoaded()
+        await table.start()
+        mail = communicator.mail = MassMail(MassMailSheet(agents=MEMBERS))
+        mail.shared, mail.designations = shared, table
+        await mail.start()
+        inbox, designated = LocalConnector("inbox", Task, CAPACITY), LocalConnector("designated", Designated, CAPACITY)
+        marshal.bind({"inbox": In("inbox", inbox)}, {"outbox": Out("outbox", designated)})
+        communicator.bind({"inbox": In("inbox", designated)}, {})
+
+        async def send(agent: str) -> None:
+            while True:
+                mail.delivered(await mail.take(agent, BATCH))
+
+        senders = [asyncio.create_task(send(agent)) for agent in MEMBERS]
+        with Spent() as spent:
+            work = [asyncio.create_task(Runner(one).run()) for one in (marshal, communicator)]
+            feed = Out("inbox", inbox)
+            for at in range(0, len(load), CAPACITY):
+                # As a frame from an agent: a receipt holds until all that it causes is safe.
+                receipt = Receipt(lambda: None)
+                token = current.set(receipt)
+                await feed.send_many(load[at : at + CAPACITY])
+                current.reset(token)
+                receipt.release()
+            feed.close()
+            await asyncio.gather(*work)
+            while not mail.is_empty:
+                await asyncio.sleep(0)
+        for sender in senders:
+            sender.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
+        await mail.stop()
+        await shared.stop()
+    return spent.cpu
+
+
+def _marshal() -> Marshal:
+    marshal = Marshal()
+    marshal.recent, marshal.hosts = RecentUrlTable(), GivenHostNames()
+    marshal.constraints = ConstraintFilter(ConstraintSheet(never=("hu.*",)))
+    return marshal

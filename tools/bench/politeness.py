@@ -8,7 +8,6 @@ simulated servers on a simulated clock: when a request begins, in; how it ends a
 import heapq
 import random
 import statistics
-import time
 import tracemalloc
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from itertools import product
 from statistics import fmean
 from typing import NamedTuple
 
+from gossamer.bench.harness import Spent
 from gossamer.bench.report import BenchReport
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.rules import PolitenessSheet
@@ -247,14 +247,8 @@ def _others(report: BenchReport) -> None:
         table.add(f"one page in {one_in} is always 503", "1", "pace %", "", f"{asked * 1.05 * 100:.1f}")
 
 
-#: Runs of each measurement; the median is printed, because a shared machine has bad moments.
-REPEATS = 3
-
-#: Requests of one measurement.
-REQUESTS = 100_000
-
-#: Requests in flight, as the default of `--concurrency`.
-LIVE = 64
+#: Runs of each measurement, of which the median is printed; requests of one; and those in flight, as by default.
+REPEATS, REQUESTS, LIVE = 3, 100_000, 64
 
 #: Microseconds that a request may cost: a sixtieth of what a page costs in all.
 BOUND = 15
@@ -270,15 +264,6 @@ class Web:
             host: f"198.{18 + number % addresses // 65536}.{number % addresses // 256 % 256}.{number % addresses % 256}"
             for number, host in enumerate(self.hosts)
         }
-
-
-def _cost_of(web: Web, requests: int) -> float:
-    """Microseconds of CPU a request, over so many requests after every host was asked for once."""
-    polite, flights = _asking(web), deque[str]()
-    now = _ask(web, polite, flights, 0.0, len(web.hosts))
-    began = time.process_time()
-    _ask(web, polite, flights, now, requests)
-    return (time.process_time() - began) / requests * 1e6
 
 
 def _asking(web: Web) -> HostPoliteness:
@@ -320,7 +305,14 @@ def cost() -> BenchReport:
         ("1,000 hosts at one address", 1_000, 1),
     ):
         web = Web(hosts, addresses)
-        cost = statistics.median(_cost_of(web, REQUESTS) for _ in range(REPEATS))
+        costs = []
+        for _ in range(REPEATS):
+            polite, flights, spent = _asking(web), deque[str](), Spent()
+            now = _ask(web, polite, flights, 0.0, len(web.hosts))
+            with spent:
+                _ask(web, polite, flights, now, REQUESTS)
+            costs.append(spent.cpu / REQUESTS * 1e6)
+        cost = statistics.median(costs)
         table.add(name, BOUND, f"{cost:.1f}", f"{1e6 / cost:,.0f}")
     table = report.table("Memory of a host that was asked and waits", "hosts", "bytes a host")
     web = Web(20_000, 20_000)

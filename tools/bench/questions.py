@@ -136,14 +136,14 @@ def run(pages: int = PAGES) -> BenchReport:
                 database.ask("SELECT 1 FROM pages LIMIT 1")
                 table.add(name, *_least(lambda sql=sql: list(database.ask(sql))))  # type: ignore[misc]
         for name in SPECS:
-            table.add(f"report {name}", *_least(partial(_reported, directory, name)))
+
+            def reported(name: str = name) -> None:
+                with Database(directory) as database:
+                    make_report(database, SPECS[name], _ROWS)
+
+            table.add(f"report {name}", *_least(reported))
         table.add("rank: PageRank, and its tables", *_least(partial(rank_crawl, directory)))
     return report
-
-
-def _reported(directory: Path, name: str) -> None:
-    with Database(directory) as database:
-        make_report(database, SPECS[name], _ROWS)
 
 
 #: Pages of the log: 200,000 triples.

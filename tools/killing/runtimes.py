@@ -106,7 +106,16 @@ async def _campaign(
     link = RemoteRuntime(runtime.url, runtime.key, runtime.pin)
     began = time.monotonic()
     await _Home(link, random.Random(0), Told()).brought("undisturbed", to_bytes(crawlers()[0]))
-    killing = asyncio.create_task(_killed(runtime, dice, kills, LONGEST_LIFE * (time.monotonic() - began), told))
+    longest = LONGEST_LIFE * (time.monotonic() - began)
+
+    async def kill() -> None:
+        for _ in range(kills):
+            await asyncio.sleep(dice.uniform(SHORTEST, longest))
+            await asyncio.to_thread(runtime.end, signal.SIGKILL)
+            told.figures["kills"] += 1
+            await asyncio.to_thread(runtime.begin)
+
+    killing = asyncio.create_task(kill())
     number = 0
     try:
         while not killing.done() or number % len(clean):
@@ -129,14 +138,6 @@ async def _campaign(
         told.figures["crawlers"] = number
         await link.close()
         await asyncio.to_thread(runtime.end)
-
-
-async def _killed(runtime: RuntimeProcess, dice: random.Random, kills: int, longest: float, told: Told) -> None:
-    for _ in range(kills):
-        await asyncio.sleep(dice.uniform(SHORTEST, longest))
-        await asyncio.to_thread(runtime.end, signal.SIGKILL)
-        told.figures["kills"] += 1
-        await asyncio.to_thread(runtime.begin)
 
 
 class _Home:

@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.values.hosts import registered_domain
 from tools.bench.dividing import DividedWeb, ExchangeMode, crawl, owners, quality
-from tools.bench.exchange import generations_table, run, saved, second_chance_table, thesis_table, zipf
+from tools.bench.exchange import KINDS, filled, run, saved, zipf
 
 
 @cache
@@ -87,10 +87,10 @@ def test_quality_is_the_share_of_the_best_pages() -> None:
     assert quality([1, 4], importance, 2) == 0
 
 
-@pytest.mark.parametrize("kind", [thesis_table, second_chance_table, generations_table])
-def test_a_table_with_room_for_all_saves_all_repetitions(kind: type) -> None:
+@pytest.mark.parametrize("name", KINDS)
+def test_a_table_with_room_for_all_saves_all_repetitions(name: str) -> None:
     load = zipf(1_000, 5_000, 1.0, seed=2)
-    assert saved(kind(5_000), load) == pytest.approx(1 - len(set(load)) / len(load))
+    assert saved(filled(KINDS[name](5_000)), load) == pytest.approx(1 - len(set(load)) / len(load))
 
 
 def test_the_load_follows_the_formula() -> None:

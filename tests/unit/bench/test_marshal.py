@@ -1,6 +1,6 @@
 """The benchmark of the marshaler tells what came out of each load; the whole of it is `gossamer bench marshal`."""
 
-from tools.bench.marshal import marshal
+from tools.bench.exchange import marshal
 
 
 def test_each_load_is_told_with_what_was_held_back_and_given_away() -> None:
