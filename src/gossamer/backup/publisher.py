@@ -81,7 +81,8 @@ class Publisher(Lapsing[PublisherSheet]):
         self._is_unknown = False
         """The agent has joined, and what the store has of the crawl does not name it: who goes on with that takes nothing over."""
         self._place: AgentInStore | None = None
-        self._shipping: Shipping | None = None
+        self._shipping: Shipping
+        """What is in the store already, since this process owns its place there."""
         self._sent: dict[str, str] = {}
         """Requests that may not be sent twice, and have an object each: its name, and the identity of the request."""
         self._is_fenced = False
@@ -193,11 +194,6 @@ class Publisher(Lapsing[PublisherSheet]):
         its folder. It does not return where another process has the agent."""
         while self._rests:
             await asyncio.sleep(self.sheet.lease / _BEATS)
-
-    @property
-    def _shipped(self) -> Shipping:
-        assert self._shipping is not None
-        return self._shipping
 
     @property
     def _has_published(self) -> bool:
@@ -322,7 +318,7 @@ class Publisher(Lapsing[PublisherSheet]):
         return is_published
 
     async def _published_now(self, has_ended: bool) -> bool:
-        place, shipping, snapshot = self._place, self._shipped, self.ledger.places.state / SNAPSHOT
+        place, shipping, snapshot = self._place, self._shipping, self.ledger.places.state / SNAPSHOT
         assert place is not None
         began = time.monotonic()
         await asyncio.to_thread(self._stand_in, place, self.ledger.committed_ends())
@@ -374,7 +370,7 @@ class Publisher(Lapsing[PublisherSheet]):
 
     def _stand_in(self, place: AgentInStore, ends: Mapping[str, int]) -> None:
         """Have the store stand in for disks of the archive that are lost, and name these."""
-        linked, short = stand_in(self._directory, place, self._shipped.known.files, ends, self._in_use)
+        linked, short = stand_in(self._directory, place, self._shipping.known.files, ends, self._in_use)
         if linked:
             self.report(
                 f"{show_count(len(linked), 'archive file')} lay on a disk that is not there, as {linked[0]}; what reads them "

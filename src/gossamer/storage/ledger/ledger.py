@@ -70,7 +70,7 @@ class RocksLedger(LedgerReader):
     def __init__(self, sheet: LedgerSheet | None = None) -> None:
         super().__init__(sheet and sheet.within_memory())
         self.places = opening.Places(Path(self.sheet.directory, STATE_DIRECTORY, self.sheet.agent))
-        self._group: LedgerGroup | None = None
+        self.open_group: LedgerGroup | None = None
         self._lock: opening.ProcessLock | None = None
         self._state = LedgerState(Marks(), {})
         self._unsure: _Commit | None = None
@@ -242,23 +242,19 @@ class RocksLedger(LedgerReader):
 
     # -- groups
 
-    @property
-    def open_group(self) -> LedgerGroup | None:
-        return self._group
-
     @contextmanager
     def group(self) -> Iterator[LedgerGroup]:
         """Open a group; it is written when the block ends, and forgotten when it raises. Raises RuntimeError: there is an open
         group; CrawlDirectoryError: it could not be written, and nothing of it is kept."""
-        if self._group is not None:
+        if self.open_group is not None:
             raise RuntimeError("one group at a time: check-and-put must know of everything that is staged")
         self._mend()
-        self._group = group = LedgerGroup(self)
+        self.open_group = group = LedgerGroup(self)
         try:
             yield group
             self._commit(group)
         finally:
-            self._group = None
+            self.open_group = None
 
     def _commit(self, group: LedgerGroup) -> None:
         batch = self._store.batch()

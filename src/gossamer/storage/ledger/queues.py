@@ -88,7 +88,7 @@ class HostQueues:
         self._arrivals: deque[str] = deque()
         self._flights = QueueFlights()
         self._buffers: OrderedDict[str, ActiveHost] = OrderedDict()
-        self._buffered = 0
+        self.buffered = 0
         self._moves: dict[str, tuple[HostLeaving | None, float]] = {}
         self.rotation = Rotation(store, marks)
         self.delayed = DelayedTasks(store)
@@ -106,10 +106,6 @@ class HostQueues:
     @property
     def in_flight(self) -> int:
         return len(self._flights)
-
-    @property
-    def buffered(self) -> int:
-        return self._buffered
 
     @property
     def moved(self) -> bool:
@@ -184,7 +180,7 @@ class HostQueues:
             self._leave(entry, HostLeaving.EMPTY)
             return taken
         entry.popped += len(taken)
-        self._buffered -= len(taken)
+        self.buffered -= len(taken)
         if any(lane.buffer for lane in entry.lanes.values()):
             self._buffers[name] = entry
             self._buffers.move_to_end(name)
@@ -203,7 +199,7 @@ class HostQueues:
         lane.put_back(place, layout.as_queued(task))
         entry = lane.entry
         entry.popped -= 1
-        self._buffered += 1
+        self.buffered += 1
         self._buffers[entry.name] = entry
         if entry.leaving is not None and not entry.is_flying:
             if entry.leaving is HostLeaving.REST:
@@ -232,7 +228,7 @@ class HostQueues:
         for key, value in self._store.scan("frontier", start, end):
             level = key[-9]
             read = entry.lane(level).fill(int.from_bytes(key[-8:]), layout.unpack(value, level), room)
-            self._buffered += read
+            self.buffered += read
             room -= read
             if not room:
                 entry.read_up_to(level)
@@ -243,9 +239,9 @@ class HostQueues:
 
     def _trim(self) -> None:
         """Drop the buffers that were not used longest, until what is left keeps the bound."""
-        while self._buffered > self.limits.buffered:
+        while self.buffered > self.limits.buffered:
             _, entry = self._buffers.popitem(last=False)
-            self._buffered -= entry.empty_buffers()
+            self.buffered -= entry.empty_buffers()
 
     def _leave(self, entry: ActiveHost, why: HostLeaving) -> None:
         entry.leaving = why
@@ -260,7 +256,7 @@ class HostQueues:
         if entry.leaving is HostLeaving.REST:
             self.rotation.rests(entry.until)
         self._moves[entry.name] = (entry.leaving, entry.until)
-        self._buffered -= entry.empty_buffers()
+        self.buffered -= entry.empty_buffers()
         self._buffers.pop(entry.name, None)
         del self._held[entry.name]
 
@@ -270,7 +266,7 @@ class HostQueues:
     def evict(self, is_gone: Callable[[bytes], bool]) -> None:
         """Hold hosts no more whose ids say so: their tasks, of which none is in flight, are about to leave."""
         for entry in [one for one in self._held.values() if is_gone(one.key)]:
-            self._buffered -= entry.empty_buffers()
+            self.buffered -= entry.empty_buffers()
             self._buffers.pop(entry.name, None)
             self._moves[entry.name] = (HostLeaving.EMPTY, 0.0)
             del self._held[entry.name]

@@ -48,11 +48,11 @@ class SharedFile:
             )
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
-            self._connection.execute("PRAGMA journal_mode=WAL")
+            self.reading = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+            self.reading.execute("PRAGMA journal_mode=WAL")
             # A kill loses nothing of what the system has; like the ledgers, it is not flushed for each transaction.
-            self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.execute(_META)
+            self.reading.execute("PRAGMA synchronous=NORMAL")
+            self.reading.execute(_META)
         if not crawl:
             return
         with self.writing() as connection:
@@ -64,35 +64,31 @@ class SharedFile:
 
     def open(self, schema: str) -> None:
         with self._explained():
-            self._connection.executescript(schema)
-
-    @property
-    def reading(self) -> sqlite3.Connection:
-        return self._connection
+            self.reading.executescript(schema)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         with self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
+            self.reading.execute("BEGIN IMMEDIATE")
             try:
-                yield self._connection
-                self._connection.execute("COMMIT")
+                yield self.reading
+                self.reading.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                if self.reading.in_transaction:
+                    self.reading.execute("ROLLBACK")
                 raise
 
     @contextmanager
     def erasing(self) -> Iterator[sqlite3.Connection]:
         with self._explained():
-            self._connection.execute("PRAGMA secure_delete=ON")
+            self.reading.execute("PRAGMA secure_delete=ON")
         with self.writing() as connection:
             yield connection
         with self._explained():
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.reading.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        self._connection.close()
+        self.reading.close()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -24,20 +24,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from gossamer.engine.files import AppendFile
-from gossamer.storage.seen import runs as manifests
-from gossamer.storage.seen.runs import (
-    FindsFile,
-    FingerprintMaker,
-    Recent,
-    SieveKeys,
-    SieveManifest,
-    SieveRun,
-    crowded,
-    in_order,
-    sift,
-    write_found,
-    write_run,
-)
+from gossamer.storage.seen import runs
 from gossamer.values.errors import CrawlDirectoryError
 
 if TYPE_CHECKING:
@@ -60,11 +47,11 @@ class _Merge(msgspec.Struct):
     """The changes of a merge."""
 
     number: int
-    runs: list[SieveRun]
-    dropped: list[SieveRun]
-    found: FindsFile
+    standing: list[runs.SieveRun]
+    dropped: list[runs.SieveRun]
+    found: runs.FindsFile
     new: int
-    leaving: list[FindsFile]
+    leaving: list[runs.FindsFile]
 
 
 class Finds:
@@ -74,8 +61,8 @@ class Finds:
     def __init__(self, directory: Path, ends: Ends) -> None:
         self._directory = directory
         self._ends = ends
-        self._found: deque[FindsFile] = deque()
-        self._drained: list[FindsFile] = []
+        self._found: deque[runs.FindsFile] = deque()
+        self._drained: list[runs.FindsFile] = []
 
     def __len__(self) -> int:
         return sum(found.count for found in self._found)
@@ -84,10 +71,10 @@ class Finds:
         """Go on with a file of an earlier session, where what counts of it ends."""
         with path.open("rb") as file:
             at = file.seek(self._ends(path.name) or 0)
-            found = FindsFile(path.name, path.stat().st_size, at, sum(1 for _ in file))
+            found = runs.FindsFile(path.name, path.stat().st_size, at, sum(1 for _ in file))
         (self._found if found.count else self._drained).append(found)
 
-    def add(self, found: FindsFile) -> None:
+    def add(self, found: runs.FindsFile) -> None:
         self._found.append(found)
 
     def take(self, most: int) -> tuple[list[bytes], str, int]:
@@ -105,13 +92,10 @@ class Finds:
                 return lines, found.file, found.at
         return [], "", 0
 
-    def counting(self) -> list[FindsFile]:
+    def counting(self) -> list[runs.FindsFile]:
         """Files that were drained to the end, and count as such; they are taken off the list."""
-        counting = []
-        for found in self._drained:
-            end = self._ends(found.file)
-            if end is None or end >= found.size:
-                counting.append(found)
+        ends = ((found, self._ends(found.file)) for found in self._drained)
+        counting = [found for found, end in ends if end is None or end >= found.size]
         self._drained = [found for found in self._drained if found not in counting]
         return counting
 
@@ -140,13 +124,13 @@ class Sieve(Generic[T]):
         self._progress = progress
         self._encoder = msgspec.json.Encoder()
         self._decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]  # a class that is known at run time
-        self._front = Recent(limits.recent)
-        self._keys = SieveKeys()
+        self._front = runs.Recent(limits.recent)
+        self._keys = runs.SieveKeys()
         self._backlog: deque[int] = deque()
         self._finds = Finds(directory, ends)
-        self._leaving: list[FindsFile] = []
+        self._leaving: list[runs.FindsFile] = []
         """Finds that can be removed after a merge which notes that they count."""
-        self._settling: tuple[list[FindsFile], int] = [], 0
+        self._settling: tuple[list[runs.FindsFile], int] = [], 0
         self._mark = 0
         """The progress that the next manifest notes: no crash of any kind takes it back."""
         self._job: Future[_Merge] | None = None
@@ -165,10 +149,10 @@ class Sieve(Generic[T]):
         """Open the sieve of the directory, or begin one. Raises CrawlDirectoryError: it is damaged, or newer than this program;
         OSError: it cannot be read or written."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        known = manifests.read(self.directory)
-        self._manifest = known or SieveManifest(os.urandom(8).hex())
+        known = runs.read(self.directory)
+        self._manifest = known or runs.SieveManifest(os.urandom(8).hex())
         if known is None:
-            manifests.write(self.directory, self._manifest, sync=self.limits.sync)
+            runs.write(self.directory, self._manifest, sync=self.limits.sync)
         if self._progress() < self._manifest.mark:
             raise CrawlDirectoryError(
                 f"the sieve in {self.directory} is newer than the ledger, which went back to a checkpoint: "
@@ -176,8 +160,8 @@ class Sieve(Generic[T]):
             )
         self._mark = self._manifest.mark
         self._secret = int(self._manifest.secret, 16)
-        self._fingerprints = FingerprintMaker(self._secret)
-        self._runs = [SieveRun(self.directory, entry) for entry in self._manifest.runs]
+        self._fingerprints = runs.FingerprintMaker(self._secret)
+        self._runs = [runs.SieveRun(self.directory, entry) for entry in self._manifest.runs]
         # Files that the manifest does not name were left by a merge that did not end, or by the logs that it had read.
         named, merged = {entry.file for entry in self._manifest.runs}, self._manifest.merged
         left = [path for path in self.directory.glob("run-*") if path.name not in named]
@@ -327,11 +311,11 @@ class Sieve(Generic[T]):
             self._wanted = False
             self._log.close()
             number, keys = self._number, self._keys
-            self._keys = SieveKeys()
+            self._keys = runs.SieveKeys()
             self._begin_log(number + 1)
             self._begin_merge(number, keys)
 
-    def _begin_merge(self, number: int, keys: SieveKeys | None) -> None:
+    def _begin_merge(self, number: int, keys: runs.SieveKeys | None) -> None:
         self._in_job = len(keys) if keys is not None else 1
         if not self.limits.sync:
             self._leaving += self._finds.counting()
@@ -349,7 +333,7 @@ class Sieve(Generic[T]):
             self._job = self._executor.submit(self._merging)
             raise CrawlDirectoryError(f"the sieve in {self.directory} cannot be merged: {error.strerror}") from error
         self._job, self._in_job = None, 0
-        self._runs = merge.runs
+        self._runs = merge.standing
         self.merges += 1
         self.new += merge.new
         for run in merge.dropped:
@@ -360,25 +344,27 @@ class Sieve(Generic[T]):
         if merge.found.size:
             self._finds.add(merge.found)
 
-    def _merge(self, number: int, keys: SieveKeys | None, mark: int, leaving: list[FindsFile]) -> _Merge:
+    def _merge(self, number: int, keys: runs.SieveKeys | None, mark: int, leaving: list[runs.FindsFile]) -> _Merge:
         """One merge, in the thread: it reads what no one changes, and writes files that no one knows until the manifest."""
         if keys is None:
             keys = self._keys_of(number)
-        runs, sync = list(self._runs), self.limits.sync
-        sifted = sift(keys, runs)
-        found = write_found(self.directory, number, self._pieces(number), sifted, sync=sync)
+        standing, sync = list(self._runs), self.limits.sync
+        sifted = runs.sift(keys, standing)
+        found = runs.write_found(self.directory, number, self._pieces(number), sifted, sync=sync)
         if len(sifted.high):
-            runs.append(write_run(self.directory, f"run-{number:08}-0", [(sifted.high, sifted.low)], sync=sync))
-        dropped: list[SieveRun] = []
-        while places := crowded([run.count for run in runs]):
-            joined = [runs[place] for place in places]
+            standing.append(
+                runs.write_run(self.directory, f"run-{number:08}-0", [(sifted.high, sifted.low)], sync=sync)
+            )
+        dropped: list[runs.SieveRun] = []
+        while places := runs.crowded([run.count for run in standing]):
+            joined = [standing[place] for place in places]
             name = f"run-{number:08}-{len(dropped) + 1}"
-            one = write_run(self.directory, name, in_order(joined), sync=sync)
-            runs = [*(run for run in runs if run not in joined), one]
+            one = runs.write_run(self.directory, name, runs.in_order(joined), sync=sync)
+            standing = [*(run for run in standing if run not in joined), one]
             dropped += joined
-        entries = tuple(run.entry for run in runs)
-        manifests.write(self.directory, SieveManifest(self._manifest.secret, number, entries, mark), sync=sync)
-        return _Merge(number, runs, dropped, found, len(sifted.high), leaving)
+        entries = tuple(run.entry for run in standing)
+        runs.write(self.directory, runs.SieveManifest(self._manifest.secret, number, entries, mark), sync=sync)
+        return _Merge(number, standing, dropped, found, len(sifted.high), leaving)
 
     def _pieces(self, number: int) -> Iterator[list[bytes]]:
         rest = b""
@@ -387,9 +373,9 @@ class Sieve(Generic[T]):
                 *lines, rest = (rest + data).split(b"\n")
                 yield lines
 
-    def _keys_of(self, number: int) -> SieveKeys:
+    def _keys_of(self, number: int) -> runs.SieveKeys:
         """The fingerprints of a log, as they were when it was written."""
-        keys, fingerprints = SieveKeys(), FingerprintMaker(self._secret)
+        keys, fingerprints = runs.SieveKeys(), runs.FingerprintMaker(self._secret)
         for lines in self._pieces(number):
             items: list[T] = self._decoder.decode(b"[" + b",".join(lines) + b"]")
             keys.add(fingerprints.of(map(self._url_of, items)))
