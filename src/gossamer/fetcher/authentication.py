@@ -60,7 +60,7 @@ class Authentication:
         """Go by a sheet. Cookies stay, unless they are switched off or begin with another file. Raises SettingError: a secret,
         a field or a cookie cannot be used."""
         self._credentials = request.credentials(given_credentials(sheet.credentials))
-        self._host_fields = request.host_fields(sheet.headers)
+        self._host_fields = request.host_fields(sheet.headers) if sheet.headers else None
         self._keeps = sheet.cookies == "keep" and bool(sheet.directory)
         self._is_private = sheet.cookies == "keep" or bool(sheet.cookie_file)
         if sheet.cookies == "off" and not sheet.cookie_file:
@@ -72,6 +72,7 @@ class Authentication:
             if sheet.cookie_file:
                 fill(self._given, Path(sheet.cookie_file), self._now())
             self._jars = {"": self._filled()}
+        self.has_cookies = self._jars is not None
         self._filled_from = sheet.cookie_file
         self._directory = sheet.directory
 
@@ -125,8 +126,10 @@ class Authentication:
         if self._log is not None:
             self._log.renew(session)
 
-    def fields_of(self, task: Task, sent: Requested | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The fields of this request alone: those that the archive keeps, and those that it must not."""
+    def fields_of(
+        self, task: Task, sent: Requested | None, jar: CookieJar | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The fields of this request alone: those that the archive keeps, and those that it must not; `jar`: of its session."""
         shown: tuple[str, ...] = ()
         own: tuple[str, ...] = ()
         if sent is not None:
@@ -137,12 +140,11 @@ class Authentication:
         if self._credentials:
             of_host = f"{urls.scheme_of(task.url)}://{urls.host_of(task.url)}{request.EVERY_PORT}"
             secret = (*self._credentials.get(urls.site_of(task.url), ()), *self._credentials.get(of_host, ()))
-        if len(self._host_fields) and (fields := self._host_fields.get(urls.host_of(task.url))):
+        if self._host_fields is not None and (fields := self._host_fields.get(urls.host_of(task.url))):
             shown, secret = (*shown, *fields[0]), (*secret, *fields[1])
         session = "" if task.request is None else task.request.session
         if self._granted and (granted := self._granted.get((session, urls.site_of(task.url)))):
             secret = (*secret, granted)
-        jar = self.jar_of(task)
         if jar is not None and (cookie := jar.field(task.url, self._now())):
             if self._is_private:
                 hidden, own = request.with_cookie((), own, cookie)

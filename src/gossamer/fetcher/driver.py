@@ -270,15 +270,12 @@ class EpollDriver:
         elif milliseconds == 0 and not self._is_soon:
             # Later in this turn: libcurl must not be called from its own callback, and other transfers may begin meanwhile.
             self._is_soon = True
-            self._loop.call_soon(self._on_soon)
+            self._loop.call_soon(self._on_time)
 
     # -- what the loop says
 
-    def _on_soon(self) -> None:
-        self._is_soon = False
-        self._on_time()
-
     def _on_time(self) -> None:
+        self._is_soon = False
         if not self.closed:
             self._act(pycurl.SOCKET_TIMEOUT, 0)
             self._end_soon()

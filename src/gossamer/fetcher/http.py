@@ -180,7 +180,8 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
             return Response(Outcome.DNS_FAILED, started=started, error=str(error))
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
-        fields, jar = self._authentication.fields_of(task, sent), self._authentication.jar_of(task)
+        jar = self._authentication.jar_of(task) if self._authentication.has_cookies else None
+        fields = self._authentication.fields_of(task, sent, jar)
         gates = self.gates.get("body", ())
         wanted = partial(unwanted, gates, task, self.metrics) if gates and task.relation != ROBOTS else None
         asked = Asked(url, started, self.clock.monotonic() - began, *fields, wanted, sent)
@@ -194,7 +195,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
                 response = await self._fetch_by(self._proxies, asked, session, is_robots=is_robots)
         finally:
             self._slots.leave(slot)
-        return self._authentication.received(task, jar, response, started)
+        return response if jar is None else self._authentication.received(task, jar, response, started)
 
     async def _fetch_by(self, proxies: Proxies, asked: Asked, session: str, *, is_robots: bool) -> Response:
         """Go by the proxy whose turn it is; where it does not carry the request, by others."""
@@ -294,7 +295,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
     def _release(self, transfer: Transfer) -> None:
         driver = self._multi or self.driver()
         driver.discard(transfer.curl)
-        is_used_up = transfer.is_used_up or transfer.is_stopped
+        is_used_up = transfer.is_used_up
         transfer.clear()
         if transfer.shared is self._shared and not is_used_up and not driver.closed:
             self._idle.append(transfer)

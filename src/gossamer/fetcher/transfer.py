@@ -168,8 +168,8 @@ class Transfer(Receiving[HttpSheet]):
 
     @property
     def is_used_up(self) -> bool:
-        """It has carried another request than a plain GET, and is to be closed."""
-        return self._sent is not None
+        """It is to be closed: it has carried another request than a plain GET, or a piece of its body waits."""
+        return self._sent is not None or self._stopped is not None
 
     def begin(
         self,

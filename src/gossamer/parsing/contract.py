@@ -56,14 +56,13 @@ class Processor(Protocol):
         ...
 
 
-class FoundLinks:
+class FoundLinks(msgspec.Struct, eq=False):
     """The links of one page as they are found, in bounded memory: of too many, each spelling once, up to :data:`MAX_FOUND`."""
 
-    def __init__(self) -> None:
-        self.links: list[Found] = []
-        """In document order. Code that adds to it calls :meth:`bound` now and then."""
-        self.left_out = 0
-        """How many were left out, each spelling once as far as that is known."""
+    links: list[Found] = []
+    """In document order. Code that adds to it calls :meth:`bound` now and then."""
+    left_out: int = 0
+    """How many were left out, each spelling once as far as that is known."""
 
     def take(self, found: Iterable[Found]) -> None:
         """Add these, which one tag or one style sheet can have a million of."""

@@ -93,23 +93,22 @@ class Findings(msgspec.Struct, frozen=True):
     """How many links each limit of reading left out."""
 
 
-class _Gathered:
+class _Gathered(msgspec.Struct, eq=False):
     """Everything that the processors of one document have yielded so far."""
 
-    def __init__(self, document: Document, apart: list[Processor]) -> None:
-        self._document = document
-        self._apart = apart
-        self._found = FoundLinks()
-        self._yielded = 0
-        self._items: list[Item] = []
-        self._triples: list[Triple] = []
-        self._orders: list[Order] = []
-        self._counts: dict[str, int] = {}
-        self._errors: list[Raised] = []
-        self._again: float | None = None
-        self._is_out = False
-        self._is_retired = False
-        self._trouble = ""
+    _document: Document
+    _apart: list[Processor]
+    _found: FoundLinks = msgspec.field(default_factory=FoundLinks)
+    _yielded: int = 0
+    _items: list[Item] = []
+    _triples: list[Triple] = []
+    _orders: list[Order] = []
+    _counts: dict[str, int] = {}
+    _errors: list[Raised] = []
+    _again: float | None = None
+    _is_out: bool = False
+    _is_retired: bool = False
+    _trouble: str = ""
 
     def ask(self, processor: Processor) -> None:
         """Take what a processor yields. One that raises costs its own findings on this page, and nothing else."""

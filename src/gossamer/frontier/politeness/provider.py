@@ -44,15 +44,8 @@ DOMAIN_MARK = "@"
 WANTED_AT_ONCE = 1_000
 
 #: Outcomes of tasks for which nothing was asked of the host: its delay runs on as if they had not been.
-UNASKED = frozenset(
-    {
-        Outcome.ROBOTS_DENIED,
-        Outcome.ADDRESS_REFUSED,
-        Outcome.SCHEME_REFUSED,
-        Outcome.BLOCKED,
-        Outcome.GONE_AFTER_RETRIES,
-    }
-)
+UNASKED = frozenset({Outcome.ROBOTS_DENIED, Outcome.ADDRESS_REFUSED, Outcome.SCHEME_REFUSED})
+UNASKED |= {Outcome.BLOCKED, Outcome.GONE_AFTER_RETRIES}
 
 #: Outcomes of requests that never met their host, as they all end when our own network is down. Answers that say that a server
 #: was there do not count, whatever their outcome.

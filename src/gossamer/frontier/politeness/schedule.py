@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import Generic, TypeVar
 
+import msgspec
+
 from gossamer.frontier.politeness.places import AskedHost, Place, SharedPlace, SharedPlaces
 from gossamer.frontier.politeness.rules import LayerRules, live_of, pace_of
 from gossamer.frontier.politeness.whole_crawl import WholeCrawl
@@ -102,34 +104,28 @@ _REST = 0.25
 _FEW = 256
 
 
-class _Turn:
-    """A host with work."""
-
-    __slots__ = ("address", "domain", "level", "parking", "stamp", "via")
-
-    def __init__(self, domain: str, address: str, level: int) -> None:
-        self.domain = domain
-        self.address = address
-        self.level = level
-        self.stamp = 0
-        """Of its entry in the heap; 0 while it has none."""
-        self.parking: _Parking | None = None
-        """Where it is parked."""
-        self.via: _Parking | None = None
-        """Which parking let it go."""
-
-
-class _Parking:
+class _Parking(msgspec.Struct, eq=False):
     """Hosts beside a place that is in their way."""
 
-    __slots__ = ("hosts", "place", "stamp", "vain")
+    place: Place
+    hosts: deque[str] = msgspec.field(default_factory=deque)
+    stamp: int = 0
+    vain: int = 0
+    """Hosts let go in vain since the last that could begin."""
 
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self.hosts: deque[str] = deque()
-        self.stamp = 0
-        self.vain = 0
-        """Hosts let go in vain since the last that could begin."""
+
+class _Turn(msgspec.Struct, eq=False):
+    """A host with work."""
+
+    domain: str
+    address: str
+    level: int
+    stamp: int = 0
+    """Of its entry in the heap; 0 while it has none."""
+    parking: _Parking | None = None
+    """Where it is parked."""
+    via: _Parking | None = None
+    """Which parking let it go."""
 
 
 class Schedule:
@@ -385,17 +381,15 @@ class Schedule:
                 self._ready.push(what, turn.level)
             elif what.stamp == stamp:
                 what.stamp = 0
-                self._let_go(what)
-
-    def _let_go(self, parking: _Parking) -> None:
-        while parking.hosts:
-            host = parking.hosts.popleft()
-            turn = self._turns.get(host)
-            if turn is not None and turn.parking is parking:
-                turn.parking, turn.via = None, parking
-                self._ready.push(host, turn.level)
-                return
-        self._arm(parking)
+                while what.hosts:
+                    host = what.hosts.popleft()
+                    turn = self._turns.get(host)
+                    if turn is not None and turn.parking is what:
+                        turn.parking, turn.via = None, what
+                        self._ready.push(host, turn.level)
+                        break
+                else:
+                    self._arm(what)
 
     def _is_stale(self, entry: tuple[float, int, "str | _Parking"]) -> bool:
         _, stamp, what = entry

@@ -203,16 +203,13 @@ class ActiveHost:
         return sum(lane.empty_buffer() for lane in self.lanes.values())
 
 
-class HostEnding:
+class HostEnding(msgspec.Struct, eq=False):
     """Flights of one host that a commit ends: places by lane, and the cursors and finished chunks that follow from them."""
 
-    __slots__ = ("chunks", "cursors", "entry", "places")
-
-    def __init__(self, entry: ActiveHost) -> None:
-        self.entry = entry
-        self.places: dict[Lane, set[Place]] = {}
-        self.cursors: dict[int, Cursor] = {}
-        self.chunks: dict[Lane, list[int]] = {}
+    entry: ActiveHost
+    places: dict[Lane, set[Place]] = {}
+    cursors: dict[int, Cursor] = {}
+    chunks: dict[Lane, list[int]] = {}
 
     def decide(self) -> None:
         self.cursors = dict(self.entry.cursors or {})

@@ -28,23 +28,20 @@ if TYPE_CHECKING:
     from gossamer.storage.ledger.reader import LedgerSheet
 
 
-class QueueChanges:
+class QueueChanges(msgspec.Struct, eq=False):
     """The changes of one group."""
 
-    __slots__ = ("begun", "delayed", "ended", "pushed", "requests", "woken")
-
-    def __init__(self) -> None:
-        self.pushed: dict[tuple[str, int], list[Task]] = {}
-        self.ended: dict[str, int] = {}
-        """Identity -> how many of its flights have ended."""
-        self.requests: list[Task] = []
-        """Tasks among those that are queued that are no plain GET."""
-        self.begun: list[str] = []
-        """Identities of requests that are about to be sent, and may not be sent twice."""
-        self.delayed: list[tuple[Task, float]] = []
-        """Tasks, each with the time when it is due."""
-        self.woken: list[bytes] = []
-        """Keys of tasks that were to be queued later, and are pushed now."""
+    pushed: dict[tuple[str, int], list[Task]] = {}
+    ended: dict[str, int] = {}
+    """Identity -> how many of its flights have ended."""
+    requests: list[Task] = []
+    """Tasks among those that are queued that are no plain GET."""
+    begun: list[str] = []
+    """Identities of requests that are about to be sent, and may not be sent twice."""
+    delayed: list[tuple[Task, float]] = []
+    """Tasks, each with the time when it is due."""
+    woken: list[bytes] = []
+    """Keys of tasks that were to be queued later, and are pushed now."""
 
     @property
     def tasks(self) -> int:
