@@ -30,9 +30,6 @@ from gossamer.values.outcome import Outcome
 #: The file in the folder of an agent or a master that has ended.
 _ENDED = "ended.json"
 
-#: Fields that summary and standing share by name and meaning.
-_SHARED = tuple(set(Summary.__struct_fields__) & set(CrawlStanding.__struct_fields__))
-
 
 def is_ledger_gone(directory: Path, agent: str) -> bool:
     """Whether an agent has no ledger: it has not begun, or its folder was taken away."""
@@ -170,7 +167,7 @@ def summary_of_run(
     else:
         state = "incomplete" if now.queued or counters[f"outcome:{Outcome.GONE_AFTER_RETRIES}"] else "finished"
     ended_by = f"limit:{limit}" if limit else "stopped" if is_stopped else ""
-    shared = {name: getattr(now, name) for name in _SHARED}
+    shared = {name: getattr(now, name) for name in Summary.__struct_fields__}
     shared |= {
         "state": state,
         "limit": limit if state == "limit" else "",

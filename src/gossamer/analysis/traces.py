@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.control.facts import Known
+from gossamer.crawls.seeds import providers_of
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import NoSettings
-from gossamer.engine.unit import Provider, bind
+from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import TaskGate, verdicts_on
 from gossamer.frontier.frontier import Frontier, SeedsSheet
 from gossamer.frontier.politeness.provider import HostPoliteness
@@ -225,7 +226,13 @@ async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] =
     sheets = (node.sheet for node in graph.components.values())
     seeds = {canonical(url) for sheet in sheets if isinstance(sheet, SeedsSheet) for url in sheet.urls}
     is_seed, judges = known.url in seeds, _judges(graph)
-    units = await _started(graph, judges, known)
+    looked = _Looked()
+    looked.known = known
+    ledgers = {name: looked for name, node in graph.providers.items() if node.use == "ledger"}
+    names = (*judges.follow, *judges.schedule, *judges.fetch, *judges.robots)
+    units = providers_of(graph, names, ledgers)
+    for unit in units.values():
+        await unit.start()
     try:
         judged = []
         for link in links:
@@ -294,24 +301,6 @@ class _Looked(Provider[NoSettings]):
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
         return [self.known.learnt.get(what) if host == host_of(self.known.url) else None for host in hosts]
-
-
-async def _started(graph: Graph, judges: _Judges, known: Known) -> dict[str, Provider[Any]]:
-    """The providers that judge, and what they use: made as the crawl makes them, in a life of their own."""
-    wanted = graph.reached([*judges.follow, *judges.schedule, *judges.fetch, *judges.robots])
-    units: dict[str, Provider[Any]] = {}
-    for name, node in graph.providers.items():
-        if name in wanted:
-            if node.use == "ledger":
-                units[name] = looked = _Looked()
-                looked.known = known
-                continue
-            unit = node.unit(node.sheet)
-            unit.name = name
-            bind(unit, node.roles, units)
-            await unit.start()
-            units[name] = unit
-    return units
 
 
 def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: LeadingLink, depth: int) -> list[Judged]:

@@ -386,7 +386,7 @@ class Crawl(CrawlAtWork, AnyCrawl):
 
     @property
     def troubled(self) -> int:
-        return self.figures.troubled
+        return self.ledger.counters().get("troubled", 0)
 
     async def standing(self, *, units: bool) -> "CrawlStanding":
         """How it stands; with `units` also what every unit and connector has counted, in whichever process."""

@@ -292,10 +292,6 @@ class RunFigures:
 
     # -- what is worth a look
 
-    @property
-    def troubled(self) -> int:
-        return self._counters().get("troubled", 0)
-
     def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
         tallies = self._units.components(Tally)
         return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]

@@ -11,8 +11,9 @@ import datetime
 import itertools
 import os
 import ssl
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import msgspec
@@ -23,9 +24,8 @@ from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
-from gossamer.engine.unit import Provider
+from gossamer.engine.unit import Provider, bind
 from gossamer.engine.wiring import Wiring, with_settings
-from gossamer.fetcher.contract import ProtocolModule
 from gossamer.fetcher.dns import GuardedResolver
 from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UrlTooLong, UsageError
@@ -302,6 +302,23 @@ async def _speaks_tls(url: str, graph: Graph) -> bool:
     return True
 
 
+def providers_of(
+    graph: Graph, names: Iterable[str], known: Mapping[str, Provider[Any]] = MappingProxyType({})
+) -> dict[str, Provider[Any]]:
+    """These providers of a graph, each behind those that it uses, made as a crawl makes them, in a life of their own; none is
+    started. `known` stand for those of their names."""
+    wanted = graph.reached(names)
+    units: dict[str, Provider[Any]] = {}
+    for name, node in graph.providers.items():
+        if name in wanted and name in known:
+            units[name] = known[name]
+        elif name in wanted:
+            units[name] = unit = node.unit(node.sheet)
+            unit.name = name
+            bind(unit, node.roles, units)
+    return units
+
+
 class Fetching:
     """Fetches one URL that a person gave: the same options, guard and limits as a crawl with that seed; robots are not asked."""
 
@@ -314,25 +331,12 @@ class Fetching:
             if node.use in ("http", "ftp", "gopher"):
                 wiring = with_settings(wiring, name, {"timings": True})
         self._graph: Graph = plan(wiring, catalog())
-        self._units: dict[str, Provider[Any]] = {}
         scheme = scheme_of(self.url)
         modules = served(self._graph.wiring)
         if scheme not in modules:
             raise UsageError(f"{self.url}: no protocol module serves {scheme}:; known: {', '.join(sorted(modules))}")
-        self._module: ProtocolModule = self._made(modules[scheme])
-
-    def _made(self, name: str) -> Any:
-        """A provider of the wiring, behind those that it uses; each once."""
-        unit = self._units.get(name)
-        if unit is None:
-            node = self._graph.providers[name]
-            unit = node.unit(node.sheet)
-            unit.name = name
-            for role, target in node.roles.items():
-                if isinstance(target, str):
-                    setattr(unit, role, self._made(target))
-            self._units[name] = unit
-        return unit
+        self._units = providers_of(self._graph, [modules[scheme]])
+        self._module: Any = self._units[modules[scheme]]
 
     async def __aenter__(self) -> Self:
         for unit in self._units.values():
@@ -345,7 +349,7 @@ class Fetching:
 
     async def fetch(self) -> Response:
         """The answer. Raises UsageError: the address is one that may not be asked; says what would open it."""
-        response = await self._module.fetch(Task(self.url, host_of(self.url)))
+        response: Response = await self._module.fetch(Task(self.url, host_of(self.url)))
         if response.outcome is Outcome.ADDRESS_REFUSED and response.error.endswith("off loopback"):
             raise UsageError(
                 f"{self.url}: requests beyond this machine have to name a contact for site owners: give --contact "

@@ -40,26 +40,28 @@ HELD = {
 ENDED_FILE = "state/ended.json"
 
 
-class Summary(msgspec.Struct, frozen=True):
-    """The result of a crawl. Its fields are those of the line that `--json` prints at the end."""
+class CrawlSums(msgspec.Struct, frozen=True):
+    """The figures that the summary of a run and the standing of a crawl have alike."""
 
     crawl: str
     state: str
-    """`finished`, `limit`, `stopped` or `incomplete`."""
-    pages: int
-    fetched: int
-    unique_documents: int
-    bytes: int
-    outcomes: dict[str, int]
-    discovered: int
-    queued: int
-    hosts: int
-    seconds: float
-    pages_per_second: float
-    cpu_seconds: float
-    peak_rss_bytes: int
+    """Of a crawl that has ended: `finished`, `limit`, `stopped` or `incomplete`."""
+    pages: int = 0
+    fetched: int = 0
+    unique_documents: int = 0
+    bytes: int = 0
+    outcomes: dict[str, int] = {}
+    discovered: int = 0
+    queued: int = 0
+    hosts: int = 0
+    seconds: float = 0.0
+    """Of this run, or of the last one."""
+    pages_per_second: float = 0.0
+    """The mean of this run, or of the last one."""
+    cpu_seconds: float = 0.0
+    peak_rss_bytes: int = 0
     set_aside: int = 0
-    """URLs that were not fetched because they look like parts of traps."""
+    """URLs that look like parts of traps: they wait behind everything else."""
     cuts: dict[str, int] = {}
     """Number of URLs that each limit left out: see :func:`cuts_of`."""
     limit: str = ""
@@ -77,7 +79,11 @@ class Summary(msgspec.Struct, frozen=True):
     relevant: int = 0
     """Judged pages that were relevant: `relevant / judged` is the harvest rate."""
     failure: str = ""
-    """Why tables and index, or the mirror, could not be made; empty where they were."""
+    """Why tables and index, or the mirror, could not be made; empty where they were, and while a run is at work."""
+
+
+class Summary(CrawlSums, frozen=True):
+    """The result of a crawl. Its fields are those of the line that `--json` prints at the end."""
 
     def with_failure(self, why: str) -> "Summary":
         """The same, where tables or the mirror could not be made for this reason; a later run has to. Empty: they were made."""

@@ -13,8 +13,8 @@ import msgspec
 
 from gossamer.crawls.control.problems import Problem
 from gossamer.crawls.control.waits import DataSet, Wait
+from gossamer.crawls.summary import CrawlSums
 from gossamer.fetcher.contract import ProxyHealth
-from gossamer.frontier.limits import RetriesWaiting
 from gossamer.parsing.contract import SessionsStanding
 from gossamer.values.outcome import ERRORS
 
@@ -189,42 +189,14 @@ class PublishesAgent(Protocol):
         ...
 
 
-class CrawlStanding(msgspec.Struct, frozen=True):
-    crawl: str
-    state: str
-    """At work: `running`, `paused`, `stopping`. At rest: `finished`, `limit`, `stopped`, `incomplete`, or `killed`. Of a crawl in a
-    store that another process has: `elsewhere`."""
-    pages: int = 0
-    fetched: int = 0
-    unique_documents: int = 0
-    bytes: int = 0
-    outcomes: dict[str, int] = {}
+class CrawlStanding(CrawlSums, msgspec.Struct, frozen=True):
+    """How a crawl stands. Its state is `running`, `paused` or `stopping` at work; at rest that of a crawl that has ended, or
+    `killed`; of a crawl in a store that another process has, `elsewhere`."""
+
     errors: int = 0
     """Requests that failed, on either side, and names without an address (`is_error` of :data:`gossamer.values.outcome.TRAITS`)."""
-    raised: int = 0
-    """Visits on which processors or handlers raised: the table `errors` says which, and where."""
-    needs_browser: int = 0
-    """Pages that seem to need a browser: they hold scripts, few words and hardly a link."""
     failing: list[FailingHost] = []
     """The hosts with the most errors; while it runs, of those that failed in this run."""
-    discovered: int = 0
-    queued: int = 0
-    set_aside: int = 0
-    """URLs that look like parts of traps: they wait behind everything else."""
-    cuts: dict[str, int] = {}
-    """URLs that limits left out: :func:`gossamer.crawls.summary.cuts_of`."""
-    limit: str = ""
-    """The limit that ended the last run, by the name of its setting; empty where none did."""
-    goal: str = ""
-    """The URL at which `--until` ended the last run; empty where it did not."""
-    waiting: RetriesWaiting | None = None
-    """Retries that were due later when the last run ended."""
-    failure: str = ""
-    """Why tables and index could not be made at the end of the last run; empty where they were, and while a run is at work."""
-    judged: int = 0
-    """Pages whose relevance a focused crawl has judged."""
-    relevant: int = 0
-    """Those that were relevant: `relevant / judged` is the harvest rate."""
     links: int = 0
     """Links that were looked up in this run, each once a page; 0 at rest, and where another process looks them up."""
     new_links: int = 0
@@ -240,15 +212,8 @@ class CrawlStanding(msgspec.Struct, frozen=True):
     """Share of a core that the crawl's own process used over the last ten seconds; 0 at rest."""
     disk_free: int = 0
     """Bytes on the disk of the crawl directory that can still be written; 0 at rest, and where it is not known."""
-    hosts: int = 0
-    seconds: float = 0.0
-    """Of this run, or of the last one."""
-    pages_per_second: float = 0.0
-    """The mean of this run, or of the last one."""
     recent_pages_per_second: float = 0.0
     """Over the last ten seconds; 0 at rest."""
-    cpu_seconds: float = 0.0
-    peak_rss_bytes: int = 0
     process: int = 0
     """Number of the process that is at work; 0 at rest."""
     limits: dict[str, float] = {}
