@@ -125,11 +125,8 @@ def _closure(node: Node | bool, reads: Mapping[str, Callable[[Any], Any]]) -> Ca
 
 
 def explain(node: Node, values: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether an expression holds for these facts, and the smallest part of it that decides so.
-
-    Of an `and` that fails it is the first operand that does, of an `or` that holds the first that does; where all operands
-    decide together, it is the whole.
-    """
+    """Whether an expression holds for these facts, and the smallest part of it that decides so. Of an `and` that fails it is the
+    first operand that does, of an `or` that holds the first that does; where all operands decide together, it is the whole."""
     if isinstance(node, Test):
         return node.check(values[node.fact]), node.text
     if isinstance(node, Not):

@@ -153,10 +153,8 @@ def _remove_converted(directory: Path) -> None:
 
 
 def write_index(directory: Path) -> Converted:
-    """Merge all runs into the index, or make it again from the archive where it or a run is lost or cut.
-
-    Runs go when the index holds them and no program reads. Call it while `converting`.
-    """
+    """Merge all runs into the index, or make it again from the archive where it or a run is lost or cut. Runs go when the index
+    holds them and no program reads. Call it while `converting`."""
     notes = notes_of(directory)
     runs, index = sorted(directory.glob("state/*/index/*.cdxj")), directory / INDEX
     damage = damaged_index(directory, notes)
@@ -240,10 +238,8 @@ def index_now(directory: Path, workspace: Path) -> Path:
 
 
 def write_hosts(directory: Path, writer: ParquetWriter) -> None:
-    """The table of hosts as one file, for tools that read Parquet: it is made anew from pages and notes each time.
-
-    Call it when everything that was logged is a table.
-    """
+    """The table of hosts as one file, for tools that read Parquet: it is made anew from pages and notes each time. Call it when
+    everything that was logged is a table."""
     with reading(directory):
         files = {name: table_files(directory, name).current for name in ("pages", "host_notes")}
         if not files["pages"]:

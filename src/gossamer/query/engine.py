@@ -66,11 +66,9 @@ def linked(folder: Path, name: str, path: Path) -> Path:
 
 
 class ParquetWriter:
-    """Writes Parquet files, each whole or not at all; a context manager.
-
-    One DuckDB serves for all, and is opened when the first is written: opening takes 20 ms, a small table 2. It sees files
-    through links under names of our own, since it would read wildcards into those of the user.
-    """
+    """Writes Parquet files, each whole or not at all; a context manager. One DuckDB serves for all, and is opened when the first
+    is written: opening takes 20 ms, a small table 2. It sees files through links under names of our own, since it would read
+    wildcards into those of the user."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()

@@ -254,11 +254,8 @@ def _sorted(reader: Connection, text: str, sort: str, descending: bool) -> Any:
 
 
 def _places(keys: Any) -> Any:
-    """The places of whole numbers in order, equal ones as they came.
-
-    Key and place in one number are sorted in a quarter of the time that a stable sort of keys takes: 26 against 107 ms of CPU for
-    a million.
-    """
+    """The places of whole numbers in order, equal ones as they came. Key and place in one number are sorted in a quarter of the
+    time that a stable sort of keys takes: 26 against 107 ms of CPU for a million."""
     low, bits = (int(keys.min()) if len(keys) else 0), len(keys).bit_length()
     if len(keys) and (int(keys.max()) - low).bit_length() + bits > _BITS:
         return np.argsort(keys, kind="stable")

@@ -107,11 +107,9 @@ def host_of(url: str) -> str:
 
 
 def mark_of(url: str) -> str:
-    """SQL of 64 bits by which a URL is told apart from others where texts are too long to be held.
-
-    DuckDB's own hash gives URLs that differ in two digits at the right distance the same value: 129 pairs of a million numbered
-    pages. Together with that of the text read backwards, none of ten million.
-    """
+    """SQL of 64 bits by which a URL is told apart from others where texts are too long to be held. DuckDB's own hash gives URLs
+    that differ in two digits at the right distance the same value: 129 pairs of a million numbered pages. Together with that of
+    the text read backwards, none of ten million."""
     return f"hash({url}, reverse({url}))"
 
 
@@ -182,11 +180,9 @@ def superseded(telling: bool) -> str:
 
 
 def latest(table: TableSpec, every: str) -> str:
-    """SQL of the rows of the latest visits, out of the view `every`.
-
-    A table that the fetch itself makes shows the last visit of a URL. The rows that processing made hold until a later visit finds
-    something else: an answer `304`, or one that did not come, takes nothing away.
-    """
+    """SQL of the rows of the latest visits, out of the view `every`. A table that the fetch itself makes shows the last visit of
+    a URL. The rows that processing made hold until a later visit finds something else: an answer `304`, or one that did not come,
+    takes nothing away."""
     if table.page is None:
         return f'SELECT * FROM "{every}"'
     same = f's.url = t."{table.page}" AND s.{VISIT} IS NOT DISTINCT FROM t."{VISIT}"'
@@ -205,11 +201,9 @@ def first_copies(copies: str) -> str:
 
 
 def with_copies(pages: str) -> str:
-    """SQL of the rows of `pages`, of every visit, in which `duplicate_of` names the first URL of all agents.
-
-    A document of one agent alone, and what is no document, have what their agent wrote; a page that was visited again has its own
-    URL where its bytes were the same.
-    """
+    """SQL of the rows of `pages`, of every visit, in which `duplicate_of` names the first URL of all agents. A document of one
+    agent alone, and what is no document, have what their agent wrote; a page that was visited again has its own URL where its
+    bytes were the same."""
     document = f"p.outcome = '{Outcome.OK}' AND p.bytes > 0 AND p.request IS NULL AND f.digest = p.digest"
     named = "CASE WHEN f.url IS NULL OR p.duplicate_of = p.url THEN p.duplicate_of ELSE nullif(f.url, p.url) END"
     return f"""

@@ -211,10 +211,8 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
 
 
 def _columns(table: TableSpec) -> str:
-    """A row for each visit, with what processing makes out of the new row where there is one.
-
-    A visit is named by its id. Rows of older programs have none: URL, time and try name those.
-    """
+    """A row for each visit, with what processing makes out of the new row where there is one. A visit is named by its id. Rows of
+    older programs have none: URL, time and try name those."""
     made = ", ".join(f'CASE WHEN n."{table.page}" IS NULL THEN p."{c}" ELSE n."{c}" END AS "{c}"' for c in table.made())
     same = "".join(f" AND p.{name} = n.{name}" for name in WHEN if name in table.names)
     return (

@@ -102,10 +102,8 @@ class Reader:
             self._enter(depth, tag, attributes, content)
 
     def _say_shortly(self, depth: int, attributes: Attributes, content: Content) -> None:
-        """The processing sequence for most elements: `property`, with a link or text.
-
-        Its subject is the object of the frame, and so is that of elements in it: they need no frame of their own.
-        """
+        """The processing sequence for most elements: `property`, with a link or text. Its subject is the object of the frame, and
+        so is that of elements in it: they need no frame of their own."""
         frame = self._frames[-1]
         value: Value | None
         if "href" in attributes or "src" in attributes:

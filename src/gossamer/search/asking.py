@@ -189,10 +189,8 @@ def _in_characters(text: str, marks: Sequence[tuple[int, int]]) -> list[tuple[in
 
 
 def type_iris(text: str) -> list[str]:
-    """The IRIs of a type as a person writes it: `schema:Product` by the prefixes that RDFa knows, `Product` of schema.org.
-
-    Pages write those of schema.org with `http:` and with `https:`.
-    """
+    """The IRIs of a type as a person writes it: `schema:Product` by the prefixes that RDFa knows, `Product` of schema.org. Pages
+    write those of schema.org with `http:` and with `https:`."""
     prefix, colon, name = text.partition(":")
     if not colon:
         prefix, name = "schema", text

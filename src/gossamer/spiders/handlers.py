@@ -46,10 +46,9 @@ class Gathering:
         return f"<Gathering {len(self._found)} requests, {len(self._items)} items>"
 
     def add(self, thing: object, depth: int = 0) -> None:
-        """Take a yielded value.
-        Raises TypeError: a handler may not yield such a value, or it is an item that cannot be written. Raises UsageError: a
-        request has a label without a handler, a password, or a session although the spider keeps none. Raises TooManyFinds:
-        the page has yielded too many requests or items."""
+        """Take a yielded value. Raises TypeError: a handler may not yield such a value, or it is an item that cannot be written.
+        Raises UsageError: a request has a label without a handler, a password, or a session although the spider keeps none.
+        Raises TooManyFinds: the page has yielded too many requests or items."""
         if thing is None:
             return
         if isinstance(thing, Request):
@@ -91,6 +90,8 @@ class Gathering:
 #: Where a handler runs: `loop` beside the crawl itself (what is async), `thread` (what may block), `process` (what computes long).
 Place = Literal["loop", "thread", "process"]
 
+Handler = Callable[..., Any]
+
 #: Any media type.
 ANY = "*"
 
@@ -98,7 +99,7 @@ ANY = "*"
 class HandlerPlan(msgspec.Struct, frozen=True):
     """One handler, and the pages that it handles."""
 
-    function: Callable[..., Any]
+    function: Handler
     name: str
     place: str
     """File and line where it is defined."""
@@ -162,7 +163,7 @@ class HandlerTable:
 
     def add_page(
         self,
-        function: Callable[..., Any],
+        function: Handler,
         label: str | None,
         url: str,
         mime: str | None,
@@ -180,9 +181,7 @@ class HandlerTable:
         _put(those, plan, f"pages {' and '.join(meant)}")
         those.sort(key=lambda one: -one.rank)
 
-    def add_failed(
-        self, function: Callable[..., Any], label: str | None, run: Place | None, deadline: float | None
-    ) -> None:
+    def add_failed(self, function: Handler, label: str | None, run: Place | None, deadline: float | None) -> None:
         """Register a handler of requests that brought no document. Raises the errors of :meth:`add_page`."""
         plan = self._plan(function, label, "", None, run, deadline)
         if plan.run == "process":
@@ -204,7 +203,7 @@ class HandlerTable:
 
     def _plan(
         self,
-        function: Callable[..., Any],
+        function: Handler,
         label: str | None,
         url: str,
         mime: str | None,
@@ -276,7 +275,7 @@ def _pattern(url: str, here: str) -> Any:
         raise UsageError(f"{here}: url={url!r} is not an RE2 pattern: {told}") from None
 
 
-def _inner(function: Callable[..., Any]) -> Any:
+def _inner(function: Handler) -> Any:
     """The function behind partial objects, wrappers, bound methods and callable objects."""
     found: Any = function
     while isinstance(found, partial):
@@ -287,17 +286,17 @@ def _inner(function: Callable[..., Any]) -> Any:
     return getattr(found, "__func__", found)
 
 
-def _code(function: Callable[..., Any]) -> CodeType | None:
+def _code(function: Handler) -> CodeType | None:
     code: CodeType | None = getattr(_inner(function), "__code__", None)
     return code
 
 
-def _file(function: Callable[..., Any]) -> str:
+def _file(function: Handler) -> str:
     code = _code(function)
     return "" if code is None else code.co_filename
 
 
-def place_of_function(function: Callable[..., Any]) -> str:
+def place_of_function(function: Handler) -> str:
     """Return file and line of a function; empty if they are not known."""
     code = _code(function)
     return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"

@@ -83,10 +83,8 @@ class Session:
         self.token, self.seconds = token, max(float(seconds), 0.0)
 
     async def get(self, url: str = "") -> Page:
-        """Return the page of a URL, absolute or relative to the URL of the log-in, which is also the default.
-
-        Raises the same errors as :meth:`send`.
-        """
+        """Return the page of a URL, absolute or relative to the URL of the log-in, which is also the default. Raises the same
+        errors as :meth:`send`."""
         return await self.send(Request(url or self.url))
 
     async def send(self, request: Request) -> Page:

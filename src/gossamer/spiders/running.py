@@ -62,10 +62,8 @@ class SpiderSheet(Sheet, frozen=True):
 
 
 class SpiderHandlers(Provider[SpiderSheet]):
-    """Runs the handlers of one spider. Contracts: `PageHandlers`, `LogIns`, `SessionTurns` and `Beginnings` of `parsing.contract`.
-
-    A spider makes a subclass with its own `table`, `logins`, `plan_of_sessions` and `asked`.
-    """
+    """Runs the handlers of one spider. Contracts: `PageHandlers`, `LogIns`, `SessionTurns` and `Beginnings` of
+    `parsing.contract`. A spider makes a subclass with its own `table`, `logins`, `plan_of_sessions` and `asked`."""
 
     politeness: Uses[Rulings]
     table: HandlerTable

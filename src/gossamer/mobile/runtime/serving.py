@@ -22,7 +22,6 @@ import fcntl
 import os
 import re
 import signal
-import socket
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
@@ -163,34 +162,27 @@ def serve(
             )
             host = RuntimeHost(sheet, sources, folder, diary, installed=installed, limits=processes)
             diary.tell("started", address=standing.address, walls=standing.walls, hosts=list(sheet.serve))
-            asyncio.run(_serve(host, bound, folder, diary, standing, certificate.path if certificate else None, tell))
+            file = str(certificate.path) if certificate else None
+            guard = SenderGuard(application(host), Senders(folder), diary)
+            serving = server(guard, most=MAX_CONNECTIONS, head=MAX_HEAD, certificate=file, key=file)
+
+            async def live() -> None:
+                loop = asyncio.get_running_loop()
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    # uvicorn sends itself the signal again when it has ended, which must not end the process before crawlers are
+                    # ended.
+                    loop.add_signal_handler(number, lambda: setattr(serving, "should_exit", True))
+                async with host:
+                    describing = asyncio.create_task(_describe(host, folder, standing))
+                    tell(standing)
+                    try:
+                        await serving.serve(sockets=[bound])
+                    finally:
+                        describing.cancel()
+                write_standing(folder, standing, host)
+
+            asyncio.run(live())
             diary.tell("ended_serving")
-
-
-async def _serve(
-    host: RuntimeHost,
-    bound: socket.socket,
-    folder: Path,
-    diary: Diary,
-    standing: HostStanding,
-    certificate: Path | None,
-    tell: Callable[[HostStanding], None],
-) -> None:
-    file = str(certificate) if certificate else None
-    guard = SenderGuard(application(host), Senders(folder), diary)
-    serving = server(guard, most=MAX_CONNECTIONS, head=MAX_HEAD, certificate=file, key=file)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # uvicorn sends itself the signal again when it has ended, which must not end the process before crawlers are ended.
-        loop.add_signal_handler(number, lambda: setattr(serving, "should_exit", True))
-    async with host:
-        describing = asyncio.create_task(_describe(host, folder, standing))
-        tell(standing)
-        try:
-            await serving.serve(sockets=[bound])
-        finally:
-            describing.cancel()
-    write_standing(folder, standing, host)
 
 
 async def _describe(host: RuntimeHost, folder: Path, standing: HostStanding) -> None:
