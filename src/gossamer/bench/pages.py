@@ -13,7 +13,6 @@ import signal
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
@@ -160,46 +159,31 @@ class Samples:
         self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": processes.resident()})
 
 
-def crawl_of(job: CrawlJob) -> Crawl:
-    """The crawl of simulated hosts on this machine, without delays unless the job names some."""
-    options = {
-        "scope": "any",
-        "delay": 0.0,
-        "domain_delay": 0.0,
-        "ip_delay": 0.0,
-        "allow_network": ("127.0.0.0/8",),
-        **job.options,
-    }
-    return Crawl(job.seeds, build(all_options(), options), settings=job.settings)
-
-
-def _run(make: Callable[[], Any]) -> Any:
+def crawl_inside(asked: dict[str, Any]) -> dict[str, Any]:
+    """Run a :class:`CrawlJob` of hosts on this machine, without delays unless the job names some; what was measured."""
+    job = msgspec.convert(asked, CrawlJob)
+    options: dict[str, Any] = dict.fromkeys(("delay", "domain_delay", "ip_delay"), 0.0)
+    options |= {"scope": "any", "allow_network": ("127.0.0.0/8",), **job.options}
+    crawl = Crawl(job.seeds, build(all_options(), options), settings=job.settings)
     tune_collector()
     with coroutine_runner() as runner:
-        return runner.run(make())
+        if job.how == "watch":
+            watch = Samples(crawl, job)
 
+            async def followed() -> Summary:
+                task = asyncio.create_task(watch.follow())
+                try:
+                    summary = await crawl.run()
+                    watch.look(summary)
+                    return summary
+                finally:
+                    task.cancel()
 
-def crawl_inside(asked: dict[str, Any]) -> dict[str, Any]:
-    """Run a :class:`CrawlJob`; what was measured."""
-    job = msgspec.convert(asked, CrawlJob)
-    crawl = crawl_of(job)
-    if job.how == "watch":
-        watch = Samples(crawl, job)
-
-        async def followed() -> Summary:
-            task = asyncio.create_task(watch.follow())
-            try:
-                summary = await crawl.run()
-                watch.look(summary)
-                return summary
-            finally:
-                task.cancel()
-
-        summary = _run(followed)
-        return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks, "joined": watch.joined}
-    profile = Profile()
-    profile.start()
-    summary = _run(crawl.run)
+            summary = runner.run(followed())
+            return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks, "joined": watch.joined}
+        profile = Profile()
+        profile.start()
+        summary = runner.run(crawl.run())
     return {
         "summary": msgspec.structs.asdict(summary),
         "seconds": profile.stop(),

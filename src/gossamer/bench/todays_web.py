@@ -21,7 +21,6 @@ import ssl
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import cast
@@ -110,10 +109,7 @@ class Template:
             self.kinds.append({"inward": inward, "outward": "across"}.get(place, place))
             at = end
         self.pieces.append(self._page[at:])
-
-    @cached_property
-    def size(self) -> int:
-        return len(self._page)
+        self.size = len(self._page)
 
     def _places(self) -> Iterator[tuple[int, int, str]]:
         body, title = _BODY.search(self._page), _TITLE.search(self._page)

@@ -244,7 +244,13 @@ class SimWeb:
         host = door.host
         prefix = door.realm.prefix(host.rank).decode()
         if role is Role.ROBOTS:
-            return self._robots(door, target, moment)
+            manner = robots.KINDS[host.robots]
+            if manner.status == 301 and not target.startswith(robots.MOVED):
+                return self._bare(301, moment, f"Location: {prefix}{robots.MOVED}".encode())
+            if manner.status not in (200, 301):
+                return self._error(manner.status, moment, b"Retry-After: 1\r\n" if manner.status == 503 else b"")
+            sitemaps = [f"{prefix}/sitemap.xml"] if host.sitemap else []
+            return self._full(200, moment, b"text/plain", robots.text(manner, sitemaps))
         if role is Role.TRAP:
             return self._full(200, moment, b"text/html; charset=utf-8", render.trap_page(host.trap, target))
         body: bytes | None = None
@@ -259,17 +265,6 @@ class SimWeb:
             if digits.isdecimal() and len(digits) < 4 and int(digits) < IMAGES:
                 body = render.image(int(digits))
         return self._error(404, moment) if body is None else self._full(200, moment, kind, body)
-
-    def _robots(self, door: Door, target: str, moment: int) -> SiteAnswer:
-        manner = robots.KINDS[door.host.robots]
-        prefix = door.realm.prefix(door.host.rank)
-        if manner.status == 301 and not target.startswith(robots.MOVED):
-            return self._bare(301, moment, b"Location: " + prefix + robots.MOVED.encode())
-        if manner.status not in (200, 301):
-            fields = b"Retry-After: 1\r\n" if manner.status == 503 else b""
-            return self._error(manner.status, moment, fields)
-        sitemaps = [f"{prefix.decode()}/sitemap.xml"] if door.host.sitemap else []
-        return self._full(200, moment, b"text/plain", robots.text(manner, sitemaps))
 
     def refusal(self, status: int, moment: int) -> SiteAnswer:
         """Return the answer to a request that names no host of this web, or that is not HTTP."""
