@@ -10,6 +10,7 @@ from gossamer.engine.component import Consumer
 from gossamer.engine.ends import In
 from gossamer.engine.errors import UnknownName, WiringError
 from gossamer.engine.planning import Catalog
+from gossamer.engine.transports import transport_of
 from gossamer.engine.unit import Provider
 
 MODULE = """
@@ -110,6 +111,16 @@ def test_a_broken_entry_point_names_its_package(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UnknownName, match=message):
         Catalog().component("broken-part")
+
+
+def test_a_connector_of_a_package_that_cannot_be_imported_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, "broken", "[gossamer.connectors]\nbroken-scheme = nowhere_at_all:TRANSPORT\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    why = "connector scheme 'broken-scheme' of package broken cannot be loaded: No module named 'nowhere_at_all'"
+    with pytest.raises(WiringError, match=why):
+        transport_of("broken-scheme:there")
 
 
 def test_two_packages_that_want_one_name_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
