@@ -60,7 +60,16 @@ _WORD = re.compile(rb"\w{2,}")
 
 def seems_to_need(visit: Visit) -> bool:
     """Whether an HTML page holds scripts and hardly anything to read, or an empty menu."""
-    return _seems_empty(visit) or _has_empty_menu(visit)
+    if _seems_empty(visit):
+        return True
+    markup = visit.response.content
+    if b"<script" not in markup:
+        return False
+    found = _MENU.search(markup)
+    if found is not None and not _is_in_script(markup, found.start()):
+        return True
+    ends = (found.start() for found in islice(_SCRIPT_ENDS.finditer(markup), MOST_SCRIPTS))
+    return any(_HOLDS_MENU.search(markup, max(0, end - 80), end) for end in ends)
 
 
 def _seems_empty(visit: Visit) -> bool:
@@ -71,17 +80,6 @@ def _seems_empty(visit: Visit) -> bool:
         return False
     skim = document.skim
     return seems_empty(skim, [Found(tag.attributes.get("href", "")) for tag in skim.named(b"a")])
-
-
-def _has_empty_menu(visit: Visit) -> bool:
-    markup = visit.response.content
-    if b"<script" not in markup:
-        return False
-    found = _MENU.search(markup)
-    if found is not None and not _is_in_script(markup, found.start()):
-        return True
-    ends = (found.start() for found in islice(_SCRIPT_ENDS.finditer(markup), MOST_SCRIPTS))
-    return any(_HOLDS_MENU.search(markup, max(0, end - 80), end) for end in ends)
 
 
 def _is_in_script(markup: bytes, at: int) -> bool:

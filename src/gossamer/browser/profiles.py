@@ -123,11 +123,8 @@ async def furnish(devtools: DevTools, context: str, session: str, profile: Brows
 
 
 async def logged_in(program: str, url: str) -> BrowserProfile:
-    """Show a page to a person, and return what the browser has stored when its last window is closed.
-
-    Raises:
-        CommandFailed: the browser does not start.
-    """
+    """Show a page to a person, and return what the browser has stored when its last window is closed. Raises CommandFailed: the
+    browser does not start."""
     browser = await Chromium.start(program, shown=url)
     call = browser.devtools.call
     sessions: dict[str, str] = {}

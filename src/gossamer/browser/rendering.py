@@ -137,36 +137,30 @@ class Tab:
     """One tab of a browser, used for one page after another of a host."""
 
     def __init__(self, devtools: DevTools, profile: BrowserProfile = NOBODY) -> None:
-        self._devtools, self._profile = devtools, profile
-        self._context = self._target = self._session = ""
+        self.devtools, self.profile = devtools, profile
+        self._context = self.target = self.session = ""
         self.pages = 0
         """Pages that were rendered here."""
 
     async def open(self, url: str) -> None:
-        """Make the tab, in a context that shares nothing with others, for pages of the host of this URL.
-
-        Raises:
-            CommandFailed: the browser does not.
-        """
-        call = self._devtools.call
+        """Make the tab, in a context that shares nothing with others, for pages of the host of this URL. Raises CommandFailed:
+        the browser does not."""
+        call = self.devtools.call
         made = await call("Target.createBrowserContext", {"disposeOnDetach": True})
         self._context = str(made["browserContextId"])
         refuse = {"behavior": "deny", "browserContextId": self._context, "eventsEnabled": True}
         await call("Browser.setDownloadBehavior", refuse)
         target = {"url": "about:blank", "browserContextId": self._context}
-        self._target = str((await call("Target.createTarget", target))["targetId"])
-        attached = await call("Target.attachToTarget", {"targetId": self._target, "flatten": True})
-        self._session = str(attached["sessionId"])
-        await call("Page.addScriptToEvaluateOnNewDocument", {"source": _SETTING}, self._session)
-        await furnish(self._devtools, self._context, self._session, self._profile, url)
+        self.target = str((await call("Target.createTarget", target))["targetId"])
+        attached = await call("Target.attachToTarget", {"targetId": self.target, "flatten": True})
+        self.session = str(attached["sessionId"])
+        await call("Page.addScriptToEvaluateOnNewDocument", {"source": _SETTING}, self.session)
+        await furnish(self.devtools, self._context, self.session, self.profile, url)
 
     async def close(self) -> None:
-        """Forget the tab and what its host has stored.
-
-        Raises:
-            CommandFailed: it does not end; only the end of the browser helps.
-        """
-        await self._devtools.call("Target.disposeBrowserContext", {"browserContextId": self._context}, patience=CAPTURE)
+        """Forget the tab and what its host has stored. Raises CommandFailed: it does not end; only the end of the browser
+        helps."""
+        await self.devtools.call("Target.disposeBrowserContext", {"browserContextId": self._context}, patience=CAPTURE)
 
     async def render(self, page: FetchedPage, ask: Ask, busy: float = BUSY) -> RenderedPage:
         """Show a page until it rests, and read it.
@@ -180,7 +174,7 @@ class Tab:
             BrowserGone: the browser has ended meanwhile.
         """
         self.pages += 1
-        rendering = _Rendering(self._devtools, self._target, self._session, page, ask, busy, self._profile)
+        rendering = _Rendering(self, page, ask, busy)
         try:
             return await rendering.run()
         finally:
@@ -190,19 +184,10 @@ class Tab:
 class _Rendering:
     """One page on its way."""
 
-    def __init__(
-        self,
-        devtools: DevTools,
-        target: str,
-        session: str,
-        page: FetchedPage,
-        ask: Ask,
-        busy: float,
-        profile: BrowserProfile,
-    ) -> None:
-        self._devtools, self._target, self._main = devtools, target, session
-        self._page, self._ask, self._busy, self._profile = page, ask, busy, profile
-        self._sessions = {session}
+    def __init__(self, tab: Tab, page: FetchedPage, ask: Ask, busy: float) -> None:
+        self._devtools, self._target, self._main, self._profile = tab.devtools, tab.target, tab.session, tab.profile
+        self._page, self._ask, self._busy = page, ask, busy
+        self._sessions = {tab.session}
         self._answering: set[asyncio.Task[None]] = set()
         self._counts = Counter[str]()
         self._bytes = 0

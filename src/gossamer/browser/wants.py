@@ -89,11 +89,7 @@ class PageAnswers(Protocol):
 
 
 def want_task(want: Want, page: Task, *, posts: bool) -> Task:
-    """The task of a want of a page; `posts` lets it `POST` to its own host.
-
-    Raises:
-        WantRefused: it is not to be sent.
-    """
+    """The task of a want of a page; `posts` lets it `POST` to its own host. Raises WantRefused: it is not to be sent."""
     try:
         url = canonical(want.url)
     except UnreadableUrl:

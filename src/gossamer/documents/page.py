@@ -261,11 +261,7 @@ class Page(Selecting):
         return self.document.markup.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """Return the document, parsed as JSON.
-
-        Raises:
-            ValueError: it is not JSON.
-        """
+        """Return the document, parsed as JSON. Raises ValueError: it is not JSON."""
         return msgspec.json.decode(self.document.markup)
 
     @property

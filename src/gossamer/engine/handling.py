@@ -183,12 +183,9 @@ class Handling:
 def own_failure(error: BaseException) -> Exception:
     """The failure of a component's code.
 
-    A cancellation that was not meant for this task came out of something that the code waited for: it is a failure like
-    any other. If it passed for a cancellation of the task, a worker would end unnoticed.
-
-    Raises:
-        CancelledError: this task is being cancelled.
-    """
+    A cancellation that was not meant for this task came out of something that the code waited for: it is a failure like any
+    other. If it passed for a cancellation of the task, a worker would end unnoticed. Raises CancelledError: this task is being
+    cancelled."""
     if isinstance(error, Exception):
         return error
     task = asyncio.current_task()

@@ -156,11 +156,8 @@ async def begun(module: str, *arguments: str, own: bool = False, **streams: Unpa
 
 
 async def child(*words: str, env: dict[str, str] | None = None, **streams: Unpack[ChildStreams]) -> "Process":
-    """Start a program by its command line. Ctrl-C in the terminal does not reach it: the caller has to end it.
-
-    Raises:
-        OSError: the system starts no process.
-    """
+    """Start a program by its command line. Ctrl-C in the terminal does not reach it: the caller has to end it. Raises OSError:
+    the system starts no process."""
     import asyncio  # 30 ms that a further process does not need before its module runs
 
     streams = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, **streams}

@@ -90,11 +90,8 @@ class Runner:
     async def run(self) -> None:
         """Work until the inputs end, then close the outputs.
 
-        After a failure they stay open: what comes out of them is not whole, and no one must take it for that.
-
-        Raises:
-            ComponentFailed: an item could not be handled and the policy says stop.
-        """
+        After a failure they stay open: what comes out of them is not whole, and no one must take it for that. Raises
+        ComponentFailed: an item could not be handled and the policy says stop."""
         try:
             async with asyncio.TaskGroup() as group:
                 if isinstance(self.component, OneInput):

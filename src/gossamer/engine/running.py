@@ -318,11 +318,8 @@ class RunningGraph:
     def set(self, name: str, values: Mapping[str, Any]) -> Sheet:
         """Replace settings of a running unit; all its instances get the new sheet.
 
-        Of a unit that only another process has, it is noted what it is set to: that process has to be told.
-
-        Raises:
-            SettingError: unknown, out of bounds, refused by the unit, or fixed until a restart. Then nothing has changed.
-        """
+        Of a unit that only another process has, it is noted what it is set to: that process has to be told. Raises SettingError:
+        unknown, out of bounds, refused by the unit, or fixed until a restart. Then nothing has changed."""
         if self._changing.locked():
             raise SettingError("the graph is being changed; set this when that is done")
         is_whole = name in self.whole.components or name in self.whole.providers
@@ -364,12 +361,8 @@ class RunningGraph:
         """Become another graph while items flow. None is lost and none is handled twice; each goes the old way or the new.
 
         `change` makes the wiring that is wanted of the one that runs, `planner` a checked graph of it. Returns what has changed,
-        which is the last of :attr:`history` now.
-
-        Raises:
-            FlowError: the wiring is wrong, this graph cannot become it while it runs, or what is new cannot start; then
-                nothing has changed.
-        """
+        which is the last of :attr:`history` now. Raises FlowError: the wiring is wrong, this graph cannot become it while it
+        runs, or what is new cannot start; then nothing has changed."""
 
         async def become() -> Difference:
             before = self.wiring
