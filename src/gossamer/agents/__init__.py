@@ -5,7 +5,7 @@ agents, asks them in rounds and holds no URL. :mod:`wiring` makes an agent's wir
 (:mod:`masters`, :mod:`marshaler`, :mod:`designations`), say which agent has a host. URLs of others wait in the mailbox
 (:mod:`gossamer.storage.mailbox`), travel by :mod:`url_exchange`, and are forgotten when the other agent has committed
 them. What agents have together is :mod:`lending`; agents join and leave by :mod:`membership`; agents without a network exchange
-files (:mod:`exchanging`, :mod:`merging`). On machines of their own they join (:mod:`joined`).
+files (:mod:`merging`). On machines of their own they join (:mod:`joined`).
 
 Promises: any agent or master may die for good; no URL is lost, no host is asked too early or by two agents; a change
 that a kill interrupts is finished or undone.
@@ -18,7 +18,7 @@ from gossamer.engine.subjects import Command, Subject
 SUBJECT = Subject(
     name="agents",
     title="Many processes",
-    wire="gossamer.agents.exchanging:exchange_by_files",
+    wire="gossamer.agents.wiring:exchange_by_files",
     wire_where=("exchange", "agent", "exchange_key"),
     beside={"file-outbox": "gossamer.agents.merging:FileExchange"},
     forget="gossamer.agents.membership:forget_shared",

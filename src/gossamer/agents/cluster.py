@@ -82,15 +82,8 @@ def _process_of(directory: Path, agent: str) -> int:
 @contextlib.contextmanager
 def meeting(directory: Path, agents: Sequence[str]) -> Iterator[Path]:
     """The folder in which agents meet: that of the agents at work, if there are any; else a new one. Each process at work holds
-    the folder, so that it is not swept away.
-
-    Args:
-        directory: the crawl directory; the caller is its supervisor.
-        agents: those that may be at work.
-
-    Raises:
-        OSError: none can be made.
-    """
+    the folder, so that it is not swept away. The caller is the supervisor of the crawl, whose `agents` may be at work. Raises
+    OSError: none can be made."""
     path, known = directory / STATE_DIRECTORY / _NOTE, None
     with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
         known = Path(msgspec.json.decode(path.read_bytes(), type=_Note).folder)

@@ -14,8 +14,8 @@ lost its ledger, it claims all of its documents anew when it starts.
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from gossamer.crawls.work import CrawlAtWork
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
@@ -31,9 +31,6 @@ from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Record
-
-if TYPE_CHECKING:
-    from gossamer.crawls.work import CrawlAtWork
 
 #: Documents that one group claims again: some milliseconds of the event loop.
 _AT_ONCE = 500
@@ -161,7 +158,7 @@ def _keep(claim: Claim, group: Group) -> None:
 # when the group that forgets its claim is kept, so that a kill neither loses nor doubles one.
 
 
-def write_copies(crawl: "CrawlAtWork") -> None:
+def write_copies(crawl: CrawlAtWork) -> None:
     """Write the claims that are in no table yet. Those that cannot be written are counted by the log, and are written later."""
     for log in crawl.providers(TableLog)[:1]:
         for digests, claims in ((one, claims) for one in crawl.providers(AgentDigests) for claims in one.unwritten()):
@@ -179,7 +176,7 @@ def write_copies(crawl: "CrawlAtWork") -> None:
             log.committed(ends)
 
 
-async def claim_again(run: "CrawlAtWork") -> None:
+async def claim_again(run: CrawlAtWork) -> None:
     """Let an agent claim the documents that it has not claimed: it was alone when it met them, or another agent lost its ledger."""
     for digests in run.providers(AgentDigests):
         await digests.claim_again(run.ledger.documents())

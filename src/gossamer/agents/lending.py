@@ -72,12 +72,8 @@ class PlaceTurns:
     """The turns of all places."""
 
     def __init__(self, gap: float, *, has_domains: bool = False) -> None:
-        """No agent has a turn.
-
-        Args:
-            gap: seconds that a place is left alone between two requests.
-            has_domains: agents take turns at domains, too.
-        """
+        """No agent has a turn. A place is left alone for `gap` seconds between two requests; `has_domains` says that agents take
+        turns at domains, too."""
         self._has_domains = has_domains
         self._gap = gap
         self._places: dict[str, _Place] = {}
@@ -90,12 +86,8 @@ class PlaceTurns:
         return f"<PlaceTurns of {len(self._places)} places>"
 
     def take_over(self, held: Mapping[str, Mapping[str, int]], highest: int, now: float) -> None:
-        """Agents are at work already: another supervisor has lent them turns, also to agents that have died since.
-
-        Args:
-            held: agent -> place -> number of the turn.
-            highest: no turn of the other supervisor had a higher number, as far as it matters.
-        """
+        """Agents are at work already: another supervisor has lent them turns, also to agents that have died since. `held` has the
+        numbers of turns, by agent and place; none had a higher number than `highest`, as far as it matters."""
         self._opens = now + self._gap
         self._number = max((highest, *(number for turns in held.values() for number in turns.values())))
         for agent, turns in held.items():

@@ -115,11 +115,8 @@ class MassMail(Provider[MassMailSheet]):
     # -- the communicator
 
     async def post(self, tasks: Sequence[Designated], *, is_mail: bool = False) -> None:
-        """Take tasks for their agents, under the receipt that is current. Waits while neither they nor others have room.
-
-        Args:
-            is_mail: no finder owes these: their agents have to look whether they have them.
-        """
+        """Take tasks for their agents, under the receipt that is current. Waits while neither they nor others have room. No finder
+        owes those that are mail: their agents have to look whether they have them."""
         receipt = current.get()
         if receipt is not None:
             receipt.hold(len(tasks))

@@ -16,10 +16,9 @@ from typing import Any
 
 import msgspec
 
-from gossamer.agents.exchanging import ExchangeNote, is_exchanging
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.agents.url_exchange import UrlIntake
-from gossamer.agents.wiring import OUTBOX
+from gossamer.agents.wiring import OUTBOX, is_exchanging
 from gossamer.crawls.builder import with_directory
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.companions import Beside
@@ -37,10 +36,11 @@ from gossamer.storage.archive.contract import OrderTaker
 from gossamer.storage.commit.commit_stage import Commit
 from gossamer.storage.commit.queueing import CommitSheet
 from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.mailbox import sealed_files
 from gossamer.storage.mailbox.exchange_files import IN, OUT, FileOutbox, WrittenFile
-from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, SUFFIX, ForAnother, UrlFile, proved, read_key
+from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, SUFFIX, ExchangeKey, ForAnother, UrlFile
 from gossamer.storage.seen.contract import SeenSet
-from gossamer.values.agents import agent_name, named
+from gossamer.values.agents import agent_name, member, named
 from gossamer.values.errors import DiskFull, UsageError
 from gossamer.values.task import Arrived
 
@@ -115,21 +115,40 @@ class FileExchange(Beside):
     requests = (MergeFiles, WriteFiles)
 
     def __init__(self, directory: Path, options: CrawlOptions, wiring: Wiring, report: Callable[[str], object]) -> None:
-        """Nothing is touched yet. Raises UsageError: the key of the exchange cannot be read."""
+        """Read the key of the exchange, or make one; nothing is written yet. Raises UsageError: it cannot be read, or it is another
+        agent that makes it."""
         self._directory = directory
         self._report = report
-        self._note = ExchangeNote(directory, options, wiring)
+        self._agent = str(wiring.providers[OUTBOX].settings["agent"])
+        self._key: ExchangeKey | None = None
+        self._is_new = not options.resume and not options.exchange_key
+        """This agent has made the key, and others need it."""
+        if not options.resume:
+            members = tuple(wiring.providers["ring"].settings["members"])
+            if self._is_new and self._agent != member(members[0]).agent:
+                raise UsageError(
+                    f"{self._agent} needs the key of the exchange: --exchange-key FILE; agent 1 makes it when it begins, and "
+                    f"keeps it as {EXCHANGE_KEY} in its crawl directory"
+                )
+            self._key = (
+                sealed_files.new_key(members) if self._is_new else sealed_files.read_key(Path(options.exchange_key))
+            )
         self._turn = asyncio.Lock()
         self.is_over = False
         """The crawl ends: what comes in now is merged when it goes on."""
 
     def register(self) -> None:
-        self._note.register()
+        if self._key is not None:
+            sealed_files.write_key(self._directory / EXCHANGE_KEY, self._key)
 
     async def begin(self, units: UnitsAtWork) -> None:
         """Merge the files that came while the crawl was at rest."""
-        for line in self._note.lines():
-            self._report(line)
+        if self._is_new and self._key is not None:
+            numbers = range(1, len(self._key.members) + 1)
+            others = " and ".join(str(number) for number in numbers if agent_name(number) != self._agent)
+            self._report(
+                f"take a copy of {self._directory / EXCHANGE_KEY} to agent {others}, for --exchange-key FILE; keep it secret"
+            )
         done = await self.merge(units)
         if done.files:
             self._report(done.told)
@@ -196,12 +215,15 @@ def taken_files(directory: Path, paths: Iterable[Path]) -> TakenFiles:
     """Prove exchange files, those in folders too, and copy those that are sound into the crawl directory, each whole or not at all.
     Raises UsageError: the crawl exchanges no files, or one cannot be copied."""
     wiring = exchanging_wiring(directory)
-    key, agent = read_key(directory / EXCHANGE_KEY), str(wiring.providers[OUTBOX].settings["agent"])
+    key, agent = (
+        sealed_files.read_key(directory / EXCHANGE_KEY),
+        str(wiring.providers[OUTBOX].settings["agent"]),
+    )
     ring = RingDesignation(RingSheet(members=tuple(wiring.providers["ring"].settings["members"])))
     count, refused, for_others = 0, list[str](), list[str]()
     for path in chain.from_iterable(sorted(one.glob(f"*{SUFFIX}")) if one.is_dir() else [one] for one in paths):
         try:
-            file = proved(path, key, agent)
+            file = sealed_files.proved(path, key, agent)
             for _ in _judging(file, agent, ring.owner):
                 pass
         except ForAnother as error:
@@ -276,7 +298,7 @@ async def take_in(directory: Path, outbox: FileOutbox, intake: UrlIntake, report
             continue
         try:
             # It was proved when it was copied; since then the disk or a person may have changed it.
-            file = proved(path, outbox.key, agent)
+            file = sealed_files.proved(path, outbox.key, agent)
             if outbox.has_merged(file.header.id):
                 continue  # a person has put it there under another name
             for _ in _judging(file, agent, outbox.designation.owner):
@@ -356,15 +378,9 @@ async def at_rest(directory: Path, report: Callable[[str], None]) -> AsyncIterat
 
 
 async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number: int) -> int:
-    """Owe an agent all again that it was sent, as far as the tables have the links; returns how many URLs are owed to it.
-
-    Args:
-        seen: says what the crawl has met, and so has sent.
-        number: of the agent, counted from 1.
-
-    Raises:
-        UsageError: there is no such agent, it is this one, or the crawl keeps no table of links.
-    """
+    """Owe the agent of this number, counted from 1, all again that it was sent, as far as the tables have the links; returns how
+    many URLs are owed to it. `seen` says what the crawl has met, and so has sent. Raises UsageError: there is no such agent, it is
+    this one, or the crawl keeps no table of links."""
     from gossamer.agents.lost import found_links
     from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
 

@@ -23,12 +23,11 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.cluster import WORD
-from gossamer.agents.exchanging import is_exchanging
 from gossamer.agents.handing_over import as_settings
 from gossamer.agents.masters import Masters, master_wiring
 from gossamer.agents.run import AgentRun, MasterRun
 from gossamer.agents.supervision import ALONE, QUIET
-from gossamer.agents.wiring import only_applications, with_agents
+from gossamer.agents.wiring import is_exchanging, only_applications, with_agents
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import with_fetchers
 from gossamer.crawls.machine import allow_open_files, coroutine_runner, tune_collector

@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -30,9 +30,10 @@ from gossamer.agents.shares import AgentReport, LentRates
 from gossamer.agents.supervision import QUIET, REQUESTS, Solitude
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.control.line import place_of
+from gossamer.crawls.control.picture import UnitInstances, instances_of
 from gossamer.crawls.control.server import ControlServer
-from gossamer.crawls.control.standing import MasterStanding
-from gossamer.crawls.control.wire import ProcessRequest, tag_of
+from gossamer.crawls.control.standing import CrawlStanding, MasterStanding
+from gossamer.crawls.control.wire import Answered, ControlRequest, ProcessRequest, tag_of
 from gossamer.crawls.figures import RunFigures, Sampler
 from gossamer.crawls.live import LiveChanges
 from gossamer.crawls.work import CrawlAtWork, Lapsing
@@ -47,12 +48,6 @@ from gossamer.storage.logs import log_path, setting_aside
 from gossamer.storage.mailbox.mailbox import Mailbox
 from gossamer.storage.members import crawl_id
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-
-if TYPE_CHECKING:
-    from gossamer.crawls.control.picture import UnitInstances
-    from gossamer.crawls.control.standing import CrawlStanding
-    from gossamer.crawls.control.wire import Answered, ControlRequest
-
 
 #: Under this name an agent's ledger keeps the identity of its crawl.
 CRAWL = "crawl"
@@ -105,7 +100,7 @@ class Watched:
         self._place = place_of(directory, name)
 
     @contextlib.asynccontextmanager
-    async def reached(self, steer: "Callable[[ControlRequest], Awaitable[Answered]]") -> AsyncIterator[None]:
+    async def reached(self, steer: Callable[[ControlRequest], Awaitable[Answered]]) -> AsyncIterator[None]:
         """While the block runs, the supervisor can ask."""
         control = ControlServer(self._place, steer, self.solitude.tell, requests=REQUESTS)
         try:
@@ -128,12 +123,8 @@ class AgentRun(CrawlAtWork):
         accept_loss: bool = False,
         lease: float = 0.0,
     ) -> None:
-        """Nothing is touched yet.
-
-        Args:
-            report: takes lines for people; says whether they are heard.
-            lease: see :attr:`AgentOrders.lease`.
-        """
+        """Nothing is touched yet. `report` takes lines for people, and says whether they are heard; of `lease`, see
+        :attr:`AgentOrders.lease`."""
         self.lease = lease
         self._is_alone = False
         self.agent = agent
@@ -159,7 +150,14 @@ class AgentRun(CrawlAtWork):
         running = self.graph_at_work
         try:
             await running.start()
-            self._check_crawl()
+            known, ours = self.ledger.meta(CRAWL), crawl_id(self.directory).encode()
+            if known and known != ours:
+                raise CrawlDirectoryError(
+                    f"{place_of(self.directory, self.agent)} belongs to another crawl ({known.decode('ascii', 'replace')}); bring "
+                    "its own back from a copy"
+                )
+            if not known:
+                self.ledger.put_meta(CRAWL, ours)
             self._rates.begin()
             self.moving.begin()
             self._go_on_with_kept(accept=self._accept_loss)
@@ -180,23 +178,12 @@ class AgentRun(CrawlAtWork):
         self._has_lapsed = True
         self.abort()
 
-    def _check_crawl(self) -> None:
-        """Refuse a ledger that another crawl has written."""
-        known, ours = self.ledger.meta(CRAWL), crawl_id(self.directory).encode()
-        if known and known != ours:
-            place = place_of(self.directory, self.agent)
-            raise CrawlDirectoryError(
-                f"{place} belongs to another crawl ({known.decode('ascii', 'replace')}); bring its own back from a copy"
-            )
-        if not known:
-            self.ledger.put_meta(CRAWL, ours)
-
     @contextlib.asynccontextmanager
     async def _attended(self) -> AsyncIterator[None]:
         async with self.watched.reached(self._steer), self.figures.pulse.beating(), self._sampler.sampling():
             yield
 
-    async def _steer(self, request: "ControlRequest") -> "Answered":
+    async def _steer(self, request: ControlRequest) -> Answered:
         return await request.act(self)  # the supervisor notes what people change
 
     # -- what the supervisor asks
@@ -268,12 +255,11 @@ class AgentRun(CrawlAtWork):
     def others(self) -> None:
         """Its supervisor lets agents join."""
 
-    async def instances(self, name: str) -> "UnitInstances":
-        from gossamer.crawls.control.picture import instances_of
+    async def instances(self, name: str) -> UnitInstances:
 
         return instances_of(name, self.graph_at_work, [], self.agent)
 
-    async def standing(self, *, units: bool) -> "CrawlStanding":
+    async def standing(self, *, units: bool) -> CrawlStanding:
         from gossamer.crawls.control.at_work import standing_of
 
         return standing_of(self, os.getpid(), units=units)
@@ -281,12 +267,8 @@ class AgentRun(CrawlAtWork):
 
 class MasterRun:
     def __init__(self, master: str, graph: Graph, directory: Path, folder: Path, report: Callable[[str], bool]) -> None:
-        """Nothing is touched yet.
-
-        Args:
-            folder: where agents and masters meet.
-            report: takes lines for people; says whether they are heard.
-        """
+        """Nothing is touched yet. Agents and masters meet in `folder`; `report` takes lines for people, and says whether they are
+        heard."""
         self.master = master
         self.directory = directory
         self.watched = Watched(master, directory, report)
@@ -315,7 +297,7 @@ class MasterRun:
             finally:
                 await running.stop()
 
-    async def _steer(self, request: "ControlRequest") -> "Answered":
+    async def _steer(self, request: ControlRequest) -> Answered:
         if not isinstance(request, ProcessRequest):
             raise UsageError(
                 f"{self.master} only passes URLs on, and cannot answer {tag_of(type(request))!r}; ask the crawl in {self.directory}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -20,7 +20,7 @@ from gossamer.agents.cluster import LocalCluster, cluster_of, meeting, superviso
 from gossamer.agents.contract import Cluster, ClusterNeeds, FarCluster
 from gossamer.agents.domain_moves import DomainMoves
 from gossamer.agents.ended import added, forget_end, is_ledger_gone, note_end, summary_of_run
-from gossamer.agents.joining import LOOK
+from gossamer.agents.joining import LOOK, Joining
 from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, brought_back, loss_of, store_is_there, told_of_missing
 from gossamer.agents.membership import given_domains, told_of_assigned
@@ -32,7 +32,10 @@ from gossamer.agents.supervised import take_over
 from gossamer.agents.supervision import unless
 from gossamer.agents.supervisor import GRACE_WITH_STORE, AgentEnded, Supervisor
 from gossamer.agents.wiring import has_store
+from gossamer.crawls.control.line import AgentLine
 from gossamer.crawls.control.resting import refuse_half_restored
+from gossamer.crawls.control.standing import CrawlStanding
+from gossamer.crawls.control.wire import Answered, ControlRequest
 from gossamer.crawls.crawl import AnyCrawl, BegunAlone
 from gossamer.crawls.damage import refuse_without_ledger
 from gossamer.crawls.options import CrawlOptions
@@ -52,12 +55,6 @@ from gossamer.values.agents import at_work
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import utc_text
 
-if TYPE_CHECKING:
-    from gossamer.agents.joining import Joining
-    from gossamer.crawls.control.line import AgentLine
-    from gossamer.crawls.control.standing import CrawlStanding
-    from gossamer.crawls.control.wire import Answered, ControlRequest
-
 #: Seconds after its fetch in which a page is usually committed: so long the merged log waits, to be in the order of time.
 HELD_BACK = 5.0
 
@@ -69,7 +66,7 @@ class SeveralAgents(AnyCrawl):
         self,
         seeds: Sequence[str],
         options: CrawlOptions,
-        others: "Joining",
+        others: Joining,
         *,
         wiring: Wiring | None = None,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
@@ -308,7 +305,7 @@ class SeveralAgents(AnyCrawl):
                 await self.moves.go_on()
             await asyncio.sleep(LOOK)
 
-    async def _steer(self, request: "ControlRequest") -> "Answered":
+    async def _steer(self, request: ControlRequest) -> Answered:
         return await answer(self, request)
 
     # -- the end
@@ -363,7 +360,7 @@ class SeveralAgents(AnyCrawl):
         if self._supervisor is not None:
             self._supervisor.abort()
 
-    def line_to(self, host: str) -> "AgentLine":
+    def line_to(self, host: str) -> AgentLine:
         agents = self.supervisor.agents
         owner = self.roster.division(self.graph).owner(host)
         return (agents.get(owner) or next(iter(agents.values()))).line
@@ -431,11 +428,11 @@ class SeveralAgents(AnyCrawl):
     def pace(self) -> tuple[float, int]:
         return time.monotonic() - self.began, self._pages_before
 
-    def glance(self) -> "CrawlStanding":
+    def glance(self) -> CrawlStanding:
         assert self._latest is not None
         if not self.waits_for_store:
             return self._latest
         return msgspec.structs.replace(self._latest, stored=[one.away() for one in self._latest.stored])
 
-    async def standing(self, *, units: bool) -> "CrawlStanding":
+    async def standing(self, *, units: bool) -> CrawlStanding:
         return await standing_of_all(self, os.getpid(), units=units)

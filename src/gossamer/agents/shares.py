@@ -169,10 +169,9 @@ class RateShares:
                 one.target = one.bound * len(agents) / have
         elif all(one.is_fresh for one in agents):
             whole = float(len(agents))
-            is_short = [one.use is None or one.use >= SHORT * one.bound for one in agents]
             wants = [
-                whole if short else max(LEAST, (one.use or 0.0) / LOOSE)
-                for one, short in zip(agents, is_short, strict=True)
+                whole if one.use is None or one.use >= SHORT * one.bound else max(LEAST, one.use / LOOSE)
+                for one in agents
             ]
             # As before where none is short.
             targets = divided(whole, wants) if max(wants) >= whole else [one.target for one in agents]

@@ -185,12 +185,8 @@ class SupervisedProcess:
         return line
 
     async def ask_news(self, *, first: bool = False, is_beat: bool = False) -> AgentNews | None:
-        """Ask it for its news; None if it does not answer.
-
-        Args:
-            first: ask for what only a new supervisor has to know.
-            is_beat: wait for the answer as long as the process lives, be it silent.
-        """
+        """Ask it for its news; None if it does not answer. With `first`, it tells what only a new supervisor has to know; a beat
+        waits for the answer as long as the process lives, be it silent."""
         ask = self.line.beat if is_beat else self.line.told
         try:
             news: AgentNews = await ask(News(first), AgentNews)

@@ -1,18 +1,24 @@
-"""The wiring of one agent among several: that of a crawl of one, and the arrows to and from the others.
+"""The wiring of one agent among several: that of a crawl of one, and the arrows to and from the others; or the files that it
+exchanges with them, where no network connects them.
 
 Place in the flow: the wiring of an agent is made here before it starts, from the crawl's own and the agents' names. The crawl
-directory keeps the crawl's own, so that any number of agents can go on with it.
+directory keeps the crawl's own, so that any number of agents can go on with it. With `--exchange files` (decision 93) each agent is
+a crawl of its own, in a directory of its own, and its wiring is made by :func:`exchange_by_files`
+(:mod:`gossamer.crawls.compiling` calls it).
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from gossamer.crawls.builder import Builder
+from gossamer.crawls.options import CrawlOptions
 from gossamer.engine import wiring as wirings
 from gossamer.engine.remote.addresses import SECRET
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan, Wiring
-from gossamer.values.agents import at_work
+from gossamer.values.agents import agent_name, at_work
 from gossamer.values.errors import UsageError
 from gossamer.values.hosts import DomainRule, domain_rule
 
@@ -281,3 +287,97 @@ def mail_arrow(agent: str) -> str:
 def _process(agent: str) -> str:
     """The name of an agent in the wiring of another: a process that another program starts."""
     return f"outside-{agent}"
+
+
+# The wiring of an agent that exchanges files with the others.
+#
+#     commit, frontier ── push ──► `divided` ──► `ledger`, where the host is ours
+#                                      └───────► `outbox` ──► exchange/out/*.urls
+#     exchange/in/*.urls ──► the commit's rules ──► `divided`
+#
+# :mod:`merging` keeps the key, and brings files in.
+
+#: Stores whose files bear the name of the agent, so that the files of all agents can lie in one folder.
+_NAMED_FILES = frozenset({"ledger", "warc", "tables", "sieve", "url-trie", "bloom-seen"})
+
+
+def exchange_by_files(builder: Builder) -> None:
+    """Let the wiring exchange URLs by files, where the options say so or an earlier run did. Raises UsageError: the options do
+    not fit together; WiringError: the wiring cannot be divided."""
+    known = _file_outbox(builder.wiring)
+    if known is None:
+        members, agent = _chosen(builder.options)
+        if not members:
+            return
+        wiring = builder.wiring
+        frontier, commit = divisible(wiring)
+        ledger = str(wiring.components[commit].providers["ledger"])
+        providers = {
+            "ring": ProviderPlan("ring", settings={"members": list(members)}),
+            OUTBOX: ProviderPlan("file-outbox", {"ledger": "ledger", "designation": "ring"}, {"agent": agent}),
+            "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
+        }
+        wiring.check_free("several agents need", providers=providers)
+        # What crawlers find out of their hosts may be another agent's.
+        found = (frontier, commit, *(name for name, plan in wiring.components.items() if plan.use == "crawlers"))
+        components = {**wiring.components, **{name: on_divided(wiring.components[name], {}) for name in found}}
+        divided = {**wiring.providers, **providers}
+        builder.wiring = owing_orders(msgspec.structs.replace(wiring, providers=divided, components=components))
+    else:
+        options = builder.options
+        for name in ("agents", "agent", *(["exchange_key"] if options.resume else [])):
+            if getattr(options, name) not in (None, ""):
+                raise UsageError(
+                    "this crawl exchanges URLs by files, and keeps the agents that it began with; leave out "
+                    f"--{name.replace('_', '-')}"
+                )
+        agent = str(known.settings["agent"])
+    for unit, plan in builder.wiring.providers.items():
+        if plan.use in _NAMED_FILES:
+            builder.set("exchange", unit, {"agent": agent})
+
+
+def is_exchanging(wiring: Wiring) -> bool:
+    return _file_outbox(wiring) is not None
+
+
+def _file_outbox(wiring: Wiring) -> ProviderPlan | None:
+    plan = wiring.providers.get(OUTBOX)
+    return plan if plan is not None and plan.use == "file-outbox" else None
+
+
+def _chosen(options: CrawlOptions) -> tuple[tuple[str, ...], str]:
+    """The agents of the exchange, and which of them this is; none where agents are connected. Raises UsageError: the options do
+    not fit together."""
+    if options.exchange != "files":
+        for name, value in (("--agent", options.agent), ("--exchange-key", options.exchange_key)):
+            if value:
+                raise UsageError(f"{name} is for agents that exchange URLs by files; add --exchange files")
+        return (), ""
+    if options.resume:
+        raise UsageError(
+            "a crawl exchanges URLs by files from its beginning; begin one with gossamer crawl --exchange files"
+        )
+    if options.designation == "master" or options.masters or options.policy or options.place:
+        raise UsageError(
+            "agents that exchange files divide the hosts by the ring; leave out --designation, --masters, --policy and --place"
+        )
+    if options.exchange_key:
+        from gossamer.storage.mailbox.sealed_files import read_key  # few crawls exchange files
+
+        members = read_key(Path(options.exchange_key)).members
+        if options.agents is not None and options.agents != len(members):
+            raise UsageError(
+                f"--agents {options.agents}: the exchange of {options.exchange_key} has {len(members)}; leave --agents out"
+            )
+    elif options.agents is None or options.agents < 2:
+        raise UsageError("--exchange files: say how many agents share the crawl, as --agents 3 --agent 1")
+    else:
+        members = tuple(agent_name(number) for number in range(1, options.agents + 1))
+    if options.agent is None:
+        raise UsageError(
+            f"--exchange files: say which of the {len(members)} agents this is: --agent 1 to {len(members)}"
+        )
+    if options.agent > len(members):
+        raise UsageError(f"--agent {options.agent}: the exchange has {len(members)} agents")
+    return members, agent_name(options.agent)

@@ -271,16 +271,9 @@ def _write_part(path: Path, at: int, data: bytes) -> None:
 async def done_there(
     directory: Path, machine: Machine, deed: Deed, files: dict[str, bytes], *, restores: bool
 ) -> DeedDone:
-    """Let an agent do something on its machine.
-
-    Args:
-        files: those of the whole crawl, by their names in its directory.
-        restores: the machine brings the agent back from the store first.
-
-    Raises:
-        ConnectionError: the machine has gone.
-        CrawlDirectoryError: it cannot be done.
-    """
+    """Let an agent do something on its machine, which gets these files of the whole crawl, by their names in its directory, and
+    with `restores` brings the agent back from the store first. Raises ConnectionError: the machine has gone; CrawlDirectoryError:
+    it cannot be done."""
     work = under_way(directory)
     parcels = (work.hand_overs or ()) if work is not None else ()
     if work is not None:

@@ -13,8 +13,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -44,9 +43,6 @@ from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_i
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work, member
 from gossamer.values.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: Seconds that the next supervisor gives machines to come back before it looks which agents are at work: they dial every two.
 _COMING_BACK = 8.0
@@ -168,7 +164,7 @@ class JoinedCluster:
         # A machine that was to bring it back says that it has no agent until it has.
         return machine, name in self._homes and (self._homes[name] != machine.joining.folder or not machine.has_part)
 
-    async def living(self, names: Iterable[str]) -> "Mapping[str, Placed]":
+    async def living(self, names: Iterable[str]) -> Mapping[str, Placed]:
         await self._open()
         names = list(names)
         found: dict[str, Placed] = {**await self._masters.living(filter(is_master, names))}
