@@ -18,7 +18,7 @@ from gossamer.crawls.control.at_rest import added_standing, standing_of_ledger
 from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.directory import damage_of
-from gossamer.crawls.summary import ENDED_FILE, Summary, cpu_seconds, cuts_of, has_documents, peak_rss
+from gossamer.crawls.summary import Summary, cpu_seconds, cuts_of, has_documents, peak_rss
 from gossamer.engine.files import replace_file
 from gossamer.engine.sheet import build
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
@@ -180,12 +180,3 @@ def summary_of_run(
         "peak_rss_bytes": peak_rss() + now.peak_rss_bytes,
     }
     return Summary(**shared)
-
-
-def note_end(directory: Path, summary: Summary) -> None:
-    replace_file(directory / ENDED_FILE, msgspec.json.encode(summary))
-
-
-def forget_end(directory: Path) -> None:
-    """A run begins: until it ends in order, it has been killed."""
-    (directory / ENDED_FILE).unlink(missing_ok=True)

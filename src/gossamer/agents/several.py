@@ -19,7 +19,7 @@ import msgspec
 from gossamer.agents.cluster import LocalCluster, cluster_of, meeting, supervisor_lock
 from gossamer.agents.contract import Cluster, ClusterNeeds, FarCluster
 from gossamer.agents.domain_moves import DomainMoves
-from gossamer.agents.ended import added, forget_end, is_ledger_gone, note_end, summary_of_run
+from gossamer.agents.ended import added, is_ledger_gone, summary_of_run
 from gossamer.agents.joining import LOOK, Joining
 from gossamer.agents.lending import place_turns
 from gossamer.agents.lost import LostWork, brought_back, loss_of, store_is_there, told_of_missing
@@ -40,7 +40,8 @@ from gossamer.crawls.crawl import AnyCrawl, BegunAlone
 from gossamer.crawls.damage import refuse_without_ledger
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
-from gossamer.crawls.summary import RunEnding, Summary
+from gossamer.crawls.summary import ENDED_FILE, RunEnding, Summary
+from gossamer.engine.files import replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import change
 from gossamer.engine.unit import SystemClock, meanwhile
@@ -148,7 +149,7 @@ class SeveralAgents(AnyCrawl):
         return self._has_begun or (self._supervisor is not None and self._supervisor.has_begun)
 
     async def _crawled(self) -> Summary:
-        forget_end(self.directory)
+        (self.directory / ENDED_FILE).unlink(missing_ok=True)  # until the run ends in order, it has been killed
         has_other_wiring = is_renewed(self._cluster.folder, self.graph.wiring, self.roster.masters)
         self._engage()
         if self.options.resume:
@@ -331,7 +332,7 @@ class SeveralAgents(AnyCrawl):
 
     def _end(self, summary: Summary) -> RunEnding:
         merge_logs(self.directory, self.roster.members)
-        note_end(self.directory, summary)
+        replace_file(self.directory / ENDED_FILE, msgspec.json.encode(summary))
         return RunEnding(self.directory, self.seeds, has_lingered=summary.state == "incomplete")
 
     # -- how it is steered

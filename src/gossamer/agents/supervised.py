@@ -121,6 +121,8 @@ class SupervisedProcess:
         """The last life of it; None before the first."""
         self.is_ending = False
         """It was about to end in order when it was taken over, so its end says nothing of what a person wants."""
+        self.is_refused = False
+        """It could not run where it was placed last, and is placed nowhere since then."""
         self._is_taken_over = False
         self._cluster = cluster
         self._report = report
@@ -156,20 +158,18 @@ class SupervisedProcess:
             self.news, self._first_commits, self.is_held, self.is_ending, self.edition = None, -1, False, False, 0
             self.beat.heard()
             self.is_late = self.line.is_silent = False
-            if (placed := await self._room(is_over)) is None:
+            placing = self._cluster.place(self.name)
+            # On other machines that may wait for room, which nothing needs any more once all is over.
+            placed = await (placing if self._cluster.is_shared else unless(placing, is_over.is_set))
+            if placed is None:
                 return 0
-            self.placed = placed
+            self.placed, self.is_refused = placed, False
         self._is_taken_over, self._last_line = False, ""
         assert self.placed is not None
         try:
             return await self.placed.ended(self._say)
         finally:
             self.line.close()
-
-    async def _room(self, is_over: asyncio.Event) -> Placed | None:
-        """Place it. On other machines that may wait for room, which nothing needs any more once all is over."""
-        placing = self._cluster.place(self.name)
-        return await (placing if self._cluster.is_shared else unless(placing, is_over.is_set))
 
     def _say(self, line: str) -> None:
         """Report what it says; the last line is kept until it is known whether it was why the process ended."""
@@ -208,18 +208,10 @@ class SupervisedProcess:
 class AgentProcess(SupervisedProcess):
     """One agent, as its supervisor sees it."""
 
-    is_refused = False
-    """It could not run where it was placed last, and is placed nowhere since then."""
-
     @property
     def is_apart(self) -> bool:
         """It has a machine of its own."""
         return not self._cluster.is_shared
-
-    async def _room(self, is_over: asyncio.Event) -> Placed | None:
-        placed = await super()._room(is_over)
-        self.is_refused = False
-        return placed
 
     @property
     def is_lost(self) -> bool:

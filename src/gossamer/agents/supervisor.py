@@ -348,9 +348,7 @@ class Supervisor:
         self._spread(Stop(now=True))
 
     def _spread(self, request: ControlRequest) -> None:
-        loop = asyncio.get_running_loop()
-        task = loop.create_task(self._end(request))
-        self._spreading = task  # the loop itself holds tasks only weakly
+        self._spreading = asyncio.create_task(self._end(request))  # the loop itself holds tasks only weakly
 
     async def _end(self, request: ControlRequest) -> None:
         """Tell every agent how to end, also one that starts only now; who takes too long is ended."""

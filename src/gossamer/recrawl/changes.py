@@ -103,25 +103,21 @@ def _with_texts(wiring: Wiring) -> Wiring:
 def _policy(told: str) -> tuple[ProviderPlan, float | None]:
     """The policy that `--recrawl` names, and the mean interval that it says; None where it says none."""
     name, _, time = told.partition("=")
-    if name == "every" and time:
-        return ProviderPlan(name, settings={"every": _time(name, time)}), None
-    if name == "adaptive":
-        return ProviderPlan(name), _time(name, time) if time else None
-    if told in _RULES:
-        return ProviderPlan(told), None
-    raise UsageError(
-        f"--recrawl {told}: write adaptive, adaptive=TIME, every=TIME (as every=7d), {', '.join(_RULES)}, or never"
-    )
-
-
-def _time(name: str, told: str) -> float:
+    if told in _RULES or (name == "adaptive" and not time):
+        return ProviderPlan(name), None
+    if name not in ("adaptive", "every") or not time:
+        raise UsageError(
+            f"--recrawl {told}: write adaptive, adaptive=TIME, every=TIME (as every=7d), {', '.join(_RULES)}, or never"
+        )
     try:
-        seconds = sheet.parse(told, "s")
+        seconds = sheet.parse(time, "s")
     except ValueError as error:
         raise UsageError(f"--recrawl {name}=TIME: {error}") from None
     if seconds <= 0:
         raise UsageError(f"--recrawl {name}=TIME: the time is above 0")
-    return seconds
+    if name == "every":
+        return ProviderPlan(name, settings={"every": seconds}), None
+    return ProviderPlan(name), seconds
 
 
 def _settings(told: RecrawlOptions, policy: ProviderPlan, kept: Any, mean: float | None) -> dict[str, Any]:

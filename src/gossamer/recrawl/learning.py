@@ -15,22 +15,11 @@ from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.reader import LedgerReader
+from gossamer.values import page_history
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
-from gossamer.values.page_history import (
-    NO_SIGNALS,
-    USUAL,
-    Belief,
-    KnownPage,
-    RateGroup,
-    Signals,
-    believed,
-    grouped,
-    judged,
-    learnt,
-    prior_of,
-)
+from gossamer.values.page_history import NO_SIGNALS, USUAL, Belief, KnownPage, RateGroup, Signals
 
 # Where the schedule lies, in a space of the ledger. Under each host lie its pages (`p` and a hash of the URL: what is known of
 # it), the times of their next visits in order (`d`, the time and the hash: the URL), when the host is to be looked at (`h`, with
@@ -134,12 +123,12 @@ def _kept(group: Group, host: str | None, key: bytes) -> RateGroup:
 
 def usual(group: Group) -> Belief:
     """The belief about a page of which nothing is known, not even its host."""
-    return prior_of(_kept(group, None, _ALL), USUAL)
+    return page_history.prior_of(_kept(group, None, _ALL), USUAL)
 
 
 def prior(group: Group, host: str, kind: str) -> Belief:
     key = _KIND + kind.encode()
-    return prior_of(_kept(group, host, key), prior_of(_kept(group, None, key), usual(group)))
+    return page_history.prior_of(_kept(group, host, key), page_history.prior_of(_kept(group, None, key), usual(group)))
 
 
 def signals_of(group: Group, host: str) -> Signals:
@@ -153,14 +142,15 @@ def learn(group: Group, host: str, before: KnownPage, page: KnownPage) -> KnownP
     evidence of this visit."""
     time, is_changed = page.visited_at - before.visited_at, page.changes > before.changes
     believed_before, signals = prior(group, host, page.kind), signals_of(group, host)
-    evidence = learnt(believed_before, before.evidence, time, is_changed, signals, before.signalled)
-    told = judged(signals, believed(believed_before, before.evidence), time, is_changed, before.signalled)
+    evidence = page_history.learnt(believed_before, before.evidence, time, is_changed, signals, before.signalled)
+    expected = page_history.believed(believed_before, before.evidence)
+    told = page_history.judged(signals, expected, time, is_changed, before.signalled)
     if told is not signals and (before.signalled or signals.true or signals.false):
         group.put(RATES, host, _SIGNALS, _encode(told))
-    belief = believed(believed_before, evidence)
+    belief = page_history.believed(believed_before, evidence)
     key = _KIND + page.kind.encode()
     for of, name in ((host, key), (None, key), (None, _ALL)):
-        group.put(RATES, of, name, _encode(grouped(_kept(group, of, name), belief, time)))
+        group.put(RATES, of, name, _encode(page_history.grouped(_kept(group, of, name), belief, time)))
     return msgspec.structs.replace(page, evidence=evidence, signalled=0)
 
 

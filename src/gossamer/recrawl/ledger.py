@@ -11,23 +11,8 @@ from typing import Any, cast
 import msgspec
 
 from gossamer.engine.ends import Uses
-from gossamer.recrawl.learning import (
-    CAME,
-    COUNTED,
-    ENDED,
-    HOST,
-    KNOWN,
-    PAGE,
-    PRICE,
-    SCHEDULE,
-    SEEN,
-    TIME,
-    WOKEN,
-    drop_host,
-    drop_page,
-    is_unplanned,
-    pages,
-)
+from gossamer.recrawl import learning
+from gossamer.recrawl.learning import CAME, COUNTED, ENDED, HOST, KNOWN, PAGE, PRICE, SCHEDULE, SEEN, TIME, WOKEN
 from gossamer.recrawl.policies import Price
 from gossamer.recrawl.schedule import SIGNALLED, TELLING, RevisitSchedule
 from gossamer.storage.ledger.contract import Group
@@ -55,11 +40,11 @@ def forget_known(directory: Path, ledgers: Sequence[RocksLedger], target: Deleti
         ledger.spaces.open(SCHEDULE)
         if target.kind == "url":
             with ledger.group() as group:
-                drop_page(group, host_of(target.name), target.name)
+                learning.drop_page(group, host_of(target.name), target.name)
             continue
         for host in hosts:
             with ledger.group() as group:
-                drop_host(group, host)
+                learning.drop_host(group, host)
     return 0  # what is due is in no queue
 
 
@@ -83,7 +68,7 @@ def noted(giver: RocksLedger) -> dict[str, bytes]:
     found = {PRICE: giver.meta(PRICE) or b""}
     if giver.counters().get(KNOWN):
         found[KNOWN] = b"1"
-    if is_unplanned(giver):
+    if learning.is_unplanned(giver):
         found[CAME] = b"1"
     return found
 
@@ -137,7 +122,7 @@ def _count(group: Group, host: str, sign: int) -> int:
     known = queued = 0
     for _, data in group.scan(SCHEDULE, host, PAGE):
         known += 1
-        queued += not pages.decode(data).due
+        queued += not learning.pages.decode(data).due
     group.count(KNOWN, sign * known)
     group.count(WOKEN, sign * queued)
     return known

@@ -15,25 +15,7 @@ from gossamer.engine.ends import Uses
 from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import LEVELS, Outlook, RevisitPolicy
 from gossamer.recrawl import learning
-from gossamer.recrawl.learning import (
-    DUE,
-    ENDED,
-    HOST,
-    KNOWN,
-    PRICE,
-    SCHEDULE,
-    TIME,
-    WOKEN,
-    PastVisits,
-    as_known,
-    drop_page,
-    due_key,
-    is_unplanned,
-    look_at,
-    page_key,
-    pages,
-    times_of,
-)
+from gossamer.recrawl.learning import DUE, ENDED, HOST, KNOWN, PRICE, SCHEDULE, TIME, WOKEN, PastVisits
 from gossamer.recrawl.policies import IntervalRules, Price, RevisitSheet
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.ledger import RocksLedger
@@ -137,7 +119,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             self._usual = learning.usual(group)
         counters = self.store.counters()
         self._begun = counters.get("visits", 0), counters.get(WOKEN, 0)
-        if is_unplanned(self.store):
+        if learning.is_unplanned(self.store):
             self._past = PastVisits(self.store)
         self.look()
         self.metrics.gauge("known", lambda: self.store.counters().get(KNOWN, 0))
@@ -146,13 +128,13 @@ class RevisitSchedule(Provider[RevisitSheet]):
 
     def known(self, task: Task) -> KnownPage | None:
         """The record of a task's page; None where it was never visited, or is not visited again."""
-        data = self.store.spaces.get(SCHEDULE, task.host, page_key(task.identity))
-        return None if data is None else pages.decode(data)
+        data = self.store.spaces.get(SCHEDULE, task.host, learning.page_key(task.identity))
+        return None if data is None else learning.pages.decode(data)
 
     def kept(self, group: Group, host: str, url: str) -> KnownPage | None:
         """The same of a URL, as it is kept or staged in a group."""
-        data = group.get(SCHEDULE, host, page_key(url))
-        return None if data is None else pages.decode(data)
+        data = group.get(SCHEDULE, host, learning.page_key(url))
+        return None if data is None else learning.pages.decode(data)
 
     def put(self, group: Group, host: str, url: str, page: KnownPage, before: KnownPage | None) -> None:
         """Stage what is known of a page after a visit, with the time of the next one; `before` was known of it until now."""
@@ -185,7 +167,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
             return False
         page = msgspec.structs.replace(page, kind=kind)
         if not page.due:  # it is queued
-            group.put(SCHEDULE, host, page_key(url), _encode(page))
+            group.put(SCHEDULE, host, learning.page_key(url), _encode(page))
         else:
             page = msgspec.structs.replace(page, waits=self._interval(group, host, url, page))
             self._set(group, host, url, page.due, page, max(self._looked_at(page, now), now))
@@ -193,15 +175,15 @@ class RevisitSchedule(Provider[RevisitSheet]):
 
     def _set(self, group: Group, host: str, url: str, before: float, page: KnownPage, due: float) -> None:
         """Stage a page with the time of its next visit; before that is when it was to be, 0 for never."""
-        key = page_key(url)
+        key = learning.page_key(url)
         if before:
-            group.delete(SCHEDULE, host, due_key(before, key))
+            group.delete(SCHEDULE, host, learning.due_key(before, key))
         group.put(SCHEDULE, host, key, _encode(msgspec.structs.replace(page, due=due)))
-        group.put(SCHEDULE, host, due_key(due, key), url.encode("utf-8", "surrogateescape"))
+        group.put(SCHEDULE, host, learning.due_key(due, key), url.encode("utf-8", "surrogateescape"))
         data = group.get(SCHEDULE, host, HOST)
-        looked_at, first = (inf, inf) if data is None else times_of(data)
+        looked_at, first = (inf, inf) if data is None else learning.times_of(data)
         if due < looked_at:
-            look_at(group, host, (due, min(due, first)))
+            learning.look_at(group, host, (due, min(due, first)))
             # If the group fails, the next look finds nothing there, and says so.
             self._since, self._next = min(self._since, due), min(self._next, due)
 
@@ -297,7 +279,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 tasks.append(task)
             elif task is not None:
                 first, following = min(first, task), min(following, task)
-        look_at(group, host, (following, min(first, following)) if following < inf else None)
+        learning.look_at(group, host, (following, min(first, following)) if following < inf else None)
         self._since = min(self._since, following)
         group.push(tasks)
         return len(tasks)
@@ -323,7 +305,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         """The task of another visit; the time to which the visit is put off; None where the crawl has lost the page."""
         page, row = self.kept(group, host, url), self.store.document(url)
         if page is None or row is None:
-            drop_page(group, host, url)
+            learning.drop_page(group, host, url)
             return None
         if self.policy.is_priced:
             waits = self._interval(group, host, url, page)
@@ -332,7 +314,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                 due = self._looked_at(page, now)
                 self._set(group, host, url, 0.0, page, due)
                 return due
-        group.put(SCHEDULE, host, page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
+        group.put(SCHEDULE, host, learning.page_key(url), _encode(msgspec.structs.replace(page, due=0.0)))
         relation = f"{REVISIT} {row.relation}" if row.relation in SITEMAPS else REVISIT
         again = Task(url, host, row.depth, row.source, relation, request=page.request)
         return msgspec.structs.replace(again, etag=page.etag, last_modified=page.last_modified)
@@ -350,4 +332,4 @@ class RevisitSchedule(Provider[RevisitSheet]):
             for row in rows:
                 host = host_of(row.url)
                 if self.kept(group, host, row.url) is None:
-                    self.put(group, host, row.url, as_known(row, now), None)
+                    self.put(group, host, row.url, learning.as_known(row, now), None)
