@@ -20,12 +20,12 @@ import msgspec
 from gossamer.agents.contract import Cluster, ClusterNeeds, ClusterNode
 from gossamer.agents.ended import noted_end
 from gossamer.engine import processes
-from gossamer.engine.files import joined, replace_file, scratch
+from gossamer.engine.files import joined, scratch
 from gossamer.engine.sheet import nearest
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import ProcessLock
-from gossamer.storage.members import holder_of
+from gossamer.storage.members import holder_of, write_kept
 from gossamer.storage.tables.places import check_is_here
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
@@ -91,8 +91,7 @@ def meeting(directory: Path, agents: Sequence[str]) -> Iterator[Path]:
         folder = stack.enter_context(joined(known)) if known and living(directory, agents) else None
         if folder is None:
             folder = Path(stack.enter_context(scratch(shared=True)))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, msgspec.json.encode(_Note(str(folder))))
+            write_kept(path, _Note(str(folder)))
         yield folder
 
 

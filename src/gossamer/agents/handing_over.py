@@ -33,7 +33,7 @@ from gossamer.storage.ledger.moving import Arc, is_in
 from gossamer.storage.ledger.parcels import Moved, parcel_path
 from gossamer.storage.mailbox.retaining import point_path
 from gossamer.storage.mailbox.shared_state import SharedFile
-from gossamer.storage.members import division_of, members_of, read_kept
+from gossamer.storage.members import division_of, members_of, read_kept, write_kept
 from gossamer.values.agents import agent_name, at_work, digest_names, member
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 from gossamer.values.hosts import domain_point
@@ -54,10 +54,7 @@ def read_moved(directory: Path) -> dict[str, str]:
 
 
 def write_moved(directory: Path, moved: Mapping[str, str]) -> None:
-    if moved:
-        replace_file(directory / _MOVED, msgspec.json.encode(moved))
-    else:
-        (directory / _MOVED).unlink(missing_ok=True)
+    write_kept(directory / _MOVED, moved)
 
 
 # Which agent has which domain.
@@ -329,8 +326,7 @@ _OLDER_AT_REST, _OLDER_AT_WORK = "state/supervisor/changing.json", "state/superv
 
 
 def write_note(directory: Path, work: UnderWay) -> None:
-    (directory / NOTE).parent.mkdir(parents=True, exist_ok=True)
-    replace_file(directory / NOTE, msgspec.json.encode(work))
+    write_kept(directory / NOTE, work)
     for older in (_OLDER_AT_REST, _OLDER_AT_WORK):
         (directory / older).unlink(missing_ok=True)
 

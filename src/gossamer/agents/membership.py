@@ -32,7 +32,7 @@ from gossamer.agents.parcels import AgentsAtRest, Elsewhere, ends_of
 from gossamer.agents.ring import let_go
 from gossamer.agents.wiring import domain_rule_of, has_store, ledger_settings
 from gossamer.crawls.directory import read_wiring
-from gossamer.engine.files import Point, crash_at, replace_file
+from gossamer.engine.files import Point, crash_at
 from gossamer.engine.wiring import Wiring
 from gossamer.storage.ledger.contract import Ledger
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
@@ -44,6 +44,7 @@ from gossamer.storage.members import (
     note_behind,
     read_kept,
     write_division,
+    write_kept,
     write_members,
 )
 from gossamer.storage.tables.places import check_is_here
@@ -318,10 +319,7 @@ def read_wishes(directory: Path) -> dict[str, str]:
 
 def forget_wishes(directory: Path, done: Mapping[str, str]) -> None:
     left = {domain: agent for domain, agent in read_wishes(directory).items() if done.get(domain) != agent}
-    if left:
-        replace_file(directory / _WISHES, msgspec.json.encode(left))
-    else:
-        (directory / _WISHES).unlink(missing_ok=True)
+    write_kept(directory / _WISHES, left)
 
 
 def give_now(directory: Path, assigned: Mapping[str, str]) -> dict[str, str]:
@@ -366,9 +364,7 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
         now = handing_over.division(directory, members, ledger_settings(wiring), by_table=False)
         later = {domain: agent for domain, agent in given.items() if now.owner(domain) != agent}
     if later:
-        path = directory / _WISHES
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, msgspec.json.encode({**read_wishes(directory), **later}))
+        write_kept(directory / _WISHES, {**read_wishes(directory), **later})
     return later
 
 

@@ -287,10 +287,8 @@ class SyncCrawlRun(Iterator[Page]):
         """End the crawl, if it runs, and wait for its end."""
         loop, self._loop, self._is_closed = self._loop, None, True
         if loop is not None:
-            try:
+            with contextlib.closing(loop):
                 loop.run(self._run.close())
-            finally:
-                loop.close()
 
     def __del__(self) -> None:
         if self._loop is not None:

@@ -21,6 +21,7 @@ It stands where :mod:`crawls` stands: it makes the same crawl, with its handlers
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
@@ -240,12 +241,8 @@ class Spider:
             given["seeds"] = _several(seeds)
         end_loading(self, given)
         chosen = given.pop("seeds", self.seeds)
-        loop = LoopOfOwn()
-        try:
-            with workspace(self._made(chosen, given)) as made, collecting_seldom():
-                self.summary = loop.run(make_crawl(made).run())
-        finally:
-            loop.close()
+        with closing(LoopOfOwn()) as loop, workspace(self._made(chosen, given)) as made, collecting_seldom():
+            self.summary = loop.run(make_crawl(made).run())
         return self.summary
 
     def crawl(self, *, yields: Yields = "pages", **options: Unpack[CrawlKeywords]) -> CrawlRun:
@@ -265,12 +262,8 @@ class Spider:
         from gossamer.analysis.reprocess import reprocess  # few programs run a spider again
 
         end_loading(self, {})
-        loop = LoopOfOwn()
-        try:
-            with collecting_seldom():
-                return loop.run(reprocess(directory, spider=self.at_work(), render=render).run())
-        finally:
-            loop.close()
+        with closing(LoopOfOwn()) as loop, collecting_seldom():
+            return loop.run(reprocess(directory, spider=self.at_work(), render=render).run())
 
     @property
     def chosen(self) -> dict[str, Any]:

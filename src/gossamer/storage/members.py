@@ -36,6 +36,15 @@ def read_kept(path: Path, kind: type[T], advice: str) -> T | None:
         raise CrawlDirectoryError(f"{path} is damaged: {error}; {advice}") from None
 
 
+def write_kept(path: Path, value: object) -> None:
+    """Write such a file, whole or not at all; none stands for an empty value. Raises OSError."""
+    if value:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, msgspec.json.encode(value))
+    else:
+        path.unlink(missing_ok=True)
+
+
 #: Where the id stands, inside the crawl directory.
 CRAWL_ID = "state/crawl-id"
 
@@ -135,10 +144,7 @@ def agents_behind(directory: Path) -> dict[str, tuple[str, ...]]:
 
 def note_behind(directory: Path, behind: Mapping[str, Sequence[str]]) -> None:
     """Note them: whole, or not at all. Raises OSError."""
-    if behind:
-        replace_file(directory / _BEHIND, msgspec.json.encode(behind))
-    else:
-        (directory / _BEHIND).unlink(missing_ok=True)
+    write_kept(directory / _BEHIND, behind)
 
 
 def refuse_divided(directory: Path) -> None:

@@ -43,7 +43,7 @@ from gossamer.engine.remote.links import Exchange
 from gossamer.engine.wiring import Wiring, read, write
 from gossamer.storage.ledger.opening import ProcessLock
 from gossamer.storage.mailbox.retaining import StorePoint, point_path
-from gossamer.storage.members import crawl_id
+from gossamer.storage.members import crawl_id, write_kept
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
@@ -171,9 +171,7 @@ class JoinedMachine:
 
     def _write_note(self, agent: str) -> None:
         self._note = _MachineNote(self._note.folder or secrets.token_hex(8), agent)
-        path = self.directory / _NOTE
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, msgspec.json.encode(self._note))
+        write_kept(self.directory / _NOTE, self._note)
 
     async def _find(self) -> None:
         """Look what became of the agent that this folder has: it may be at work, or has ended while no process was here."""

@@ -39,7 +39,7 @@ from gossamer.engine.remote.frames import About, FramePipe, LinkLost
 from gossamer.engine.remote.handshake import SECRET_VARIABLE, read_secret
 from gossamer.engine.remote.links import Exchange
 from gossamer.engine.wiring import read
-from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id, members_of
+from gossamer.storage.members import AGENTS, CRAWL_ID, DIVISION, JOINED, crawl_id, members_of, write_kept
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import at_work, member
 from gossamer.values.errors import UsageError
@@ -283,9 +283,7 @@ class JoinedCluster:
     def _home(self, name: str, machine: Machine, *, is_alive: bool) -> None:
         self._homes[name] = machine.joining.folder
         machine.joining = msgspec.structs.replace(machine.joining, agent=name, is_alive=is_alive)
-        path = self.directory / JOINED
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, msgspec.json.encode(self._homes))
+        write_kept(self.directory / JOINED, self._homes)
 
     def _tell_waiting(self, name: str) -> None:
         if name in self._told_waiting:
