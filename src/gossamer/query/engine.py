@@ -19,8 +19,7 @@ from gossamer.engine.files import scratch, too_little_memory
 from gossamer.query.schema import TELLS, empty, host_of, mark_of, select_from_log, titled, words
 from gossamer.storage.tables.contract import TableSpec
 from gossamer.values.errors import UsageError
-from gossamer.values.outcome import ERRORS, Outcome
-from gossamer.values.visit import PageChange
+from gossamer.values.outcome import ERRORS, Outcome, PageChange
 
 Connection = _duckdb.DuckDBPyConnection
 Error = _duckdb.Error

@@ -13,9 +13,8 @@ from gossamer.storage.tables.contract import VISIT, ColumnSpec, TableSpec, shipp
 from gossamer.storage.tables.places import declared
 from gossamer.storage.tables.row_tables import COARSE, FINE_FOR, HOST_NOTES, SAMPLES
 from gossamer.values.media_type import HTML_TYPES
-from gossamer.values.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome
+from gossamer.values.outcome import ANSWERED, DOCUMENTS, ERRORS, TRANSIENT, Outcome, PageChange
 from gossamer.values.request_identity import WITH_COOKIES
-from gossamer.values.visit import PageChange
 
 #: Added to the name of a table for the view that has the rows of every visit.
 EVERY = "_all"

@@ -23,7 +23,7 @@ from gossamer.values.errors import UsageError
 #: Changes that a terminal shows where `--limit` does not say.
 SHOWN = 200
 
-#: Changes that are listed: those of :class:`gossamer.values.visit.PageChange` by which a page is another one, or elsewhere.
+#: Changes that are listed: those of :class:`gossamer.values.outcome.PageChange` by which a page is another one, or elsewhere.
 _KINDS = ("changed", "redirected", "gone", "back")
 
 #: The columns that a person wants to read; the table `changes` (:data:`gossamer.query.engine.DERIVED`) has more.

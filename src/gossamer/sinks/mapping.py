@@ -34,7 +34,7 @@ import msgspec
 from gossamer.engine.sheet import nearest, written
 from gossamer.storage.tables.contract import VISIT, TableSpec
 from gossamer.values.errors import UsageError
-from gossamer.values.visit import PageChange
+from gossamer.values.outcome import PageChange
 
 #: The column that every table of the crawl has here: the crawl's id.
 CRAWL = "crawl"

@@ -1,4 +1,6 @@
-"""Outcomes say how a fetch ended. The list is closed; ledger, tables, log, metrics and JSON use the same words (question 11)."""
+"""Outcomes say how a fetch ended. The list is closed; ledger, tables, log, metrics and JSON use the same words (question 11).
+So are the changes of a page that is visited again, and the notes of an answer that departs from a standard.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -110,6 +112,46 @@ def of_status(status: int) -> Outcome:
     if 500 <= status < 600:
         return Outcome.SERVER_ERROR
     return Outcome.PROTOCOL_FAILED
+
+
+# -- changes of a known page: the words of the columns `change` and `judged_by`
+
+
+class PageChange(StrEnum):
+    """The change of a known page."""
+
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    REDIRECTED = "redirected"
+    """It leads elsewhere: a redirect appeared, or has another target."""
+    MISSING = "missing"
+    """The server has nothing there. That may pass: nothing is taken away yet."""
+    GONE = "gone"
+    """It has nothing there for the second time in a row."""
+    BACK = "back"
+    """The page was gone, and is there again."""
+
+
+class JudgedBy(StrEnum):
+    """The evidence for that."""
+
+    SERVER = "server"
+    """It answered `304`."""
+    DIGEST = "digest"
+    """The digest of the bytes."""
+    TEXT = "text"
+    """The fingerprint of the text."""
+    STATUS = "status"
+    """The kind of answer: document, redirect, or nothing there."""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A visit of a page, compared with the visit before."""
+
+    change: PageChange
+    judged_by: JudgedBy
+    bits: int | None = None
+    """In how many bits the fingerprints of the texts differ; None where one of them is missing."""
 
 
 # -- notes: a closed list of departures from a standard that do not keep an answer from being read

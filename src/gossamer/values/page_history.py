@@ -20,9 +20,9 @@ import msgspec
 from xxhash import xxh3_64_hexdigest
 
 from gossamer.values.media_type import HTML_TYPES
-from gossamer.values.outcome import Outcome
+from gossamer.values.outcome import Comparison, JudgedBy, Outcome, PageChange
 from gossamer.values.request_identity import Requested
-from gossamer.values.visit import Comparison, JudgedBy, Location, PageChange, Visit
+from gossamer.values.visit import Location, Visit
 
 #: Kept of the evidence at each visit: a page's rate may change, and visits a hundred visits ago say little then.
 _KEPT = 0.99

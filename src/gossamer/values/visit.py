@@ -4,7 +4,6 @@ Every stage takes a visit and hands on a copy with its own part filled in; none 
 A stage therefore may stand in another process, and the commit stays atomic.
 """
 
-from enum import StrEnum
 from functools import cached_property
 from typing import BinaryIO, Literal
 
@@ -15,7 +14,7 @@ from gossamer.values import media_type as mimes
 from gossamer.values.body import Body, Rendered
 from gossamer.values.instants import ChangeHint
 from gossamer.values.media_type import HTML_TYPES
-from gossamer.values.outcome import DOCUMENTS, Note, Outcome
+from gossamer.values.outcome import DOCUMENTS, Comparison, Note, Outcome
 from gossamer.values.request_identity import Requested, Way, identity_of
 from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, WANT, Answer, RetryDecision, Task
 
@@ -81,46 +80,6 @@ class MobileOrigin(msgspec.Struct, frozen=True, gc=False):
     def is_part(self) -> bool:
         """Whether the body is made of the document, and is not the document."""
         return self.form in PART_TYPES
-
-
-# -- changes of a known page: the words of the columns `change` and `judged_by`
-
-
-class PageChange(StrEnum):
-    """The change of a known page."""
-
-    UNCHANGED = "unchanged"
-    CHANGED = "changed"
-    REDIRECTED = "redirected"
-    """It leads elsewhere: a redirect appeared, or has another target."""
-    MISSING = "missing"
-    """The server has nothing there. That may pass: nothing is taken away yet."""
-    GONE = "gone"
-    """It has nothing there for the second time in a row."""
-    BACK = "back"
-    """The page was gone, and is there again."""
-
-
-class JudgedBy(StrEnum):
-    """The evidence for that."""
-
-    SERVER = "server"
-    """It answered `304`."""
-    DIGEST = "digest"
-    """The digest of the bytes."""
-    TEXT = "text"
-    """The fingerprint of the text."""
-    STATUS = "status"
-    """The kind of answer: document, redirect, or nothing there."""
-
-
-class Comparison(msgspec.Struct, frozen=True):
-    """A visit of a page, compared with the visit before."""
-
-    change: PageChange
-    judged_by: JudgedBy
-    bits: int | None = None
-    """In how many bits the fingerprints of the texts differ; None where one of them is missing."""
 
 
 class Timings(msgspec.Struct, frozen=True, gc=False):

@@ -19,7 +19,7 @@ from gossamer.sinks.sink import SIGNATURE, WEBHOOK_MARKS, WebhookSink
 from gossamer.storage.tables.contract import FeedBatch, FeedMark, FeedPlace
 from gossamer.testing import check_feed_consumer
 from gossamer.values.errors import CrawlDirectoryError, UsageError
-from gossamer.values.visit import PageChange
+from gossamer.values.outcome import PageChange
 
 COLUMNS = ("change", "fetched_at", "url", "visit")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gossamer.values.outcome import Outcome, of_status
+from gossamer.values.outcome import JudgedBy, Outcome, PageChange, of_status
 from gossamer.values.page_history import MAX_VALIDATOR, KnownPage, after, compared
 from gossamer.values.task import Task
-from gossamer.values.visit import JudgedBy, PageChange, Response, Visit
+from gossamer.values.visit import Response, Visit
 
 KNOWN = KnownPage(visited_at=1.0, changed_at=1.0, digest="D", simhash=0b1111, etag='"v"')
 
