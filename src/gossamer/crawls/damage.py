@@ -15,38 +15,14 @@ import msgspec
 
 from gossamer.engine.files import AppendFile
 from gossamer.engine.running import RunningGraph
+from gossamer.storage import recovery
 from gossamer.storage.archive.contract import Keeper
 from gossamer.storage.archive.warc import WARC_DIRECTORY, WarcArchive
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_FOLDER
 from gossamer.storage.members import JOINED, members_of
-from gossamer.storage.recovery import (
-    QUARANTINE,
-    ROW_LOG,
-    Loss,
-    Restored,
-    blank,
-    find_losses,
-    in_store,
-    is_away,
-    keep_aside,
-    refusal,
-    restore,
-    take_away,
-    unreadable_lines,
-)
 from gossamer.storage.rewrite_journals import refuse_unfinished
-from gossamer.storage.tables.manifest import (
-    Damage,
-    are_tables,
-    damaged_index,
-    damaged_tables,
-    known_notes,
-    manifest_again,
-    notes_of,
-    with_tables,
-    write_notes,
-)
+from gossamer.storage.tables import manifest
 from gossamer.storage.tables.places import REPLACED, TABLES, converting, write_manifest
 from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
 from gossamer.values.instants import utc_text
@@ -71,19 +47,23 @@ class Accepted(msgspec.Struct, frozen=True):
 class Damages(msgspec.Struct, frozen=True):
     """The faults of a directory, without reading what its files hold."""
 
-    files: list[Loss]
-    tables: list[Damage]
-    index: Damage | None
+    files: list[recovery.Loss]
+    tables: list[manifest.Damage]
+    index: manifest.Damage | None
 
 
 def damages_of(directory: Path, ends: Mapping[str, int], *, deep: bool = False) -> Damages:
     """Hold ends and notes against files. `deep`: read tables too."""
-    files = find_losses(directory, ends, lambda missing: are_tables(known_notes(directory), missing))
-    notes = known_notes(directory)
-    return Damages(files, damaged_tables(directory, notes, deep=deep), damaged_index(directory, notes, deep=deep))
+    files = recovery.find_losses(
+        directory, ends, lambda missing: manifest.are_tables(manifest.known_notes(directory), missing)
+    )
+    notes = manifest.known_notes(directory)
+    return Damages(
+        files, manifest.damaged_tables(directory, notes, deep=deep), manifest.damaged_index(directory, notes, deep=deep)
+    )
 
 
-def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple[Restored, Accepted]:
+def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple[recovery.Restored, Accepted]:
     """Bring archive and files of keepers back to what the ledgers committed. Call it when units are up and none has worked yet.
     Raises CrawlDirectoryError: committed bytes are missing, and that is not accepted; names the files. Or a deletion is not
     finished."""
@@ -99,24 +79,24 @@ def bring_back(running: RunningGraph, directory: Path, *, accept: bool) -> tuple
     ends = {file: end for ledger in ledgers for file, end in ledger.committed_ends().items()}
     damages = damages_of(directory, ends)
     if found := [*damages.files, *damages.tables]:
-        raise refusal(directory, found)
-    done = Restored({}, ())
+        raise recovery.refusal(directory, found)
+    done = recovery.Restored({}, ())
     for ledger in ledgers:
         others = _ends_of_others(directory, ledger, ledgers)
-        one = restore(
+        one = recovery.restore(
             directory,
             ledger.committed_ends(),
             ledger.sheet.agent,
             disks,
             further,
             others=others,
-            are_tables=lambda missing: are_tables(known_notes(directory), missing),
+            are_tables=lambda missing: manifest.are_tables(manifest.known_notes(directory), missing),
         )
-        done = Restored(done.cut | one.cut, done.removed + one.removed, done.lost + one.lost)
+        done = recovery.Restored(done.cut | one.cut, done.removed + one.removed, done.lost + one.lost)
     return done, accepted
 
 
-def restored_lines(done: Restored, accepted: Accepted, directory: Path) -> Iterator[str]:
+def restored_lines(done: recovery.Restored, accepted: Accepted, directory: Path) -> Iterator[str]:
     """The lines for a person about :func:`bring_back`; none where nothing was amiss."""
     for loss in accepted.what:
         yield f"the crawl goes on, although {loss}"
@@ -126,7 +106,7 @@ def restored_lines(done: Restored, accepted: Accepted, directory: Path) -> Itera
     if files := len(done.cut) + len(done.removed):
         yield (
             f"{files} {'file' if files == 1 else 'files'} held data that was never committed; "
-            f"the data is in {directory / QUARANTINE}, and its URLs are fetched again"
+            f"the data is in {directory / recovery.QUARANTINE}, and its URLs are fetched again"
         )
     if done.lost:
         yield f"{len(done.lost)} archive files lie on a disk that is not there; the crawl goes on without them"
@@ -163,10 +143,10 @@ def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
     """Give up what is lost, so that what is left is whole. Call it while `converting`."""
     told: list[str] = []
     again = 0
-    notes = notes_of(directory)
+    notes = manifest.notes_of(directory)
     for ledger in ledgers:
         ends = ledger.committed_ends()
-        losses = find_losses(directory, ends, partial(are_tables, notes))
+        losses = recovery.find_losses(directory, ends, partial(manifest.are_tables, notes))
         told += map(str, losses)
         logs = [loss for loss in losses if not loss.file.startswith(f"{WARC_DIRECTORY}/")]
         given_up = {loss.file: _what_is_left(directory / loss.file, loss) for loss in logs}
@@ -183,17 +163,19 @@ def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
             notes = msgspec.structs.replace(notes, index=())
         elif given_up:
             ledger.give_up_ends(given_up)
-        if any(f"{ROW_LOG}pages-" in file for file in (*given_up, *blanked)):
+        if any(f"{recovery.ROW_LOG}pages-" in file for file in (*given_up, *blanked)):
             notes = msgspec.structs.replace(notes, index=())
-    tables = damaged_tables(directory, notes, deep=True)
+    tables = manifest.damaged_tables(directory, notes, deep=True)
     told += map(str, tables)
     gone = [damage.file for damage in tables if damage.file != f"{TABLES}/{REPLACED}"]
     for file in gone:
-        take_away(directory, directory / file)
+        recovery.take_away(directory, directory / file)
     if len(gone) < len(tables):
-        write_manifest(directory, manifest_again(notes))
+        write_manifest(directory, manifest.manifest_again(notes))
     if tables or notes.index == ():
-        write_notes(directory, with_tables(notes, dict.fromkeys(file.removeprefix(f"{TABLES}/") for file in gone)))
+        manifest.write_notes(
+            directory, manifest.with_tables(notes, dict.fromkeys(file.removeprefix(f"{TABLES}/") for file in gone))
+        )
     return Accepted(tuple(told), again)
 
 
@@ -202,15 +184,15 @@ def _blank_lines(directory: Path, ends: Mapping[str, int], told: list[str]) -> s
     found = set()
     for file, end in ends.items():
         path = directory / file
-        if (file.startswith(LOG_FOLDER) or ROW_LOG in file) and path.exists():
-            for number, start, length in list(unreadable_lines(path, end)):
-                blank(directory, path, start, length)
+        if (file.startswith(LOG_FOLDER) or recovery.ROW_LOG in file) and path.exists():
+            for number, start, length in list(recovery.unreadable_lines(path, end)):
+                recovery.blank(directory, path, start, length)
                 told.append(f"{file}, line {number} is damaged")
                 found.add(file)
     return found
 
 
-def _what_is_left(path: Path, loss: Loss) -> int | None:
+def _what_is_left(path: Path, loss: recovery.Loss) -> int | None:
     """Where the last whole line of a log ends, or a keeper's file of a form that only it knows; None where it is gone."""
     if loss.size is None or not loss.file.endswith(".jsonl"):
         return loss.size
@@ -237,7 +219,7 @@ class _Holes:
         return any(place.offset < last and first < end for first, last in self.by_file.get(place.file, ()))
 
 
-def _holes(directory: Path, ends: Mapping[str, int], losses: list[Loss], told: list[str]) -> _Holes:
+def _holes(directory: Path, ends: Mapping[str, int], losses: list[recovery.Loss], told: list[str]) -> _Holes:
     """Read the archive, and close what is damaged in it: with records that say so, or by cutting off what has no end."""
     from gossamer.storage.archive.reading import (
         Gap,
@@ -248,7 +230,7 @@ def _holes(directory: Path, ends: Mapping[str, int], losses: list[Loss], told: l
     holes, short = _Holes(), {loss.file for loss in losses}
     for file, end in ends.items():
         path = directory / file
-        if not file.startswith(f"{WARC_DIRECTORY}/") or is_away(path) or in_store(path):
+        if not file.startswith(f"{WARC_DIRECTORY}/") or recovery.is_away(path) or recovery.in_store(path):
             continue
         if not path.exists():
             holes.add(file, 0, end)
@@ -265,7 +247,7 @@ def _holes(directory: Path, ends: Mapping[str, int], losses: list[Loss], told: l
             told += [f"{file} is damaged at byte {gap.offset}"] if file not in short else []
             holes.add(file, gap.offset, gap.end)
             if gap.offset < whole:
-                keep_aside(directory, path, gap.offset, gap.length)
+                recovery.keep_aside(directory, path, gap.offset, gap.length)
                 fill(path, gap, utc_text(path.stat().st_mtime))
         if whole < end:
             holes.add(file, whole, end)
@@ -278,7 +260,11 @@ def _add_files_of_others(directory: Path, ledger: RocksLedger, holes: _Holes, to
     ends = ledger.committed_ends()
     rows = Counter(row.location.file for row in ledger.documents() if row.location and row.location.file not in ends)
     for file, count in rows.items():
-        if not (directory / file).exists() and not is_away(directory / file) and not in_store(directory / file):
+        if (
+            not (directory / file).exists()
+            and not recovery.is_away(directory / file)
+            and not recovery.in_store(directory / file)
+        ):
             told.append(f"{file} of another agent is missing, and held {count} documents of hosts that came from there")
             holes.add(file, 0, _END)
 

@@ -21,16 +21,8 @@ from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.files import replace_file
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import Worker, WorkerFailed
+from gossamer.storage.tables import places
 from gossamer.storage.tables.contract import FollowerNote, FollowerOrder
-from gossamer.storage.tables.places import (
-    ENDPOINTS,
-    FOLLOWING_INDEX,
-    ITEM_FILE_NOTES,
-    PACKAGE_FOLLOWERS,
-    SINKS_FILE,
-    TRIPLES,
-    has_rows,
-)
 from gossamer.values.errors import UsageError
 from gossamer.values.patterns import lazy_pattern
 
@@ -87,7 +79,7 @@ class ItemFiles:
                 raise UsageError(f"--items {file} cannot be written: its permissions do not allow it")
             if not overwrite:
                 known = None
-                if (self._directory / ITEM_FILE_NOTES).is_dir():
+                if (self._directory / places.ITEM_FILE_NOTES).is_dir():
                     from gossamer.query.item_files import known_layout  # few crawls have item files
 
                     known = known_layout(self._directory, file)
@@ -113,16 +105,16 @@ class ItemFiles:
 
 #: What follows a crawl, by the name of its follower: where it shows that the crawl has it, and how it is called.
 _PLACES = {
-    "items": (ITEM_FILE_NOTES, "items could not be written to a file"),
-    "triples": (TRIPLES, "the triple store is not complete"),
-    "endpoints": (ENDPOINTS, "the triple store elsewhere is not complete"),
-    "index": (FOLLOWING_INDEX, "the index is not complete"),
-    "packages": (PACKAGE_FOLLOWERS, "data that packages derive from the crawl is not complete"),
+    "items": (places.ITEM_FILE_NOTES, "items could not be written to a file"),
+    "triples": (places.TRIPLES, "the triple store is not complete"),
+    "endpoints": (places.ENDPOINTS, "the triple store elsewhere is not complete"),
+    "index": (places.FOLLOWING_INDEX, "the index is not complete"),
+    "packages": (places.PACKAGE_FOLLOWERS, "data that packages derive from the crawl is not complete"),
 }
 
 #: What has nothing to do before the table `triples` has a row, by the name of its follower: where notes show that it ever had
 #: something to do. On most of the web `--rdf` finds nothing, and a process that waits for it in vain costs 0.2 s of CPU.
-_NEED_TRIPLES = {"triples": f"{TRIPLES}/*.sqlite", "endpoints": f"{ENDPOINTS}/*/*.sqlite"}
+_NEED_TRIPLES = {"triples": f"{places.TRIPLES}/*.sqlite", "endpoints": f"{places.ENDPOINTS}/*/*.sqlite"}
 
 #: Feeds one of them beside a running crawl, to which it gives way, or when the crawl is at rest.
 _LATER = Use("gossamer.analysis.following:follow_crawl")
@@ -193,25 +185,25 @@ class Following:
         of items cannot be written, or that of the sinks cannot be read; OSError: it cannot be noted."""
         self._files.register()
         if self._has_triples:
-            (self._directory / TRIPLES).mkdir(exist_ok=True)
+            (self._directory / places.TRIPLES).mkdir(exist_ok=True)
         if self._endpoint:
             from gossamer.rdf.store.endpoint import register_endpoint  # few crawls feed one
 
             register_endpoint(self._directory, self._endpoint)
         if self._has_index:
-            (self._directory / FOLLOWING_INDEX).touch()
+            (self._directory / places.FOLLOWING_INDEX).touch()
         if self._sinks is not None:
             # It tells where databases are.
-            replace_file(self._directory / SINKS_FILE, self._sinks.read_bytes(), mode=0o600)
+            replace_file(self._directory / places.SINKS_FILE, self._sinks.read_bytes(), mode=0o600)
 
     async def start(self, *, once: bool = False) -> None:
         """Feed what is registered from now on, or once. A follower without work starts when it has some."""
         found = {name: failure for name, (place, failure) in _PLACES.items() if (self._directory / place).exists()}
-        if (self._directory / SINKS_FILE).exists():
+        if (self._directory / places.SINKS_FILE).exists():
             from gossamer.query.schema import tables_of  # few crawls have databases
             from gossamer.sinks.mapping import read_sinks
 
-            for name in read_sinks(self._directory / SINKS_FILE, tables_of(self._directory)).sinks:
+            for name in read_sinks(self._directory / places.SINKS_FILE, tables_of(self._directory)).sinks:
                 found[f"sink-{name}"] = f"the database of sink {name} is not complete"
         self._failures = found
         self._idle = list(self._failures)
@@ -223,7 +215,7 @@ class Following:
         """Start what has something to do."""
         for name in list(self._idle):
             notes = _NEED_TRIPLES.get(name)
-            if notes is None or any(self._directory.glob(notes)) or has_rows(self._directory, TRIPLES):
+            if notes is None or any(self._directory.glob(notes)) or places.has_rows(self._directory, places.TRIPLES):
                 self._idle.remove(name)
                 try:
                     self._workers[name] = worker = await Worker.start(_LATER if once else _BESIDE)

@@ -25,7 +25,7 @@ from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.files import replace_file
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.sheet import Sheet, build, nearest, properties, renamed
+from gossamer.engine.sheet import Property, Sheet, build, nearest, properties, renamed
 from gossamer.engine.wiring import MAIN_PROCESS, TABLES, ChangedEntry, Difference, Wiring
 from gossamer.expressions.contract import GATES
 from gossamer.fetcher.request import HttpSheet
@@ -100,6 +100,20 @@ def option_of(key: str) -> str:
     if option not in known:
         raise UsageError(f"there is no option {key!r}{nearest(option, known)}; or write UNIT.SETTING")
     return option
+
+
+def properties_of(graph: Graph, key: str) -> list[Property]:
+    """The property of the option or the setting `UNIT.SETTING` that a person means by a key; none where no unit has it. Raises
+    UsageError: there is no such option."""
+    unit, dot, setting = key.rpartition(".")
+    if not dot:
+        sheet: type[Sheet] = all_options()
+        setting = option_of(key)
+    elif unit in graph.components or unit in graph.providers:
+        sheet = type(graph.sheet(unit))
+    else:
+        return []
+    return [one for one in properties(sheet) if setting in (one.name, one.was)]
 
 
 def settings_of(key: str, value: str, units: Units) -> Settings:

@@ -59,10 +59,13 @@ class CrawlPlan:
                 except ValueError as error:
                     raise SettingError(f"{name}: {error}") from None
         compiled = compile_with_crawlers(given, options, wiring, settings)
-        named = _named_directory(options, compiled)
-        self.directory = named or _usual_directory(options, compiled)
-        self.has_found_name = named is None and not options.overwrite
+        stores = (node.settings.get("directory") for node in compiled.providers.values())
+        named = options.output or next((str(text) for text in stores if text), "")
+        urls = [url for node in compiled.components.values() for url in node.settings.get("urls", ())]
+        path = Path(named or default_directory(urls, datetime.datetime.now().astimezone().date()))
+        self.has_found_name = not (named or options.overwrite)
         """No person named its directory: it is the first free one."""
+        self.directory = free_name(path) if self.has_found_name else path
         if options.release:
             from gossamer.crawls.trap_review import with_released
 
@@ -99,16 +102,3 @@ class CrawlPlan:
     def keeps_triples(self) -> bool:
         sheets = (node.sheet for node in self.graph.providers.values())
         return any(isinstance(sheet, TableLogSheet) and TRIPLES in sheet.tables for sheet in sheets)
-
-
-def _named_directory(options: CrawlOptions, wiring: Wiring) -> Path | None:
-    if options.output:
-        return Path(options.output)
-    stores = [node.settings.get("directory") for node in wiring.providers.values()]
-    return next((Path(str(text)) for text in stores if text), None)
-
-
-def _usual_directory(options: CrawlOptions, wiring: Wiring) -> Path:
-    seeds = [url for node in wiring.components.values() for url in node.settings.get("urls", ())]
-    usual = Path(default_directory(seeds, datetime.datetime.now().astimezone().date()))
-    return usual if options.overwrite else free_name(usual)

@@ -174,12 +174,18 @@ async def check_addresses(
         await resolver.start()
         try:
             for url in list(first.values())[:_LOOKED_UP]:
-                if scheme_of(url) in unresolved:
-                    continue  # its name is that of no machine
-                if any(table.get(host_of(url)) for table in lent):
-                    continue  # it is not asked from here
+                if scheme_of(url) in unresolved or any(table.get(host_of(url)) for table in lent):
+                    continue  # its name is that of no machine, or it is not asked from here
+                host, port = endpoint_of(url)
+                if not host:
+                    continue  # a file of this machine
                 try:
-                    await _check(url, resolver, proxied=proxied)
+                    if proxied and not resolver.sheet.only_loopback:
+                        # Names are the proxy's to look up, and no name server's to know of. Where no server may be asked off
+                        # this machine, it has to be known what is on it.
+                        resolver.judge(host, port)
+                    else:
+                        await resolver.resolve(host, port)
                 except AddressRefused as error:
                     raise UsageError(f"seed {url}: {error}{_remedy(resolver, options)}") from None
                 except ResolutionFailed as error:
@@ -191,18 +197,6 @@ async def check_addresses(
 
 def resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
     return [node.unit(node.sheet) for node in graph.providers.values() if issubclass(node.unit, GuardedResolver)]
-
-
-async def _check(url: str, resolver: GuardedResolver[Any], *, proxied: bool) -> None:
-    host, port = endpoint_of(url)
-    if not host:
-        return  # a file of this machine
-    if proxied and not resolver.sheet.only_loopback:
-        # Names are the proxy's to look up, and no name server's to know of. Where no server may be asked off this machine, it
-        # has to be known what is on it.
-        resolver.judge(host, port)
-    else:
-        await resolver.resolve(host, port)
 
 
 def _remedy(resolver: GuardedResolver[Any], options: CrawlOptions) -> str:

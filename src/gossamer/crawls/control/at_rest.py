@@ -15,28 +15,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from gossamer.crawls.control import standing, waits
 from gossamer.crawls.control.problems import problems_of
-from gossamer.crawls.control.standing import (
-    SLOWEST,
-    CrawlStanding,
-    ExchangeStanding,
-    FilesForAgent,
-    StoredAgent,
-    agent_standing,
-    errors_of,
-    failing_of,
-)
-from gossamer.crawls.control.waits import (
-    MOST_COUNTED,
-    NAMED,
-    WALKED,
-    Wait,
-    data_sets,
-    lent_waits,
-    sizes_of,
-    waits_at_rest,
-    walked_sizes,
-)
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.summary import ENDED, ENDED_FILE, counted, urls_elsewhere, with_failure
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.frontier.politeness.rules import blocked_by_orders
@@ -76,17 +57,23 @@ def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStan
         outcomes=added(part.outcomes for part in parts),
         cuts=added(part.cuts for part in parts),
         goal=next((part.goal for part in parts if part.goal), ""),
-        failing=failing_of({one.host: one.errors for part in parts for one in part.failing}),
+        failing=standing.failing_of({one.host: one.errors for part in parts for one in part.failing}),
         waiting=_waiting([part.waiting for part in parts if part.waiting is not None]),
         waits=_waits(chain.from_iterable(part.waits for part in parts)),
         stored=[one for part in parts for one in part.stored],
         # What is walked over is the crawl's, and each part has all of it.
         sizes=[
-            those[-1] if those[-1].name in WALKED else replace(those[-1], **_sums(those, "bytes", "growth", "items"))
+            those[-1]
+            if those[-1].name in waits.WALKED
+            else replace(those[-1], **_sums(those, "bytes", "growth", "items"))
             for those in _grouped(chain.from_iterable(part.sizes for part in parts), lambda one: one.name)
         ],
-        slowest=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowest for part in parts), lambda one: one.seconds),
-        slowed=heapq.nlargest(SLOWEST, chain.from_iterable(part.slowed for part in parts), lambda one: one.delay),
+        slowest=heapq.nlargest(
+            standing.SLOWEST, chain.from_iterable(part.slowest for part in parts), lambda one: one.seconds
+        ),
+        slowed=heapq.nlargest(
+            standing.SLOWEST, chain.from_iterable(part.slowed for part in parts), lambda one: one.delay
+        ),
         suspended=sorted({name for part in parts for name in part.suspended}),
         blocked=sorted({name for part in parts for name in part.blocked})[:100],
         checkpoints=[name for name in parts[0].checkpoints if all(name in part.checkpoints for part in parts)],
@@ -126,14 +113,14 @@ def _waiting(parts: Sequence[RetriesWaiting]) -> RetriesWaiting | None:
     return RetriesWaiting(sum(part.urls for part in parts), min(part.next for part in parts), told)
 
 
-def _waits(parts: Iterable[Wait]) -> list[Wait]:
+def _waits(parts: Iterable[waits.Wait]) -> list[waits.Wait]:
     """One wait for each reason, in the order in which they first come."""
     return [
         replace(
             those[0],
             **_sums(those, "urls", "hosts"),
             until=min((one.until for one in those if one.until), default=0.0),
-            names=list(chain.from_iterable(one.names for one in those))[:NAMED],
+            names=list(chain.from_iterable(one.names for one in those))[: waits.NAMED],
             seconds=max(one.seconds for one in those),
             is_more=any(one.is_more for one in those),
         )
@@ -165,7 +152,7 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
     found = [standing_of_ledger(directory, ledger) for ledger in ledgers]
     now = found[0]
     if len(found) > 1:
-        agents = [agent_standing(ledger.sheet.agent, one) for ledger, one in zip(ledgers, found, strict=True)]
+        agents = [standing.agent_standing(ledger.sheet.agent, one) for ledger, one in zip(ledgers, found, strict=True)]
         # What an agent says of its own end is not what the crawl has come to.
         now = replace(added_standing(directory, found), each_agent=agents, **_told_of_all(directory))
     why = failure_of(directory)
@@ -174,7 +161,7 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
 
 
 def standing_in_store(
-    name: str, stored: Sequence[StoredAgent], published: Mapping[str, CrawlStanding]
+    name: str, stored: Sequence[standing.StoredAgent], published: Mapping[str, CrawlStanding]
 ) -> CrawlStanding:
     """How a crawl stands that lies in a store, by what each agent has `published` of itself (:func:`standing_of_ledger`)."""
     now = added_standing(Path(), list(published.values()))
@@ -194,14 +181,14 @@ def standing_in_store(
         now,
         crawl=name,
         state=state,
-        each_agent=[agent_standing(*one) for one in published.items()] if len(published) > 1 else [],
+        each_agent=[standing.agent_standing(*one) for one in published.items()] if len(published) > 1 else [],
         stored=list(stored),
     )
     now = replace(now, state=with_failure(now.state, now.failure))
     return replace(now, problems=problems_of(now))
 
 
-def out_of_date(now: CrawlStanding, stored: Sequence[StoredAgent]) -> CrawlStanding:
+def out_of_date(now: CrawlStanding, stored: Sequence[standing.StoredAgent]) -> CrawlStanding:
     """How a crawl directory stands whose crawl went on elsewhere, by its store, if it did: `stored` says who has it."""
     if not stored:
         return now
@@ -229,23 +216,27 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger, snapshot: Path | No
         # The last run left out at its end all that a person had confirmed to be a trap.
         set_aside = ended.set_aside if told else counters.get("set_aside", 0)
         hosts = [state for state in islice(ledger.hosts(), LOOKED_AT) if state.note or state.counters.get("errors")]
-        sizes = {**sizes_of(ledger), **walked_sizes(directory)}
+        sizes = {**waits.sizes_of(ledger), **waits.walked_sizes(directory)}
         return CrawlStanding(
             crawl=str(directory),
             **figures,
-            errors=errors_of(figures["outcomes"]),
-            failing=failing_of(
+            errors=standing.errors_of(figures["outcomes"]),
+            failing=standing.failing_of(
                 {state.host: state.counters.get("errors", 0) for state in hosts if state.counters.get("errors")}
             ),
             queued=queued,
             set_aside=set_aside,
             waits=[
-                *waits_at_rest(
-                    ledger.owed(MOST_COUNTED), hosts if queued else [], ledger.clock.now(), set_aside, ledger.aside()
+                *waits.waits_at_rest(
+                    ledger.owed(waits.MOST_COUNTED),
+                    hosts if queued else [],
+                    ledger.clock.now(),
+                    set_aside,
+                    ledger.aside(),
                 ),
-                *lent_waits(counters),
+                *waits.lent_waits(counters),
             ],
-            sizes=data_sets(sizes, {}, discovered=discovered, queued=queued),
+            sizes=waits.data_sets(sizes, {}, discovered=discovered, queued=queued),
             **{name: getattr(ended, name) for name in _OF_A_RUN},
             blocked=blocked_by_orders(ledger)[:100],
             checkpoints=ledger.checkpoints(),
@@ -253,7 +244,7 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger, snapshot: Path | No
         )
 
 
-def exchange_standing(ledger: RocksLedger, directory: Path) -> ExchangeStanding | None:
+def exchange_standing(ledger: RocksLedger, directory: Path) -> standing.ExchangeStanding | None:
     """The files that agents exchange, as a ledger has them; None where they exchange none."""
     if not (directory / EXCHANGE_KEY).exists():
         return None
@@ -261,11 +252,11 @@ def exchange_standing(ledger: RocksLedger, directory: Path) -> ExchangeStanding 
 
     key, counters = read_key(directory / EXCHANGE_KEY), ledger.counters()
     ledger.spaces.open(FILES)
-    unconfirmed: dict[str, FilesForAgent] = {}
+    unconfirmed: dict[str, standing.FilesForAgent] = {}
     for file in (one for one in written_files(ledger.spaces) if one.urls):
-        before = unconfirmed.get(file.agent, FilesForAgent(file.agent))
-        unconfirmed[file.agent] = FilesForAgent(file.agent, before.files + 1, before.urls + file.urls)
-    return ExchangeStanding(
+        before = unconfirmed.get(file.agent, standing.FilesForAgent(file.agent))
+        unconfirmed[file.agent] = standing.FilesForAgent(file.agent, before.files + 1, before.urls + file.urls)
+    return standing.ExchangeStanding(
         agent=ledger.sheet.agent,
         agents=len(key.members),
         owed=counters.get("owed", 0),

@@ -11,19 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawls.children import Figures, figures_of
+from gossamer.crawls.control import standing
 from gossamer.crawls.control.at_rest import added, exchange_standing
 from gossamer.crawls.control.problems import problems_of
-from gossamer.crawls.control.standing import (
-    SLOWEST,
-    ConnectorFigures,
-    CrawlStanding,
-    PublishesAgent,
-    SlowedHost,
-    SlowHost,
-    UnitFigures,
-    errors_of,
-    failing_of,
-)
+from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.steering import blocked
 from gossamer.crawls.control.waits import (
     MOST_COUNTED,
@@ -78,8 +69,8 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
     return CrawlStanding(
         **{**msgspec.structs.asdict(summary), "state": crawl.state_at_work},
-        errors=errors_of(summary.outcomes),
-        failing=failing_of(crawl.ledger.failing_hosts()),
+        errors=standing.errors_of(summary.outcomes),
+        failing=standing.failing_of(crawl.ledger.failing_hosts()),
         links=sum(int(one["looked_up"]) for one in links),
         new_links=sum(int(one["new"]) for one in links),
         in_flight=in_flight,
@@ -93,15 +84,22 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
         estimate=round(estimate, 1),
         waits=waits_of(crawl, set_aside=summary.set_aside, queued=summary.queued, in_flight=in_flight),
         sizes=data_sets(pulse.sizes, pulse.growth, discovered=summary.discovered, queued=summary.queued),
-        slowest=[SlowHost(host, round(seconds, 4)) for host, seconds in figures.slowest_hosts(SLOWEST)],
-        slowed=[SlowedHost(host, round(delay, 3), reason) for host, delay, reason in figures.slowed_hosts(SLOWEST)],
+        slowest=[
+            standing.SlowHost(host, round(seconds, 4)) for host, seconds in figures.slowest_hosts(standing.SLOWEST)
+        ],
+        slowed=[
+            standing.SlowedHost(host, round(delay, 3), reason)
+            for host, delay, reason in figures.slowed_hosts(standing.SLOWEST)
+        ],
         proxies=sorted(figures.proxies(), key=lambda one: -one.rests)[:100],
-        sessions=figures.sessions(SLOWEST),
+        sessions=figures.sessions(standing.SLOWEST),
         suspended=sorted(crawl.suspensions.names),
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
         exchange=exchange_standing(crawl.ledger, crawl.directory),
         stored=[
-            one.stored_agent() for one in crawl.units.running.providers.values() if isinstance(one, PublishesAgent)
+            one.stored_agent()
+            for one in crawl.units.running.providers.values()
+            if isinstance(one, standing.PublishesAgent)
         ],
     )
 
@@ -133,7 +131,7 @@ def time_left_of(sheet: "FrontierSheet", now: "Summary | CrawlStanding") -> str:
     return show_seconds(max(0.0, min(limits))) if limits else ""
 
 
-def _units(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[UnitFigures]:
+def _units(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[standing.UnitFigures]:
     """Every unit of the crawl, in whichever process; what several processes have of one name is added up."""
     nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
     parts = [figures_of(crawl.graph_at_work), *elsewhere]
@@ -141,11 +139,11 @@ def _units(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[UnitFigur
     for name, node in nodes.items():
         total = added(part.units.get(name, {}) for part in parts)
         metrics = {key: round(value, 3) for key, value in sorted(total.items())}
-        found.append(UnitFigures(name, node.use, metrics, name in crawl.suspensions.names))
+        found.append(standing.UnitFigures(name, node.use, metrics, name in crawl.suspensions.names))
     return found
 
 
-def _connectors(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[ConnectorFigures]:
+def _connectors(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[standing.ConnectorFigures]:
     """Every connector; one that crosses counts where items are taken out."""
     here, found = crawl.graph_at_work.statistics(), []
     for name, node in crawl.graph.connectors.items():
@@ -154,7 +152,7 @@ def _connectors(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[Conn
         ends = [here[name]] if name in here and (is_taken_here or not others) else others
         if ends:
             one = max(ends, key=lambda end: end.passed)
-            found.append(ConnectorFigures(name, one.passed, one.waiting, one.peak, round(one.stalled, 3)))
+            found.append(standing.ConnectorFigures(name, one.passed, one.waiting, one.peak, round(one.stalled, 3)))
     return found
 
 

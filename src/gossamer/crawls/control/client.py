@@ -9,18 +9,6 @@ from typing import Self, TypeVar
 import msgspec
 
 from gossamer.crawls.control import wire
-from gossamer.crawls.control.wire import (
-    Answered,
-    ControlRequest,
-    Done,
-    Listed,
-    Malformed,
-    NotDone,
-    RequestRefused,
-    Told,
-    is_ours,
-    sockets,
-)
 from gossamer.storage.members import AGENTS, holder_of, members_of
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.agents import at_work
@@ -66,7 +54,7 @@ class Control:
         *,
         agent: str = "",
         changing: float = CHANGING,
-        is_ours: Callable[[socket.socket], bool] = is_ours,
+        is_ours: Callable[[socket.socket], bool] = wire.is_ours,
     ) -> None:
         """Connect.
 
@@ -116,7 +104,7 @@ class Control:
         raise NotRunning(f"no crawl is running in {self.directory}; `gossamer resume {self.directory}` goes on with it")
 
     def _tried(self, timeout: float) -> socket.socket | None:
-        for path in sockets(self._place):
+        for path in wire.sockets(self._place):
             connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             connected.settimeout(timeout)
             try:
@@ -130,7 +118,7 @@ class Control:
             connected.close()
         return None
 
-    def ask(self, request: ControlRequest) -> Answered:
+    def ask(self, request: wire.ControlRequest) -> wire.Answered:
         """Ask, and wait for the answer. Raises RequestRefused: it was not done; says why; NotRunning: the crawl ended before it
         answered; CrawlDirectoryError: it does not answer."""
         try:
@@ -145,28 +133,28 @@ class Control:
             while holder(self.directory) and time.monotonic() < deadline:
                 time.sleep(_LOOK)
             raise NotRunning(f"the crawl in {self.directory} has ended; `gossamer resume` goes on with it") from None
-        except Malformed as error:
+        except wire.Malformed as error:
             raise CrawlDirectoryError(
                 f"the crawl in {self.directory} uses a different version of the control protocol: {error}"
             ) from None
-        if isinstance(answer, NotDone):
-            raise RequestRefused(answer)
+        if isinstance(answer, wire.NotDone):
+            raise wire.RequestRefused(answer)
         return answer
 
-    def do(self, request: ControlRequest) -> str:
+    def do(self, request: wire.ControlRequest) -> str:
         """Ask for something to be done; returns what was done, in words. Raises as :meth:`ask`."""
         answer = self.ask(request)
-        assert isinstance(answer, Done)
+        assert isinstance(answer, wire.Done)
         return answer.text
 
-    def names(self, request: ControlRequest) -> list[str]:
+    def names(self, request: wire.ControlRequest) -> list[str]:
         answer = self.ask(request)
-        assert isinstance(answer, Listed)
+        assert isinstance(answer, wire.Listed)
         return answer.names
 
-    def told(self, request: ControlRequest, form: type[T]) -> T:
+    def told(self, request: wire.ControlRequest, form: type[T]) -> T:
         answer = self.ask(request)
-        assert isinstance(answer, Told)
+        assert isinstance(answer, wire.Told)
         return msgspec.json.decode(answer.value, type=form)
 
     def _receive(self, count: int) -> bytes:

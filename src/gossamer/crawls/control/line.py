@@ -11,17 +11,6 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.control import wire
-from gossamer.crawls.control.wire import (
-    Answered,
-    ControlRequest,
-    Done,
-    Malformed,
-    NotDone,
-    RequestRefused,
-    Told,
-    other_end_is,
-    sockets,
-)
 from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.values.errors import GossamerError
 
@@ -46,17 +35,17 @@ class AgentLine:
         self.is_silent = False
         """It has not answered for long: the others do not wait for it, while one question stays open."""
 
-    async def ask(self, request: ControlRequest, patience: float = PATIENCE) -> Answered:
+    async def ask(self, request: wire.ControlRequest, patience: float = PATIENCE) -> wire.Answered:
         """Ask, and wait for the answer. Raises AgentSilent: there is none; RequestRefused: it was not done."""
         if self.is_silent:
             raise AgentSilent(f"{self._place.name} does not answer: it is silent")
         return await self._answer(request, patience)
 
-    async def beat(self, request: ControlRequest, form: Any) -> Any:
+    async def beat(self, request: wire.ControlRequest, form: Any) -> Any:
         """Ask for a value of this form, and wait for as long as it takes. Raises as :meth:`ask`, where the process is gone."""
         return self._value(await self._answer(request, None), form)
 
-    async def _answer(self, request: ControlRequest, patience: float | None) -> Answered:
+    async def _answer(self, request: wire.ControlRequest, patience: float | None) -> wire.Answered:
         try:
             async with asyncio.timeout(patience), self._turn:
                 try:
@@ -69,33 +58,33 @@ class AgentLine:
                     # Only the one that has the turn hangs up: a later answer would be taken for that of the next question.
                     self.close()
                     raise
-        except (OSError, EOFError, TimeoutError, Malformed) as error:
+        except (OSError, EOFError, TimeoutError, wire.Malformed) as error:
             raise AgentSilent(f"{self._place.name} does not answer: {type(error).__name__}") from None
-        if isinstance(answer, NotDone):
-            raise RequestRefused(answer)
+        if isinstance(answer, wire.NotDone):
+            raise wire.RequestRefused(answer)
         return answer
 
-    async def told(self, request: ControlRequest, form: Any, patience: float = PATIENCE) -> Any:
+    async def told(self, request: wire.ControlRequest, form: Any, patience: float = PATIENCE) -> Any:
         return self._value(await self.ask(request, patience), form)
 
     @staticmethod
-    def _value(answer: Answered, form: Any) -> Any:
-        assert isinstance(answer, Told)
+    def _value(answer: wire.Answered, form: Any) -> Any:
+        assert isinstance(answer, wire.Told)
         return msgspec.json.decode(answer.value, type=form)
 
-    async def do(self, request: ControlRequest, patience: float = PATIENCE) -> str:
+    async def do(self, request: wire.ControlRequest, patience: float = PATIENCE) -> str:
         """Ask for something to be done; returns what was done, in words. Raises as :meth:`ask`."""
         answer = await self.ask(request, patience)
-        assert isinstance(answer, Done)
+        assert isinstance(answer, wire.Done)
         return answer.text
 
     async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        for path in sockets(self._place):
+        for path in wire.sockets(self._place):
             try:
                 reader, writer = await asyncio.open_unix_connection(path)
             except OSError:
                 continue  # no process has listened here, or none does any more
-            if other_end_is(writer):
+            if wire.other_end_is(writer):
                 self._streams = reader, writer
                 return self._streams
             writer.close()

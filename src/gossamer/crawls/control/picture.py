@@ -8,19 +8,18 @@ may do, a browser names no files, code or secrets of this machine. A setting say
 a crawl of several agents asks each of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.children import Figures
-from gossamer.crawls.live import option_of
-from gossamer.crawls.options import all_options
+from gossamer.crawls.live import properties_of
 from gossamer.engine.errors import FlowError
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode, first_sentence, used_names
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.sheet import Sheet, nearest, properties, shown
+from gossamer.engine.sheet import Property, Sheet, nearest, properties, shown
 from gossamer.engine.wiring import Wiring
 from gossamer.values.errors import UsageError
 
@@ -200,11 +199,7 @@ def check_values_of_form(graph: Graph, values: Mapping[str, str]) -> None:
     """Refuse settings that a form may not change. Those that do not exist are left to be refused as such. Raises UsageError:
     one names what a browser may not name; says how a person can change it."""
     for key in values:
-        unit, dot, setting = key.rpartition(".")
-        if not dot:
-            _refuse_named(all_options(), option_of(key), key)
-        elif unit in graph.components or unit in graph.providers:
-            _refuse_named(type(graph.sheet(unit)), setting, key)
+        _refuse_named(properties_of(graph, key), key)
 
 
 def check_wiring_of_form(graph: Graph, before: Wiring, then: Wiring) -> None:
@@ -219,7 +214,8 @@ def check_wiring_of_form(graph: Graph, before: Wiring, then: Wiring) -> None:
             if given:
                 sheet = type(graph.sheet(name)) if is_same else _sheet_of(table, plan.use)
                 for setting in given:
-                    _refuse_named(sheet, setting, f"{name}.{setting}")
+                    known_as = [one for one in properties(sheet) if setting in (one.name, one.was)]
+                    _refuse_named(known_as, f"{name}.{setting}")
 
 
 def _sheet_of(table: str, use: str) -> type[Sheet]:
@@ -233,9 +229,9 @@ def _sheet_of(table: str, use: str) -> type[Sheet]:
     return found
 
 
-def _refuse_named(sheet: type[Sheet], setting: str, key: str) -> None:
-    for one in properties(sheet):
-        if setting in (one.name, one.was) and one.names:
+def _refuse_named(found: Iterable[Property], key: str) -> None:
+    for one in found:
+        if one.names:
             raise UsageError(
                 f"{key}: a browser may not name {one.names}; use the command line: gossamer set, or rewire"
             )

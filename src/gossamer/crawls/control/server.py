@@ -16,20 +16,6 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.control import messages, wire
-from gossamer.crawls.control.wire import (
-    Answered,
-    ControlRequest,
-    Malformed,
-    NotDone,
-    decoded,
-    folders,
-    forget,
-    is_ours,
-    note,
-    other_end_is,
-    socket_name,
-    tag_of,
-)
 from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.remote.addresses import listening_unix_socket, remove_unix_socket, stop_listening
 from gossamer.values.errors import GossamerError
@@ -38,16 +24,16 @@ from gossamer.values.errors import GossamerError
 # the group :data:`GROUP`, which `gossamer ask` sends. The maker of a server may name others.
 
 #: Everything that ships and can be asked; a package may have declared requests of its own before.
-REQUESTS: tuple[type[ControlRequest], ...] = tuple(
+REQUESTS: tuple[type[wire.ControlRequest], ...] = tuple(
     one
-    for one in [*ControlRequest.__subclasses__(), *wire.ProcessRequest.__subclasses__()]
+    for one in [*wire.ControlRequest.__subclasses__(), *wire.ProcessRequest.__subclasses__()]
     if one.__module__ == messages.__name__
 )
 
 #: The entry point group by which installed packages offer requests of their own, by their tags.
 GROUP = "gossamer.control"
 
-_SHIPPED = frozenset(map(tag_of, REQUESTS))
+_SHIPPED = frozenset(map(wire.tag_of, REQUESTS))
 
 _requests: msgspec.json.Decoder[Any] = msgspec.json.Decoder(functools.reduce(operator.or_, REQUESTS))
 
@@ -61,18 +47,18 @@ class _Tagged(msgspec.Struct, frozen=True):
 _tags = msgspec.json.Decoder(_Tagged)
 
 
-def read_request(body: bytes, others: Sequence[type[ControlRequest]] = ()) -> ControlRequest:
+def read_request(body: bytes, others: Sequence[type[wire.ControlRequest]] = ()) -> wire.ControlRequest:
     """A request from its bytes: one that ships, one of these others, or one of an installed package. Raises Malformed: it is
     none; says what is wrong."""
-    named: _Tagged = decoded(_tags, body)
-    other = next((one for one in others if tag_of(one) == named.do), None)
+    named: _Tagged = wire.decoded(_tags, body)
+    other = next((one for one in others if wire.tag_of(one) == named.do), None)
     own = None if named.do in _SHIPPED else other or offered_request(named.do)
     decoder = _requests if own is None else msgspec.json.Decoder(own)
-    request: ControlRequest = decoded(decoder, body)
+    request: wire.ControlRequest = wire.decoded(decoder, body)
     return request
 
 
-def offered_request(name: str) -> type[ControlRequest] | None:
+def offered_request(name: str) -> type[wire.ControlRequest] | None:
     """The request that an installed package offers under this name; None where none does. Raises Malformed: what it offers is
     no request of this name, or cannot be loaded."""
     from gossamer.engine.subjects import offered
@@ -83,9 +69,9 @@ def offered_request(name: str) -> type[ControlRequest] | None:
     try:
         found = entry.load()
     except (ImportError, AttributeError) as error:
-        raise Malformed(f"request {name!r} cannot be loaded from {entry.value}: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, ControlRequest)) or tag_of(found) != name:
-        raise Malformed(f"{entry.value} is no request called {name!r}")
+        raise wire.Malformed(f"request {name!r} cannot be loaded from {entry.value}: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, wire.ControlRequest)) or wire.tag_of(found) != name:
+        raise wire.Malformed(f"{entry.value} is no request called {name!r}")
     return found
 
 
@@ -98,7 +84,7 @@ IDLE = 120.0
 #: Seconds for the rest of a request whose first byte is there, and for an answer to be taken.
 PATIENCE = 5.0
 
-Steer = Callable[[ControlRequest], Awaitable[Answered]]
+Steer = Callable[[wire.ControlRequest], Awaitable[wire.Answered]]
 
 
 class ControlServer:
@@ -110,10 +96,10 @@ class ControlServer:
         steer: Steer,
         report: Callable[[str], None],
         *,
-        requests: Sequence[type[ControlRequest]] = (),
+        requests: Sequence[type[wire.ControlRequest]] = (),
         max_clients: int = MAX_CLIENTS,
         patience: float = PATIENCE,
-        is_ours: Callable[[socket.socket], bool] = is_ours,
+        is_ours: Callable[[socket.socket], bool] = wire.is_ours,
     ) -> None:
         """`requests` can be asked beside those of people; `is_ours` says whether a connection's other end belongs to our user."""
         self._requests = requests
@@ -133,8 +119,8 @@ class ControlServer:
     async def start(self) -> None:
         """Listen. What a killed crawl left behind is replaced."""
         reasons = []
-        for folder in folders():
-            path = folder / socket_name(self._directory)
+        for folder in wire.folders():
+            path = folder / wire.socket_name(self._directory)
             try:
                 bound, self._inode = listening_unix_socket(path)
             except WiringError as error:
@@ -142,7 +128,7 @@ class ControlServer:
                 continue
             self._server = await asyncio.start_unix_server(self._serve, sock=bound)
             self.path = path
-            note(self._directory, folder)
+            wire.note(self._directory, folder)
             return
         self._report(f"this crawl cannot be steered: {reasons[0] if reasons else 'no folder for a socket'}")
 
@@ -152,7 +138,7 @@ class ControlServer:
             return
         await stop_listening(self._server)
         remove_unix_socket(self.path, self._inode)
-        forget(self._directory)
+        wire.forget(self._directory)
         if self._answering:
             await asyncio.wait(self._answering, timeout=self._patience)
         for task in (left := [*self._answering, *self._clients]):
@@ -165,7 +151,7 @@ class ControlServer:
         assert task is not None
         self._clients.add(task)
         try:
-            if len(self._clients) <= self._max_clients and other_end_is(writer, self._is_ours):
+            if len(self._clients) <= self._max_clients and wire.other_end_is(writer, self._is_ours):
                 while True:
                     async with asyncio.timeout(IDLE):
                         first = await reader.readexactly(1)
@@ -179,7 +165,7 @@ class ControlServer:
                     await asyncio.shield(answering)
         except asyncio.CancelledError:
             pass  # the crawl ends: only `stop` waits for this task
-        except (Malformed, TimeoutError, asyncio.IncompleteReadError, OSError):
+        except (wire.Malformed, TimeoutError, asyncio.IncompleteReadError, OSError):
             pass  # not understood, too slow, or gone: the connection ends
         finally:
             writer.close()
@@ -188,18 +174,18 @@ class ControlServer:
             self._clients.discard(task)
 
     async def _answer(self, body: bytes, writer: asyncio.StreamWriter) -> None:
-        answer: Answered
+        answer: wire.Answered
         try:
             answer = await self._steer(read_request(body, self._requests))
-        except Malformed as error:
-            answer = NotDone(str(error))
+        except wire.Malformed as error:
+            answer = wire.NotDone(str(error))
         except (GossamerError, FlowError) as error:
-            answer = NotDone(str(error), error.exit_code)
+            answer = wire.NotDone(str(error), error.exit_code)
         except ConnectionError:
             raise  # the request goes on to an agent elsewhere, which cannot be reached: so it does not answer here, either
         except Exception as error:
             # A fault of ours must not end the crawl that it came from.
-            answer = NotDone(f"the crawl could not do this: {type(error).__name__}: {error}", 1)
+            answer = wire.NotDone(f"the crawl could not do this: {type(error).__name__}: {error}", 1)
         writer.write(wire.encode(answer))
         async with asyncio.timeout(self._patience):
             await writer.drain()

@@ -17,11 +17,11 @@ from gossamer.crawls.compiling import with_fetchers
 from gossamer.crawls.control.wire import Answered, ControlRequest
 from gossamer.crawls.crawlers import copies_of, crawlers_of, leases_of
 from gossamer.crawls.identity import HOST_SETTINGS, HostOptions
-from gossamer.crawls.live import option_of, refuse_identity, settings_of
+from gossamer.crawls.live import properties_of, refuse_identity, settings_of
 from gossamer.crawls.options import all_options
 from gossamer.engine.errors import SettingError
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
-from gossamer.engine.sheet import HIDDEN, build, change, nearest, properties, shown
+from gossamer.engine.sheet import HIDDEN, build, change, nearest, shown
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.frontier.politeness.rules import Blocklist
 from gossamer.storage.logs import STEERING_LOG, add_entry
@@ -274,16 +274,9 @@ def _settings(crawl: Settable, key: str, value: str) -> dict[str, dict[str, Any]
 
 
 def without_secrets(graph: Graph, values: Mapping[str, str]) -> dict[str, str]:
-    return {key: HIDDEN if _is_secret(graph, key) else value for key, value in values.items()}
-
-
-def _is_secret(graph: Graph, key: str) -> bool:
-    unit, dot, setting = key.rpartition(".")
-    if not dot:
-        return any(prop.secret and prop.name == option_of(key) for prop in properties(all_options()))
-    if unit not in {**graph.components, **graph.providers}:
-        return False
-    return any(prop.secret and prop.name == setting for prop in properties(type(graph.sheet(unit))))
+    return {
+        key: HIDDEN if any(one.secret for one in properties_of(graph, key)) else value for key, value in values.items()
+    }
 
 
 def _shown(value: object) -> str:
