@@ -1,6 +1,5 @@
 """Commands of crawls by several agents: `gossamer designations`, `gossamer exchange` and `gossamer merge`."""
 
-import asyncio
 import os
 import signal
 from collections.abc import Sequence
@@ -44,6 +43,8 @@ def agent(to: str, output: str, listen: str, secret_file: str, place: str) -> No
     \b
     gossamer agent --join crawl.example.org:8650 --secret-file secret -o /var/lib/gossamer
     """
+    import asyncio
+
     from gossamer.agents.joined.machine import JoinedMachine
     from gossamer.crawls.machine import allow_open_files, coroutine_runner
     from gossamer.engine.errors import WiringError
@@ -146,6 +147,8 @@ def exchange(directory: str, again: bool, lost: int | None) -> None:
     minutes. They lie in DIR/exchange/out until the other agent's files say that they were merged; bring them there by any
     medium, in any order, as often as you like. With --again, URLs of lost files are written into new ones.
     """
+    import asyncio
+
     from gossamer.agents.merging import WriteFiles, at_rest, exchanging_wiring, owe_to_lost, written_lines
     from gossamer.crawls.control.client import Control, NotRunning
     from gossamer.values.errors import UsageError
@@ -189,6 +192,8 @@ def merge(directory: str, files: tuple[str, ...]) -> int:
     gossamer merge mycrawl /media/stick/*.urls
     gossamer resume mycrawl
     """
+    import asyncio
+
     from gossamer.agents.merging import Merged, MergeFiles, at_rest, take_in, taken_files
     from gossamer.crawls.control.client import Control, NotRunning
     from gossamer.engine.sheet import show_count

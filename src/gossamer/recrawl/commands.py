@@ -10,15 +10,17 @@ import difflib
 import sys
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from gossamer.cli.helping import crawl_to_read, digits_of, in_form, instant, opened, tell_damage, to_file
 from gossamer.cli.saying import shown, tell
-from gossamer.query.archive import ArchivedView, ArchiveReader, view_archived
-from gossamer.storage.tables.places import crawl_directory
 from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.query.archive import ArchivedView
 
 #: Changes that a terminal shows where `--limit` does not say.
 SHOWN = 200
@@ -73,6 +75,7 @@ def changes(
     from gossamer.query.convert import convert
     from gossamer.query.database import Database
     from gossamer.query.printing import write_rows
+    from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
     newest = (limit or None) if limit is not None else SHOWN if form == "table" else None
@@ -130,6 +133,8 @@ def diff(directory: str, url: str, at: tuple[str, str] | None, of_source: bool, 
     gossamer diff mycrawl https://example.org/prices
     gossamer diff mycrawl https://example.org/prices --at 20260301 20260308
     """
+    from gossamer.storage.tables.places import crawl_directory
+
     times = None if at is None else (digits_of("--at", at[0]), digits_of("--at", at[1]))
     found = difference(crawl_directory(directory), url, times, of_source=of_source, context=context)
     is_coloured = sys.stdout.isatty()
@@ -183,6 +188,9 @@ def difference(
         UsageError: it is no URL, or the archive does not have two versions.
         CrawlDirectoryError: the archive or its index is damaged.
     """
+    from gossamer.query.archive import ArchiveReader, view_archived
+    from gossamer.storage.tables.places import crawl_directory
+
     if at is not None:
         before, after = (view_archived(directory, text, time) for time in at)
         if before.at == after.at:
@@ -204,7 +212,7 @@ def difference(
     return VersionDifference(after.url, before.at, after.at, lines, before.is_cut or after.is_cut)
 
 
-def _lines(view: ArchivedView, of_source: bool) -> list[str]:
+def _lines(view: "ArchivedView", of_source: bool) -> list[str]:
     return (view.source if of_source or not view.text else view.text).splitlines()
 
 
