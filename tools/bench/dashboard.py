@@ -5,7 +5,7 @@ of the dashboard, all threads together. The crawl whose cost is measured is a re
 then, and its hosts and its queue are still there to be told of.
 
 Crawls that only answer are directories with tables, and a process that speaks for them: this module as a program, with their
-folder. It listens where crawls would, until its standard input ends. The first crawl is the large one.
+folder. It listens where crawls would, until it is ended. The first crawl is the large one.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from typing import TypeVar
 
 import msgspec
 
-from gossamer.bench.harness import PLAIN, begun, pages_option, simulated
+from gossamer.bench.harness import PLAIN, begun, pages_option, serving, simulated
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.facts import HostKnown, HostNow, HostsNow, KeptOfHost
@@ -76,10 +76,28 @@ def run(pages: int = HOSTS, watched: float = WATCHED) -> BenchReport:
     if not Path("/proc/self/task").is_dir():
         raise UsageError("the kernel's counters of a process are read from /proc, which this system does not have")
     report = BenchReport("dashboard")
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        _answers(report, Path(folder), pages)
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        _watched(report, Path(folder), watched)
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name:
+        crawls = Path(name, "crawls")
+        large, *_ = make_crawls(crawls, CRAWLS, pages)
+        with (
+            serving(processes.command("tools.bench.dashboard", str(crawls))),
+            dashboard(Path(name), crawls) as shown,
+        ):
+            _ask_all(report, shown, large, pages)
+    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as name, simulated(WEB, WEB_HOSTS, *PLAIN) as port:
+        directory = Path(name, "crawl")
+        crawl = begun(directory, port, ["--concurrency", "32"])
+        try:
+            _until(lambda: _standing(directory).fetched >= FETCHED)
+            with Control(directory) as control:
+                control.do(Pause())
+            _until(lambda: not _standing(directory).in_flight)
+            with dashboard(Path(name), directory) as shown:
+                _cost(report, shown, crawl.pid, directory, watched)
+                _change(report, shown, directory)
+        finally:
+            crawl.terminate()
+            crawl.communicate(timeout=PATIENCE)
     return report
 
 
@@ -141,25 +159,6 @@ def cpu_of(process: int) -> float:
 
 
 # -- answers
-
-
-def _answers(report: BenchReport, folder: Path, hosts: int) -> None:
-    directories = make_crawls(folder / "crawls", CRAWLS, hosts)
-    speaker = subprocess.Popen(
-        processes.command("tools.bench.dashboard", str(folder / "crawls")),
-        env=processes.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert speaker.stdout is not None
-    try:
-        if speaker.stdout.readline() != "ready\n":
-            raise UsageError("the crawls that only answer cannot be begun")
-        with dashboard(folder, folder / "crawls") as shown:
-            _ask_all(report, shown, directories[0], hosts)
-    finally:
-        speaker.communicate(timeout=PATIENCE)
 
 
 def _timed(shown: BenchedDashboard, act: Callable[[], T]) -> tuple[T, float, float]:
@@ -225,23 +224,6 @@ def _ask_all(report: BenchReport, shown: BenchedDashboard, large: Path, hosts: i
 
 
 # -- what it costs
-
-
-def _watched(report: BenchReport, folder: Path, seconds: float) -> None:
-    directory = folder / "crawl"
-    with simulated(WEB, WEB_HOSTS, *PLAIN) as port:
-        crawl = begun(directory, port, ["--concurrency", "32"])
-        try:
-            _until(lambda: _standing(directory).fetched >= FETCHED)
-            with Control(directory) as control:
-                control.do(Pause())
-            _until(lambda: not _standing(directory).in_flight)
-            with dashboard(folder, directory) as shown:
-                _cost(report, shown, crawl.pid, directory, seconds)
-                _change(report, shown, directory)
-        finally:
-            crawl.terminate()
-            crawl.communicate(timeout=PATIENCE)
 
 
 def _standing(directory: Path) -> CrawlStanding:
@@ -420,17 +402,14 @@ class SpokenFor:
 
 
 async def speak_for(directories: Iterable[Path]) -> None:
-    """Answer for these crawls until the standard input ends."""
+    """Answer for these crawls until the process is ended."""
     servers = [
         ControlServer(one, SpokenFor(one.name).steer, lambda line: print(line, file=sys.stderr)) for one in directories
     ]
     for server in servers:
         await server.start()
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    await asyncio.to_thread(sys.stdin.read)
-    for server in servers:
-        await server.stop()
+    print("ready", flush=True)
+    await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gossamer.bench.harness import serving
 from gossamer.documents.document import Document
 from gossamer.expressions.contract import TaskGate
 from gossamer.frontier.termination import LAST, LAST_NEWEST, SHARE
@@ -191,7 +192,8 @@ HOST_SIZE, TRAPPED = 100, 0.05
 
 #: Serves a folder below a beginning of paths, and lists directories that have no index.
 SERVER = """
-import functools, http.server, sys
+import functools, http.server, os, sys
+sys.stderr = open(os.devnull, "w")  # a crawl breaks connections off
 folder, mount = sys.argv[1:]
 class Handler(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -208,13 +210,8 @@ server.serve_forever()
 @contextmanager
 def served(folder: Path, mount: str) -> Iterator[str]:
     """The URL of a folder that is served."""
-    command = [sys.executable, "-P", "-c", SERVER, str(folder), mount]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}{mount}/"
-        finally:
-            process.kill()
+    with serving([sys.executable, "-P", "-c", SERVER, str(folder), mount]) as (port, _):
+        yield f"http://127.0.0.1:{port}{mount}/"
 
 
 def crawled(folder: Path, mount: str, start: str, *options: str) -> tuple[set[str], dict[str, object], float]:
