@@ -311,7 +311,12 @@ class ByPlaceSheet(Sheet, frozen=True):
 
 class ByPlace(Provider[ByPlaceSheet]):
     """Gives a domain to the least loaded agent at the domain's place, or to the least loaded of all if no agent is there.
-    Contract: `agents.contract.DesignationPolicy`. Raises UsageError: a rule names no place."""
+
+    Contract: `agents.contract.DesignationPolicy`.
+
+    Raises:
+        UsageError: a rule names no place.
+    """
 
     def __init__(self, sheet: ByPlaceSheet | None = None) -> None:
         super().__init__(sheet)

@@ -283,9 +283,12 @@ class HostNamesSheet(Sheet, frozen=True):
 
 
 class GivenHostNames(Provider[HostNamesSheet]):
-    """Replaces names of hosts by those in its table of aliases. A name that it returns is its own canonical name, and equal
-    tables give equal names in every process. Raises SettingError: an alias cannot be read, or leads to another one; or a name
-    server is none."""
+    """Replaces names of hosts by those in its table of aliases. A name that it returns is its own canonical name, and equal tables
+    give equal names in every process.
+
+    Raises:
+        SettingError: an alias cannot be read, or leads to another one; or a name server is none.
+    """
 
     def __init__(self, sheet: HostNamesSheet | None = None) -> None:
         super().__init__(sheet)
@@ -341,8 +344,11 @@ class MarshalSheet(DivisionSheet, frozen=True):
 
 
 class Marshal(Filter[MarshalSheet]):
-    """Tags each URL with its agent. It counts refused URLs by rule as `refused:RULE`, and repeated ones as `recent`. Raises
-    UsageError: `together` names no registered domains."""
+    """Tags each URL with its agent. It counts refused URLs by rule as `refused:RULE`, and repeated ones as `recent`.
+
+    Raises:
+        UsageError: `together` names no registered domains.
+    """
 
     inbox: In[Task]
     outbox: Out[Designated]
