@@ -24,7 +24,7 @@ from gossamer.fetcher.response_head import Head
 from gossamer.fetcher.transfer import Cut, Transfer, Wanted
 from gossamer.values import media_type
 from gossamer.values.body import Body, beginning
-from gossamer.values.media_type import says_nothing
+from gossamer.values.media_type import UNKNOWN
 from gossamer.values.outcome import Note, Outcome, of_status
 from gossamer.values.patterns import lazy_pattern
 from gossamer.values.request_identity import Requested
@@ -39,7 +39,7 @@ def unwanted(gates: Sequence[VisitFilter], task: Task, metrics: Metrics, head: H
     A head that does not say what kind of document follows is not judged: its bytes may show one that is wanted.
     """
     response = Response(of_status(head.status), head.status, headers=head.fields)
-    if says_nothing(response.mime):
+    if response.mime in UNKNOWN:
         return None
     rule = refusal(gates, "body", Visit(task, response))
     if not rule:

@@ -199,6 +199,9 @@ class EpollDriver:
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
         self._sockets = select.epoll()
+        self._events = {0: 0, pycurl.POLL_IN: select.EPOLLIN, pycurl.POLL_OUT: select.EPOLLOUT}
+        self._events[_WANTED] = select.EPOLLIN | select.EPOLLOUT
+        """What libcurl waits for, in the words of epoll."""
         self._wanted: dict[int, int] = {}
         """By socket what libcurl waits for, as its bits; 0 for one that is idle or closed."""
         self._futures: dict[pycurl.Curl, asyncio.Future[pycurl.Curl]] = {}
@@ -253,7 +256,7 @@ class EpollDriver:
             self._wanted[fd] = 0
             return
         wanted = self._wanted[fd] = what & _WANTED
-        events = _events(wanted)
+        events = self._events[wanted]
         try:
             self._sockets.modify(fd, events)
         except FileNotFoundError:
@@ -305,7 +308,7 @@ class EpollDriver:
             self._loop.add_reader(self._sockets.fileno(), self._on_ready)
             for other, wanted in self._wanted.items():
                 if wanted:
-                    self._sockets.register(other, _events(wanted))
+                    self._sockets.register(other, self._events[wanted])
 
     def _act(self, fd: int, ready: int) -> None:
         try:
@@ -354,11 +357,6 @@ Driver = EpollDriver | LoopDriver
 def driver() -> Driver:
     """The best that this system has, on the loop that runs."""
     return EpollDriver() if hasattr(select, "epoll") else LoopDriver()
-
-
-def _events(wanted: int) -> int:
-    """The events that libcurl waits for, in the words of epoll."""
-    return (select.EPOLLIN if wanted & pycurl.POLL_IN else 0) | (select.EPOLLOUT if wanted & pycurl.POLL_OUT else 0)
 
 
 def version() -> str:

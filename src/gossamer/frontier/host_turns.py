@@ -115,7 +115,7 @@ class HostTurns:
         self._held_back: list[str] = []
         """Spent hosts whose turn it was while nothing else was left: of thousands some are always due, and their probes
         would keep a crawl alive for ever."""
-        self.is_withheld: Callable[[str], bool] = lambda name: False
+        self.is_withheld: Callable[[str], bool] = frozenset[str]().__contains__
         """Says which hosts are not asked, since they are about to go to another agent."""
         self.is_doubtful: Callable[[str], bool] = lambda name: False
         """Says of which hosts it is not known here when they were asked last."""

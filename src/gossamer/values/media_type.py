@@ -23,8 +23,8 @@ HTML_TYPES = frozenset({"text/html", XHTML})
 #: Media types of XML that says no more of itself; some of it is XHTML.
 XML_TYPES = frozenset({"application/xml", "text/xml"})
 
-#: Claims that say nothing (section 7); the last is ours.
-_UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*", "application/octet-stream"})
+#: Claims that leave it to the bytes what the document is (section 7); the last is ours.
+UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*", "application/octet-stream"})
 
 #: `Content-Type` fields that old servers sent with everything (section 5.1, "check for Apache bug").
 _APACHE = frozenset(
@@ -97,7 +97,7 @@ def sniff_media_type(content: bytes, content_type: str, *, nosniff: bool = False
         if header.startswith(_MARKS) or _BINARY.search(header) is None:
             return _match(_DOCUMENTS, header) or claim
         return _binary(header) or claim
-    if claim in _UNKNOWN and not (nosniff and claim):
+    if claim in UNKNOWN and not (nosniff and claim):
         return _unknown(content[:HEADER_BYTES])
     if nosniff:
         return claim
@@ -112,11 +112,6 @@ def sniff_media_type(content: bytes, content_type: str, *, nosniff: bool = False
     if claim.startswith(("audio/", "video/")) or claim == "application/ogg":
         return _match(_MEDIA, content) or claim
     return claim
-
-
-def says_nothing(claim: str) -> bool:
-    """Whether a claimed media type leaves it to the bytes what the document is."""
-    return claim in _UNKNOWN
 
 
 def essence(content_type: str) -> str:

@@ -6,6 +6,8 @@ the commit and :mod:`gossamer.storage.ledger.contract` make tasks of links by :f
 redirects means the same in each.
 """
 
+from collections.abc import Callable
+
 from gossamer.values.request_identity import Requested
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
@@ -128,6 +130,5 @@ def parent_depth(depth: int, relation: str) -> int:
     return depth if keeps_depth(relation) else max(0, depth - 1)
 
 
-def keeps_depth(relation: str) -> bool:
-    """Whether what is found by a relation is no further from the seeds than what it was found on."""
-    return relation in REDIRECTS or relation in RELATIONS
+#: Whether what is found by a relation is no further from the seeds than what it was found on.
+keeps_depth: Callable[[str], bool] = frozenset((*REDIRECTS, *RELATIONS)).__contains__

@@ -10,10 +10,9 @@ from typing import BinaryIO, Literal
 import msgspec
 
 from gossamer.values import body as bodies
-from gossamer.values import media_type as mimes
 from gossamer.values.body import Body, Rendered
 from gossamer.values.instants import ChangeHint
-from gossamer.values.media_type import HTML_TYPES
+from gossamer.values.media_type import HTML_TYPES, of_fields
 from gossamer.values.outcome import DOCUMENTS, Comparison, Note, Outcome
 from gossamer.values.request_identity import Requested, Way, identity_of
 from gossamer.values.task import ANNOUNCED, DONE, ROBOTS, WANT, Answer, RetryDecision, Task
@@ -38,8 +37,7 @@ class Delay(msgspec.Struct, frozen=True, tag="delay"):
 
 Order = Block | Delay
 
-#: How a task was found that carries an order to another agent (:attr:`gossamer.values.task.Task.relation`): no link is of
-#: this kind.
+#: How a task was found that carries an order to another agent: no link is of this kind.
 ORDER = "order"
 
 
@@ -149,11 +147,7 @@ class Response(msgspec.Struct, frozen=True, dict=True):
 
     def fields(self, name: str) -> list[str]:
         """The values of all fields of this (lower-case) name, in order."""
-        found: list[str] = []
-        for field, value in self.headers:
-            if field == name:
-                found.append(value)
-        return found
+        return [value for field, value in self.headers if field == name]
 
     @property
     def document(self) -> Body:
@@ -179,7 +173,7 @@ class Response(msgspec.Struct, frozen=True, dict=True):
     def content_type(self) -> str:
         """The media type that the server claims, with its parameters: what all `Content-Type` fields come to by the rules of
         the Fetch standard. Empty where no field holds one."""
-        return mimes.of_fields(self.headers)
+        return of_fields(self.headers)
 
 
 #: Rules by which limits cut a page: URLs beyond the limit of links, and tags beyond that of tags that are read.
@@ -314,8 +308,7 @@ class Visit(msgspec.Struct, frozen=True):
     """The page as a browser shows it (render); links, text and duplicates go by it."""
 
     barred: dict[str, str] = {}
-    """Gates that this document did not pass, each with the rule that kept it out: `body` (fetch), `parse` (process), `store`
-    (commit)."""
+    """Gates that it did not pass, each with the rule that kept it out: `body` (fetch), `parse` (process), `store` (commit)."""
 
     new: tuple[Task, ...] = ()
     """Tasks that the URL-seen test had not seen (url-seen); the committer's check-and-put decides."""
@@ -354,9 +347,8 @@ class Visit(msgspec.Struct, frozen=True):
         if response.outcome not in DOCUMENTS or self.discarded or response.barred:
             return False
         relation = self.task.relation
-        if relation == ROBOTS or relation.startswith(WANT):
-            return False
-        return (self.mime or response.mime) in HTML_TYPES
+        is_wanted = relation != ROBOTS and not relation.startswith(WANT)
+        return is_wanted and (self.mime or response.mime) in HTML_TYPES
 
     @property
     def media_type(self) -> str:

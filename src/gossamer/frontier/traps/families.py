@@ -75,9 +75,9 @@ def parts_of(url: str, skipped: int = 0) -> tuple[str, str]:
 @lru_cache(maxsize=REMEMBERED)
 def _parts_of(directory: str, file: str, skipped: int) -> tuple[str, str]:
     """The same by the directory of a URL and its file, as it is named in a part."""
-    directories = [one for one in directory.split("/") if one]
+    directories = list(filter(None, directory.split("/")))
     beginning = _beginning(directories[:skipped]) if skipped else "/"
-    shown = [_masked(one) for one in directories[skipped : skipped + 2]]
+    shown = list(map(_masked, directories[skipped : skipped + 2]))
     if not shown:
         return f"{beginning}*", beginning + file
     deeper = "**/" if len(directories) > skipped + 2 else ""
@@ -125,7 +125,7 @@ def shared_beginning(one: str, other: str) -> str:
 @lru_cache(maxsize=REMEMBERED)
 def depth_of(directory: str) -> int:
     """How many directories are skipped where all pages share this beginning."""
-    return min(MOST_SKIPPED, len([one for one in directory.split("/") if one]))
+    return min(MOST_SKIPPED, len(list(filter(None, directory.split("/")))))
 
 
 def most_repeated(segments: list[str]) -> int:

@@ -10,6 +10,7 @@ meanwhile to a known lane are read before less urgent ones, buffered or not.
 
 from collections.abc import Mapping
 from enum import Enum
+from operator import attrgetter
 
 import msgspec
 
@@ -118,6 +119,9 @@ class Lane:
         self.spent += len(chunks)
 
 
+_FLYING = attrgetter("flying")
+
+
 class ActiveHost:
     """A host whose tasks may be popped, and its lanes."""
 
@@ -137,7 +141,7 @@ class ActiveHost:
 
     @property
     def is_flying(self) -> bool:
-        return any(lane.flying for lane in self.lanes.values())
+        return any(map(_FLYING, self.lanes.values()))
 
     @property
     def has_work(self) -> bool:

@@ -267,9 +267,11 @@ class RocksLedger(LedgerReader):
                 counters[name] = counters.get(name, 0) + number
         state = LedgerState(plan.marks, counters, self._state.commits + 1)
         batch.put("meta", STATE_KEY, _encode(state))
-        ends = {file: end for file, end in group.ends.items() if end > self._ends.get(file, -1)}
-        for file, end in ends.items():
-            batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
+        ends: dict[str, int] = {}
+        for file, end in group.ends.items():
+            if end > self._ends.get(file, -1):
+                ends[file] = end
+                batch.put("meta", END_PREFIX + file.encode(), str(end).encode())
         self._unsure = _Commit(group, plan, state, ends)
         crash_at(Point.BEFORE_COMMIT)
         self._store.write(batch)

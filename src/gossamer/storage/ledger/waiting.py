@@ -228,14 +228,13 @@ class AsideTasks:
         return None
 
 
-class AsideChanges:
+class AsideChanges(msgspec.Struct, eq=False):
     """The changes of a group to them."""
 
-    def __init__(self, kept: AsideTasks) -> None:
-        self._kept = kept
-        self._rows: dict[bytes, SetAside] = {}
-        self._chunks: dict[bytes, bytes] = {}
-        """Empty where the chunk leaves."""
+    _kept: AsideTasks
+    _rows: dict[bytes, SetAside] = {}
+    _chunks: dict[bytes, bytes] = {}
+    """Empty where the chunk leaves."""
 
     def _row(self, family: Family) -> SetAside:
         row = self._rows.get(family.key)

@@ -27,6 +27,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
+from functools import cache
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
@@ -280,6 +281,9 @@ SHIPPED = {
 }
 
 
+_imported = cache(found_at)
+
+
 def table_named(name: str) -> Table:
     """The table of this name.
 
@@ -288,7 +292,7 @@ def table_named(name: str) -> Table:
     """
     place = SHIPPED.get(name) or next((there for one in subjects() if (there := one.tables.get(name))), "")
     if place:
-        table: Table = found_at(place)
+        table: Table = _imported(place)
         return table
     # Who reads tables that ship has no use for these.
     from gossamer.engine.errors import UnknownName

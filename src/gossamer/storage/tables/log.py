@@ -5,6 +5,7 @@ group is kept. The tables say which rows a visit gives. Other processes turn the
 (:mod:`gossamer.query`): no agent imports the libraries of tables. :mod:`gossamer.storage.tables.places` describes the files.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -123,7 +124,7 @@ class RowLog(Provider[TableLogSheet]):
         nothing of the group counts before its commit."""
         self._last.begin()
         sheet, encoder = self._own, self._encoder
-        written: dict[str, list[bytes]] = {table.name: [] for table in self._tables}
+        written: defaultdict[str, list[bytes]] = defaultdict(list)
         log: list[bytes] = []
         troubles: list[str] = []
         for visit, location in zip(visits, locations, strict=True):
