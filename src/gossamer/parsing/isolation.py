@@ -14,6 +14,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -28,7 +29,10 @@ from gossamer.parsing.findings import Findings, ParseReply, ParseRequest, Proces
 from gossamer.values.body import Body, Rendered, StoredBody, pieces
 from gossamer.values.visit import Response, Visit
 
-_replies = msgspec.msgpack.Decoder(ParseReply)
+
+@cache  # with the first page that is read apart
+def _replies() -> msgspec.msgpack.Decoder[ParseReply]:
+    return msgspec.msgpack.Decoder(ParseReply)
 
 
 class ParserFailed(Exception):
@@ -119,7 +123,7 @@ class Parsers:
             async with asyncio.timeout(START):
                 await parser.part()  # it has its processors
             async with asyncio.timeout(request.deadline):
-                return _replies.decode(await parser.answer())
+                return _replies().decode(await parser.answer())
         except BaseException:
             await self._kill(parser)
             raise

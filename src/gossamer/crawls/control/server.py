@@ -35,7 +35,10 @@ GROUP = "gossamer.control"
 
 _SHIPPED = frozenset(map(wire.tag_of, REQUESTS))
 
-_requests: msgspec.json.Decoder[Any] = msgspec.json.Decoder(functools.reduce(operator.or_, REQUESTS))
+
+@functools.cache  # at the first request: it takes a millisecond, and most crawls are asked for nothing
+def _requests() -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(functools.reduce(operator.or_, REQUESTS))
 
 
 class _Tagged(msgspec.Struct, frozen=True):
@@ -53,7 +56,7 @@ def read_request(body: bytes, others: Sequence[type[wire.ControlRequest]] = ()) 
     named: _Tagged = wire.decoded(_tags, body)
     other = next((one for one in others if wire.tag_of(one) == named.do), None)
     own = None if named.do in _SHIPPED else other or offered_request(named.do)
-    decoder = _requests if own is None else msgspec.json.Decoder(own)
+    decoder = _requests() if own is None else msgspec.json.Decoder(own)
     request: wire.ControlRequest = wire.decoded(decoder, body)
     return request
 
