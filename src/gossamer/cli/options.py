@@ -42,8 +42,25 @@ _IN_FILES = frozenset(("hosts",))
 SETTLED = ("output", "overwrite", "resume")
 
 
+#: Makes the options of a crawl when a command is called, since two commands of one file have a hundred each.
+MakesOptions = Callable[[], list[click.Option]]
+
+
 class OptionsInGroups(HelpInPortions):
     """A command whose help shows the options of a crawl under headings."""
+
+    _params: list[Any]
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        """Its arguments and options, those of a crawl among them."""
+        if any(map(callable, self._params)):
+            self._params = [one for given in self._params for one in (given() if callable(given) else (given,))]
+        return self._params
+
+    @params.setter
+    def params(self, params: list[Any]) -> None:
+        self._params = params
 
     def make_parser(self, ctx: click.Context) -> click.parser._OptionParser:
         """One that finds `-o` at once: click looks for it among long options first, and imports a library to say what is near."""
@@ -70,37 +87,36 @@ class OptionsInGroups(HelpInPortions):
 
 def crawl_options(command: F) -> F:
     """Add an option for every field of :class:`CrawlOptions`."""
-    for prop in reversed(properties(all_options())):
-        command = _option(prop)(command)
-    return _gone(command)
+    return _with(command, lambda: [_gone(), *map(_option, properties(all_options()))])
 
 
 def resume_options(command: F) -> F:
     """Add those that can still be changed when a crawl goes on; none of them says a default, since the crawl has its own."""
-    for prop in reversed(properties(all_options())):
-        if prop.name not in SETTLED and prop.name not in _IN_FILES:
-            command = _option(msgspec.structs.replace(prop, default=None))(command)
-    return _gone(command)
 
+    def made() -> list[click.Option]:
+        live = (prop for prop in properties(all_options()) if prop.name not in SETTLED and prop.name not in _IN_FILES)
+        return [_gone(), *(_option(msgspec.structs.replace(prop, default=None)) for prop in live)]
 
-def _gone(command: F) -> F:
-    """Take options of earlier versions, so that :func:`read_options` can say what stands in their place."""
-    return click.option("--keep-trying", is_flag=True, default=None, hidden=True)(command)
+    return _with(command, made)
 
 
 def options_named(names: Sequence[str]) -> Callable[[F], F]:
     """Add the crawl options of these names, for commands that do a part of what a crawl does."""
-
-    def add(command: F) -> F:
-        for prop in reversed(properties(all_options())):
-            if prop.name in names:
-                command = _option(prop)(command)
-        return command
-
-    return add
+    return lambda command: _with(command, *(_option(p) for p in reversed(properties(all_options())) if p.name in names))
 
 
-def _option(prop: Property) -> Callable[[F], F]:
+def _with(command: F, *more: click.Option | MakesOptions) -> F:
+    """Add options where click keeps those of decorators until it makes the command."""
+    command.__dict__.setdefault("__click_params__", []).extend(more)
+    return command
+
+
+def _gone() -> click.Option:
+    """An option of earlier versions, so that :func:`read_options` can say what stands in its place."""
+    return click.Option(["--keep-trying"], is_flag=True, default=None, hidden=True)
+
+
+def _option(prop: Property) -> click.Option:
     names = [option_name(name) for name in (prop.name, prop.was) if name]
     names.append(prop.name)
     if prop.name in _SHORT:
@@ -111,11 +127,9 @@ def _option(prop: Property) -> Callable[[F], F]:
     doc = f"{prop.doc[:-1]} (repeatable)." if many and "repeat" not in prop.doc else prop.doc
     text = f"{doc}{shown}"
     if prop.type == "bool":
-        return click.option(*names, is_flag=True, default=None, help=text, cls=RenamedOption)
+        return RenamedOption(names, is_flag=True, default=None, help=text)
     metavar, hidden = _metavar(prop), prop.name in _IN_FILES
-    return click.option(
-        *names, multiple=many, default=None, metavar=metavar, help=text, cls=RenamedOption, hidden=hidden
-    )
+    return RenamedOption(names, multiple=many, default=None, metavar=metavar, help=text, hidden=hidden)
 
 
 def _metavar(prop: Property) -> str:
