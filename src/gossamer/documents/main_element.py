@@ -173,9 +173,8 @@ class MainElement:
         while at and elements.ends[at] <= begins:
             first, at = int(elements.starts[at]), int(elements.parents[at])
         between = shown[first:begins]
-        between &= (
-            blocks.linked[first:begins] <= LINKED * blocks.words[first:begins]
-        )  # a path of links is no part of it
+        # A path of links is no part of it.
+        between &= blocks.linked[first:begins] <= LINKED * blocks.words[first:begins]
         stated = _TITLE.search(self._markup)
         own = self._markup[blocks.places[last] : blocks.places[last + 1]]
         short, long = sorted((folded(own).lower(), folded(stated[1]).lower() if stated else ""), key=len)

@@ -164,9 +164,8 @@ class Unit(Generic[S]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for base in cls.__dict__.get(
-            "__orig_bases__", ()
-        ):  # those of a class above have set the type, and an heir may set another
+        # Bases of a class above have set the type, and an heir may set another.
+        for base in cls.__dict__.get("__orig_bases__", ()):
             for argument in getattr(base, "__args__", ()):
                 if isinstance(argument, type) and issubclass(argument, Sheet):
                     cls.sheet_type = argument

@@ -112,11 +112,8 @@ def _whole_words(texts: list[str]) -> Iterator[str]:
 
     def joined(match: "re.Match[str]") -> str:
         compound = f"{match[1]}-{match[2]}"
-        return (
-            compound
-            if compound in compounds or not match[2][0].isalpha() or match[2][0].isupper()
-            else match[1] + match[2]
-        )
+        is_compound = compound in compounds or not match[2][0].isalpha() or match[2][0].isupper()
+        return compound if is_compound else match[1] + match[2]
 
     return (_PARTED.sub(joined, text).translate(_HYPHENS) for text in texts)
 

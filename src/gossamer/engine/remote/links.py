@@ -278,12 +278,9 @@ class Exchange:
                 if pipe is not None and await self._use(pipe, secret, party):
                     delay, not_here = FIRST_DELAY, 0
             except RemoteRefused as error:
-                not_here += (
-                    address.scheme != "peer"
-                )  # another process may have the port of one that comes back elsewhere
-                if address.scheme == "peer":
+                if address.scheme == "peer":  # another process may have the port of one that comes back elsewhere
                     _log.debug("%s: refused: %s", address, error)
-                elif not_here > _NOT_HERE or not isinstance(error, NotHere):
+                elif (not_here := not_here + 1) > _NOT_HERE or not isinstance(error, NotHere):
                     party.fail(str(error))
                     return
             if not party.done:

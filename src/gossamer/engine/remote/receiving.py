@@ -132,15 +132,11 @@ class ExpectedSenders:
         if self.all_ended:
             return "all its senders have ended"
         if isinstance(self._senders, frozenset):
-            return (
-                ""
-                if slot in self._senders
-                else f"{slot!r} is not one of its senders; known: {', '.join(sorted(self._senders))}"
-            )
+            known = ", ".join(sorted(self._senders))
+            return "" if slot in self._senders else f"{slot!r} is not one of its senders; known: {known}"
         if slot not in self._seen and len(self._seen) >= self._senders:
-            return (
-                f"it has its {self._senders} senders ({', '.join(sorted(self._seen))}), and {slot!r} is not one of them"
-            )
+            seen = ", ".join(sorted(self._seen))
+            return f"it has its {self._senders} senders ({seen}), and {slot!r} is not one of them"
         return ""
 
     def joined(self, slot: str) -> None:
