@@ -281,13 +281,29 @@ class WarcArchive(Provider[WarcSheet]):
         self._begin_group()
         # A body on disk is packed while it is written: after a failure, what was begun has to be made anew.
         while any(written := list(map(self._records_of, visits))):
+            fresh = [records for records in written if type(records) is Written]
+            placed: Iterator[Location] = iter(())
             try:
-                locations = self._kept(written)
+                if fresh:
+                    file = self._files.open(self._main)
+                    self._last.about_to(file)
+                    start = file.end
+                    placed = iter(self._write(file, fresh))
+                    self._ends[f"{WARC_DIRECTORY}/{file.path.name}"] = file.end
+                    self.metrics.count("bytes", file.end - start)
             except OSError as error:
                 if not self._files.leave(self._main, error):
                     raise
                 self._last.begin()  # nothing of this group is there, and the file is closed
                 continue
+            locations: list[Location | None] = []
+            for records in written:
+                if type(records) is Location:
+                    self._ends[records.file] = records.offset + records.length
+                    self._is_laid_kept = True
+                    locations.append(records)
+                else:
+                    locations.append(None if records is None else next(placed))
             self.metrics.count("visits", len(visits) - locations.count(None))
             return locations
         return [None] * len(visits)
@@ -297,27 +313,6 @@ class WarcArchive(Provider[WarcSheet]):
         self._last.begin()
         if self._is_laid_kept:
             self._laid, self._is_laid_kept = None, False
-
-    def _kept(self, group: Sequence[Written | Location | None]) -> list[Location | None]:
-        """Write a group to the open file."""
-        fresh = [records for records in group if type(records) is Written]
-        written: Iterator[Location] = iter(())
-        if fresh:
-            file = self._files.open(self._main)
-            self._last.about_to(file)
-            start = file.end
-            written = iter(self._write(file, fresh))
-            self._ends[f"{WARC_DIRECTORY}/{file.path.name}"] = file.end
-            self.metrics.count("bytes", file.end - start)
-        locations: list[Location | None] = []
-        for records in group:
-            if type(records) is Location:
-                self._ends[records.file] = records.offset + records.length
-                self._is_laid_kept = True
-                locations.append(records)
-            else:
-                locations.append(None if records is None else next(written))
-        return locations
 
     def _write(self, file: AppendFile, group: Sequence[Written]) -> list[Location]:
         """Write records, all of them or none, in as few writes as their bodies allow: one, where all of them are in memory."""

@@ -219,32 +219,25 @@ class _Work:
             if target.kind == "host" and not target.has_host(host):
                 continue
             for chunk, data in self._store.scan("frontier", prefix, layout.after(prefix)):
-                gone += self._without(host, chunk, data)
+                level, serial = chunk[-9], int.from_bytes(chunk[-8:])
+                if not any(target.has(task.url) for task in layout.unpack(data, level)):
+                    continue
+                key = chunk[1:-9] + layout.CURSOR
+                cursors = layout.unpack_cursors(self._store.get("hosts", key))
+                left = layout.unfinished(cursors, chunk, data)
+                kept = [task for task in left if not target.has(task.url)]
+                batch = self._store.batch()
+                batch.change("frontier", chunk, layout.pack(host, kept)[0] if kept else None)
+                if (cursor := cursors.get(level)) is not None:
+                    # What is finished of this chunk was left out: its places count from its beginning again.
+                    is_here = cursor.place >> layout.PLACE_BITS == serial
+                    first = min(cursor.place, serial << layout.PLACE_BITS) if is_here else cursor.place
+                    finished = tuple(place for place in cursor.finished if place >> layout.PLACE_BITS != serial)
+                    cursors[level] = msgspec.structs.replace(cursor, place=first, finished=finished)
+                    batch.put("hosts", key, layout.pack_cursors(cursors))
+                self._rewriting.write(batch, finished=len(left) - len(kept))
+                gone += len(left) - len(kept)
         return gone
-
-    def _without(self, host: str, chunk: bytes, data: bytes) -> int:
-        level, serial = chunk[-9], int.from_bytes(chunk[-8:])
-        if not any(self._target.has(task.url) for task in layout.unpack(data, level)):
-            return 0
-        key = chunk[1:-9] + layout.CURSOR
-        cursors = layout.unpack_cursors(self._store.get("hosts", key))
-        left = layout.unfinished(cursors, chunk, data)
-        kept = [task for task in left if not self._target.has(task.url)]
-        batch = self._store.batch()
-        batch.change("frontier", chunk, layout.pack(host, kept)[0] if kept else None)
-        cursor = cursors.get(level)
-        if cursor is not None:
-            # What is finished of this chunk was left out: its places count from its beginning again.
-            first = (
-                min(cursor.place, serial << layout.PLACE_BITS)
-                if cursor.place >> layout.PLACE_BITS == serial
-                else cursor.place
-            )
-            finished = tuple(place for place in cursor.finished if place >> layout.PLACE_BITS != serial)
-            cursors[level] = msgspec.structs.replace(cursor, place=first, finished=finished)
-            batch.put("hosts", key, layout.pack_cursors(cursors))
-        self._rewriting.write(batch, finished=len(left) - len(kept))
-        return len(left) - len(kept)
 
     def later(self) -> int:
         gone = (

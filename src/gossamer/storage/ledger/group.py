@@ -113,7 +113,6 @@ class LedgerGroup(StagedSpaces):
     # -- tasks
 
     def push(self, tasks: Iterable[Task]) -> None:
-        """Queue tasks, each behind those of its level and host; first attempts count as discovered."""
         pushed, discovered = self.changes.pushed, 0
         for task in tasks:
             lane = task.host, task.level
@@ -216,11 +215,7 @@ class LedgerGroup(StagedSpaces):
         self._disowned.append(digest)
 
     def undo(self, row: DocumentRow) -> None:
-        """Forget the row of a URL and queue it again, as it was found; what was counted as kept counts no more.
-
-        A request that was no plain GET is not repeated: it stays done, and its answer is nowhere.
-        """
-        if row.mark:
+        if row.mark:  # a request that was no plain GET is not repeated: it stays done, and its answer is nowhere
             lost = msgspec.structs.replace(row, location=None, duplicate_of="")
             self._rows[self._ledger.keys.url(identity_of(row.url, row.mark))] = _encoder.encode(lost)
             return
@@ -242,7 +237,6 @@ class LedgerGroup(StagedSpaces):
         self._robots[site, host] = data
 
     def learnt(self, host: str, what: str, data: bytes) -> None:
-        """Keep what a watcher has learnt of a host, by its name for it; counted as `learnt:NAME`."""
         self._learnt[host, what] = data
         self.counts[f"learnt:{what}"] += 1
 

@@ -381,8 +381,6 @@ class LedgerReader(Provider[LedgerSheet]):
         return self.waiting(url, _LOOKED_AT) is not None or self.aside_of(url, _LOOKED_AT) is not None
 
     def read_through(self) -> int:
-        """Read every key and value, so that the checksums of all blocks are compared; returns how many there are. Raises
-        CrawlDirectoryError: a block is damaged."""
         return self._store.read_through()
 
     def size(self) -> int:

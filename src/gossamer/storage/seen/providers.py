@@ -98,7 +98,6 @@ class _Sieving(Provider[SieveSheet], Generic[T]):
         self.sieve.close()
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those of `urls` that may be new, in order; depths are not kept. Changes nothing."""
         return self.sieve.unseen(urls)
 
     def flush(self) -> None:
@@ -231,7 +230,6 @@ class SieveHint(Provider[NoSettings]):
     keeps_state = True
 
     def unseen(self, urls: Sequence[str], depth: int = 0) -> list[str]:
-        """Those of `urls` that were not offered lately, in order; depths are not kept."""
         return self.sieve.unseen(urls)
 
     def offer(self, urls: Sequence[str]) -> list[str]:
