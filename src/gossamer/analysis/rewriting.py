@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from gossamer.agents.handing_over import refuse_on_the_way
+from gossamer.crawls.control.resting import opened_as_found
 from gossamer.crawls.damage import accept_losses, damages_of
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.followers import Following
@@ -94,8 +95,7 @@ def _at_rest(
     with ExitStack() as stack:
         ledgers = ledgers_of(directory)
         for ledger in ledgers:
-            ledger.open()
-            stack.callback(_close, ledger)
+            stack.enter_context(opened_as_found(ledger))
         if not stack.enter_context(replacing(directory)):
             raise CrawlDirectoryError(
                 f"the tables of {directory} are being processed again; {verb} when that has ended"
@@ -113,14 +113,6 @@ def _at_rest(
             raise CrawlDirectoryError(
                 f"{verb} came to no end ({why}); when that is mended, finish: gossamer {verb} {directory}"
             ) from error
-
-
-def _close(ledger: RocksLedger) -> None:
-    """Leave a ledger as it was found: only a crawl can say that nothing is in flight any more."""
-    if ledger.is_clean:
-        ledger.close()
-    else:
-        ledger.abandon()
 
 
 class CrawlRewriting(ABC):

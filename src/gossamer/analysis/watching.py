@@ -277,15 +277,9 @@ def known_facts(
 
 def _failed_visits(directory: Path, host: str) -> list[FailedUrl]:
     """The failed visits of a host that the end of the log tells of."""
-    path = directory / LOG_PATH
-    if not path.is_file():
-        return []
-    with path.open("rb") as log:
-        log.seek(max(0, log.seek(0, 2) - TAIL))
-        lines = log.read(TAIL).splitlines()
     named = b'"host":' + msgspec.json.encode(host)
     found = []
-    for line in lines:
+    for line in last_lines(directory / LOG_PATH, TAIL):
         if named in line:
             with contextlib.suppress(ValueError):  # the first line is torn, and the last may be
                 row = msgspec.json.decode(line, type=_Logged)
@@ -293,6 +287,16 @@ def _failed_visits(directory: Path, host: str) -> list[FailedUrl]:
                     at = datetime.fromisoformat(row.fetched_at).timestamp()
                     found.append(FailedUrl(row.url, row.outcome, row.status, at, row.error))
     return found
+
+
+def last_lines(path: Path, most: int) -> list[bytes]:
+    """The lines in so many bytes at the end of a file, of which the first may be torn; none where it cannot be read."""
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, log.seek(0, 2) - most))
+            return log.read(most).splitlines()
+    except OSError:
+        return []
 
 
 def _robots(directory: Path, url: str) -> SiteRobots:

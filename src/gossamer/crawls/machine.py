@@ -107,16 +107,9 @@ def tune_collector() -> None:
     gc.set_threshold(COLLECT_AFTER, 20, 20)
 
 
-class _Seldom:
-    """How many crawls of a program have the collector look seldom, and what it had before the first of them."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.crawls = 0
-        self.before: tuple[int, int, int] | None = None
-
-
-_seldom = _Seldom()
+#: For each crawl of a program that has the collector look seldom: what it had before the first of them, and None for the others.
+_before: list[tuple[int, int, int] | None] = []
+_turn = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -125,21 +118,21 @@ def collecting_seldom() -> Iterator[None]:
 
     A program that has chosen to look more seldom still, or never, keeps that.
     """
-    with _seldom.lock:
-        _seldom.crawls += 1
+    with _turn:
         before = gc.get_threshold()
-        if _seldom.crawls == 1 and 0 < before[0] < COLLECT_AFTER:
-            _seldom.before = before
+        is_changed = not _before and 0 < before[0] < COLLECT_AFTER
+        _before.append(before if is_changed else None)
+        if is_changed:
             gc.set_threshold(COLLECT_AFTER, 20, 20)
     try:
         yield
     finally:
-        with _seldom.lock:
-            _seldom.crawls -= 1
-            if not _seldom.crawls and _seldom.before is not None:
-                if gc.get_threshold()[0] == COLLECT_AFTER:  # unless the program has said otherwise meanwhile
-                    gc.set_threshold(*_seldom.before)
-                _seldom.before = None
+        with _turn:
+            last = _before.pop()  # the first stays to the end, whichever crawl ends when
+            if (
+                last is not None and gc.get_threshold()[0] == COLLECT_AFTER
+            ):  # unless the program has said otherwise meanwhile
+                gc.set_threshold(*last)
 
 
 #: Open files that a crawl asks for, where the system's hard limit allows them.

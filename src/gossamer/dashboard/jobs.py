@@ -23,6 +23,7 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 import msgspec
 import tomli_w
 
+from gossamer.analysis.watching import last_lines
 from gossamer.crawls.control.client import Control, NotRunning, holder
 from gossamer.crawls.options import all_options
 from gossamer.crawls.seeds import default_directory, read_seeds
@@ -161,20 +162,11 @@ def log_tail(directory: Path) -> LogTail:
     """The end of a crawl's logs; empty where there are none. Raises UsageError: the directory holds no crawl."""
     begun_crawl(directory)
     visits = []
-    for line in _last_lines(directory / LOG_PATH):
+    for line in last_lines(directory / LOG_PATH, TAIL):
         with contextlib.suppress(ValueError):  # the first line is torn, and others tell of no visit
             visits.append(msgspec.json.decode(line, type=LogLine))
-    said = [line.decode("utf-8", "replace") for line in _last_lines(directory / CONSOLE)]
+    said = [line.decode("utf-8", "replace") for line in last_lines(directory / CONSOLE, TAIL)]
     return LogTail(visits[::-1][:LINES], said[-LINES:])
-
-
-def _last_lines(path: Path) -> list[bytes]:
-    try:
-        with path.open("rb") as log:
-            log.seek(max(0, log.seek(0, 2) - TAIL))
-            return log.read(TAIL).splitlines()
-    except OSError:
-        return []
 
 
 #: Options of a crawl that goes on or replaces another, and those that say something only beside an option that names a file, as

@@ -62,7 +62,7 @@ def checkpoint_those(directory: Path, agents: Sequence[str], name: str) -> None:
     """Keep the state that these agents rest in. Raises as :func:`checkpoint`."""
     for ledger in ledgers_of(directory):
         if ledger.sheet.agent in agents:
-            with _opened(ledger):
+            with opened_as_found(ledger):
                 ledger.checkpoint(name)
 
 
@@ -94,7 +94,7 @@ def _members_at(directory: Path, name: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def _opened(ledger: RocksLedger) -> Iterator[None]:
+def opened_as_found(ledger: RocksLedger) -> Iterator[None]:
     """Open a ledger, and leave it as it was found: only a crawl can say that nothing is in flight any more."""
     ledger.open()
     try:
@@ -130,7 +130,7 @@ def restore(directory: Path, name: str, forget: Callable[[Path], None]) -> None:
     stopped = msgspec.json.encode(CrawlStanding(str(directory), "stopped"))
     was_at_work = False
     for ledger in ledgers_of(directory):
-        with _opened(ledger):
+        with opened_as_found(ledger):
             if not ledger.is_clean:
                 was_at_work = True
                 ledger.put_meta(ENDED, stopped)
