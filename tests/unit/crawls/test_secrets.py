@@ -1,14 +1,18 @@
 """Credentials of the command line are bound to sites."""
 
 import base64
+from typing import Annotated
 
 import pytest
 
+from gossamer.crawls.catalog import catalog, shipped_names
 from gossamer.crawls.compiling import compile_wiring
+from gossamer.crawls.directory import secrets_of
 from gossamer.crawls.identity import credentials, plain
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.seeds import read_seeds, users_of
+from gossamer.engine.sheet import Sheet, properties, setting
 from gossamer.values.errors import UsageError
 
 SEEDS = ("https://a.test/x", "http://b.test:8080/", "ftp://c.test/")
@@ -135,3 +139,19 @@ def test_an_auth_that_cannot_be_read_is_refused_without_its_password(auth: str) 
         credentials([auth], [], SEEDS)
     assert "secret" not in str(refusal.value)
     assert "--auth" in str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", ["components", "providers"])
+def test_the_secrets_of_every_unit_are_known_without_its_annotations(kind: str) -> None:
+    sheets = {getattr(catalog(), kind[:-1])(name).sheet_type for name in shipped_names(kind)}
+    found = {sheet: set(secrets_of(sheet)) for sheet in sheets}
+    assert found == {sheet: {prop.name for prop in properties(sheet) if prop.secret} for sheet in sheets}
+    assert kind == "components" or any(found.values())
+
+
+def test_a_secret_of_a_module_whose_annotations_are_texts_is_known() -> None:
+    class Untold(Sheet, frozen=True):
+        key: "Annotated[str, setting(secret=True)]" = ""
+        name: str = ""
+
+    assert list(secrets_of(Untold)) == ["key"]
