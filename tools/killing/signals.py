@@ -185,7 +185,7 @@ def _judged(one: DisturbedRun, directory: Path) -> Iterator[str]:
     if one.said == "hung":
         yield f"it did not end within {PATIENCE:g} s"
         return
-    # How Python itself takes a signal while it starts is its own affair; before the package is imported, none of our handlers is there.
+    # How Python takes a signal while it starts is its own affair; before the package is imported, no handler of ours is there.
     frames = [line for line in one.said.splitlines() if OURS in line and "/gossamer/__init__.py" not in line]
     has_started = one.has_begun or bool(frames)
     if has_started and ("Traceback" in one.said or "Exception ignored" in one.said):
