@@ -4,15 +4,11 @@ between two of its stored versions.
 
 import datetime
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.helping import crawl_to_read, digits_of, in_form, instant, opened, tell_damage, to_file
 from gossamer.cli.saying import shown, tell
-
-if TYPE_CHECKING:
-    pass
 
 #: Changes that a terminal shows where `--limit` does not say.
 SHOWN = 200
