@@ -117,21 +117,17 @@ def those(window: bytearray, bit: int) -> int:
 
 def bits_of(visit: Visit, seen: UrlTrace, fed: int, *, has_news: bool) -> int:
     """The facts about a page, as bits of its place in a window; it led to `fed` new URLs of the part."""
+    grows = False
+    if seen.repeats and visit.task.source:  # is its path longer than that of the page that leads to it?
+        here, there = directory_of(visit.url), directory_of(visit.task.source)
+        grows = len(here) > len(there) and here.startswith(there)
     found = (0 if has_news else NOTHING_NEW) | (FEEDS if fed else 0) | (FEEDS_MORE if fed > 1 else 0)
-    found |= (DATED if seen.is_dated else 0) | (0 if seen.is_counted else NAMED) | (GROWS if _grows(visit, seen) else 0)
+    found |= (DATED if seen.is_dated else 0) | (0 if seen.is_counted else NAMED) | (GROWS if grows else 0)
     if visit.task.relation.startswith("meta"):
         found |= RELOADED
     if visit.title and _SAYS_NOT_THERE.search(visit.title):
         found |= NOT_THERE
     return found
-
-
-def _grows(visit: Visit, seen: UrlTrace) -> bool:
-    """Whether the path is longer than that of the page that leads to it, and repeats a segment."""
-    if not (seen.repeats and visit.task.source):
-        return False
-    here, there = directory_of(visit.url), directory_of(visit.task.source)
-    return len(here) > len(there) and here.startswith(there)
 
 
 def is_stale(part: TrapPart) -> bool:

@@ -233,9 +233,8 @@ class TaskQueueing:
         """Those that are not set aside; the others are, and are counted by the trap's name."""
         families: Sequence[Family | None] = ()
         for gate in self._by.gates:
-            if (
-                place := getattr(gate, "place", None)
-            ) is not None:  # it watches for traps; the first that suspects one has it
+            place = getattr(gate, "place", None)  # it watches for traps; the first that suspects one has it
+            if place is not None:
                 places = place("schedule", tasks)
                 families = [one or other for one, other in zip(families, places, strict=True)] if families else places
         if not any(families):
