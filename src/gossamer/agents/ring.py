@@ -1,5 +1,5 @@
-"""Which agent has a host: the ring, by consistent hashing of assignable domains, and by places (Hunyadi 2007, section 3.3); and the
-domains that an agent holds which has masters.
+"""Which agent has a host: the ring, by consistent hashing of assignable domains, and by places (Hunyadi 2007, section 3.3); and,
+where a crawl has masters, the domains that an agent holds.
 
 Each agent has points on a circle of 32 bits, as many as its capacity says, drawn from its name alone. A domain belongs to the
 agent of the next point. So the members alone say which agent has a domain, a new agent takes only what lies before its own

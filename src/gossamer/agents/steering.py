@@ -1,8 +1,8 @@
-"""Steering of a crawl of several agents: what is asked of the crawl is asked of all, and their supervisor keeps what lasts. Acts of
-all agents at one instant, too: a checkpoint of the whole crawl, and a change of its graph.
+"""Steering of a crawl of several agents: what is asked of the crawl is asked of all, and their supervisor keeps what lasts; and
+what all agents do at one instant: a checkpoint of the whole crawl, and a change of its graph.
 
-Place in the flow: :mod:`gossamer.agents.several` serves the crawl's control socket, as any crawl does, and answers here.
-So commands need not know how many agents there are. It has one object for changes of the graph.
+Place in the flow: :mod:`gossamer.agents.several` serves the crawl's control socket, as any crawl does, and answers here, so that
+commands need not know how many agents there are. Each crawl has one :class:`GraphChanges`.
 """
 
 import asyncio

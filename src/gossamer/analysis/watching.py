@@ -1,4 +1,5 @@
-"""Watching a crawl from outside: how it stands, again and again, whether it runs, rests, or begins and ends meanwhile.
+"""Watching a crawl from outside: how it stands, again and again, whether it runs, rests, or begins and ends meanwhile; and one of
+its hosts, with versions of its robots.txt and with visits that failed (:func:`picture_of`).
 
 Place in the flow: `gossamer watch` and the dashboard look here. A running crawl is asked over one connection that stays; of one
 that rests the ledger is read once, and again only when something has been at it. Samples, as plots need them, come out of the log

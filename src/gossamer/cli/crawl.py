@@ -1,6 +1,6 @@
 """`gossamer crawl`: options to a crawl, progress while it runs, one line or one report at the end.
 
-Options are read before the crawler is imported: who asks for help, or mistypes, waits for a third of it.
+Options are read before the crawler is imported, so a person who asks for help or mistypes waits for a third of the time.
 """
 
 import contextlib

@@ -2,8 +2,9 @@
 and one fetch of a URL without a crawl.
 
 Place in the flow: commands and the API read seeds here before a crawl is compiled (:mod:`~gossamer.crawls.compiling`). A seed
-without a scheme, as `example.org`, gets the scheme that its server speaks: a connection is opened to the address that the
-crawl's own resolver and guard allow, and a TLS handshake is tried on it; no request is sent.
+without a scheme, as `example.org`, gets the scheme that its server speaks: a connection is opened to the address that the crawl's
+own resolver and guard allow, and a TLS handshake is tried on it; no request is sent. `gossamer fetch` uses :class:`Fetching`, whose
+providers :func:`providers_of` makes without a crawl, as it does for `gossamer why`.
 """
 
 import asyncio

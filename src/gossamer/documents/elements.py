@@ -1,4 +1,4 @@
-"""The elements of a page: as ranges of its blocks, and by what they call themselves, points for being the content and those that
+"""The elements of a page as ranges of its blocks; and their names, which give them points for being the content, or say that they
 stand beside it.
 
 Place in the flow: :mod:`main_part` makes them of the tags between blocks (:mod:`blocks`), and :mod:`main_element` chooses one.

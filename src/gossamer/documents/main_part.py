@@ -1,9 +1,13 @@
-"""The main part of an HTML page, as text and as markup: the article, or the content of a reference page.
+"""The main part of an HTML page, as text and as markup: the article, or the content of a reference page; and its formulas as TeX.
 
 Place in the flow: :mod:`gossamer.documents.text` takes the text of a page from here, :mod:`gossamer.words` its Markdown. It works
 on the blocks of the markup (:mod:`gossamer.documents.blocks`), not on a tree, so pages in trouble have a main part too;
 :mod:`main_element` chooses which of them it has. Of an *article*, which consists of paragraphs, lists of links are left out; a
 reference page keeps them, since they are its content, and its code is no text.
+
+Before blocks are looked for, :func:`with_formulas` writes each formula once as `\\(x^2\\)`, or `\\[x^2\\]` where it stands on its
+own: MathML, and what KaTeX, MathJax and Wikipedia make of theirs. A browser draws MathML, so its text says nothing, but most
+systems keep the TeX beside it; a formula without TeX becomes its text. TeX in the text of a page, as `$x^2$`, is text.
 
 Promises: a function of the page alone; linear, whatever the page holds; after :data:`MOST_BLOCKS` blocks the rest is left out, and
 :attr:`MainPart.is_cut` says so.

@@ -1,8 +1,10 @@
-"""Followers of a crawl, and how they are fed: while the crawl runs, and once more when it has ended.
+"""Followers of a crawl, and how they are fed: while the crawl runs, and once more when it has ended; and the connection over which
+they post to a server of the user's.
 
 Place in the flow: the process of a follower (:mod:`gossamer.analysis.following`) calls :func:`feed_until` with a :class:`Follower`:
 of item files, of consumers of installed packages, or of the search index and databases, whose consumers are tried again when they
-fail.
+fail. Stores elsewhere (:mod:`gossamer.rdf.store.endpoint`) and webhooks (:mod:`gossamer.sinks.sink`) send by :class:`Posting`, and
+say what an answer means. Redirects are answers like any other: nothing is sent where the user did not say.
 """
 
 import http.client

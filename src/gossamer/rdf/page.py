@@ -2,7 +2,7 @@
 
 Place in the flow: :class:`StructuredDataProcessor` is one of the processors that the process stage asks, where `--rdf` or the
 wiring names it; `gossamer rdf` and `gossamer inspect` call :func:`structured_data` on a document. Most pages hold no structured
-data, so that :func:`sign_of` is asked before anything is parsed.
+data, so :func:`sign_of` is asked before anything is parsed.
 """
 
 import re

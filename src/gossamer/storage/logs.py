@@ -1,4 +1,5 @@
-"""Lines of JSON that a terminal or a pager can show, and the logs that consist of them: `logs/crawl.jsonl`, and notes.
+"""Lines of JSON that a terminal or a pager can show, and the logs that consist of them: `logs/crawl.jsonl`, notes, and items that a
+component could not handle (`logs/skipped.jsonl`).
 
 Place in the flow: :mod:`gossamer.storage.tables.log` writes rows of tables as such lines, into row logs and into the log of the
 crawl: one event a line, for people with `grep` and `jq`, in the order of the commits. :mod:`gossamer.storage.archive.cdxj` makes
@@ -9,6 +10,8 @@ controls; :func:`line` also escapes every other character that is not printable:
 bidirectional and other format controls, which a terminal or a pager would obey. Lone surrogates become U+FFFD, since no strict
 JSON reader takes them (fault 58). The last member of a line is its sum, which tells that a byte has changed since. It stays with
 the line wherever merges and deletions take it.
+
+An item whose component raised under `on_error = "skip"` is left out, and :func:`setting_aside` writes it with its error.
 
 Agents among several write a log each, and the supervisor merges these in the order of time when a run ends. Each agent's log keeps
 its own order, in which a page stands before its items; of two agents, the line goes first whose agent has come less far in time. A

@@ -1,7 +1,7 @@
 """Regular expressions that are compiled when they are first used.
 
 Place in the flow: modules of every room name their expressions at the top, where they are read best. A process imports far more of
-them than it uses before its first request: compiling those took 6 % of the CPU until then.
+them than it uses before its first request: to compile them all would take 6 % of the CPU until then.
 """
 
 import re

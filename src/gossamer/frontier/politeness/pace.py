@@ -1,13 +1,13 @@
 """How long one host is left alone between two requests: events in, a new state out.
 
 Place in the flow: :mod:`schedule` keeps one :class:`Pace` for each host that it has asked, and calls :func:`after` with
-every answer. From the end of one request to the start of the next passes the longest of three delays:
+every answer. The longest of three delays passes from the end of one request to the start of the next:
 
 - *base*: `--delay`, or 5 x latency between floor and cap (Agarwal and others section 2.4 asked each site every 30 s);
 - *Crawl-delay* of robots.txt, obeyed up to a day;
 - *strain*: while a fifth of the replies are errors the rate is half, while half of them are, a quarter.
 
-From one start to the next passes at least the *gap* that refusals have taught (:mod:`retries`). And there is an instant
+At least the *gap* that refusals have taught (:mod:`retries`) passes from one start to the next. And there is an instant
 before which nothing is asked at all: what the server itself said, to the letter, which by itself slows nothing down
 afterwards.
 """

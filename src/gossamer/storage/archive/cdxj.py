@@ -73,16 +73,16 @@ def surt(url: str) -> str:
             kept.pop()
         elif segment != b".":
             kept.append(segment)
-    key = ("/" + "/".join(quote_from_bytes(segment, safe=_PLAIN) for segment in kept if segment)).lower()
+    path = ("/" + "/".join(quote_from_bytes(segment, safe=_PLAIN) for segment in kept if segment)).lower()
     for pattern in _PATH_SESSIONS:
-        if match := pattern.fullmatch(key):
-            key = match[1] + match[2]
+        if match := pattern.fullmatch(path):
+            path = match[1] + match[2]
     query = quote_from_bytes(_unescaped(query), safe=_PLAIN)
     for pattern in _QUERY_SESSIONS:
         for match in [*pattern.finditer(query)][-1:]:
             query = query[: match.start()] + query[match.end() + 1 :]
     arguments = sorted(argument.split("=", 1) for argument in query.lower().split("&"))
-    return f"{name}{at}){key}" + ("?" + "&".join(map("=".join, arguments)) if query else "")
+    return f"{name}{at}){path}" + ("?" + "&".join(map("=".join, arguments)) if query else "")
 
 
 def _unescaped(text: str) -> bytes:

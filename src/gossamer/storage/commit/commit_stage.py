@@ -247,16 +247,16 @@ class Commit(Filter[CommitSheet]):
         keepers = self.keepers.get("visits", ())
         with self.ledger.group() as staged:
             queueing = self._queueing(staged)
-            refused = 0
+            orders = 0
             for ended in group:
                 self._decide(ended, staged, queueing)
-                refused += len(ended.visit.orders)
+                orders += len(ended.visit.orders)
             written.append(self.archive)
             locations = self.archive.append([ended.visit for ended in group])
             crash_at(Point.ARCHIVE_WRITTEN)  # passed once more for each keeper
             records = [Record(ended.visit, where) for ended, where in zip(group, locations, strict=True)]
-            if refused and not any(getattr(keeper, "takes_orders", False) for keeper in keepers):
-                staged.count("orders_refused", refused)
+            if orders and not any(getattr(keeper, "takes_orders", False) for keeper in keepers):
+                staged.count("orders_refused", orders)
             for keeper in keepers:
                 written.append(keeper)
                 keeper.stage(records, staged)
