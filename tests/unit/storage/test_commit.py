@@ -298,6 +298,38 @@ def test_what_the_gate_refuses_is_counted_by_its_rule_and_not_queued() -> None:
     assert (queued.rejected, staged.counted["cut:twos"]) == ({"twos": 1}, 1)
 
 
+def test_a_filter_that_calls_something_else_its_place_sets_nothing_aside() -> None:
+    class InTown:
+        place = "Oslo"
+
+        def judge_tasks(self, gate: str, tasks: Sequence[Task]) -> Sequence[str]:
+            return [""] * len(tasks)
+
+    staged = Staged()
+    queueing(staged, InTown()).queued(found("http://a.test/1"))
+    assert [task.url for task in staged.pushed] == ["http://a.test/1"]
+
+
+def test_a_watcher_that_calls_something_else_learnt_is_no_learner_and_not_broken(run: Run) -> None:
+    class Counting:
+        def __init__(self) -> None:
+            self.learnt = 0
+
+        def observe(self, visit: Visit) -> str:
+            self.learnt += 1
+            return ""
+
+    async def body() -> Mapping[str, int]:
+        watched = commit(World())
+        watched.watchers = {"visits": [Counting()]}
+        async with Stand(watched) as stand:
+            await stand.give("inbox", visit())
+            await stand.made("committed")
+            return stand.component.metrics.counters
+
+    assert not [name for name in run(body()) if name.startswith("broken:")]
+
+
 def test_links_that_the_strategy_does_not_go_after_are_counted_by_its_name() -> None:
     staged = Staged()
     world: Any = World()

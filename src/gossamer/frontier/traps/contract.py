@@ -5,8 +5,9 @@ Trap detection stands among the filters of tasks. It refuses only what a person 
 aside: those tasks wait in the ledger behind everything else, some of them are fetched as probes, and news free them all.
 """
 
-from collections.abc import Iterable, Sequence, Set
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import lru_cache
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import msgspec
 
@@ -130,3 +131,16 @@ class Traps(Protocol):
 
     def returning(self) -> Sequence[Family]:
         """Families that were freed since this was last asked: everything of them comes back."""
+
+
+#: Whether a class keeps a contract: this is asked for each task, and to compare with a protocol takes 10 us.
+_keeps: Callable[[type, type], bool] = lru_cache(maxsize=256)(issubclass)
+
+
+def is_learner(watcher: Any) -> TypeGuard[Learner]:
+    return _keeps(type(watcher), Learner)
+
+
+def sets_aside(gate: Any) -> TypeGuard[Traps]:
+    """Whether a filter of tasks watches for traps; one of a stranger may have anything else that is called `place`."""
+    return _keeps(type(gate), Traps)

@@ -37,7 +37,7 @@ from gossamer.engine.sheet import NoSettings
 from gossamer.expressions.contract import Goal, TaskFilter, VisitFilter, refusal
 from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Traversal
 from gossamer.frontier.robots.contract import RobotsGate
-from gossamer.frontier.traps.contract import Learnt, Watcher
+from gossamer.frontier.traps.contract import Learnt, Watcher, is_learner
 from gossamer.storage.archive.contract import Archive, Keeper, has_copy
 from gossamer.storage.commit.queueing import Choosers, CommitSheet, Ended, TaskQueueing, stage_hosts, stage_robots
 from gossamer.storage.ledger.contract import Group, Ledger
@@ -342,10 +342,10 @@ class Commit(Filter[CommitSheet]):
 
     def _stage_learnt(self, staged: Group) -> None:
         for watcher in self.watchers.get("visits", ()):
-            if (learnt := getattr(watcher, "learnt", None)) is None:
-                continue  # it is no `Learner`
+            if not is_learner(watcher):
+                continue
             try:
-                for one in learnt():
+                for one in watcher.learnt():
                     self._learnt[one.host, one.what] = one
             except Exception as error:
                 self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")

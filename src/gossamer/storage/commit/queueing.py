@@ -17,6 +17,7 @@ from gossamer.engine.sheet import Sheet, setting
 from gossamer.expressions.contract import TaskFilter, verdicts_on
 from gossamer.frontier.contract import LEFT, Politeness, Prioritizer, TaskStanding, Traversal
 from gossamer.frontier.robots.contract import Lesson, RobotsGate
+from gossamer.frontier.traps.contract import sets_aside
 from gossamer.storage.ledger.contract import Group, Tallied, announced, behind
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.errors import UnreadableUrl, UsageError
@@ -233,9 +234,8 @@ class TaskQueueing:
         """Those that are not set aside; the others are, and are counted by the trap's name."""
         families: Sequence[Family | None] = ()
         for gate in self._by.gates:
-            place = getattr(gate, "place", None)  # it watches for traps; the first that suspects one has it
-            if place is not None:
-                places = place("schedule", tasks)
+            if sets_aside(gate):  # the first that suspects a task has it
+                places = gate.place("schedule", tasks)
                 families = [one or other for one, other in zip(families, places, strict=True)] if families else places
         if not any(families):
             return tasks
